@@ -1,0 +1,67 @@
+"""Everything that Understudy raises on purpose.
+
+A user's mistake is always an :class:`UnderstudyError`; anything else is our bug.
+
+::
+
+    UnderstudyError
+    ├── ParameterError      a number or word that breaks its rule
+    ├── CodebookError       the codebook contradicts itself or cannot be read
+    ├── DataError           the data cannot be read, or does not fit the codebook
+    ├── BudgetError         the account refuses the charge
+    ├── RefusalError        the request is well formed, but honouring it would be unsafe or useless
+    ├── ReleaseError        a release cannot be written, or does not verify
+    └── StoppedError        the user interrupted; nothing left the program
+
+Every message names the value, the rule and the remedy, in that order.
+"""
+
+from collections.abc import Sequence
+
+__all__ = [
+    "BudgetError",
+    "CodebookError",
+    "DataError",
+    "ParameterError",
+    "RefusalError",
+    "ReleaseError",
+    "StoppedError",
+    "UnderstudyError",
+]
+
+
+class UnderstudyError(Exception):
+    """Base of every error a user can cause and mend."""
+
+
+class ParameterError(UnderstudyError, ValueError):
+    """A parameter breaks its rule."""
+
+
+class CodebookError(UnderstudyError, ValueError):
+    """A codebook contradicts itself; ``faults`` holds every fault, not only the first."""
+
+    def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
+        self.faults = tuple(faults)
+        listed = "".join(f"\n  - {fault}" for fault in self.faults)
+        super().__init__(message + listed)
+
+
+class DataError(UnderstudyError, ValueError):
+    """The data cannot be read, or does not fit its codebook."""
+
+
+class BudgetError(UnderstudyError):
+    """The account refuses the charge."""
+
+
+class RefusalError(UnderstudyError):
+    """The request is understood and declined, with the alternative."""
+
+
+class ReleaseError(UnderstudyError):
+    """A release cannot be written, read or verified."""
+
+
+class StoppedError(UnderstudyError):
+    """The user interrupted before anything left the program."""
