@@ -1,0 +1,168 @@
+"""The codebook: what a table may hold, as one frozen value."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from understudy.codebook.columns import Column, Origin
+from understudy.errors import CodebookError
+
+__all__ = ["Codebook"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codebook:
+    """Public knowledge about a table: columns, levels, bins, roles. No data inside.
+
+    >>> from understudy.codebook import Categorical, Codebook
+    >>> book = Codebook(columns=(Categorical(name="sex", levels=("F", "M")),))
+    >>> book.column("sex").size
+    2
+    """
+
+    columns: tuple[Column, ...]
+    title: str = ""
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        faults = self.faults()
+        if faults:
+            plural = "fault" if len(faults) == 1 else "faults"
+            raise CodebookError(f"the codebook has {len(faults)} {plural}:", faults)
+
+    def faults(self) -> list[str]:
+        """Everything wrong, collected before anybody raises."""
+        found = [fault for column in self.columns for fault in column.faults()]
+        names = [column.name for column in self.columns]
+        for name in sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []:
+            found.append(f"column {name!r} is described twice; keep one description.")
+        if not any(column.is_modelled for column in self.columns):
+            found.append("no column is left to synthesize; describe at least one that is not an identifier.")
+        if found:
+            return found
+        modelled = {column.name for column in self.columns if column.is_modelled}
+        for column in self.columns:
+            if column.is_modelled and column.size < 2:
+                found.append(
+                    f"column {column.name!r} has one level ({column.labels[0]!r}); a constant needs no synthesis. "
+                    'Declare its other levels, or drop it with role = "identifier" and kind = "text".'
+                )
+            for parent in column.parents or ():
+                if parent not in modelled:
+                    found.append(
+                        f"column {column.name!r} has the parent {parent!r}, which is not a column to be synthesized; "
+                        f"choose among {', '.join(sorted(modelled - {column.name})) or 'no other column'}."
+                    )
+        return found
+
+    @cached_property
+    def modelled(self) -> tuple[Column, ...]:
+        """The columns that take part: all but the identifiers."""
+        return tuple(column for column in self.columns if column.is_modelled)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the modelled columns."""
+        return tuple(column.name for column in self.modelled)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of codes of each modelled column."""
+        return tuple(column.size for column in self.modelled)
+
+    @property
+    def cells(self) -> int:
+        """Number of possible records, exactly."""
+        return math.prod(self.sizes)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    def column(self, name: str) -> Column:
+        """The column called ``name``."""
+        if name not in self._by_name:
+            raise CodebookError(
+                f"there is no column {name!r} in the codebook; it has {', '.join(self._by_name) or 'none'}."
+            )
+        return self._by_name[name]
+
+    def position(self, name: str) -> int:
+        """Index of a modelled column."""
+        self.column(name)
+        return self.names.index(name)
+
+    @property
+    def unattested(self) -> tuple[str, ...]:
+        """Columns whose levels were read from data and that nobody has attested as public."""
+        return tuple(column.name for column in self.modelled if not column.is_public)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether a formal guarantee may rest on this codebook."""
+        return not self.unattested
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a reader must accept about the columns for a guarantee to be true, grouped by who says so."""
+        grounds: dict[str, list[str]] = {}
+        for column in self.modelled:
+            if column.attestation is not None:
+                grounds.setdefault(f"attested by {column.attestation}", []).append(column.name)
+            elif column.origin is Origin.DECLARED:
+                grounds.setdefault("declared in the codebook", []).append(column.name)
+        return tuple(
+            f"the levels of {', '.join(names)} are public knowledge ({ground})" for ground, names in grounds.items()
+        )
+
+    def with_parents(self, parents: Mapping[str, Sequence[str]]) -> "Codebook":
+        """The same book with other declared parents for some columns."""
+        for name in parents:
+            self.column(name)
+        return replace(
+            self,
+            columns=tuple(
+                replace(column, parents=tuple(parents[column.name])) if column.name in parents else column
+                for column in self.columns
+            ),
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical text: two books with one digest say the same."""
+        return "sha256:" + hashlib.sha256(self.to_toml().encode()).hexdigest()
+
+    def to_toml(self) -> str:
+        """The canonical text; reading it back and writing it again gives the same bytes."""
+        from understudy.codebook.toml import write_codebook
+
+        return write_codebook(self)
+
+    @staticmethod
+    def from_toml(text: str) -> "Codebook":
+        """Read a codebook from TOML text, reporting every fault at once."""
+        from understudy.codebook.toml import read_codebook
+
+        return read_codebook(text)
+
+    @staticmethod
+    def load(path: str | Path) -> "Codebook":
+        """Read a codebook file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")  # some editors add a mark
+        except FileNotFoundError:
+            raise CodebookError(
+                f"there is no codebook at {str(path)!r}; draft one with `understudy codebook draft DATA -o {path}`."
+            ) from None
+        except UnicodeDecodeError:
+            raise CodebookError(f"the codebook {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
+        except OSError as reason:
+            raise CodebookError(f"the codebook {str(path)!r} cannot be read ({reason.strerror}).") from None
+        return Codebook.from_toml(text)
+
+    def save(self, path: str | Path) -> None:
+        """Write the canonical text."""
+        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")

@@ -1,0 +1,287 @@
+"""What one column may hold. Public knowledge only: nothing here ever saw a row.
+
+Codes of a column are 0 .. levels - 1 in declared order; where missing values are declared, their level comes last.
+"""
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import ClassVar
+
+from understudy.codebook.hierarchy import Generalisation
+
+__all__ = [
+    "Attestation",
+    "Categorical",
+    "Column",
+    "Dates",
+    "Grain",
+    "Levelled",
+    "Ordinal",
+    "Origin",
+    "Role",
+    "Text",
+]
+
+
+class Role(StrEnum):
+    """What the column is to an intruder."""
+
+    IDENTIFIER = "identifier"
+    QUASI_IDENTIFIER = "quasi-identifier"
+    SENSITIVE = "sensitive"
+    OTHER = "other"
+
+
+class Origin(StrEnum):
+    """Where the levels or edges came from."""
+
+    DECLARED = "declared"
+    DRAFTED = "drafted"
+
+
+class Grain(StrEnum):
+    """The finest step of a date that is kept."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    YEAR = "year"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attestation:
+    """A person's word that a column's levels are public knowledge."""
+
+    by: str
+    source: str
+    on: dt.date
+
+    def __str__(self) -> str:
+        return f"{self.by} on {self.on.isoformat()}, from {self.source}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """What all kinds share."""
+
+    kind: ClassVar[str]
+    name: str
+    role: Role = Role.OTHER
+    description: str = ""
+    missing: str | None = None
+    """Token of the missing level, or None when a missing value is a fault."""
+    parents: tuple[str, ...] | None = None
+    """Declared keys of this column's conditional table; None leaves the choice to the recipe."""
+    hierarchy: tuple[Generalisation, ...] = ()
+    origin: Origin = Origin.DECLARED
+    attestation: Attestation | None = None
+
+    @property
+    def is_modelled(self) -> bool:
+        """Identifiers are dropped before anything else happens."""
+        return self.role is not Role.IDENTIFIER
+
+    @property
+    def proper_levels(self) -> int:
+        """Number of levels without the missing one."""
+        raise AttributeError(self.kind)
+
+    @property
+    def size(self) -> int:
+        """Number of codes, the missing level included."""
+        return self.proper_levels + (self.missing is not None)
+
+    @property
+    def missing_code(self) -> int | None:
+        """Code of the missing level, always the last one."""
+        return None if self.missing is None else self.proper_levels
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """One printable label per code."""
+        proper = self._proper_labels()
+        return proper if self.missing is None else (*proper, self.missing)
+
+    def _proper_labels(self) -> tuple[str, ...]:
+        raise AttributeError(self.kind)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the levels count as public: declared, or attested by a person."""
+        return self.origin is Origin.DECLARED or self.attestation is not None
+
+    def _texts(self) -> tuple[str, ...]:
+        """Every text of it that an engine will see."""
+        return () if self.missing is None else (self.missing,)
+
+    def faults(self) -> list[str]:
+        """Everything wrong with this column on its own."""
+        found = []
+        if not self.name:
+            found.append("a column has an empty name; every column needs one.")
+        if any("\x00" in text for text in (self.name, *self._texts())):
+            found.append(f"column {self.name!r} has a NUL character in a name or level; no engine takes it.")
+        if self.role is Role.IDENTIFIER and not isinstance(self, Text):
+            found.append(
+                f"column {self.name!r} is an identifier of kind {self.kind!r}; identifiers are dropped, so they "
+                'carry no levels. Write kind = "text".'
+            )
+        if self.parents is not None:
+            if self.name in self.parents:
+                found.append(f"column {self.name!r} is its own parent; remove it from its parents.")
+            if len(set(self.parents)) != len(self.parents):
+                found.append(f"column {self.name!r} names a parent twice; name each once.")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Column):
+    """Free text without levels: only for identifiers, which are dropped."""
+
+    kind: ClassVar[str] = "text"
+
+    def faults(self) -> list[str]:
+        """Text is never modelled."""
+        found = super().faults()
+        if self.role is not Role.IDENTIFIER:
+            found.append(
+                f"column {self.name!r} is text but not an identifier; free text cannot be synthesized. Declare its "
+                'levels (kind = "categorical") or set role = "identifier" to drop it.'
+            )
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levelled(Column):
+    """A column whose levels are listed."""
+
+    levels: tuple[str, ...]
+    other: str | None = None
+    """The level that takes values outside the codebook when the caller asks for it."""
+
+    @property
+    def proper_levels(self) -> int:
+        """As many as listed."""
+        return len(self.levels)
+
+    def _proper_labels(self) -> tuple[str, ...]:
+        return self.levels
+
+    def _texts(self) -> tuple[str, ...]:
+        return (*self.levels, *super()._texts())
+
+    @cached_property
+    def code_of(self) -> dict[str, int]:
+        """Code of each level."""
+        return {level: code for code, level in enumerate(self.levels)}
+
+    def faults(self) -> list[str]:
+        """Levels must be distinct, at least one, and not the missing token."""
+        found = super().faults()
+        repeated = sorted({level for level in self.levels if self.levels.count(level) > 1}) if self._repeats() else []
+        if repeated:
+            found.append(f"column {self.name!r} lists {', '.join(map(repr, repeated))} twice; list each level once.")
+        if not self.levels:
+            found.append(f"column {self.name!r} has no level; list at least two.")
+        if "" in self.levels:
+            found.append(
+                f"column {self.name!r} has an empty level, which a CSV file cannot tell from a missing value; "
+                'name it, or write missing = "" instead.'
+            )
+        if self.missing is not None and self.missing in self.levels:
+            found.append(
+                f"column {self.name!r} has the missing token {self.missing!r} among its levels; "
+                "remove it from the levels, it has a level of its own."
+            )
+        if self.other is not None and self.other not in self.levels:
+            found.append(
+                f"column {self.name!r} sends other values to {self.other!r}, which is not one of its levels; add it."
+            )
+        for step in self.hierarchy:
+            found.extend(step.faults(self.name, self.levels))
+        return found
+
+    def _repeats(self) -> bool:
+        return len(set(self.levels)) != len(self.levels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Categorical(Levelled):
+    """Levels without an order."""
+
+    kind: ClassVar[str] = "categorical"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordinal(Levelled):
+    """Levels in their order."""
+
+    kind: ClassVar[str] = "ordinal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dates(Column):
+    """Calendar dates between two declared days, at a declared grain."""
+
+    kind: ClassVar[str] = "date"
+    grain: Grain
+    start: dt.date
+    end: dt.date
+
+    def floor(self, day: dt.date) -> dt.date:
+        """First day of the grain that ``day`` lies in; weeks start on Monday."""
+        if self.grain is Grain.WEEK:
+            return day - dt.timedelta(days=day.weekday())
+        if self.grain is Grain.MONTH:
+            return day.replace(day=1)
+        if self.grain is Grain.YEAR:
+            return day.replace(month=1, day=1)
+        return day
+
+    def index(self, day: dt.date) -> int:
+        """Number of grains from the start to ``day``; negative before it."""
+        if self.grain is Grain.YEAR:
+            return day.year - self.start.year
+        if self.grain is Grain.MONTH:
+            return (day.year - self.start.year) * 12 + day.month - self.start.month
+        days = (self.floor(day) - self.floor(self.start)).days
+        return days // 7 if self.grain is Grain.WEEK else days
+
+    @property
+    def proper_levels(self) -> int:
+        """One per grain from start to end."""
+        return self.index(self.end) + 1
+
+    @cached_property
+    def firsts(self) -> tuple[dt.date, ...]:
+        """First day of every grain."""
+        if self.grain is Grain.YEAR:
+            return tuple(dt.date(self.start.year + k, 1, 1) for k in range(self.proper_levels))
+        if self.grain is Grain.MONTH:
+            months = (self.start.year * 12 + self.start.month - 1 + k for k in range(self.proper_levels))
+            return tuple(dt.date(month // 12, month % 12 + 1, 1) for month in months)
+        width = 7 if self.grain is Grain.WEEK else 1
+        first = self.floor(self.start)
+        return tuple(first + dt.timedelta(days=width * k) for k in range(self.proper_levels))
+
+    def bin_of(self, day: dt.date) -> int | None:
+        """Code of a day, or None outside the declared range."""
+        index = self.index(day)
+        return index if 0 <= index < self.proper_levels else None
+
+    def _proper_labels(self) -> tuple[str, ...]:
+        return tuple(first.isoformat() for first in self.firsts)
+
+    def faults(self) -> list[str]:
+        """The range must not be empty, nor hold the missing token."""
+        found = super().faults()
+        if self.end < self.start:
+            found.append(f"column {self.name!r} ends on {self.end} before it starts on {self.start}; swap them.")
+        elif self.missing in self._proper_labels():
+            found.append(
+                f"column {self.name!r} has the missing token {self.missing!r}, which is also one of its dates; "
+                "start or end the range elsewhere, or choose a token that is no date."
+            )
+        return found

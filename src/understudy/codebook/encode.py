@@ -1,0 +1,84 @@
+"""One value to its code: the reference that every engine's encoding is tested against.
+
+Text that looks like a number counts as one in a numeric column. ``None`` as a result means that the codebook does
+not know the value.
+"""
+
+import datetime as dt
+import math
+import re
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+from understudy.codebook.columns import Column, Dates, Levelled
+from understudy.codebook.numbers import Continuous, Integer
+
+__all__ = ["DAY_PATTERN", "encode_value", "number_text"]
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # the engines know only ASCII digits
+DAY_PATTERN = (
+    r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})"
+    r"([ T][0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
+)
+"""An ISO day, with or without a time of day; what is kept is the day as written, in whatever zone."""
+_DAY = re.compile(DAY_PATTERN)
+_SPACES = " \t\n\r\v\f"
+
+
+def encode_value(column: Column, value: Any) -> int | None:
+    """Code of ``value``, or None when it is outside the codebook.
+
+    >>> from understudy.codebook import Integer
+    >>> from fractions import Fraction
+    >>> age = Integer(name="age", edges=(Fraction(0), Fraction(5), Fraction(10)), missing="NA")
+    >>> [encode_value(age, v) for v in (4, "5", 10, "NA", None, 11, "old")]
+    [0, 1, 1, 2, 2, None, None]
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return column.missing_code
+    if column.missing is not None and number_text(value) == column.missing:
+        return column.missing_code
+    if isinstance(column, Levelled):
+        return column.code_of.get(number_text(value))
+    if isinstance(column, Dates):
+        day = _as_day(value)
+        return None if day is None else column.bin_of(day)
+    if isinstance(column, Integer | Continuous):
+        number = _as_number(value)
+        if number is None or (isinstance(column, Integer) and number != math.floor(number)):
+            return None
+        return column.bin_of(number)
+    return None
+
+
+def number_text(value: Any) -> str:
+    """How a level is spelled: whole floats lose their ``.0``, as a table read by pandas would otherwise not match."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and abs(value) < 2.0**63 and value == math.floor(value):
+        return str(int(value))
+    return str(value)
+
+
+def _as_number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | Real | Decimal):
+        return None
+    if isinstance(value, str):
+        value = value.strip(_SPACES)
+        if not _NUMBER.fullmatch(value):
+            return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def _as_day(value: Any) -> dt.date | None:
+    if isinstance(value, dt.datetime):
+        return value.date()
+    if isinstance(value, dt.date):
+        return value
+    match = _DAY.fullmatch(str(value).strip(_SPACES))
+    try:
+        return dt.date(*map(int, match[1].split("-"))) if match else None
+    except ValueError:
+        return None

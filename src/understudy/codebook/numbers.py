@@ -1,0 +1,153 @@
+"""Numbers, kept as the bin they fall in. Public knowledge only: nothing here ever saw a row."""
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+from understudy.codebook.columns import Column
+
+__all__ = ["Continuous", "Integer", "Number"]
+
+Closed = Literal["left", "right"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Column):
+    """A number, kept as the bin it falls in.
+
+    With ``closed = "left"`` a bin holds its lower edge and not its upper one; the outermost edge belongs to the
+    outermost bin. ``clip`` sends values beyond the edges to the end bins; otherwise they are unknown.
+    """
+
+    edges: tuple[Fraction, ...]
+    closed: Closed = "left"
+    clip: bool = False
+
+    @property
+    def step(self) -> Fraction:
+        """Distance of two neighbouring values that decoding may draw."""
+        raise AttributeError(self.kind)
+
+    @property
+    def proper_levels(self) -> int:
+        """One per bin."""
+        return len(self.edges) - 1
+
+    @cached_property
+    def grids(self) -> tuple[tuple[int, int], ...]:
+        """First value and number of values that decoding may draw in each bin, in steps."""
+        return tuple(self._grid(index) for index in range(self.proper_levels))
+
+    def _grid(self, index: int) -> tuple[int, int]:
+        low, high = self.edges[index] / self.step, self.edges[index + 1] / self.step
+        has_low = self.closed == "left" or index == 0
+        has_high = self.closed == "right" or index == self.proper_levels - 1
+        first = -((-low) // 1) if has_low else low // 1 + 1
+        last = high // 1 if has_high else -((-high) // 1) - 1
+        return int(first), int(last - first + 1)
+
+    def bin_of(self, value: Fraction | float | int) -> int | None:
+        """Code of a finite number, or None when it lies outside the edges and is not clipped."""
+        number, edges = float(value), self.float_edges  # as the engines compare
+        if self.clip:
+            number = min(max(number, edges[0]), edges[-1])
+        if not edges[0] <= number <= edges[-1]:
+            return None
+        inside = edges[1:-1]
+        return bisect_right(inside, number) if self.closed == "left" else bisect_left(inside, number)
+
+    @cached_property
+    def float_edges(self) -> tuple[float, ...]:
+        """The edges as the engines see them."""
+        return tuple(float(edge) for edge in self.edges)
+
+    def _proper_labels(self) -> tuple[str, ...]:
+        ends = [_short(edge) for edge in self.edges]
+        left, right = ("[", ")") if self.closed == "left" else ("(", "]")
+        labels = [f"{left}{low}, {high}{right}" for low, high in pairwise(ends)]
+        if labels:
+            labels[0] = "[" + labels[0][1:]
+            labels[-1] = labels[-1][:-1] + "]"
+        return tuple(labels)
+
+    def _could_draw_missing(self) -> bool:
+        """Whether a drawn value would be read back as missing."""
+        try:
+            token = Decimal(self.missing or "none")
+        except InvalidOperation:
+            return False
+        return token.is_finite() and self.edges[0] <= token <= self.edges[-1]
+
+    def faults(self) -> list[str]:
+        """Edges must rise, and every bin must hold a value that can be drawn."""
+        found = super().faults()
+        if len(self.edges) < 2:
+            return [*found, f"column {self.name!r} has {len(self.edges)} edges; bins need at least two."]
+        if any(low >= high for low, high in pairwise(self.edges)):
+            return [*found, f"column {self.name!r} has edges that do not rise; sort them and drop repeats."]
+        odd = [edge for edge in self.edges if abs(edge / self.step) > _MOST_STEPS or not _is_exact(edge)]
+        if odd:
+            return [
+                *found,
+                f"column {self.name!r} has the edge {_short(odd[0])}, which has too many digits to be compared "
+                "exactly; keep edges to 15 digits, those after the point that the precision asks for included.",
+            ]
+        if self._could_draw_missing():
+            found.append(
+                f"column {self.name!r} has the missing token {self.missing!r}, which is also one of its values; end "
+                "the edges before it, or choose a token that is no number."
+            )
+        empty = [label for label, (_, width) in zip(self._proper_labels(), self.grids, strict=True) if width < 1]
+        if empty:
+            found.append(
+                f"column {self.name!r} has bins {', '.join(empty)} without any value at its precision; widen them."
+            )
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Number):
+    """Whole numbers in bins."""
+
+    kind: ClassVar[str] = "integer"
+
+    @property
+    def step(self) -> Fraction:
+        """Whole numbers."""
+        return Fraction(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Continuous(Number):
+    """Decimal numbers in bins, drawn with ``precision`` digits after the point."""
+
+    kind: ClassVar[str] = "continuous"
+    precision: int
+
+    @property
+    def step(self) -> Fraction:
+        """One unit of the last kept digit."""
+        return Fraction(1, 10**self.precision) if self.precision >= 0 else Fraction(10**-self.precision)
+
+    def faults(self) -> list[str]:
+        """The precision must be a small whole number."""
+        if not 0 <= self.precision <= 12:
+            return [f"column {self.name!r} has precision {self.precision}; it must be 0 to 12 digits after the point."]
+        return super().faults()
+
+
+_MOST_STEPS = 10**15
+"""Decimal numbers of 15 digits are all told apart by a 64-bit float, so that no drawn value changes its bin."""
+
+
+def _is_exact(edge: Fraction) -> bool:
+    """Whether the engines, which compare floats, see the edge that was written."""
+    return abs(edge) < 2 * _MOST_STEPS and Fraction(repr(float(edge))) == edge
+
+
+def _short(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else repr(float(value))
