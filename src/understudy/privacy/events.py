@@ -1,0 +1,93 @@
+"""What happened to private data, in just the detail that pricing needs.
+
+A mechanism is code, an event is the value that prices it, and an accountant adds events up; the three never mix.
+Mechanisms define their own events beside their proofs (``mechanisms/proofs``); a manifest stores events, so that
+anybody can recompute the price of a release without the data.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ReleaseError
+from understudy.privacy.guarantees import Guarantee, NoFormal
+
+__all__ = ["Event", "Orders", "Renyi", "UnpricedRead", "event_from_dict"]
+
+Orders = npt.NDArray[np.float64]
+Renyi = npt.NDArray[np.float64]
+
+_EVENTS: dict[str, type["Event"]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event(ABC):
+    """One priced use of private data. Subclasses are frozen, and their meaning never changes once released."""
+
+    kind: ClassVar[str]
+    proof: ClassVar[str | None]
+    """File in ``mechanisms/proofs`` that proves :meth:`guarantee`; None means there is none, and none is claimed."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            _EVENTS[cls.kind] = cls
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """The plain claim that the proof file proves."""
+
+    def renyi(self, orders: Orders) -> Renyi | None:
+        """Renyi divergence at each order (all above 1), or None where no such bound is proved.
+
+        The curve may hold only outside an event of probability :attr:`slack` (approximate Renyi DP).
+        """
+        return None
+
+    @property
+    def slack(self) -> float:
+        """Probability that :meth:`renyi` leaves out; it is added to the delta of any total that uses the curve."""
+        return 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; fractions stay exact."""
+        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return {"kind": self.kind, **values}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnpricedRead(Event):
+    """Private data was used and nobody paid: the total of the ledger becomes ``NoFormal``."""
+
+    kind: ClassVar[str] = "unpriced-read"
+    proof: ClassVar[str | None] = None
+    why: str
+
+    def guarantee(self) -> Guarantee:
+        """None, and why."""
+        return NoFormal(why=self.why)
+
+
+def event_from_dict(data: dict[str, Any]) -> Event:
+    """Read back what :meth:`Event.to_dict` wrote."""
+    kind = data.get("kind")
+    if kind not in _EVENTS:
+        raise ReleaseError(
+            f"event kind {kind!r} is unknown to this version of understudy; install the version that wrote it."
+        )
+    cls = _EVENTS[kind]
+    read: Callable[[dict[str, Any]], Event] = getattr(cls, "from_fields", lambda values: cls(**values))
+    return read({name: value for name, value in data.items() if name != "kind"})

@@ -1,0 +1,187 @@
+"""What a release may promise, as values.
+
+A guarantee always names its neighbour relation: which change of the table it protects. Two guarantees under
+different relations are never added up.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from understudy.errors import ParameterError
+
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "Guarantee",
+    "KAnonymous",
+    "LDiverse",
+    "Neighbours",
+    "NoFormal",
+    "ProbabilisticDP",
+    "PureDP",
+    "Unit",
+    "guarantee_from_dict",
+]
+
+
+class Neighbours(StrEnum):
+    """Which two tables count as neighbours."""
+
+    ADD_REMOVE = "add-remove"
+    """One record more or less; the number of records is private."""
+    REPLACE = "replace-one"
+    """One record takes another value; the number of records is public."""
+
+    @property
+    def plain(self) -> str:
+        """The relation in words a board can read."""
+        return {
+            Neighbours.ADD_REMOVE: "adding or removing one {unit}",
+            Neighbours.REPLACE: "changing one {unit} to any other (the number of records is public)",
+        }[self]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """Whom the guarantee protects: one record, or one person with at most ``records`` records."""
+
+    name: str = "record"
+    records: int = 1
+
+    def __post_init__(self) -> None:
+        if self.records < 1:
+            raise ParameterError(f"`records` is {self.records}; one person has at least one record. Try 1.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """Base of every promise."""
+
+    kind: ClassVar[str]
+
+    @property
+    def is_formal(self) -> bool:
+        """Whether there is a theorem behind the promise."""
+        return True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The promise as plain data, for a manifest."""
+        return {"kind": self.kind, **{name: _plain(value) for name, value in vars(self).items()}}
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def _positive(name: str, value: float) -> None:
+    if not value >= 0 or math.isnan(value):
+        raise ParameterError(f"`{name}` is {value}; it must be 0 or more.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureDP(Guarantee):
+    """Every output is at most e^epsilon times likelier on one neighbour than on the other."""
+
+    kind: ClassVar[str] = "PureDP"
+    epsilon: float
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        _positive("epsilon", self.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """No slack."""
+        return 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; delta is spelled out so that machines need no special case."""
+        return {
+            "kind": self.kind,
+            "epsilon": self.epsilon,
+            "delta": 0.0,
+            "neighbours": self.neighbours.value,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproxDP(Guarantee):
+    """As PureDP up to probability delta."""
+
+    kind: ClassVar[str] = "ApproxDP"
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        _positive("epsilon", self.epsilon)
+        if not 0 <= self.delta <= 1:
+            raise ParameterError(f"`delta` is {self.delta}; it is a probability, between 0 and 1.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZCDP(Guarantee):
+    """Zero-concentrated differential privacy: Renyi divergence of order l at most rho l."""
+
+    kind: ClassVar[str] = "ZCDP"
+    rho: float
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        _positive("rho", self.rho)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbabilisticDP(Guarantee):
+    """The epsilon ratio holds outside a set of outputs of probability delta; not closed under post-processing."""
+
+    kind: ClassVar[str] = "ProbabilisticDP"
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDiverse(Guarantee):
+    """Every sampling distribution has entropy at least log l. Not differential privacy."""
+
+    kind: ClassVar[str] = "LDiverse"
+    l: float  # noqa: E741 - the field's own name for it
+
+
+@dataclass(frozen=True, kw_only=True)
+class KAnonymous(Guarantee):
+    """Every combination of quasi-identifiers is shared by at least k rows. Not differential privacy."""
+
+    kind: ClassVar[str] = "KAnonymous"
+    k: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoFormal(Guarantee):
+    """No theorem covers this; ``why`` names every culprit."""
+
+    kind: ClassVar[str] = "NoFormal"
+    why: str
+
+    @property
+    def is_formal(self) -> bool:
+        """There is none."""
+        return False
+
+
+_KINDS: dict[str, type[Guarantee]] = {
+    cls.kind: cls for cls in (PureDP, ApproxDP, ZCDP, ProbabilisticDP, LDiverse, KAnonymous, NoFormal)
+}
+
+
+def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:
+    """Read back what :meth:`Guarantee.to_dict` wrote."""
+    fields = {name: value for name, value in data.items() if name != "kind"}
+    if data.get("kind") == "PureDP":
+        fields.pop("delta", None)
+    if "neighbours" in fields:
+        fields["neighbours"] = Neighbours(fields["neighbours"])
+    return _KINDS[data["kind"]](**fields)

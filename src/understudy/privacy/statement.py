@@ -1,0 +1,61 @@
+"""What was promised, in words a disclosure board can read. Nothing here is looser than the proof behind it."""
+
+import math
+
+from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP, Unit
+from understudy.privacy.ledger import Ledger
+
+__all__ = ["statement"]
+
+_WEAK_EPSILON = 10.0
+
+
+def statement(
+    ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper: str | None, unit: Unit | None = None
+) -> str:
+    """The promise of a release of ``rows`` rows, its limits, and what it takes for granted."""
+    if isinstance(total, NoFormal):
+        return _informal(total, rows)
+    assert isinstance(total, PureDP | ApproxDP)
+    name = (unit or Unit()).name
+    change = total.neighbours.plain.format(unit=name)
+    lines = [f"This file of {rows:,} rows is {_label(total)}-differentially private for {change}."]
+    lines.append(_meaning(total, name))
+    if total.epsilon > _WEAK_EPSILON:
+        lines.append(
+            f"An epsilon of {_number(total.epsilon)} is a weak promise: take it as bookkeeping, not as protection."
+        )
+    if route == "N":
+        lines.append("The perturbed tables were released once; the rows are drawn from them and cost nothing more.")
+    else:
+        lines.append("The price covers all rows together; drawing again from the same data pays again.")
+    if paper:
+        lines.append(f"{paper} That per-row figure alone is not the cost of this file.")
+    if ledger.assumptions:
+        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines.append("It says nothing about what the data as a whole teach about groups of people.")
+    return " ".join(lines)
+
+
+def _label(total: PureDP | ApproxDP) -> str:
+    if total.delta == 0:
+        return f"(epsilon = {_number(total.epsilon)})"
+    return f"(epsilon = {_number(total.epsilon)}, delta = {_number(total.delta)})"
+
+
+def _meaning(total: PureDP | ApproxDP, unit: str) -> str:
+    slack = "" if total.delta == 0 else f", except with probability {_number(total.delta)}"
+    factor = math.exp(total.epsilon) if total.epsilon < 700 else math.inf
+    size = f"{factor:.3g}" if math.isfinite(factor) else f"e^{_number(total.epsilon)}"
+    return f"In words: no {unit} can make anything that is seen here more than {size} times likelier or rarer{slack}."
+
+
+def _informal(total: NoFormal, rows: int) -> str:
+    return (
+        f"This file of {rows:,} rows has no formal privacy guarantee. Why: {total.why}. Treat it as you would treat "
+        "the confidential data, unless an evaluation of its risk says otherwise."
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
