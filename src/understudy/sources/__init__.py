@@ -1,0 +1,64 @@
+"""Where counts come from."""
+
+from pathlib import Path
+from typing import Any
+
+from understudy.codebook import Codebook
+from understudy.errors import DataError
+from understudy.privacy.account import Account
+from understudy.sources.base import Source
+from understudy.sources.encoded import EncodedSource
+from understudy.sources.engine import EngineSource
+from understudy.sources.files import open_table
+from understudy.sources.tables import CountTable
+
+__all__ = ["CountTable", "EncodedSource", "EngineSource", "Source", "open_source"]
+
+LOCAL_BYTES = 1 << 28
+"""Codes up to 256 MiB are counted in memory; larger tables stay in the engine, which spills to disk."""
+
+
+def open_source(
+    what: Any,
+    codebook: Codebook | str | Path,
+    *,
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    local_bytes: int = LOCAL_BYTES,
+) -> Source:
+    """Put a private table behind its codebook; no row is read until something is counted.
+
+    ``what`` is a CSV (also gzip) or Parquet path, a glob of them, ``duckdb:///FILE?table=T``, an Arrow table, or a
+    pandas or Polars frame. ``unknown`` says where values outside the codebook go: ``error``, ``missing`` or ``other``.
+    ``account`` is charged by everything that spends.
+
+    >>> import pyarrow as pa
+    >>> from understudy.codebook import Categorical, Codebook
+    >>> book = Codebook(columns=(Categorical(name="sex", levels=("F", "M")),))
+    >>> source = open_source(pa.table({"sex": ["F", "M", "F"]}), book)
+    >>> source.count([["sex"]])
+    [<withheld>]
+    """
+    book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
+    opened = open_table(what, table)
+    absent = [name for name in book.names if name not in opened.header]
+    if absent:
+        raise DataError(
+            f"{opened.label} lacks the columns {', '.join(map(repr, absent))} that the codebook describes; "
+            f"it has {_some(opened.header)}. Is this the codebook of another file?"
+        )
+    return EngineSource(
+        codebook=book,
+        connection=opened.connection,
+        table=opened.table,
+        verify=opened.verify,
+        unknown=unknown,
+        account=Account.open(account) if isinstance(account, str | Path) else account,
+        local_bytes=local_bytes,
+    )
+
+
+def _some(names: tuple[str, ...], most: int = 12) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,342 @@
+"""Hold a table against its codebook and list everything that does not fit, all at once.
+
+The list quotes private values: it is for the person who holds the data, never part of a release.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import ibis
+
+from understudy.codebook import Codebook, Column, Dates, Integer, Levelled, Number
+from understudy.errors import DataError, ParameterError
+from understudy.sources.dialect import repeated_names
+from understudy.sources.expressions import as_date, as_number, as_text, code_expression, is_whole, present
+from understudy.sources.faults import engine_errors
+from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
+from understudy.sources.repair import repair_csv
+
+__all__ = ["Fault", "FaultKind", "check_table"]
+
+FaultKind = Literal[
+    "outside levels",
+    "not a number",
+    "not a whole number",
+    "outside the edges",
+    "not a date",
+    "missing value",
+    "missing column",
+    "extra column",
+    "duplicate header",
+    "encoding",
+    "empty file",
+    "unreadable",
+]
+
+_IN_CELLS: tuple[FaultKind, ...] = (
+    "missing value",
+    "outside levels",
+    "not a number",
+    "not a whole number",
+    "outside the edges",
+    "not a date",
+)
+"""What can be wrong with one value; its place here is its number while the engine counts."""
+
+_BATCH = 40
+_LONGEST = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One thing that does not fit, with its place.
+
+    ``rows`` are data rows counted from 1, through all files of a glob in order of name; for kind ``encoding`` they
+    are lines of the file. ``count`` is exact; ``rows`` and ``values`` are only the first few.
+    """
+
+    kind: FaultKind
+    column: str | None = None
+    rows: tuple[int, ...] = ()
+    count: int = 1
+    values: tuple[str, ...] = ()
+    sentence: str = ""
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether counting would fail; columns that the codebook does not describe are only left out."""
+        return self.kind != "extra column"
+
+
+def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None = None, most: int = 20) -> list[Fault]:
+    """Every fault of a table, none left out; an empty list means that it fits its codebook.
+
+    >>> import pyarrow as pa
+    >>> from understudy.codebook import Categorical
+    >>> book = Codebook(columns=(Categorical(name="sex", levels=("F", "M")),))
+    >>> [fault] = check_table(pa.table({"sex": ["F", "X", None, "X"]}), book)[1:]
+    >>> fault.kind, fault.rows, fault.count, fault.values
+    ('outside levels', (2, 4), 2, ('X',))
+    """
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise ParameterError(f"`most` is {most!r}; it must be a whole number, 1 or more. Try 20.")
+    book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
+    if not isinstance(what, str | Path) or is_database(str(what)):
+        _, found = _check_opened(open_table(what, table, allow_repeats=True), book, most)
+    else:
+        paths = find_files(str(what))
+        found = _check_files(paths, book, most)
+        if len(paths) > 1 and not any(fault.is_fatal for fault in found):
+            found += _check_together(str(what), book)
+    return [_with_sentence(fault, book) for fault in found]
+
+
+def _check_files(paths: Sequence[Path], book: Codebook, most: int) -> list[Fault]:
+    """File by file, so that each header and each encoding is looked at; the rows are numbered on."""
+    merged: dict[tuple[FaultKind, str | None, str], Fault] = {}
+    before = 0
+    for path in paths:
+        rows, found = _check_file(path, book, most)
+        if len(paths) > 1:
+            found = [_placed(fault, path, before) for fault in found]
+        for fault in found:
+            key = (fault.kind, fault.column, fault.sentence)
+            merged[key] = _joined(merged[key], fault, most) if key in merged else fault
+        before += rows
+    return list(merged.values())
+
+
+def _check_together(address: str, book: Codebook) -> list[Fault]:
+    """Files that fit one by one may still differ in the order of their columns or in their types."""
+    try:
+        opened = open_table(address)
+        with engine_errors(repr(address)):
+            for batch in batched(book.modelled):
+                _bad_columns(opened, batch)
+    except DataError as reason:
+        return [Fault(kind="unreadable", sentence=str(reason))]
+    return []
+
+
+def _placed(fault: Fault, path: Path, before: int) -> Fault:
+    """A fault of one file among several: rows are numbered on, what is not about rows names its file."""
+    if fault.kind in _IN_CELLS:
+        return replace(fault, rows=tuple(before + row for row in fault.rows))
+    return replace(fault, sentence=fault.sentence or str(path))
+
+
+def _joined(first: Fault, second: Fault, most: int) -> Fault:
+    return replace(
+        first,
+        rows=(first.rows + second.rows)[:most],
+        count=first.count + second.count,
+        values=tuple(dict.fromkeys(first.values + second.values))[:most],
+    )
+
+
+def _check_file(path: Path, book: Codebook, most: int) -> tuple[int, list[Fault]]:
+    if path.stat().st_size == 0:
+        return 0, [Fault(kind="empty file", sentence=f"{str(path)!r} is empty; a table needs a header and rows.")]
+    try:
+        opened = open_table(path, allow_repeats=True)
+        opened.verify_whole()
+        return _check_opened(opened, book, most)
+    except DataError as reason:
+        if file_kind(path) != "csv":
+            return 0, [Fault(kind="unreadable", sentence=str(reason))]
+        return _check_repaired(path, book, most, str(reason))
+
+
+def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple[int, list[Fault]]:
+    """What the engine refuses is copied with its faults mended, so that all other faults come to light as well."""
+    with tempfile.TemporaryDirectory(prefix="understudy-") as folder:
+        copy = Path(folder) / "mended.csv"
+        damage = repair_csv(path, copy, most)
+        found = []
+        if damage.bad_lines:
+            found.append(
+                Fault(
+                    kind="encoding",
+                    rows=damage.first_bad_lines,
+                    count=damage.bad_lines,
+                    sentence=f"{str(path)!r} is not UTF-8 on "
+                    f"{_places('line', damage.first_bad_lines, damage.bad_lines)}; save it as UTF-8.",
+                )
+            )
+        if damage.ragged:
+            found.append(
+                Fault(
+                    kind="unreadable",
+                    rows=damage.first_ragged,
+                    count=damage.ragged,
+                    sentence=f"{str(path)!r} has {_places('row', damage.first_ragged, damage.ragged)} without exactly "
+                    f"{damage.width} fields, as its header has; mend the delimiters and quotes there.",
+                )
+            )
+        if damage.broken is not None or not found:
+            found.append(Fault(kind="unreadable", sentence=reason))
+        try:
+            rows, more = _check_opened(open_table(copy, allow_repeats=True), book, most)
+        except DataError:  # beyond mending; the engine's first reason is already on the list
+            rows, more = damage.rows, []
+    return rows, [*found, *more]
+
+
+def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[Fault]]:
+    header = opened.header
+    found = [Fault(kind="duplicate header", column=name, count=header.count(name)) for name in repeated_names(header)]
+    found += [Fault(kind="missing column", column=name) for name in book.names if name not in header]
+    known = {column.name for column in book.columns}
+    found += [Fault(kind="extra column", column=name) for name in dict.fromkeys(header) if name not in known]
+    with engine_errors(repr(opened.label)):
+        rows = int(opened.table.count().to_pyarrow().as_py())
+        if rows == 0:
+            return 0, [*found, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
+        columns = [column for column in book.modelled if column.name in header]
+        bad = [column for batch in batched(columns) for column in _bad_columns(opened, batch)]
+        found += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
+    return rows, found
+
+
+def batched(columns: Sequence[Column]) -> Iterator[Sequence[Column]]:
+    """Columns that one scan looks at: enough to share it, few enough for the engine's planner."""
+    for start in range(0, len(columns), _BATCH):
+        yield columns[start : start + _BATCH]
+
+
+def _bad_columns(opened: Opened, columns: Sequence[Column]) -> list[Column]:
+    """The columns with any fault; on clean data this one scan is all."""
+    tests = {f"b{p}": code_expression(c, opened.value(c.name)).isnull().any() for p, c in enumerate(columns)}
+    found = opened.table.aggregate(**tests).to_pyarrow().to_pylist()[0]
+    return [column for p, column in enumerate(columns) if found[f"b{p}"]]
+
+
+def _cell_faults(opened: Opened, columns: Sequence[Column], most: int) -> list[Fault]:
+    """One scan counts and numbers the bad rows of each kind, another one collects the bad values."""
+    looked_at = {"row": ibis.row_number() + 1}
+    for position, column in enumerate(columns):
+        value = opened.value(column.name)
+        looked_at[f"r{position}"] = _reason(column, value)
+        looked_at[f"v{position}"] = as_text(present(value)).substr(0, _LONGEST)
+    scan = opened.connection.compile(opened.table.select(**looked_at))
+    pairs = [(p, _IN_CELLS.index(kind)) for p, column in enumerate(columns) for kind in _possible(column)]
+    counted = opened.connection.raw_sql(
+        "SELECT "
+        + ", ".join(
+            f"count(*) FILTER (r{p} = {k}), coalesce(min(row, {most}) FILTER (r{p} = {k}), [])" for p, k in pairs
+        )
+        + f" FROM ({scan}) AS scan"
+    ).fetchone()
+    bad = [(p, k, int(counted[2 * i]), tuple(counted[2 * i + 1])) for i, (p, k) in enumerate(pairs) if counted[2 * i]]
+    values = _bad_values(opened, scan, sorted({p for p, *_ in bad}), most) if bad else {}
+    return [
+        Fault(kind=_IN_CELLS[k], column=columns[p].name, rows=rows, count=count, values=tuple(values.get((p, k), ())))
+        for p, k, count, rows in bad
+    ]
+
+
+def _bad_values(opened: Opened, scan: str, positions: Sequence[int], most: int) -> dict[tuple[int, int], list[str]]:
+    """Distinct bad values of each column, in the order in which they first appear."""
+    cells = ", ".join(f"{{'p': {p}, 'k': r{p}, 'v': v{p}}}" for p in positions)
+    somewhere = " OR ".join(f"r{p} IS NOT NULL" for p in positions)
+    found = opened.connection.raw_sql(
+        f"SELECT cell.p, cell.k, cell.v FROM (SELECT row, unnest([{cells}]) AS cell FROM ({scan}) AS scan "
+        f"WHERE {somewhere}) AS cells WHERE cell.k IS NOT NULL AND cell.v IS NOT NULL GROUP BY cell.p, cell.k, cell.v "
+        f"QUALIFY row_number() OVER (PARTITION BY cell.p, cell.k ORDER BY min(row)) <= {most} ORDER BY min(row)"
+    ).fetchall()
+    values: dict[tuple[int, int], list[str]] = {}
+    for position, kind, value in found:
+        values.setdefault((position, kind), []).append(value)
+    return values
+
+
+def _possible(column: Column) -> Iterator[FaultKind]:
+    """What can be wrong with a value of this column."""
+    if column.missing is None:
+        yield "missing value"
+    if isinstance(column, Levelled):
+        yield "outside levels"
+        return
+    if isinstance(column, Number):
+        yield "not a number"
+        if isinstance(column, Integer):
+            yield "not a whole number"
+    if isinstance(column, Dates):
+        yield "not a date"
+    yield "outside the edges"
+
+
+def _reason(column: Column, value: Any) -> Any:
+    """Number of the kind of fault, null where the codebook knows the value."""
+
+    def why(kind: FaultKind) -> Any:
+        return ibis.literal(_IN_CELLS.index(kind), "int8")
+
+    value = present(value)
+    branches = [(code_expression(column, value).notnull(), ibis.null("int8")), (value.isnull(), why("missing value"))]
+    if isinstance(column, Levelled):
+        return ibis.cases(*branches, else_=why("outside levels"))
+    if isinstance(column, Number):
+        number = as_number(value)
+        branches.append((number.isnull(), why("not a number")))
+        if isinstance(column, Integer):
+            branches.append((~is_whole(number), why("not a whole number")))
+    elif isinstance(column, Dates):
+        branches.append((as_date(value).isnull(), why("not a date")))
+    return ibis.cases(*branches, else_=why("outside the edges"))
+
+
+def _with_sentence(fault: Fault, book: Codebook) -> Fault:
+    """Say what is wrong, where, and what to do about it."""
+    name = fault.column
+    if name is None:
+        return fault
+    where = f" in {fault.sentence!r}" if fault.sentence else ""
+    if fault.kind == "duplicate header":
+        said = f"the header{where} has {name!r} more than once (case does not count); rename all but one."
+    elif fault.kind == "missing column":
+        said = f"column {name!r} of the codebook is not in the header{where}; is this the codebook of another file?"
+    elif fault.kind == "extra column":
+        said = (
+            f"column {name!r}{where} is not in the codebook and is left out; describe it, or give it "
+            'role = "identifier" and kind = "text".'
+        )
+    else:
+        said = _cell_sentence(fault, book.column(name))
+    return replace(fault, sentence=said)
+
+
+def _cell_sentence(fault: Fault, column: Column) -> str:
+    places = _places("row", fault.rows, fault.count)
+    shown = ", ".join(map(repr, fault.values[:5])) + (", ..." if len(fault.values) > 5 else "")
+    start = f"column {column.name!r} has {shown} in {places}, "
+    if fault.kind == "missing value":
+        return (
+            f'column {column.name!r} has no value in {places}; declare missing = "NA" in the codebook, or fill '
+            "the gaps."
+        )
+    if fault.kind == "outside levels":
+        return f"{start}outside its {column.size} levels; add what is right to the codebook, mend the rest."
+    if fault.kind == "not a date":
+        return f"{start}not a date such as 2010-01-31; mend the data."
+    if fault.kind == "outside the edges":
+        ends = column.float_edges if isinstance(column, Number) else ()
+        reach = f"{ends[0]:g} to {ends[-1]:g}" if ends else "its range"
+        if isinstance(column, Dates):
+            return f"{start}outside {column.start} to {column.end}; widen the range, or mend the data."
+        return f"{start}outside {reach}; widen the edges, set clip = true, or mend the data."
+    return f"{start}{fault.kind}; mend the data, or change the kind of the column."
+
+
+def _places(word: str, numbers: Sequence[int], count: int, most: int = 5) -> str:
+    """Row and line numbers in words.
+
+    >>> _places("row", (3, 9), 2), _places("row", (1, 2, 3, 4, 5, 6), 9)
+    ('rows 3, 9', 'rows 1, 2, 3, 4, 5 and 4 more')
+    """
+    shown = ", ".join(f"{number}" for number in numbers[:most])
+    rest = count - len(numbers[:most])
+    return f"{word}{'s' * (count != 1)} {shown}" + (f" and {rest:,} more" if rest else "")

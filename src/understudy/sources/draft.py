@@ -1,0 +1,292 @@
+"""A first codebook read off the data, for a person to review.
+
+Everything here leaks: levels, bounds and bins come from private rows. So every column is marked as drafted, and no
+release made from a drafted column may claim a guarantee until a person has attested that it is public knowledge.
+"""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import ibis
+
+from understudy.codebook import (
+    Categorical,
+    Codebook,
+    Column,
+    Continuous,
+    Dates,
+    Grain,
+    Integer,
+    Ordinal,
+    Origin,
+    Role,
+    Text,
+)
+from understudy.errors import DataError, ParameterError
+from understudy.sources.edges import pleasant_edges
+from understudy.sources.expressions import as_date, as_number, as_text, present
+from understudy.sources.faults import engine_errors
+from understudy.sources.files import Opened, open_table
+
+__all__ = ["MISSING_TOKENS", "draft_codebook"]
+
+MISSING_TOKENS = ("NA", "N/A", "n/a", "?", "", "null", "NULL", "None", "NaN", "nan", ".")
+"""Texts that usually stand for a value that was not recorded."""
+
+_FEW = 20
+"""Numbers with at most this many distinct values are listed, not binned."""
+_MOST_DECIMALS = 6
+_MOST_GRAINS = 120
+_MOST_DAYS = 62
+_BATCH = 50
+"""Columns summarised in one scan."""
+_REVIEW = "drafted from data: review"
+
+
+def draft_codebook(what: Any, *, table: str | None = None, bins: int = 16, max_levels: int = 256) -> Codebook:
+    """Describe a table as it is; a person must then correct the draft and attest what is public knowledge.
+
+    >>> import pyarrow as pa
+    >>> book = draft_codebook(pa.table({"sex": ["F", "M", "F"], "stay": [1, 2, None]}))
+    >>> [(column.name, column.kind, column.labels, column.is_public) for column in book.columns]
+    [('sex', 'categorical', ('F', 'M'), False), ('stay', 'categorical', ('1', '2', 'NA'), False)]
+    """
+    _require_whole("bins", bins, 2)
+    _require_whole("max_levels", max_levels, 2)
+    opened = open_table(what, table)
+    opened.verify()
+    names = [name for name in opened.header if name]
+    columns: list[Column] = []
+    with engine_errors(repr(opened.label)):
+        rows = int(opened.table.count().to_pyarrow().as_py())
+        if rows == 0:
+            raise DataError(f"{opened.label!r} has no rows; a draft needs some. Write the codebook by hand.")
+        for start in range(0, len(names), _BATCH):
+            summaries = _summaries(opened, names[start : start + _BATCH], bins, max_levels)
+            columns += [_describe(summary, rows, max_levels) for summary in summaries]
+    if not any(column.is_modelled for column in columns):
+        reasons = "; ".join(f"{column.name!r} {column.description}" for column in columns[:5])
+        raise DataError(
+            f"no column of {opened.label!r} can be drafted ({reasons}). Write the codebook by hand, or raise "
+            "`max_levels`."
+        )
+    return Codebook(
+        columns=tuple(columns),
+        title="DRAFT, to be reviewed: levels, edges and ranges were read from private data",
+        description="Correct every column, then attest those that are public knowledge with "
+        "`understudy codebook declare`. Until then no release made with this codebook has a formal guarantee.",
+    )
+
+
+def _require_whole(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number, {least} or more. Try 16.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Summary:
+    """What one or two scans say about a column; all counts leave missing values out."""
+
+    name: str
+    present: int
+    distinct: int
+    """Exact when ``levels`` is known, otherwise an estimate."""
+    levels: tuple[str, ...] | None
+    tokens: tuple[str, ...]
+    """Texts that look like missing values, the most frequent first."""
+    has_missing: bool
+    numbers: int
+    wholes: int
+    padded: int
+    """Numbers with a leading zero, such as ZIP codes: they are names, not amounts."""
+    dates: int
+    cuts: tuple[float, ...]
+    """Smallest value, quantiles and largest value, when all are numbers."""
+    decimals: int
+    first: dt.date | None
+    last: dt.date | None
+    strange: str | None
+    """A value that is not a number, where most are."""
+
+
+def _summaries(opened: Opened, names: Sequence[str], bins: int, max_levels: int) -> Iterator[_Summary]:
+    """Two scans for many columns: one for what is cheap, one for the levels of those that seem to have few."""
+    staged = opened.connection.compile(_staged(opened, names))
+    found = _ask(opened, staged, {f"{key}{p}": sql.format(p=p) for p in range(len(names)) for key, sql in _CHEAP})
+    asked = {}
+    for p in range(len(names)):
+        asked[f"decimals{p}"] = f"max(length(regexp_extract(text{p}, '[.]([0-9]*[1-9])0*$', 1)))"
+        if found[f"distinct{p}"] <= 2 * max_levels:  # the estimate is a rough one
+            asked[f"levels{p}"] = f"map_keys(histogram(text{p}))"
+        if _is_numeric(found, p):
+            asked[f"cuts{p}"] = f"approx_quantile(number{p}, {[k / bins for k in range(1, bins)]})"
+        elif found[f"numbers{p}"]:
+            asked[f"strange{p}"] = f"min(text{p}) FILTER (number{p} IS NULL)"
+    more = _ask(opened, staged, asked)
+    for p, name in enumerate(names):
+        yield _summary(name, {key: found[f"{key}{p}"] for key, _ in _CHEAP}, more, p, max_levels)
+
+
+_CHEAP = (
+    ("present", "count(text{p})"),
+    ("missing", "count(*) - count(text{p})"),
+    ("tokens", "histogram(token{p})"),
+    ("distinct", "approx_count_distinct(text{p})"),
+    ("numbers", "count(number{p})"),
+    ("wholes", "count(*) FILTER (number{p} % 1 = 0)"),
+    ("padded", "count(*) FILTER (regexp_matches(text{p}, '^ *[+-]?0[0-9]'))"),
+    ("least", "min(number{p})"),
+    ("most", "max(number{p})"),
+    ("dates", "count(date{p})"),
+    ("first", "min(date{p})"),
+    ("last", "max(date{p})"),
+)
+"""What one scan finds out about every column, in DuckDB's words: it is the engine that all files are read with."""
+
+
+def _summary(name: str, found: Mapping[str, Any], more: Mapping[str, Any], p: int, max_levels: int) -> _Summary:
+    levels = tuple(sorted(more[f"levels{p}"] or ())) if f"levels{p}" in more else None
+    cuts = (found["least"], *more[f"cuts{p}"], found["most"]) if f"cuts{p}" in more else ()
+    tokens: Mapping[str, int] = found["tokens"] or {}
+    return _Summary(
+        name=name,
+        present=found["present"],
+        distinct=found["distinct"] if levels is None else len(levels),
+        levels=levels if levels is None or len(levels) <= max_levels else None,
+        # the empty text comes first: it can be the missing token, but never a level
+        tokens=tuple(sorted(tokens, key=lambda token: (token != "", -tokens[token], token))),
+        has_missing=found["missing"] > 0,
+        numbers=found["numbers"],
+        wholes=found["wholes"],
+        padded=found["padded"],
+        dates=found["dates"],
+        cuts=tuple(float(cut) for cut in cuts),
+        decimals=more[f"decimals{p}"] or 0,
+        first=found["first"],
+        last=found["last"],
+        strange=more.get(f"strange{p}"),
+    )
+
+
+def _ask(opened: Opened, staged: str, asked: Mapping[str, str]) -> dict[str, Any]:
+    """One row of aggregates."""
+    cursor = opened.connection.raw_sql(f"SELECT {', '.join(asked.values())} FROM ({staged}) AS staged")
+    return dict(zip(asked, cursor.fetchone(), strict=True))
+
+
+def _staged(opened: Opened, names: Sequence[str]) -> Any:
+    """Each column as text, number and date, with missing values as nulls."""
+    stages: dict[str, Any] = {}
+    for p, name in enumerate(names):
+        value = present(opened.value(name))
+        typed = value.type()
+        text = as_text(value)
+        if typed.is_string():
+            # not isin(): the engine turns each such list into a join, and fifty of them into out of memory
+            is_token = ibis.literal(list(MISSING_TOKENS)).contains(text.strip())
+            stages[f"token{p}"] = is_token.ifelse(text, ibis.null("string"))
+            value = text = is_token.ifelse(ibis.null("string"), text)
+        else:
+            stages[f"token{p}"] = ibis.null("string")
+        stages[f"text{p}"] = text
+        stages[f"number{p}"] = as_number(value)
+        stages[f"date{p}"] = as_date(value)
+    return opened.table.select(**stages)
+
+
+def _is_numeric(found: Mapping[str, Any], p: int) -> bool:
+    return bool(found[f"numbers{p}"] == found[f"present{p}"] > 0 and not found[f"padded{p}"])
+
+
+def _describe(seen: _Summary, rows: int, max_levels: int) -> Column:
+    """Choose a kind; whatever is doubtful becomes an identifier, which is never released."""
+    if seen.distinct == 0:
+        return _left_out(seen, "it held no value at all")
+    if seen.distinct == 1 and not seen.has_missing:
+        return _left_out(seen, f"it was constant ({(seen.levels or ('?',))[0]!r})")
+    missing = (seen.tokens[0] if seen.tokens else "NA") if seen.has_missing else None
+    notes = [_REVIEW]
+    if missing is not None:
+        notes.append(
+            f"{missing!r} and empty fields are taken as missing" if seen.tokens else "empty fields are missing"
+        )
+    common: dict[str, Any] = {"name": seen.name, "missing": missing, "origin": Origin.DRAFTED}
+    if seen.distinct > 1 and seen.dates == seen.present and seen.first is not None and seen.last is not None:
+        return _dates(seen, common, notes)
+    is_numeric = bool(seen.cuts)
+    if is_numeric and (seen.levels is None or len(seen.levels) > _FEW):
+        return _number(seen, common, notes, rows)
+    if seen.levels is None:
+        return _left_out(seen, _why_text(seen, rows, max_levels))
+    levels = tuple(sorted(seen.levels, key=float)) if is_numeric else seen.levels
+    levels += tuple(sorted(seen.tokens[1:]))  # one token is missing, the others are levels
+    if len(seen.tokens) > 1:
+        notes.append(f"{', '.join(map(repr, seen.tokens[1:]))} may mean missing too")
+    kind = Ordinal if is_numeric and len(levels) > 2 else Categorical
+    return kind(levels=levels, description="; ".join(notes), **common)
+
+
+def _left_out(seen: _Summary, why: str) -> Column:
+    return Text(
+        name=seen.name,
+        role=Role.IDENTIFIER,
+        origin=Origin.DRAFTED,
+        description=f"{_REVIEW}: left out because {why}; declare its levels if it should be kept",
+    )
+
+
+def _why_text(seen: _Summary, rows: int, max_levels: int) -> str:
+    many = f"it has more than {max_levels} distinct texts"
+    if seen.numbers > 0.5 * seen.present and seen.strange is not None:
+        return f"{many}; most are numbers, but some are not, such as {seen.strange!r}"
+    if seen.distinct > 0.9 * rows:
+        return f"{many}, nearly one per row, as identifiers do"
+    if seen.padded:
+        return f"{many}, which look like code numbers with leading zeros"
+    return many
+
+
+def _number(seen: _Summary, common: dict[str, Any], notes: list[str], rows: int) -> Column:
+    whole = seen.wholes == seen.numbers
+    cuts = [Decimal(repr(cut)) for cut in seen.cuts]
+    precision = 0 if whole else _precision(cuts, seen.decimals)
+    edges = pleasant_edges(cuts, precision)
+    if edges is None:
+        return _left_out(seen, "its numbers have more digits than can be compared exactly")
+    if len(seen.tokens) > 1:
+        others = ", ".join(map(repr, seen.tokens[1:]))
+        notes.append(f"{others} may mean missing too, but only one text can: mend the data or use unknown = 'missing'")
+    if whole and seen.distinct > 0.9 * rows:
+        notes.append("nearly every row has its own number; if it is an identifier, set role and kind so")
+    common["description"] = "; ".join(notes)
+    if whole:
+        return Integer(edges=edges, **common)
+    return Continuous(edges=edges, precision=precision, **common)
+
+
+def _precision(cuts: Sequence[Decimal], decimals: int) -> int:
+    """Decimals seen, at most six unless the range is tiny, and no more than fifteen digits in all."""
+    needed = -((cuts[-1] - cuts[0]) / _FEW).adjusted()
+    room = 13 - max(abs(cuts[0]), abs(cuts[-1])).adjusted()
+    return max(0, min(max(min(decimals, _MOST_DECIMALS), needed, 1), room, 12))
+
+
+def _dates(seen: _Summary, common: dict[str, Any], notes: list[str]) -> Column:
+    first, last = seen.first, seen.last
+    assert first is not None
+    assert last is not None
+    if (last - first).days < _MOST_DAYS:
+        grain = Grain.DAY
+    elif (last - first).days < 7 * (_MOST_GRAINS - 1):
+        grain = Grain.WEEK
+    elif (last.year - first.year) * 12 + last.month - first.month < _MOST_GRAINS:
+        grain = Grain.MONTH
+    else:
+        grain = Grain.YEAR
+    start = Dates(name="d", grain=grain, start=first, end=last).floor(first)
+    if last.year - first.year >= _MOST_GRAINS:
+        notes.append("the range is long; is a far date a stand-in for missing?")
+    return Dates(grain=grain, start=start, end=last, description="; ".join(notes), **common)

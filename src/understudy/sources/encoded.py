@@ -1,0 +1,91 @@
+"""The in-memory fast path: one array of small integer codes per column, counted by a compiled loop."""
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.compiled import kernel
+from understudy.privacy.account import Account
+from understudy.privacy.secret import Secret
+from understudy.sources.base import Clique, Report, Source
+from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
+
+__all__ = ["EncodedSource", "count_codes"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+_BLOCK = 1 << 14
+_KEY_LIMIT = 1 << 62
+
+
+class EncodedSource(Source):
+    """Codes held in memory."""
+
+    def __init__(self, *, codebook: Codebook, columns: Sequence[Codes], account: Account | None = None) -> None:
+        super().__init__(codebook=codebook, account=account)
+        self._columns = tuple(columns)
+
+    def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
+        """Counts by one pass per clique, on all cores."""
+        columns = self._columns
+        done = 0
+
+        def one(clique: Clique) -> Secret[CountTable]:
+            picked = [columns[self.codebook.position(name)] for name in clique]
+            return Secret(count_codes(clique, self.sizes(clique), picked))
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            tables = []
+            for table in pool.map(one, cliques):
+                tables.append(table)
+                done += 1
+                if report:
+                    report("counting", done, len(cliques))
+        return tables
+
+
+def count_codes(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Codes]) -> CountTable:
+    """Count combinations of codes."""
+    if math.prod(sizes) <= DENSE_LIMIT:
+        counts = np.zeros(math.prod(sizes), dtype=np.int64)
+        keys = np.empty(_BLOCK, dtype=np.int64)
+        for start in range(0, len(columns[0]), _BLOCK):
+            block = keys[: len(columns[0][start : start + _BLOCK])]
+            block[:] = 0
+            for size, column in zip(sizes, columns, strict=True):
+                _shift_in(block, size, column[start : start + _BLOCK])
+            _tally(counts, block)
+        return CountTable.dense(names, counts.reshape(tuple(sizes)))
+    return _count_sparse(names, sizes, columns)
+
+
+def _count_sparse(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Codes]) -> CountTable:
+    """Occupied cells only; keys are renumbered whenever their range would leave 64 bits."""
+    keys = np.zeros(len(columns[0]), dtype=np.int64)
+    reach = 1
+    for size, column in zip(sizes, columns, strict=True):
+        if reach * size > _KEY_LIMIT:
+            distinct, inverse = np.unique(keys, return_inverse=True)
+            keys, reach = inverse.astype(np.int64), len(distinct)
+        _shift_in(keys, size, column)
+        reach *= size
+    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    kind = code_type(max(sizes))
+    codes = np.stack([column[first].astype(kind) for column in columns], axis=1)
+    return CountTable.sparse(names, sizes, codes, counts.astype(np.int64))
+
+
+@kernel
+def _shift_in(keys: npt.NDArray[np.int64], size: int, column: Codes) -> None:
+    for row in range(len(keys)):
+        keys[row] = keys[row] * size + column[row]
+
+
+@kernel
+def _tally(counts: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> None:
+    for row in range(len(keys)):
+        counts[keys[row]] += 1

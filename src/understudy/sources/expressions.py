@@ -1,0 +1,154 @@
+"""Encoding as an Ibis expression, so that it runs where the data lives.
+
+The meaning is that of :func:`understudy.codebook.encode.encode_value`; a test holds the two against each other.
+"""
+
+import datetime as dt
+import math
+from typing import Any
+
+import ibis
+
+from understudy.codebook import Codebook, Column, Dates, Grain, Integer, Levelled, Number
+from understudy.codebook.encode import DAY_PATTERN
+from understudy.errors import DataError, ParameterError
+from understudy.sources.tables import code_type
+
+__all__ = [
+    "UNKNOWN_POLICIES",
+    "as_date",
+    "as_number",
+    "as_text",
+    "code_expression",
+    "encoded_table",
+    "is_whole",
+    "present",
+    "unknown_code",
+]
+
+UNKNOWN_POLICIES = ("error", "missing", "other")
+
+
+def unknown_code(column: Column) -> int:
+    """The code that stands for "not in the codebook" while encoding: the one after the last."""
+    return column.size
+
+
+def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
+    """The table of codes: one small unsigned integer per modelled column, named c0, c1, ..."""
+    if unknown not in UNKNOWN_POLICIES:
+        raise ParameterError(f"`unknown` is {unknown!r}; it must be one of {', '.join(UNKNOWN_POLICIES)}.")
+    codes = {}
+    for position, column in enumerate(book.modelled):
+        kind = code_type(column.size + 1).__name__
+        stand_in = _stand_in(column, unknown)
+        code = code_expression(column, table[column.name])
+        codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
+    return table.select(**codes)
+
+
+def _stand_in(column: Column, unknown: str) -> int:
+    """Which code a value outside the codebook gets under the caller's policy."""
+    if unknown == "missing" and column.missing_code is not None:
+        return column.missing_code
+    if unknown == "other" and isinstance(column, Levelled) and column.other is not None:
+        return column.code_of[column.other]
+    return unknown_code(column)
+
+
+def code_expression(column: Column, value: Any) -> Any:
+    """Code of a value, null where the codebook does not know it."""
+    value = present(value)
+    text = as_text(value)
+    if isinstance(column, Levelled):
+        code = ibis.literal(list(column.levels)).index(text).nullif(-1)
+    elif isinstance(column, Number):
+        number = as_number(value)
+        if isinstance(column, Integer):
+            number = is_whole(number).ifelse(number, ibis.null("float64"))
+        code = _bin(column, number)
+    elif isinstance(column, Dates):
+        code = _grain_index(column, as_date(value))
+    else:
+        raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
+    if column.missing_code is None:
+        return code
+    absent = value.isnull() | (text == column.missing)
+    return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
+
+
+def present(value: Any) -> Any:
+    """The value with NaN turned into null: both mean that nothing was recorded."""
+    if value.type().is_floating():
+        return value.isnan().ifelse(ibis.null(value.type()), value)
+    return value
+
+
+def as_text(value: Any) -> Any:
+    """How a level is spelled, see :func:`understudy.codebook.encode.number_text`."""
+    kind = value.type()
+    if kind.is_string():
+        return value
+    if kind.is_floating():
+        fits = is_whole(value) & (value.abs() < 2.0**63)
+        return fits.ifelse(value.try_cast("int64").cast("string"), value.cast("string"))
+    return value.cast("string")
+
+
+def as_number(value: Any) -> Any:
+    """A finite float, or null for what is not a number."""
+    if value.type().is_string():
+        plain = value.strip()
+        number = plain.contains("_").ifelse(ibis.null("float64"), plain.try_cast("float64"))
+    elif value.type().is_numeric():
+        number = value.cast("float64")
+    else:
+        return ibis.null("float64")
+    return (~number.isnan() & (number.abs() < math.inf)).ifelse(number, ibis.null("float64"))
+
+
+def is_whole(number: Any) -> Any:
+    """Whether a float has no fraction. ``floor`` goes through 64-bit integers, so it only sees what fits them."""
+    small = (number.abs() < 2.0**53).ifelse(number, 0.0)  # from 2^53 on, every float is whole
+    return (small == small.floor()) & (number.abs() < math.inf)
+
+
+def _bin(column: Number, number: Any) -> Any:
+    edges = column.float_edges
+    if column.clip:
+        # not greatest(least()): those skip nulls, so that what is no number would land in an end bin
+        number = ibis.cases((number < edges[0], edges[0]), (number > edges[-1], edges[-1]), else_=number)
+    last = column.proper_levels - 1
+    inside = [(number < e) if column.closed == "left" else (number <= e) for e in edges[1:-1]]
+    branches: list[tuple[Any, Any]] = [(number < edges[0], ibis.null("int64"))]
+    branches += [(test, ibis.literal(code, "int64")) for code, test in enumerate(inside)]
+    branches.append((number <= edges[-1], ibis.literal(last, "int64")))
+    return ibis.cases(*branches, else_=ibis.null("int64"))
+
+
+def as_date(value: Any) -> Any:
+    """A date, or null for what is not one."""
+    kind = value.type()
+    if kind.is_date():
+        return value
+    if kind.is_timestamp():
+        return value.date()
+    if kind.is_string():
+        # the pattern first: engines also take 2020/2/1 and ignore what follows a date
+        return value.strip().re_extract(DAY_PATTERN, 1).try_cast("date")
+    return ibis.null("date")
+
+
+def _grain_index(column: Dates, day: Any) -> Any:
+    start = column.start
+    if column.grain is Grain.YEAR:
+        index = day.year().cast("int64") - start.year
+    elif column.grain is Grain.MONTH:
+        index = (day.year().cast("int64") - start.year) * 12 + day.month().cast("int64") - start.month
+    else:
+        days = day.epoch_seconds().cast("int64") // 86400 - (column.floor(start) - _EPOCH).days
+        index = days // 7 if column.grain is Grain.WEEK else days
+    return ((index >= 0) & (index < column.proper_levels)).ifelse(index, ibis.null("int64"))
+
+
+_EPOCH = dt.date(1970, 1, 1)

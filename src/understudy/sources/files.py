@@ -1,0 +1,252 @@
+"""Anything a person may hand us, as one Ibis table."""
+
+import gzip
+import tempfile
+import weakref
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from glob import escape, glob, has_magic
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from understudy.errors import DataError
+from understudy.sources.dialect import read_dialect, repeated_names, unique_names
+from understudy.sources.faults import engine_errors
+
+__all__ = ["Opened", "file_kind", "find_files", "is_database", "open_table"]
+
+_MEMORY = "1GB"
+"""What DuckDB may hold before it spills to a private temporary folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """An Ibis table, its connection, and the header names exactly as the file spells them."""
+
+    connection: Any
+    table: Any
+    header: tuple[str, ...]
+    label: str
+    compressed: tuple[Path, ...] = ()
+    """Files to be checked to their end before their rows are believed, see :meth:`verify`."""
+    from_file: bool = False
+
+    def value(self, name: str) -> Any:
+        """The column called ``name`` in the header; the engine may know it by a stand-in."""
+        return self.table[self.table.columns[self.header.index(name)]]
+
+    def verify(self) -> None:
+        """Refuse a file without rows, or one that was cut short: the engine would say nothing."""
+        self.verify_whole()
+        if self.from_file:
+            with engine_errors(repr(self.label)):
+                rows = self.table.limit(1).count().to_pyarrow().as_py()
+            if rows == 0:
+                raise DataError(f"{self.label!r} has a header but no rows; there is nothing to count.")
+
+    def verify_whole(self) -> None:
+        """Refuse a compressed file that was cut short or damaged: the engine would read what is left of it."""
+        for path in self.compressed:
+            try:
+                with gzip.open(path, "rb") as stream:
+                    while stream.read(1 << 20):
+                        pass
+            except (OSError, EOFError, zlib.error) as reason:
+                raise DataError(
+                    f"{str(path)!r} is cut short or damaged ({reason}); copy it again from its source."
+                ) from None
+
+
+def open_table(what: Any, table: str | None = None, *, allow_repeats: bool = False) -> Opened:
+    """A path, glob, DuckDB address, Arrow table or data frame, without reading a row of it.
+
+    Repeated names in the header are refused, unless the caller only wants to report them.
+    """
+    opened = _open_address(str(what), table) if isinstance(what, str | Path) else _open_frame(what)
+    repeated = repeated_names(opened.header)
+    if repeated and not allow_repeats:
+        raise DataError(
+            f"{opened.label} has two columns called {', '.join(map(repr, repeated))} (case does not count); "
+            "rename one of each in the header."
+        )
+    return opened
+
+
+def _open_frame(what: Any) -> Opened:
+    header, frame = _to_arrow(what)
+    if not header:
+        raise DataError("the table has no columns; give one with a header and rows.")
+    connection = _connect()
+    with engine_errors("the table in memory"):
+        connection.con.register("understudy_frame", frame)  # a view of it, not a copy
+        found = connection.table("understudy_frame")
+    return Opened(connection=connection, table=found, header=header, label="the table in memory")
+
+
+def _connect() -> Any:
+    import ibis
+
+    folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
+    connection = ibis.duckdb.connect(memory_limit=_MEMORY, temp_directory=folder.name)
+    # the engine keeps its progress for us to show; it draws no bar of its own
+    for setting in (
+        "enable_progress_bar = true",
+        "enable_progress_bar_print = false",
+        "progress_bar_time = 0",
+    ):
+        connection.raw_sql(f"SET {setting}")
+    weakref.finalize(connection, folder.cleanup)
+    return connection
+
+
+def _to_arrow(what: Any) -> tuple[tuple[str, ...], Any]:
+    """The names as given, and an Arrow table whose names an engine can tell apart."""
+    import pyarrow as pa
+
+    module = type(what).__module__.partition(".")[0]
+    try:
+        if module == "pandas":
+            header = tuple(map(str, what.columns))
+            return header, pa.Table.from_pandas(what.set_axis(unique_names(header), axis=1), preserve_index=False)
+        if module == "polars":
+            what = (what.collect() if hasattr(what, "collect") else what).to_arrow()
+        if isinstance(what, pa.RecordBatch):
+            what = pa.Table.from_batches([what])
+    except pa.ArrowException as reason:
+        first = str(reason).splitlines()[0]
+        raise DataError(f"the data frame cannot be read: {first}. Give every column one type.") from None
+    if isinstance(what, pa.Table):
+        header = tuple(what.column_names)
+        return header, what.rename_columns(unique_names(header))
+    raise DataError(
+        f"a {type(what).__name__} cannot be opened; give a path, a pandas or Polars frame, or an Arrow table."
+    )
+
+
+def is_database(address: str) -> bool:
+    """Whether an address names a database rather than files."""
+    return "://" in address or Path(address).suffix.lower() in {".duckdb", ".ddb", ".db"}
+
+
+def _open_address(address: str, table: str | None) -> Opened:
+    if address.startswith("duckdb://"):
+        parts = urlsplit(address)
+        named = parse_qs(parts.query).get("table", [table])[0]
+        # duckdb:///folder/file is absolute, duckdb://file is relative, as in database addresses elsewhere
+        return _open_duckdb(parts.netloc + parts.path, named, parts.netloc + parts.path)
+    if "://" in address:
+        raise DataError(
+            f"addresses of kind {address.partition('://')[0]!r} cannot be opened; give a file, a glob or "
+            "duckdb:///FILE?table=T."
+        )
+    if is_database(address):
+        return _open_duckdb(address, table, address)
+    paths = find_files(address)
+    for path in paths:
+        if path.stat().st_size == 0:
+            raise DataError(f"{str(path)!r} is empty; a table needs a header and rows.")
+    return _open_csv(address, paths) if file_kind(paths[0]) == "csv" else _open_parquet(address, paths)
+
+
+def find_files(address: str) -> list[Path]:
+    """The files behind a path or glob, in order of name; all of one kind and open to us."""
+    if Path(address).exists() or not has_magic(address):  # a real file's name may hold a bracket
+        found = [Path(address)]
+    else:
+        found = [Path(name) for name in sorted(glob(address, recursive=True))]  # noqa: PTH207 (may be absolute)
+    if found and found[0].is_dir():
+        inside = str(Path(address) / "*.parquet")
+        raise DataError(f"{address!r} is a folder; give a file or a pattern such as {inside!r}.")
+    if not found or not all(path.exists() for path in found):
+        raise DataError(f"there is no file {address!r}; check the path.")
+    for path in found:
+        try:
+            path.open("rb").close()
+        except OSError as reason:
+            raise DataError(
+                f"{str(path)!r} cannot be opened ({reason.strerror}); check that it is a file you may read."
+            ) from None
+    if len(kinds := sorted({file_kind(path) for path in found})) != 1:
+        raise DataError(f"{address!r} matches files of different kinds ({', '.join(kinds)}); give one kind.")
+    return found
+
+
+def file_kind(path: Path) -> str:
+    """Csv or parquet, by the name."""
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if suffixes[-1:] == [".gz"]:
+        suffixes = suffixes[:-1]
+    if suffixes[-1:] in ([".csv"], [".tsv"], [".txt"]):
+        return "csv"
+    if suffixes[-1:] in ([".parquet"], [".pq"]):
+        return "parquet"
+    raise DataError(f"{str(path)!r} is neither .csv, .csv.gz nor .parquet; rename it or convert it.")
+
+
+def _open_parquet(address: str, paths: Sequence[Path]) -> Opened:
+    import pyarrow.parquet as pq
+
+    connection = _connect()
+    with engine_errors(repr(address)):
+        schemas = [pq.read_schema(path) for path in paths]
+        header = tuple(schemas[0].names)  # the engine would rename repeated names in silence
+        _require_one_header(paths, [tuple(sorted(schema.names)) for schema in schemas])
+        # types may differ (whole numbers here, decimals there): the engine must find one that holds all of them,
+        # for by default it rounds to the type of the first file
+        mixed = any(not schema.equals(schemas[0]) for schema in schemas)
+        options = {"union_by_name": True} if mixed else {}
+        table = connection.read_parquet([escape(str(path)) for path in paths], **options)
+    return Opened(connection=connection, table=table, header=header, label=address, from_file=True)
+
+
+def _require_one_header(paths: Sequence[Path], headers: Sequence[tuple[str, ...]]) -> None:
+    for path, header in zip(paths, headers, strict=True):
+        if header != headers[0]:
+            raise DataError(
+                f"{str(path)!r} has the columns {', '.join(header)}, but {str(paths[0])!r} has "
+                f"{', '.join(headers[0])}; files read together need one header."
+            )
+
+
+def _open_csv(address: str, paths: Sequence[Path]) -> Opened:
+    dialects = [read_dialect(path) for path in paths]
+    header = dialects[0].header
+    _require_one_header(paths, [dialect.header for dialect in dialects])
+    if len({dialect.delimiter for dialect in dialects}) > 1:
+        raise DataError(f"{address!r} matches files with different delimiters; write them all alike.")
+    connection = _connect()
+    with engine_errors(repr(address)):
+        table = connection.read_csv([escape(str(path)) for path in paths], **dialects[0].engine_options)
+    compressed = tuple(path for path in paths if path.suffix.lower() == ".gz")
+    return Opened(
+        connection=connection,
+        table=table,
+        header=header,
+        label=address,
+        compressed=compressed,
+        from_file=True,
+    )
+
+
+def _open_duckdb(path: str, table: str | None, shown: str) -> Opened:
+    if not Path(path).is_file():
+        raise DataError(f"there is no DuckDB file {shown!r}; check the path.")
+    connection = _connect()
+    with engine_errors(repr(shown)):
+        connection.attach(path, name="understudy_source", read_only=True)
+        # not list_tables(): Ibis 12 calls what DuckDB has deprecated
+        listed = connection.raw_sql(
+            "SELECT table_name FROM information_schema.tables "
+            "WHERE table_catalog = 'understudy_source' AND table_schema = 'main'"
+        ).fetchall()
+        tables = [name for (name,) in listed]
+        if table is None and len(tables) == 1:
+            table = tables[0]
+        if table not in tables:
+            raise DataError(
+                f"{shown!r} has the tables {', '.join(sorted(tables)) or 'none'}; name one with ?table=NAME or `table`."
+            )
+        found = connection.table(table, database=("understudy_source", "main"))
+    return Opened(connection=connection, table=found, header=tuple(found.columns), label=f"{shown}, table {table}")
