@@ -1,0 +1,22 @@
+"""All privacy randomness, and a proof file for every claim.
+
+Importing this room makes every pricing event known, so that any ledger can be read back and priced.
+"""
+
+from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
+from understudy.mechanisms.exponential import ExponentialSelection
+from understudy.mechanisms.gaussian_stability import GaussianStability
+from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
+from understudy.mechanisms.stability import StabilityHistogram
+from understudy.mechanisms.stream import Stream
+
+__all__ = [
+    "DirichletDraws",
+    "DirichletResetBlocks",
+    "ExponentialSelection",
+    "GaussianStability",
+    "GeometricHistogram",
+    "SparseHistogram",
+    "StabilityHistogram",
+    "Stream",
+]

@@ -1,0 +1,255 @@
+"""The Dirichlet prior: alpha virtual records per level, and what a draw from the smoothed counts costs.
+
+A draw from ``(n_j + alpha_j) / (N + sum alpha)`` is an exponential tilt of one category when a record is added, so its
+log-ratio takes two values at distance at most ``eps0 = ln(1 + 1/min alpha)`` (proofs/dirichlet_draw.md). The smoothed
+counts stay secret; every draw is paid for.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ParameterError
+from understudy.mechanisms.discrete_laplace import check_neighbours
+from understudy.privacy.events import Event, Orders, Renyi
+from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
+
+__all__ = [
+    "DirichletDraws",
+    "DirichletResetBlocks",
+    "Prior",
+    "alpha_for",
+    "draw_epsilon",
+    "draw_renyi",
+    "rational_alpha",
+]
+
+Prior = tuple[tuple[Fraction, int], ...]
+"""Virtual records of one column as (alpha, how many levels have it), smallest alpha first."""
+
+_ALPHA_BITS = 30
+_FINE = 512  # relative step of the scan over counts once it is no longer exhaustive
+# A stated price is never below the true one because of rounding (proofs/dirichlet_draw.md, "Rounding"):
+_UP = 1 + 2.0**-48  # covers the few operations behind a logarithm, a sum or a product
+_UP_ALPHA = 1 + 2.0**-45  # so that an alpha made for a target still meets it after _UP
+_LOST = 2.0**-46  # what a difference of two logarithms can lose, in units of the larger one
+
+
+def rational_alpha(alpha: float) -> Fraction:
+    """The smallest allowed rational at or above ``alpha``: weights are integers, and rounding up never costs more.
+
+    >>> rational_alpha(0.3) >= 0.3
+    True
+    """
+    if not math.isfinite(alpha) or alpha <= 0:
+        raise ParameterError(
+            f"`alpha` is {alpha}; it must be a positive number, or an empty cell would reveal absence. Try 1."
+        )
+    bits = min(max(_ALPHA_BITS - math.floor(math.log2(alpha)), 0), _ALPHA_BITS)
+    return Fraction(math.ceil(Fraction(alpha) * 2**bits), 2**bits)
+
+
+def alpha_for(*, epsilon_per_record: float, columns: int) -> Fraction:
+    """Equation 8 of the PeGS paper: one sweep of ``columns`` draws costs at most ``epsilon_per_record``."""
+    if not math.isfinite(epsilon_per_record) or epsilon_per_record <= 0:
+        raise ParameterError(
+            f"`epsilon_per_record` is {epsilon_per_record}; it must be above 0. Try 1.0, and look at the total."
+        )
+    per_draw = epsilon_per_record / columns
+    if per_draw > 700:
+        raise ParameterError(
+            f"`epsilon_per_record` is {epsilon_per_record}; above {700 * columns} it protects nothing. Try 1.0."
+        )
+    return rational_alpha(_UP_ALPHA / math.expm1(per_draw))
+
+
+def draw_epsilon(prior: Prior) -> float:
+    """ln(1 + 1/min alpha), the price of one draw under both relations."""
+    return math.log1p(1 / float(min(alpha for alpha, _ in prior))) * _UP
+
+
+def draw_renyi(prior: Prior, orders: Orders) -> Renyi:
+    """Renyi divergence of one draw under add-remove: the supremum over every count n and cell size N.
+
+    For a category with virtual count a and n records out of N, adding a record tilts it by eta = ln((n+1+a)/(n+a)) at
+    base probability p = (n+a)/(N+A) <= (n+a)/(n+A). Both directions have a closed-form worst p; n is scanned upwards
+    until the bound min(eta, order eta^2/8) falls below what was found. Beyond small n the scan takes ranges of n and
+    pairs the largest tilt of a range with its largest p, which can only overstate.
+    """
+    return _draw_renyi(prior, orders.tobytes()).copy()
+
+
+@lru_cache(maxsize=4096)
+def _draw_renyi(prior: Prior, orders_bytes: bytes) -> Renyi:
+    orders = np.frombuffer(orders_bytes, dtype=np.float64)
+    mass = float(sum(alpha * levels for alpha, levels in prior))
+    best = np.zeros(len(orders))
+    for alpha_exact, _ in prior:
+        alpha = float(alpha_exact)
+        low = 0.0
+        while True:
+            starts = _scan(low, alpha)
+            eta = np.log1p(1 / (starts[:-1] + alpha))
+            ends = starts[1:] - 1
+            reach = (ends + alpha) / (ends + mass)
+            best = np.maximum(best, _tilt_renyi(eta[:, None], reach[:, None], orders[None, :]).max(axis=0))
+            low = float(starts[-1])
+            tail = math.log1p(1 / (low + alpha))
+            if np.all(np.minimum(tail, orders * tail**2 / 8) <= best):
+                break
+    return np.asarray(best * _UP)
+
+
+def _scan(low: float, alpha: float, count: int = 128) -> npt.NDArray[np.float64]:
+    starts = [low]
+    for _ in range(count):
+        starts.append(starts[-1] + max(1.0, math.floor((starts[-1] + alpha) / _FINE)))
+    return np.array(starts)
+
+
+def _tilt_renyi(eta: Any, reach: Any, orders: Any) -> Any:
+    """Largest divergence of tilting one category by eta, over both directions and every p in (0, reach]."""
+    more = np.expm1(eta)  # e^eta - 1
+    # forward: f(p) = ln(1-p+p e^(order eta)) - order ln(1-p+p e^eta), stationary at the p below
+    with np.errstate(over="ignore", invalid="ignore"):
+        far = np.expm1(orders * eta)
+        ratio = np.where(np.isinf(far), 0.0, orders * more / far)
+    forward_p = np.clip((1 - ratio) / (more * (orders - 1)), 0, reach)
+    forward = (_log_mix(forward_p, orders * eta) - orders * _log_mix(forward_p, eta)) / (orders - 1)
+    # backward: g(p) = ln(1-p+p e^((1-order) eta)) + (order-1) ln(1-p+p e^eta)
+    less = -np.expm1((1 - orders) * eta)
+    backward_p = np.clip(((orders - 1) * more - less) / (orders * less * more), 0, reach)
+    backward = _log_mix(backward_p, (1 - orders) * eta) / (orders - 1) + _log_mix(backward_p, eta)
+    # both are differences of terms of at most order eta; whatever p, range and Hoeffding bound them
+    rounded = np.maximum(forward, backward) + _LOST * orders * eta / (orders - 1)
+    return np.minimum(rounded, np.minimum(eta, orders * eta**2 / 8))
+
+
+def _log_mix(p: Any, exponent: Any) -> Any:
+    """ln(1 - p + p e^exponent) without overflow."""
+    with np.errstate(divide="ignore"):
+        return np.where(
+            exponent > 1,
+            np.logaddexp(np.log1p(-p), np.log(p) + exponent),
+            np.log1p(p * np.expm1(np.minimum(exponent, 1))),
+        )
+
+
+def _parse(values: dict[str, Any], count: str) -> dict[str, Any]:
+    """Fields of one of the events below from plain data."""
+    try:
+        priors = tuple(tuple((Fraction(alpha), levels) for alpha, levels in prior) for prior in values["priors"])
+        return {"priors": priors, count: values[count], "neighbours": Neighbours(values["neighbours"])}
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise ParameterError(
+            f"the Dirichlet event {values!r} cannot be read ({error}); it needs `priors`, `{count}` and `neighbours`. "
+            "Take the manifest from its original."
+        ) from error
+
+
+def _check(priors: tuple[Prior, ...], name: str, count: int, neighbours: Neighbours) -> None:
+    """An event is also read from files that anybody may have edited."""
+    check_neighbours(neighbours)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ParameterError(f"`{name}` is {count!r}; it must be a whole number of 1 or more. Try 1.")
+    for prior in priors:
+        if not prior or any(
+            not isinstance(alpha, Fraction) or alpha <= 0 or not isinstance(levels, int) or levels < 1
+            for alpha, levels in prior
+        ):
+            raise ParameterError(f"`priors` holds {prior!r}; a column has levels, each with a positive virtual count.")
+
+
+def _scaled(priors: tuple[Prior, ...], factor: Fraction) -> tuple[Prior, ...]:
+    return tuple(tuple((alpha * factor, levels) for alpha, levels in prior) for prior in priors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirichletDraws(Event):
+    """``draws`` draws from each column's smoothed counts, which stay as they are in between (PeGS)."""
+
+    kind: ClassVar[str] = "dirichlet-draws"
+    proof: ClassVar[str | None] = "dirichlet_draw.md"
+    priors: tuple[Prior, ...]
+    draws: int
+    neighbours: Neighbours
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> "DirichletDraws":
+        """Read back from a manifest."""
+        return cls(**_parse(values, "draws"))
+
+    def __post_init__(self) -> None:
+        _check(self.priors, "draws", self.draws, self.neighbours)
+
+    def scaled(self, factor: Fraction) -> "DirichletDraws":
+        """The same draws with every virtual count multiplied."""
+        return replace(self, priors=_scaled(self.priors, factor))
+
+    def guarantee(self) -> Guarantee:
+        """Every draw adds eps0: tight, see the proof file."""
+        per_row = math.fsum(draw_epsilon(prior) for prior in self.priors)
+        return PureDP(epsilon=self.draws * per_row, neighbours=self.neighbours)
+
+    def renyi(self, orders: Orders) -> Renyi:
+        """Add-remove: level-aware supremum; replace-one: eps0^2/2 zCDP, never more than eps0."""
+        total = np.zeros(len(orders))
+        for prior in self.priors:
+            if self.neighbours is Neighbours.ADD_REMOVE:
+                total += draw_renyi(prior, orders)
+            else:
+                eps0 = draw_epsilon(prior)
+                total += np.minimum(orders * eps0**2 / 2, eps0)
+        return self.draws * total
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirichletResetBlocks(Event):
+    """``blocks`` chains from fresh tables; a cell that was drawn from is reset to its prior (PeGS.rs)."""
+
+    kind: ClassVar[str] = "dirichlet-reset-blocks"
+    proof: ClassVar[str | None] = "dirichlet_reset.md"
+    priors: tuple[Prior, ...]
+    blocks: int
+    neighbours: Neighbours
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> "DirichletResetBlocks":
+        """Read back from a manifest."""
+        return cls(**_parse(values, "blocks"))
+
+    def __post_init__(self) -> None:
+        _check(self.priors, "blocks", self.blocks, self.neighbours)
+
+    def scaled(self, factor: Fraction) -> "DirichletResetBlocks":
+        """The same blocks with every virtual count multiplied."""
+        return replace(self, priors=_scaled(self.priors, factor))
+
+    def guarantee(self) -> Guarantee:
+        """Each differing cell counts once: M of them under add-remove, 2 M under replace-one."""
+        per_block = math.fsum(self._cells(prior) for prior in self.priors)
+        return PureDP(epsilon=self.blocks * per_block, neighbours=self.neighbours)
+
+    def _cells(self, prior: Prior) -> float:
+        eps0 = draw_epsilon(prior)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return eps0
+        mass = float(sum(alpha * levels for alpha, levels in prior))
+        return eps0 + math.log1p(1 / mass) * _UP
+
+    def renyi(self, orders: Orders) -> Renyi:
+        """Path-wise sum over the differing cells (filter argument, proofs/dirichlet_reset.md)."""
+        total = np.zeros(len(orders))
+        for prior in self.priors:
+            if self.neighbours is Neighbours.ADD_REMOVE:
+                total += draw_renyi(prior, orders)
+            else:  # one cell changed by replacement, or two cells changed by one record each
+                eps0 = draw_epsilon(prior)
+                cells = np.maximum(np.minimum(orders * eps0**2 / 2, eps0), 2 * draw_renyi(prior, orders))
+                total += np.minimum(cells, self._cells(prior))
+        return self.blocks * total

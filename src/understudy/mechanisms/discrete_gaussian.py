@@ -1,0 +1,171 @@
+"""Integer noise for many tables at once: the discrete Gaussian, its tail, and what one record does under it.
+
+P(X = k) is proportional to e^(-k^2 / (2 variance)) [CKS20]. The variance is the square of a multiple of 2^-20: OpenDP
+then receives the very deviation that is priced, and our own kernel fits in 64-bit integers.
+
+The two bounds here are sums of positive floats with relative errors of some 1e-12 (arguments of exp below 800, each
+product and exp within a few units of 2^-53), raised by a relative 1e-10. See ``proofs/gaussian_stability.md``.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import DataError, ParameterError
+from understudy.mechanisms.discrete_laplace import OPENDP_LIMIT
+from understudy.mechanisms.exact_gaussian import exact_gaussian
+from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT, SCALE_BITS
+from understudy.mechanisms.stream import Stream
+
+__all__ = [
+    "MAX_DEVIATION",
+    "MIN_DEVIATION",
+    "deviation_of",
+    "discrete_gaussian",
+    "gaussian_delta",
+    "gaussian_tail",
+    "variance_for",
+]
+
+MIN_DEVIATION = Fraction(1, 2)
+"""Less noise than this hides no record, and the bounds below would be loose."""
+MAX_DEVIATION = 1 << 14
+"""More noise than this on one count leaves nothing useful."""
+
+_GRID = 1 << SCALE_BITS
+_UP = 1.0 + 1e-10
+_SMALL = 60.0  # e^-60: where a sum is cut off; what is left out is added as a bound
+_UNDERFLOW = 745.0  # e^-745 is the smallest float
+
+
+def deviation_of(variance: Fraction) -> Fraction:
+    """The square root of a variance on the grid; any other is refused."""
+    if not isinstance(variance, Fraction):
+        raise ParameterError(f"`variance` is {variance!r}; it must be an exact Fraction. Use variance_for(deviation).")
+    if variance > 0:
+        deviation = Fraction(math.isqrt(variance.numerator), math.isqrt(variance.denominator))
+        on_grid = deviation**2 == variance and (deviation * _GRID).denominator == 1
+        if on_grid and MIN_DEVIATION <= deviation <= MAX_DEVIATION:
+            return deviation
+    raise ParameterError(
+        f"`variance` is {variance}; it must be the square of a multiple of 1/{_GRID} from {MIN_DEVIATION} to "
+        f"{MAX_DEVIATION:,}, so that no rounding separates the noise from its price. Use variance_for(deviation)."
+    )
+
+
+def variance_for(deviation: float) -> Fraction:
+    """The square of the smallest deviation on the grid that is not below ``deviation``.
+
+    >>> variance_for(13.5)
+    Fraction(729, 4)
+    """
+    if isinstance(deviation, bool) or not isinstance(deviation, int | float | Fraction):
+        raise ParameterError(f"`deviation` is {deviation!r}; it must be a number of records. Try 10.0.")
+    if not MIN_DEVIATION <= deviation <= MAX_DEVIATION:
+        raise ParameterError(
+            f"`deviation` is {deviation}; it must lie between {MIN_DEVIATION} and {MAX_DEVIATION:,} records. Try 10.0."
+        )
+    return Fraction(math.ceil(Fraction(deviation) * _GRID), _GRID) ** 2
+
+
+def discrete_gaussian(counts: npt.NDArray[np.int64], *, variance: Fraction, stream: Stream) -> npt.NDArray[np.int64]:
+    """``counts`` plus independent exact noise, P(X = k) proportional to e^(-k^2 / (2 variance)), clamped to +-2^41.
+
+    A secure stream and at most ``OPENDP_LIMIT`` counts: OpenDP, with its own randomness from the system.
+    Otherwise our kernel, which draws from the same law out of ``stream``.
+    """
+    deviation = deviation_of(variance)
+    if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
+        raise DataError(f"`counts` is of type {getattr(counts, 'dtype', type(counts).__name__)}; it must be int64.")
+    if counts.size and (int(counts.min()) < -COUNT_LIMIT or int(counts.max()) > COUNT_LIMIT):
+        raise DataError(f"some count is beyond {COUNT_LIMIT:,}; noise is exact only up to there. Split the data.")
+    if stream.is_secure and counts.size <= OPENDP_LIMIT:
+        noisy = _by_opendp(counts.ravel(), deviation)
+    else:
+        noisy = exact_gaussian(counts.size, deviation=deviation, stream=stream)
+        noisy += counts.ravel()
+    np.clip(noisy, -LIMIT, LIMIT, out=noisy)
+    return noisy.reshape(counts.shape)
+
+
+def _by_opendp(counts: npt.NDArray[np.int64], deviation: Fraction) -> npt.NDArray[np.int64]:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    handed = float(deviation)
+    assert Fraction(handed) == deviation  # deviation_of has seen to it: at most 34 significant bits
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    return np.array(dp.m.make_gaussian(*space, scale=handed)(counts.tolist()), dtype=np.int64)
+
+
+def gaussian_tail(variance: Fraction, t: int) -> float:
+    """P(X >= t), rounded up.
+
+    >>> round(gaussian_tail(Fraction(1), 0), 9)  # half of 1 + P(X = 0)
+    0.699471139
+    """
+    deviation_of(variance)
+    if t <= 0:  # P(X >= t) = 1 - P(X >= 1 - t), by symmetry
+        return min(1.0, (1.0 - gaussian_tail(variance, 1 - t) / _UP**2) * _UP)
+    return min(1.0, _upper_sum(variance, t, None, 1.0))
+
+
+def gaussian_delta(variance: Fraction, cells: int, epsilon: Fraction) -> float:
+    """The delta at ``epsilon`` of noise on ``cells`` counts, each of which changes by 1; rounded up.
+
+    The privacy loss is (cells + 2 Z) / (2 variance), Z the sum of ``cells`` independent noises, so that
+    delta = E[(1 - e^(-(Z - a) / variance))^+] with a = epsilon variance - cells / 2 [CKS20 Thm 7]. The law of Z is that
+    of one discrete Gaussian of variance ``cells variance`` up to the factor of :func:`_excess`, here within 1e-8 of 1
+    from variance 2 on.
+    """
+    deviation_of(variance)
+    if cells == 0:
+        return 0.0
+    start = epsilon * variance - Fraction(cells, 2)
+    first = math.floor(start) + 1
+    ramp = float(first - start), float(variance)
+    return min(1.0, _upper_sum(cells * variance, first, ramp, _excess(float(variance), cells)))
+
+
+def _excess(variance: float, cells: int) -> float:
+    """How much likelier a value of the sum of ``cells`` noises is than under one of their joint variance, at most.
+
+    Adding a noise to the sum of j others multiplies the density by a theta function of variance v = variance j / (j+1),
+    within 1 +- 2 (x + x^4 + x^9 + ...) of its mean, x = e^(-2 pi^2 v); numerator and normaliser each contribute once.
+    """
+    others = np.arange(1.0, cells)
+    x = np.exp(-2 * math.pi**2 * variance * others / (others + 1))
+    wave = 2 * x / (1 - x**3)  # x + x^4 + x^9 + ... <= x + x^4 + x^7 + ...
+    return math.exp(float((np.log1p(wave) - np.log1p(-wave)).sum()))
+
+
+def _upper_sum(variance: Fraction, first: int, ramp: tuple[float, float] | None, factor: float) -> float:
+    """``factor`` times the sum over z >= first of P(X = z) g(z), from above, X of any variance of 1/4 or more.
+
+    g = 1 without a ramp, and 1 - e^(-(z - first + offset) / slope) for the ramp (offset, slope).
+    """
+    spread = 2 * float(variance)
+    peak = max(first, 0)
+    base = float(peak**2 / (2 * variance))
+    if base > _UNDERFLOW:  # P(X >= t) <= e^(-t^2 / (2 variance)): (t + j)^2 >= t^2 + j^2
+        return math.ulp(0.0) * math.ceil(factor)
+    end = math.isqrt(peak**2 + math.ceil(_SMALL * spread)) + 1
+    start = max(first, -end)
+    values = np.arange(start, end, dtype=np.int64)
+    weights = np.exp((peak**2 - values**2) / spread)
+    if ramp is not None:
+        offset, slope = ramp
+        weights *= -np.expm1(-((values - first) + offset) / slope)
+    # From `end` on, and below -end if first is: ratios of neighbours fall, so a geometric series bounds the rest.
+    rest = math.exp((peak**2 - end**2) / spread) / -math.expm1(-(2 * end + 1) / spread)
+    total = float(weights.sum()) + 2 * rest
+    return math.exp(math.log(total * factor * _UP / _normaliser(variance)) - base) + math.ulp(0.0)
+
+
+def _normaliser(variance: Fraction) -> float:
+    """The sum of e^(-z^2 / (2 variance)) over all z, by Poisson summation; what is left out is below 1e-33."""
+    v = float(variance)
+    waves = sum(math.exp(-2 * math.pi**2 * v * n * n) for n in (1, 2, 3))
+    return math.sqrt(2 * math.pi * v) * (1 + 2 * waves)

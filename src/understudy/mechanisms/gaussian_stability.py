@@ -1,0 +1,252 @@
+"""Several tables of the same records at once: Gaussian noise on occupied cells and one threshold (SBHG's variant).
+
+A record is in one cell of each table, so it moves the tables together by the square root of their number only, where
+Laplace noise pays for each table in full; from about four tables on this is the smaller noise. As in
+:mod:`understudy.mechanisms.stability`, cells that only one neighbour occupies cost a delta. See
+``proofs/gaussian_stability.md``.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from understudy.errors import ParameterError
+from understudy.mechanisms.discrete_gaussian import (
+    MAX_DEVIATION,
+    MIN_DEVIATION,
+    deviation_of,
+    discrete_gaussian,
+    gaussian_delta,
+    gaussian_tail,
+)
+from understudy.mechanisms.discrete_laplace import (
+    check_delta,
+    check_epsilon,
+    check_neighbours,
+    count_sensitivity,
+    float_above,
+)
+from understudy.mechanisms.exact_laplace import SCALE_BITS
+from understudy.mechanisms.stability import check_threshold, public_levels
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.events import Event, Orders, Renyi
+from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
+from understudy.privacy.ledger import Entry
+from understudy.privacy.secret import Secret
+from understudy.sources.tables import CountTable
+
+__all__ = [
+    "MAX_TABLES",
+    "GaussianStability",
+    "gaussian_stability_entry",
+    "gaussian_stability_event",
+    "gaussian_stable_tables",
+]
+
+MAX_TABLES = 10_000
+"""More tables than this at one threshold are refused."""
+
+_GRID = 1 << SCALE_BITS
+_EPSILONS = 1 << 32  # a stated epsilon is a multiple of 1 / this, so that it does not hang on the last bit of a sum
+_MARGIN = 1e-12  # relative, far above the rounding of the few float operations in _left and slack
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianStability(Event):
+    """Discrete Gaussian noise on the occupied cells of several tables; a cell is shown iff noisy count >= threshold."""
+
+    kind: ClassVar[str] = "gaussian-stability"
+    proof: ClassVar[str | None] = "gaussian_stability.md"
+    variance: Fraction
+    """Of the noise on one count; the square of a multiple of 2^-20."""
+    threshold: int
+    tables: int
+    """How many tables, in each of which a record is in at most one cell."""
+    delta: float
+    """The delta at which :meth:`guarantee` states its epsilon; above :attr:`slack`."""
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        deviation_of(self.variance)
+        check_threshold(self.threshold)
+        _check_tables(self.tables)
+        check_delta(self.delta)
+        check_neighbours(self.neighbours)
+        if not _left(self.delta, self.lone, self.tables) > 0:
+            raise ParameterError(
+                f"`delta` is {self.delta}; lone cells alone show with probability {self.slack:.6g}, and it must be more. "
+                "Raise the threshold or delta, or use gaussian_stability_event(...)."
+            )
+
+    @property
+    def lone(self) -> float:
+        """Probability that a cell of one record is shown."""
+        return gaussian_tail(self.variance, self.threshold - 1)
+
+    @property
+    def rho(self) -> float:
+        """Zero-concentrated price of the noise alone: changed cells / (2 variance)."""
+        return float_above(self.tables * count_sensitivity(self.neighbours) / (2 * self.variance))
+
+    def guarantee(self) -> Guarantee:
+        """The smallest epsilon, on a grid of 2^-32, whose exact sum is within ``delta``."""
+        each = count_sensitivity(self.neighbours)
+        epsilon = _smallest_epsilon(self.variance, self.threshold, self.tables, self.delta, each)
+        return ApproxDP(epsilon=epsilon, delta=self.delta, neighbours=self.neighbours)
+
+    def renyi(self, orders: Orders) -> Renyi:
+        """Order times rho, outside the event that a lone cell shows."""
+        return orders * (self.rho * (1 + _MARGIN))
+
+    @property
+    def slack(self) -> float:
+        """Probability that the lone cell of some table shows: 1 - (1 - P(X >= T - 1))^tables, rounded up."""
+        return min(1.0, -math.expm1(self.tables * math.log1p(-self.lone)) * (1 + _MARGIN))
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> "GaussianStability":
+        """From the plain data of a manifest."""
+        try:
+            read = {
+                **values,
+                "variance": Fraction(values["variance"]),
+                "neighbours": Neighbours(values["neighbours"]),
+            }
+            return cls(**read)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise ParameterError(
+                f"the noise event {values!r} cannot be read ({error}); it needs a `variance` like '729/4', a `threshold`, "
+                "`tables`, a `delta` and a `neighbours` like 'add-remove'. Take the manifest from its original."
+            ) from error
+
+
+def _check_tables(tables: int) -> None:
+    if isinstance(tables, bool) or not isinstance(tables, int) or not 1 <= tables <= MAX_TABLES:
+        raise ParameterError(f"`tables` is {tables!r}; it must be a whole number from 1 to {MAX_TABLES:,}. Try 1.")
+
+
+def _left(delta: float, lone: float, cells: int) -> float:
+    """The d with 1 - (1 - lone)^cells (1 - d) = delta, from below: what lone cells leave for the others."""
+    return -math.expm1(math.log1p(-delta) - cells * math.log1p(-lone)) - _MARGIN * delta
+
+
+@lru_cache(maxsize=4_096)
+def _smallest_epsilon(variance: Fraction, threshold: int, tables: int, delta: float, each: int) -> float:
+    """Smallest n / 2^32 at which every number l of lone cells leaves enough delta for the other each tables - l."""
+    lone = gaussian_tail(variance, threshold - 1)
+    steps = 0
+    for cells in range(tables + 1):
+        left = _left(delta, lone, cells)
+        others = each * tables - cells
+
+        def fits(n: int, left: float = left, others: int = others) -> bool:
+            return gaussian_delta(variance, others, Fraction(n, _EPSILONS)) <= left
+
+        if not fits(steps):
+            low = steps
+            high = max(2 * steps, _EPSILONS)
+            while not fits(high):
+                low, high = high, 2 * high
+            steps = _first(fits, low, high)
+    return steps / _EPSILONS
+
+
+def _first(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """Bisection: ``fits`` fails at ``low`` and holds at ``high``; where it begins to hold."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+def gaussian_stability_event(*, epsilon: float, delta: float, tables: int, neighbours: Neighbours) -> GaussianStability:
+    """The least noise, and then the lowest threshold, whose price is within (epsilon, delta); needs no data.
+
+    No split of delta is chosen: lone cells and cells that persist are different cells, so that the worst case is
+    either most of the one or most of the other, and each may have nearly all of delta.
+
+    >>> event = gaussian_stability_event(epsilon=1.0, delta=1e-6, tables=10, neighbours=Neighbours.ADD_REMOVE)
+    >>> round(float(event.variance) ** 0.5, 2), event.threshold
+    (13.36, 71)
+    """
+    check_epsilon(epsilon)
+    check_delta(delta)
+    _check_tables(tables)
+    each = count_sensitivity(neighbours)
+    steps = math.floor(min(Fraction(epsilon), 1 << 20) * _EPSILONS)
+
+    def price(deviation: int) -> float:
+        return gaussian_delta(Fraction(deviation, _GRID) ** 2, each * tables, Fraction(steps, _EPSILONS))
+
+    allowed = _left(delta, 0.0, 0)
+    least, most = int(MIN_DEVIATION * _GRID), MAX_DEVIATION * _GRID
+    if price(most) > allowed:
+        raise ParameterError(
+            f"`epsilon` is {epsilon} at `delta` {delta}; for {tables} tables the noise on one count would exceed "
+            f"{MAX_DEVIATION:,} records. Use a larger epsilon, or fewer tables."
+        )
+    deviation = least if price(least) <= allowed else _first(lambda d: price(d) <= allowed, least, most)
+    while True:
+        variance = Fraction(deviation, _GRID) ** 2
+        threshold = _smallest_threshold(variance, Fraction(steps, _EPSILONS), delta, tables, each)
+        event = GaussianStability(
+            variance=variance, threshold=threshold, tables=tables, delta=float(delta), neighbours=neighbours
+        )
+        paid = event.guarantee()
+        assert isinstance(paid, ApproxDP)
+        if paid.epsilon <= epsilon:
+            return event
+        deviation += 1  # only if rounding made two equal sums differ
+
+
+def _smallest_threshold(variance: Fraction, epsilon: Fraction, delta: float, tables: int, each: int) -> int:
+    """The lowest threshold at which every number of lone cells, with the others, stays within ``delta``."""
+    deltas = [gaussian_delta(variance, each * tables - cells, epsilon) for cells in range(tables + 1)]
+
+    def fits(threshold: int) -> bool:
+        lone = gaussian_tail(variance, threshold - 1)
+        lefts = [_left(delta, lone, cells) for cells in range(tables + 1)]
+        return lefts[-1] > 0 and all(need <= left for need, left in zip(deltas, lefts, strict=True))
+
+    if fits(1):
+        return 1
+    high = 2
+    while not fits(high):
+        high *= 2
+    return _first(fits, high // 2, high)
+
+
+def gaussian_stability_entry(columns: Sequence[Sequence[str]], *, event: GaussianStability) -> Entry:
+    """The line that :func:`gaussian_stable_tables` will write in the ledger; needs no data."""
+    if len(columns) != event.tables:
+        raise ParameterError(
+            f"there are {len(columns)} tables and the event prices {event.tables}; price the tables that are released: "
+            f"gaussian_stability_event(tables={len(columns)}, ...)."
+        )
+    listed = "; ".join(", ".join(names) for names in columns)
+    levels = [public_levels(names, event.neighbours) for names in columns]
+    return Entry(
+        stage="tables",
+        reads=f"counts of occupied combinations of {listed}, shown from {event.threshold:,} on",
+        event=event,
+        assumptions=tuple(dict.fromkeys(item for each in levels for item in each)),
+    )
+
+
+def gaussian_stable_tables(
+    counts: Sequence[Secret[CountTable]], *, event: GaussianStability, stream: Stream
+) -> tuple[list[CountTable], Entry]:
+    """Noisy counts of those occupied cells that reach the threshold, for all tables, and what that cost."""
+    tables = [count.open() for count in counts]
+    entry = gaussian_stability_entry([table.columns for table in tables], event=event)
+    released = []
+    for table in tables:
+        # Through the constructor once more: a combination listed twice would be noised twice, at one price.
+        codes, exact = CountTable.sparse(table.columns, table.sizes, *table.occupied()).occupied()
+        noisy = discrete_gaussian(exact, variance=event.variance, stream=stream)
+        kept = noisy >= event.threshold
+        released.append(CountTable.sparse(table.columns, table.sizes, codes[kept], noisy[kept]))
+    return released, entry

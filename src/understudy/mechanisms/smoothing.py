@@ -1,0 +1,108 @@
+"""Counts plus virtual records, as integer weights ready for exact draws. What comes out stays secret.
+
+Route S: smoothing releases nothing, so it costs nothing; opening the weights for ``n`` draws costs ``n`` draws, and
+:func:`open_for_draws` hands out the weights only together with that entry.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import RefusalError
+from understudy.mechanisms.dirichlet import Prior
+from understudy.privacy.events import Event
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.secret import Secret
+from understudy.sources.tables import CountTable
+
+__all__ = ["VirtualRecords", "Weights", "exposed", "open_for_draws", "smoothed"]
+
+KeyOf = Callable[[Sequence[npt.NDArray[np.unsignedinteger]]], npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VirtualRecords:
+    """The prior of one column on a common denominator: level j gets ``numerators[j] / denominator`` records."""
+
+    numerators: tuple[int, ...]
+    denominator: int
+
+    @classmethod
+    def shaped(cls, *, smallest: Fraction, ratios: Sequence[int]) -> "VirtualRecords":
+        """``ratios`` are whole multiples (1 or more) of the smallest virtual count, which sets the price."""
+        return cls(numerators=tuple(smallest.numerator * ratio for ratio in ratios), denominator=smallest.denominator)
+
+    @property
+    def prior(self) -> Prior:
+        """As the pricing event wants it: distinct virtual counts, smallest first, with their multiplicity."""
+        distinct = sorted(set(self.numerators))
+        return tuple((Fraction(n, self.denominator), self.numerators.count(n)) for n in distinct)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Weights:
+    """Cumulative integer weights of one conditional table.
+
+    Row ``s`` of ``cumulative`` belongs to the key ``keys[s]`` (to the key ``s`` itself when ``keys`` is None); the last
+    row is the prior alone and serves every key that no record has.
+    """
+
+    cumulative: npt.NDArray[np.uint64]
+    keys: npt.NDArray[np.int64] | None
+
+    @property
+    def unseen(self) -> int:
+        """Row that serves unseen keys."""
+        return len(self.cumulative) - 1
+
+
+def smoothed(
+    counts: Secret[CountTable], *, virtual: VirtualRecords, key_of: KeyOf, key_space: int, dense: bool
+) -> Secret[Weights]:
+    """Group the counts by key, add the virtual records (Eq 6 of the PeGS paper) and accumulate.
+
+    The last column of the table is the target, the others are what the key reads.
+    """
+    codes, tally = counts.open().occupied()
+    columns = [np.ascontiguousarray(codes[:, position]) for position in range(codes.shape[1])]
+    target = columns[-1].astype(np.int64)
+    keys = key_of(columns[:-1]) if len(columns) > 1 else np.zeros(len(target), dtype=np.int64)
+    levels = len(virtual.numerators)
+    if dense:
+        distinct, slots, rows = None, keys, key_space
+    else:
+        distinct, slots = np.unique(keys, return_inverse=True)
+        rows = len(distinct)
+    grid = np.zeros((rows + 1, levels), dtype=np.uint64)
+    np.add.at(grid, (slots, target), tally.astype(np.uint64))
+    heaviest = int(grid.sum(axis=1, dtype=np.uint64).max()) * virtual.denominator + sum(virtual.numerators)
+    if heaviest >= 1 << 63:
+        raise RefusalError(
+            f"the integer weights of a cell would need {heaviest.bit_length()} bits; at most 63 are exact. "
+            "Use a larger alpha (a smaller epsilon) or a less uneven prior."
+        )
+    grid *= np.uint64(virtual.denominator)
+    grid += np.array(virtual.numerators, dtype=np.uint64)
+    return Secret(Weights(cumulative=np.cumsum(grid, axis=1, dtype=np.uint64), keys=distinct))
+
+
+def open_for_draws(tables: Sequence[Secret[Weights]], *, event: Event, ledger: Ledger) -> list[Weights]:
+    """The weights, but only against a ledger that already holds the entry for the draws to come."""
+    if event not in [entry.event for entry in ledger.entries]:
+        raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
+    return [table.open() for table in tables]
+
+
+def exposed(
+    counts: Sequence[Secret[CountTable]], *, stage: str, reads: str, why: str
+) -> tuple[list[CountTable], Entry]:
+    """Raw counts for a baseline that promises nothing; the entry says so."""
+    return [table.open() for table in counts], Entry.unpriced(stage=stage, reads=reads, why=why)
+
+
+def declared_public(counts: Sequence[Secret[CountTable]]) -> list[CountTable]:
+    """Counts of a table that its user declares public; the caller states that as an assumption of the release."""
+    return [table.open() for table in counts]
