@@ -1,0 +1,73 @@
+"""Conditional tables Pr(x_i | h(x_-i)) of all columns, smoothed and still secret."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.blocks.keys import ColumnKey, FeatureHashKey, KeyFunction, MinHashKey
+from understudy.blocks.parents import Parents
+from understudy.codebook import Codebook
+from understudy.errors import ParameterError
+from understudy.mechanisms.smoothing import VirtualRecords, Weights, smoothed
+from understudy.privacy.secret import Secret
+from understudy.sources.base import Report, Source
+
+__all__ = ["KEY_FUNCTIONS", "Blocks", "build_blocks", "key_functions"]
+
+KEY_FUNCTIONS = ("columns", "feature-hash", "minhash")
+_DENSE_CELLS = 1 << 22
+DEFAULT_BUCKETS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """One key function and one secret table of weights per column, in codebook order."""
+
+    codebook: Codebook
+    keys: tuple[KeyFunction, ...]
+    virtual: tuple[VirtualRecords, ...]
+    tables: tuple[Secret[Weights], ...]
+
+
+def key_functions(book: Codebook, parents: Parents, kind: str, buckets: int | None) -> tuple[KeyFunction, ...]:
+    """The key function of every column.
+
+    ``columns`` keys by the parents themselves; the hashed kinds read every other column, so parents do not matter.
+    """
+    if kind not in KEY_FUNCTIONS:
+        raise ParameterError(f"`key` is {kind!r}; it must be one of {', '.join(KEY_FUNCTIONS)}.")
+    if kind == "columns":
+        return tuple(
+            ColumnKey(reads=parents[name], sizes=tuple(book.column(parent).size for parent in parents[name]))
+            for name in book.names
+        )
+    hashed = FeatureHashKey if kind == "feature-hash" else MinHashKey
+    functions: list[KeyFunction] = []
+    for name in book.names:
+        others = tuple(other for other in book.names if other != name)
+        sizes = tuple(book.column(other).size for other in others)
+        functions.append(hashed(reads=others, sizes=sizes, buckets=buckets or DEFAULT_BUCKETS))
+    return tuple(functions)
+
+
+def build_blocks(
+    source: Source,
+    *,
+    keys: Sequence[KeyFunction],
+    virtual: Sequence[VirtualRecords],
+    report: Report | None = None,
+) -> Blocks:
+    """Count every (key columns, column) clique, smooth, keep secret."""
+    book = source.codebook
+    cliques = [(*key.reads, name) for key, name in zip(keys, book.names, strict=True)]
+    counts = source.count(cliques, report)
+    tables = [
+        smoothed(
+            table,
+            virtual=records,
+            key_of=key.keys,
+            key_space=key.space,
+            dense=key.space * len(records.numerators) <= _DENSE_CELLS,
+        )
+        for table, records, key in zip(counts, virtual, keys, strict=True)
+    ]
+    return Blocks(codebook=book, keys=tuple(keys), virtual=tuple(virtual), tables=tuple(tables))

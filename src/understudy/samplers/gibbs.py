@@ -1,0 +1,124 @@
+"""Gibbs sweeps over conditional tables, and the chains with reset.
+
+Rows are independent of each other, so they are worked through in blocks that fit the processor's cache, column by
+column, and ranges of rows go to different threads with streams of their own.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.blocks.keys import KeyFunction
+from understudy.codebook import Codebook
+from understudy.mechanisms.smoothing import Weights
+from understudy.mechanisms.stream import Stream
+from understudy.samplers.kernels import LookUp, draw_by_halving, draw_by_scan, mark_visits
+from understudy.samplers.threads import BLOCK, WordPool, in_threads
+from understudy.sources.tables import code_type
+
+__all__ = ["ConditionalSampler"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+_SCAN_LEVELS = 64
+
+
+class ConditionalSampler:
+    """Turns opened conditional tables into rows of codes."""
+
+    def __init__(self, book: Codebook, keys: Sequence[KeyFunction], weights: Sequence[Weights]) -> None:
+        self._book = book
+        self._keys = keys
+        self._weights = weights
+        self._reads = [[book.position(name) for name in key.reads] for key in keys]
+        self._look_ups = [None if w.keys is None else LookUp(w.keys, w.unseen) for w in weights]
+
+    def sweep(
+        self,
+        seeds: Sequence[Codes],
+        *,
+        sweeps: int,
+        stream: Stream,
+        report: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+    ) -> list[Codes]:
+        """``sweeps`` Gibbs sweeps from each seed row (Eq 4 of the PeGS paper when there is one)."""
+        rows = [np.array(seed, dtype=code_type(max(self._book.sizes))) for seed in seeds]
+        starts = range(0, len(rows[0]), BLOCK)
+
+        def work(start: int, source: WordPool, keys: npt.NDArray[np.int64]) -> None:
+            block = [column[start : start + BLOCK] for column in rows]
+            for _ in range(sweeps):
+                for column in range(len(block)):
+                    slots = self.slots(column, block, keys)
+                    self.draw(column, slots, source, block[column])
+
+        in_threads(starts, BLOCK, work, stream, threads, report, len(rows[0]))
+        return rows
+
+    def sweep_with_reset(
+        self,
+        seeds: Sequence[Codes],
+        *,
+        block_size: int,
+        stream: Stream,
+        report: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+    ) -> list[Codes]:
+        """PeGS.rs: from each seed a chain of ``block_size`` rows; a cell is reset to the prior once drawn from.
+
+        Every chain starts from fresh tables. All rows of all chains are released, chain after chain.
+        """
+        chains = len(seeds[0])
+        kind = code_type(max(self._book.sizes))
+        out = [np.empty(chains * block_size, dtype=kind) for _ in seeds]
+        together = max(1, BLOCK // block_size)
+
+        def work(start: int, source: WordPool, keys: npt.NDArray[np.int64]) -> None:
+            state = [np.array(seed[start : start + together], dtype=kind) for seed in seeds]
+            number = len(state[0])
+            owners = np.arange(number, dtype=np.int64)
+            visits = [_VisitedSet(number * block_size) for _ in state]
+            for step in range(block_size):
+                for column in range(len(state)):
+                    slots = self.slots(column, state, keys)
+                    visits[column].mark(slots, owners, self._weights[column].unseen)
+                    self.draw(column, slots, source, state[column])
+                where = slice(start * block_size + step, (start + number) * block_size, block_size)
+                for target, column_state in zip(out, state, strict=True):
+                    target[where] = column_state
+
+        in_threads(range(0, chains, together), together * block_size, work, stream, threads, report, len(out[0]))
+        return out
+
+    def slots(self, column: int, block: Sequence[Codes], keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Row of column's table that each record of the block reads, written into the front of ``keys``."""
+        slots = keys[: len(block[0])]
+        self._keys[column].fill([block[position] for position in self._reads[column]], slots)
+        look_up = self._look_ups[column]
+        if look_up is not None:
+            look_up.replace(slots)
+        return slots
+
+    def draw(self, column: int, slots: npt.NDArray[np.int64], source: WordPool, out: Codes) -> None:
+        """One exact draw per record."""
+        cumulative = self._weights[column].cumulative
+        draw = draw_by_scan if cumulative.shape[1] <= _SCAN_LEVELS else draw_by_halving
+        done = 0
+        while True:
+            done, source.position = draw(slots, cumulative, source.words, source.position, out, done)
+            if done == len(slots):
+                return
+            source.refill()
+
+
+class _VisitedSet:
+    """Which rows of one table each chain has drawn from."""
+
+    def __init__(self, most: int) -> None:
+        size = 1 << max(4, (2 * most).bit_length())
+        self._table = np.full(size, -1, dtype=np.int64)
+        self._owners = np.zeros(size, dtype=np.int64)
+
+    def mark(self, slots: npt.NDArray[np.int64], chains: npt.NDArray[np.int64], unseen: int) -> None:
+        mark_visits(slots, chains, self._table, self._owners, unseen)
