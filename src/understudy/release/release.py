@@ -1,0 +1,158 @@
+"""A synthetic table with its manifest, written all at once or not at all."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from understudy.codebook import Codebook, Levelled
+from understudy.errors import ReleaseError
+from understudy.release.manifest import Manifest
+
+__all__ = ["CODEBOOK", "CSV", "MANIFEST", "TABLE", "Release", "digest_of"]
+
+TABLE, CSV, MANIFEST, CODEBOOK = "synthetic.parquet", "synthetic.csv", "manifest.json", "codebook.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """What may leave the house."""
+
+    table: pa.Table
+    manifest: Manifest
+    settle: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+    """Called just before the release leaves the program: from then on its price cannot be given back."""
+
+    @property
+    def codebook(self) -> Codebook:
+        """The public description of the columns."""
+        return self.manifest.codebook
+
+    @property
+    def statement(self) -> str:
+        """The promise in plain words."""
+        return self.manifest.statement
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame (needs the extra ``pandas``)."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The table as a Polars frame (needs the extra ``polars``)."""
+        import polars
+
+        return polars.from_arrow(self.table)
+
+    def __repr__(self) -> str:
+        kind = self.manifest.total.kind
+        return f"<Release of {self.manifest.rows:,} rows by {self.manifest.method}, {kind}>"
+
+    def save(self, folder: str | Path, *, csv: bool = False) -> Path:
+        """Write table, codebook and manifest to a new folder. A crash or a full disk leaves no folder behind."""
+        target = Path(folder)
+        with new_folder(target, before=self.settle) as scratch:
+            pyarrow.parquet.write_table(self.table, scratch / TABLE)
+            written = [TABLE, CODEBOOK]
+            (scratch / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
+            if csv:
+                pyarrow.csv.write_csv(self._with_tokens(), scratch / CSV)
+                written.append(CSV)
+            files = {name: digest_of(scratch / name) for name in sorted(written)}
+            text = json.dumps(self.manifest.to_dict(files), indent=2, ensure_ascii=False)
+            (scratch / MANIFEST).write_text(text + "\n", encoding="utf-8", newline="\n")
+        return target
+
+    def _with_tokens(self) -> pa.Table:
+        """For CSV: missing values spelled as the codebook spells them."""
+        columns = []
+        for column in self.codebook.modelled:
+            values = self.table.column(column.name)
+            columns.append(values if column.missing is None else values.cast(pa.string()).fill_null(column.missing))
+        return pa.table(columns, names=list(self.codebook.names))
+
+    def formula_like(self) -> list[str]:
+        """Columns with a level that a spreadsheet would run as a formula when it opens the CSV."""
+        return [
+            column.name
+            for column in self.codebook.modelled
+            if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
+        ]
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as data:
+        return "sha256:" + hashlib.file_digest(data, "sha256").hexdigest()
+
+
+@contextmanager
+def new_folder(target: Path, *, before: Callable[[], None]) -> Iterator[Path]:
+    """A scratch folder beside ``target`` that takes its name only once everything in it is safely on disk.
+
+    ``before`` runs at the last moment before the folder appears, with Ctrl-C held back: no release without its charge.
+    """
+    refuse_existing(target)
+    try:
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-unfinished-", dir=target.absolute().parent))
+    except OSError as reason:
+        raise ReleaseError(
+            f"nothing can be written beside {str(target)!r} ({reason.strerror}); choose a folder you may write to."
+        ) from None
+    try:
+        yield scratch
+        for path in [*scratch.iterdir(), scratch]:
+            _sync(path)
+        scratch.chmod(0o755)
+        with _uninterrupted():
+            refuse_existing(target)
+            before()
+            scratch.rename(target)
+            _sync(target.absolute().parent)
+    except (OSError, pa.ArrowException) as reason:
+        raise ReleaseError(
+            f"the release {str(target)!r} could not be written ({reason}); free space or choose another folder. "
+            "Nothing was left behind."
+        ) from None
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def refuse_existing(target: Path) -> None:
+    """A release never overwrites anything."""
+    if target.exists() or target.is_symlink():
+        raise ReleaseError(
+            f"{str(target)!r} exists already; a release never overwrites. Choose another folder or remove that one."
+        )
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back for the two system calls between "nothing" and "everything"."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread: Python delivers no interrupt here
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,150 @@
+"""Check a release folder against itself: digests, table, codebook, price and statement."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.codebook import Codebook
+from understudy.errors import ReleaseError, UnderstudyError
+from understudy.privacy.guarantees import Guarantee
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.statement import statement
+from understudy.release.manifest import FORMAT
+from understudy.release.release import CODEBOOK, MANIFEST, TABLE, digest_of
+from understudy.sources.check import check_table
+
+__all__ = ["Verdict", "verify_release"]
+
+_TOLERANCE = 1e-9  # other versions of the accounting library may differ in the last digits, downwards or upwards
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was looked at and what was wrong."""
+
+    passed: tuple[str, ...]
+    problems: tuple[str, ...]
+    total: Guarantee | None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether nothing was wrong."""
+        return not self.problems
+
+
+def verify_release(folder: str | Path) -> Verdict:
+    """Recompute everything that can be recomputed without the confidential data."""
+    place = Path(folder)
+    manifest = _read_manifest(place)
+    passed: list[str] = []
+    problems: list[str] = []
+    _check_files(place, manifest, passed, problems)
+    book = _check_codebook(place, manifest, passed, problems)
+    if book is not None:
+        _check_rows(place, manifest, book, passed, problems)
+    total = _check_price(manifest, passed, problems)
+    return Verdict(passed=tuple(passed), problems=tuple(problems), total=total)
+
+
+def _read_manifest(place: Path) -> dict[str, Any]:
+    if not place.is_dir():
+        raise ReleaseError(f"there is no release folder {str(place)!r}; give the folder that holds {MANIFEST}.")
+    try:
+        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ReleaseError(f"{str(place)!r} holds no {MANIFEST}; it is not a finished release.") from None
+    except (OSError, ValueError) as reason:
+        raise ReleaseError(f"the manifest in {str(place)!r} cannot be read ({reason}).") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ReleaseError(f"the manifest in {str(place)!r} is not of format {FORMAT}; use the version that wrote it.")
+    return manifest
+
+
+def _check_files(place: Path, manifest: dict[str, Any], passed: list[str], problems: list[str]) -> None:
+    files = manifest.get("files", {})
+    for needed in (TABLE, CODEBOOK):
+        if needed not in files:
+            problems.append(f"the manifest lists no {needed}")
+    for name, stated in files.items():
+        if Path(name).name != name or not (place / name).is_file():
+            problems.append(f"{name} is listed in the manifest but is not in the folder")
+        elif digest_of(place / name) != stated:
+            problems.append(f"{name} was changed after the release: its digest is not the one in the manifest")
+        else:
+            passed.append(f"{name} has the digest that the manifest states")
+
+
+def _check_codebook(place: Path, manifest: dict[str, Any], passed: list[str], problems: list[str]) -> Codebook | None:
+    try:
+        book = Codebook.load(place / CODEBOOK)
+    except UnderstudyError as reason:
+        problems.append(f"the codebook cannot be used: {reason}")
+        return None
+    if book.digest != manifest["codebook"]["digest"]:
+        problems.append("the codebook is not the one that the release was made with")
+        return None
+    passed.append("the codebook is the one that the release was made with")
+    return book
+
+
+def _check_rows(place: Path, manifest: dict[str, Any], book: Codebook, passed: list[str], problems: list[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        faults = check_table(place / TABLE, book)
+        rows = pyarrow.parquet.read_metadata(place / TABLE).num_rows
+    except (UnderstudyError, OSError, pa.ArrowException) as reason:
+        problems.append(f"the table cannot be read: {reason}")
+        return
+    problems.extend(fault.sentence for fault in faults)
+    if rows != manifest["rows"]["number"]:
+        problems.append(f"the table has {rows:,} rows, the manifest says {manifest['rows']['number']:,}")
+    if not faults and rows == manifest["rows"]["number"]:
+        passed.append(f"all {rows:,} rows fit the codebook")
+
+
+def _check_price(manifest: dict[str, Any], passed: list[str], problems: list[str]) -> Guarantee | None:
+    try:
+        ledger = Ledger.from_list(manifest["ledger"])
+        total = ledger.total(delta=manifest["delta_for_total"])
+    except (UnderstudyError, KeyError, TypeError, ValueError) as reason:
+        problems.append(f"the ledger cannot be priced: {reason}")
+        return None
+    stated, found = manifest["guarantee"], total.to_dict()
+    if not _agree(stated, found):
+        problems.append(f"the stated total {_short(stated)} is not what the ledger adds up to, {_short(found)}")
+    else:
+        passed.append(f"the ledger adds up to the stated total, {_short(found)}")
+    paper = manifest.get("paper") or {}
+    expected = statement(
+        ledger,
+        total,
+        rows=manifest["rows"]["number"],
+        route=manifest["route"],
+        paper=paper.get("statement"),
+    )
+    if manifest["statement"] != expected:
+        problems.append("the statement in plain words is not the one that the ledger supports")
+    else:
+        passed.append("the statement says what the ledger supports")
+    return total
+
+
+def _agree(stated: dict[str, Any], found: dict[str, Any]) -> bool:
+    if set(stated) != set(found):
+        return False
+    for name, value in found.items():
+        other = stated[name]
+        if isinstance(value, float) and isinstance(other, int | float):
+            if abs(value - other) > _TOLERANCE * max(1.0, abs(value)):
+                return False
+        elif value != other:
+            return False
+    return True
+
+
+def _short(guarantee: dict[str, Any]) -> str:
+    shown = ", ".join(f"{name} {value}" for name, value in guarantee.items() if name != "kind")
+    return f"{guarantee['kind']} ({shown})"

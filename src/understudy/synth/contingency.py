@@ -1,0 +1,36 @@
+"""`contingency`: rows drawn from the exact table of full records. The baseline that promises nothing."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from understudy.codebook import Codebook
+from understudy.mechanisms.smoothing import exposed
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Entry
+from understudy.privacy.secret import Secret
+from understudy.sources.tables import CountTable
+from understudy.synth.histograms import TableRecipe
+
+__all__ = ["Contingency"]
+
+_READS = "exact counts of full records"
+_WHY = "rows are drawn from the exact counts; every synthetic row is a real record"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contingency(TableRecipe):
+    """A bootstrap of the real rows, for comparison only."""
+
+    name: ClassVar[str] = "contingency"
+    route: ClassVar[str] = "none"
+    summary: ClassVar[str] = "draw from the exact table of full records: a baseline, every row is a real one"
+    promise: ClassVar[str] = "none"
+
+    def table_entry(self, book: Codebook) -> Entry:
+        """Nothing is paid."""
+        return Entry.unpriced(stage="tables", reads=_READS, why=_WHY)
+
+    def perturb(self, counts: Secret[CountTable], stream: Stream) -> tuple[CountTable, Entry]:
+        """Leave the counts as they are."""
+        tables, entry = exposed([counts], stage="tables", reads=_READS, why=_WHY)
+        return tables[0], entry

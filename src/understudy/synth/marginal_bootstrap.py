@@ -1,0 +1,103 @@
+"""`marginal-bootstrap`: independent columns, by the Dirichlet draw with a price, or the Bayesian bootstrap without.
+
+The first is McClure and Reiter's: every draw from (n_j + alpha)/(n + C alpha) costs ln(1 + 1/alpha). The second draws
+the probabilities themselves from Dirichlet(counts) and promises nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.blocks.parents import Parents
+from understudy.codebook import Codebook
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.smoothing import exposed
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.sources.base import Report, Source
+from understudy.sources.tables import code_type
+from understudy.synth.pegs import PeGS
+from understudy.synth.recipe import Fitted, Recipe
+
+__all__ = ["BayesianBootstrap", "MarginalBootstrap"]
+
+_READS = "exact one-way counts"
+_WHY = "columns are resampled from their exact counts, which nobody paid for"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginalBootstrap(PeGS):
+    """Each column on its own, smoothed and drawn from at a price: PeGS without parents."""
+
+    name: ClassVar[str] = "marginal-bootstrap"
+    summary: ClassVar[str] = "independent columns from smoothed one-way counts, every drawn row costs"
+    promise: ClassVar[str] = "epsilon-DP, or (epsilon, delta)-DP for the whole file"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.parents or self.sweeps != 1 or self.key != "columns":
+            raise ParameterError(
+                f"{self.name} treats columns as independent, so parents, key and more than one sweep have no meaning; "
+                "leave them out, or use pegs."
+            )
+
+    def choose_parents(self, book: Codebook, overrides: Mapping[str, tuple[str, ...]] | None) -> Parents:
+        """None at all."""
+        return dict.fromkeys(book.names, ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesianBootstrap(Recipe):
+    """Each column from Dirichlet(counts) weights: the PeGS paper's baseline, without a promise."""
+
+    name: ClassVar[str] = "bayesian-bootstrap"
+    route: ClassVar[str] = "none"
+    summary: ClassVar[str] = "independent columns by the Bayesian bootstrap: the paper's baseline"
+    promise: ClassVar[str] = "none"
+
+    def price(self, book: Codebook, rows: int) -> list[Entry]:
+        """Nothing is paid."""
+        return [Entry.unpriced(stage="tables", reads=_READS, why=_WHY)]
+
+    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedBootstrap":
+        """Exact one-way counts."""
+        names = source.codebook.names
+        tables, _ = exposed(source.count([[name] for name in names], report), stage="tables", reads=_READS, why=_WHY)
+        return FittedBootstrap(
+            recipe=self,
+            source=source,
+            counts=[table.to_grid() for table in tables],
+            stream=stream or Stream.from_system(),
+            report=report,
+        )
+
+
+class FittedBootstrap(Fitted):
+    """Exact marginals, for a baseline."""
+
+    def __init__(
+        self,
+        *,
+        recipe: Recipe,
+        source: Source,
+        counts: Sequence[npt.NDArray[np.int64]],
+        stream: Stream,
+        report: Report | None,
+    ) -> None:
+        super().__init__(recipe=recipe, source=source, stream=stream, report=report)
+        self._counts = counts
+
+    def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:
+        generator = self._stream.generator()
+        kind = code_type(max(self.codebook.sizes))
+        columns = []
+        for counts in self._counts:
+            if counts.sum() == 0:
+                raise RefusalError("the table has no rows, so there is nothing to resample; open one that has some.")
+            shares = generator.standard_gamma(counts.astype(float))
+            chosen = generator.choice(len(counts), size=rows, p=shares / shares.sum())
+            columns.append(chosen.astype(kind))
+        return columns

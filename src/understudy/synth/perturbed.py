@@ -1,0 +1,231 @@
+"""What PeGS, PeGS.rs and the marginal bootstrap share: smoothed conditional tables, drawn from at a price."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.blocks.conditional import Blocks, build_blocks, key_functions
+from understudy.blocks.parents import Parents, check_count, declared_parents, mutual_information_parents
+from understudy.blocks.priors import PriorShape, PublicShape, Shape, virtual_records
+from understudy.codebook import Codebook
+from understudy.errors import ParameterError
+from understudy.mechanisms.calibrate import smallest_alpha
+from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks, Prior, rational_alpha
+from understudy.mechanisms.smoothing import open_for_draws
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.samplers.gibbs import ConditionalSampler
+from understudy.sources.base import Report, Source
+from understudy.synth.recipe import Fitted, Recipe, check_rows, positive
+from understudy.synth.seeds import SeedPool, UniformSeeds, seeds_assumption, seeds_entry
+
+__all__ = ["FittedPerturbed", "PerturbedRecipe"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+MUTUAL_INFORMATION = "mutual-information"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbedRecipe(Recipe):
+    """Route S: the draw is the mechanism. Give exactly one of ``alpha``, ``epsilon_per_record`` or ``epsilon``."""
+
+    route: ClassVar[str] = "S"
+    alpha: float | None = None
+    """Virtual records per level (the smallest, when the prior is not uniform)."""
+    epsilon_per_record: float | None = None
+    """The paper's figure: the cost of one synthetic record."""
+    epsilon: float | None = None
+    """Whole-file target, together with ``rows`` and, unless pure, ``delta``."""
+    delta: float | None = None
+    """Slack of the whole-file total; without it the total is pure."""
+    rows: int | None = None
+    """Number of rows that a whole-file target is meant for."""
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    prior: Shape = PriorShape.UNIFORM
+    seeds: SeedPool = field(default_factory=UniformSeeds)
+    parents: Mapping[str, tuple[str, ...]] | str | None = None
+    """Overrides of the codebook's parents, or ``mutual-information`` (reads raw data; no formal guarantee)."""
+    parent_count: int = 2
+    """How many parents ``mutual-information`` takes."""
+    key: str = "columns"
+    key_space: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [n for n in ("alpha", "epsilon_per_record", "epsilon") if getattr(self, n) is not None]
+        if len(given) != 1:
+            raise ParameterError(
+                f"{self.name} got {', '.join(given) or 'no privacy parameter'}; give exactly one of alpha, "
+                "epsilon_per_record or epsilon (a whole-file target). There is no default for privacy."
+            )
+        positive(given[0], getattr(self, given[0]))
+        if self.delta is not None and not 0 < self.delta < 1:
+            raise ParameterError(f"`delta` is {self.delta}; it must lie strictly between 0 and 1. Try 1e-6.")
+        if self.epsilon is not None and self.rows is None:
+            raise ParameterError("`epsilon` is a whole-file target, so it needs `rows`: how many will be drawn?")
+        if self.rows is not None:
+            check_rows(self.rows)
+        if isinstance(self.parents, str) and self.parents != MUTUAL_INFORMATION:
+            raise ParameterError(
+                f"`parents` is {self.parents!r}; give a mapping of columns to parents, or {MUTUAL_INFORMATION!r}."
+            )
+        if not isinstance(self.neighbours, Neighbours):
+            raise ParameterError(
+                f"`neighbours` is {self.neighbours!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
+            )
+
+    @abstractmethod
+    def event(self, priors: tuple[Prior, ...], rows: int) -> DirichletDraws | DirichletResetBlocks:
+        """What ``rows`` rows drawn with these priors cost."""
+
+    @abstractmethod
+    def paper_alpha(self, columns: int) -> Fraction:
+        """The paper's equation for ``epsilon_per_record``."""
+
+    @abstractmethod
+    def paper_epsilon(self, priors: tuple[Prior, ...]) -> float:
+        """The paper's per-record figure at these priors."""
+
+    @abstractmethod
+    def draw(self, sampler: ConditionalSampler, fitted: "FittedPerturbed", rows: int) -> Sequence[Codes]:
+        """Rows from the opened tables."""
+
+    def alpha_used(self, book: Codebook) -> Fraction:
+        """The virtual records really added: rational, rounded up, and what the price is computed at."""
+        if self.alpha is not None:
+            return rational_alpha(self.alpha)
+        if self.epsilon_per_record is not None:
+            return self.paper_alpha(len(book.names))
+        assert self.epsilon is not None and self.rows is not None
+        ones = virtual_records(book, smallest=Fraction(1), shape=self.prior)
+        at_one = self.event(tuple(item.prior for item in ones), self.rows)
+        return _calibrated(at_one, self.epsilon, self.delta)
+
+    def priors(self, book: Codebook) -> tuple[Prior, ...]:
+        """The public priors, as the event wants them."""
+        records = virtual_records(book, smallest=self.alpha_used(book), shape=self.prior)
+        return tuple(item.prior for item in records)
+
+    def price(self, book: Codebook, rows: int) -> list[Entry]:
+        """Unpriced choices first, then the draws."""
+        self._check_parents(book)
+        entries = []
+        if self.parents == MUTUAL_INFORMATION:
+            why = "parents were chosen by mutual information on the raw data, which nobody paid for"
+            entries.append(Entry.unpriced(stage="parents", reads="all two-way tables, to choose parents", why=why))
+        if unpaid := seeds_entry(self.seeds):
+            entries.append(unpaid)
+        return [*entries, self._draws_entry(book, rows)]
+
+    def _check_parents(self, book: Codebook) -> None:
+        """Refuse impossible keys before any data is read."""
+        if self.parents == MUTUAL_INFORMATION:
+            check_count(self.parent_count, len(book.names))
+            return
+        assert not isinstance(self.parents, str)
+        key_functions(book, self.choose_parents(book, self.parents), self.key, self.key_space)
+
+    def _draws_entry(self, book: Codebook, rows: int) -> Entry:
+        return Entry(
+            stage="rows",
+            reads=f"conditional tables of {len(book.names)} columns, by drawing {rows:,} rows",
+            event=self.event(self.priors(book), rows),
+            assumptions=(*book.assumptions, *self._assumptions()),
+        )
+
+    def _assumptions(self) -> tuple[str, ...]:
+        keys = "the parents of every column, the prior and the number of rows were fixed without looking at the data"
+        shape: tuple[str, ...] = ()
+        if isinstance(self.prior, PublicShape):
+            shape = (f"the prior's shape comes from {self.prior.source}, a public table",)
+        return (keys, *shape, *seeds_assumption(self.seeds))
+
+    def paper_figure(self, book: Codebook) -> dict[str, Any]:
+        """Epsilon per record, as the paper prints it."""
+        alpha = self.alpha_used(book)
+        epsilon = self.paper_epsilon(self.priors(book))
+        return {
+            "epsilon_per_record": epsilon,
+            "alpha": float(alpha),
+            "statement": f"The paper's figure is epsilon = {epsilon:.4g} per synthetic record.",
+        }
+
+    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedPerturbed":
+        """Count, smooth, keep secret."""
+        book = source.codebook
+        parents: Parents
+        if self.parents == MUTUAL_INFORMATION:
+            parents, _ = mutual_information_parents(source, self.parent_count)
+        else:
+            assert not isinstance(self.parents, str)
+            parents = self.choose_parents(book, self.parents)
+        keys = key_functions(book, parents, self.key, self.key_space)
+        blocks = build_blocks(
+            source,
+            keys=keys,
+            virtual=virtual_records(book, smallest=self.alpha_used(book), shape=self.prior),
+            report=report,
+        )
+        return FittedPerturbed(
+            recipe=self, source=source, blocks=blocks, stream=stream or Stream.from_system(), report=report
+        )
+
+    def choose_parents(self, book: Codebook, overrides: Mapping[str, tuple[str, ...]] | None) -> Parents:
+        """Declared parents, or none for a product of marginals."""
+        return declared_parents(book, overrides)
+
+
+@lru_cache(maxsize=256)
+def _calibrated(at_one: DirichletDraws | DirichletResetBlocks, epsilon: float, delta: float | None) -> Fraction:
+    """Smallest alpha for a whole-file target; ``at_one`` is the event at alpha = 1."""
+
+    def total(alpha: Fraction) -> float:
+        ledger = Ledger.of([Entry(stage="rows", reads="", event=at_one.scaled(alpha))])
+        return float(getattr(ledger.total(delta=delta), "epsilon", math.inf))
+
+    return smallest_alpha(total, epsilon)
+
+
+class FittedPerturbed(Fitted):
+    """Smoothed tables, still secret."""
+
+    def __init__(
+        self,
+        *,
+        recipe: PerturbedRecipe,
+        source: Source,
+        blocks: Blocks,
+        stream: Stream,
+        report: Report | None,
+    ) -> None:
+        super().__init__(recipe=recipe, source=source, stream=stream, report=report)
+        self._source = source
+        self.blocks = blocks
+
+    def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
+        assert isinstance(self.recipe, PerturbedRecipe)
+        event = self.recipe.event(self.recipe.priors(self.codebook), rows)
+        weights = open_for_draws(self.blocks.tables, event=event, ledger=ledger)
+        sampler = ConditionalSampler(self.codebook, self.blocks.keys, weights)
+        return self.recipe.draw(sampler, self, rows)
+
+    def seed_rows(self, count: int) -> list[Codes]:
+        """Starting rows from the declared pool."""
+        assert isinstance(self.recipe, PerturbedRecipe)
+        return self.recipe.seeds.draw(self._source, count, self._stream)
+
+    @property
+    def stream(self) -> Stream:
+        """The stream that the rows come from."""
+        return self._stream
+
+    def report_rows(self, done: int, total: int) -> None:
+        """Progress of the draw."""
+        self._tell("drawing rows", done, total)

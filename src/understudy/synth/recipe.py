@@ -1,0 +1,252 @@
+"""What every recipe is: public choices, a price before any draw, a fit, and rows.
+
+``Recipe.quote`` needs a codebook and a number of rows, never data. ``Recipe.fit`` reads counts. ``Fitted.sample``
+draws, after the price has been reserved in the account of the source, if it has one.
+"""
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.codebook.decode import decode_table
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.account import Reservation
+from understudy.privacy.guarantees import Guarantee
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.statement import statement
+from understudy.release import Manifest, Release
+from understudy.sources.base import Report, Source
+
+__all__ = ["Fitted", "Quote", "Recipe", "check_rows", "positive"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
+
+
+def check_rows(rows: int) -> int:
+    """Rows are a public number that the caller states; there is no default."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise ParameterError(f"`rows` is {rows!r}; it must be a whole number of 1 or more. Try 1000.")
+    return rows
+
+
+def positive(name: str, value: float) -> float:
+    """A finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ParameterError(f"`{name}` is {value!r}; it must be a finite number above 0. Try 1.0.")
+    return float(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quote:
+    """The price of ``rows`` rows, before any of them is drawn."""
+
+    ledger: Ledger
+    rows: int
+    route: str
+    delta: float | None
+    paper: dict[str, Any] | None
+
+    @property
+    def total(self) -> Guarantee:
+        """The smallest proven total for the whole file."""
+        return self.ledger.total(delta=self.delta)
+
+    @property
+    def pure(self) -> Guarantee:
+        """The total by basic composition."""
+        return self.ledger.basic()
+
+    @property
+    def statement(self) -> str:
+        """The promise in plain words."""
+        said = self.paper["statement"] if self.paper else None
+        return statement(self.ledger, self.total, rows=self.rows, route=self.route, paper=said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, for machines."""
+        return {
+            "rows": self.rows,
+            "route": self.route,
+            "paper": self.paper,
+            "total": self.total.to_dict(),
+            "pure": self.pure.to_dict(),
+            "entries": self.ledger.to_list(),
+            "assumptions": list(self.ledger.assumptions),
+            "statement": self.statement,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(ABC):
+    """Choices only. Learned state lives in :class:`Fitted`."""
+
+    name: ClassVar[str]
+    route: ClassVar[str]
+    """``N``: counts are noised once and rows are free. ``S``: every drawn row costs. ``none``: no promise."""
+    summary: ClassVar[str]
+    promise: ClassVar[str]
+    """What the method can promise, in a few words, for lists of methods."""
+
+    @property
+    def total_delta(self) -> float | None:
+        """The delta at which the whole-file total is stated, if any."""
+        return getattr(self, "delta", None)
+
+    @abstractmethod
+    def price(self, book: Codebook, rows: int) -> list[Entry]:
+        """The recipe's own entries for ``rows`` rows."""
+
+    def paper_figure(self, book: Codebook) -> dict[str, Any] | None:
+        """What the paper would print, beside the total and never instead of it."""
+        return None
+
+    @abstractmethod
+    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "Fitted":
+        """Read the counts. The default stream is secure; a seeded one makes the release not private."""
+
+    def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
+        """The price of ``rows`` rows; reads nothing but the codebook."""
+        check_rows(rows)
+        ledger = Ledger.of([*_codebook_entries(book), *self.price(book, rows), *_stream_entries(secure)])
+        return Quote(ledger=ledger, rows=rows, route=self.route, delta=self.total_delta, paper=self.paper_figure(book))
+
+    def parameters(self) -> dict[str, Any]:
+        """Every choice as plain data, for the manifest."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
+
+
+def _codebook_entries(book: Codebook) -> list[Entry]:
+    """A codebook drafted from the data is an unpriced read until a person attests that it is public."""
+    if book.is_public:
+        return []
+    names = ", ".join(book.unattested)
+    return [
+        Entry.unpriced(
+            stage="codebook",
+            reads=f"levels and bounds of {names}",
+            why=f"levels of {names} were drafted from the data and nobody has attested that they are public",
+        )
+    ]
+
+
+def _stream_entries(secure: bool) -> list[Entry]:
+    if secure:
+        return []
+    why = "the randomness was seeded, so whoever knows or guesses the seed can undo it"
+    return [Entry.unpriced(stage="randomness", reads="a seed instead of the secure stream", why=why)]
+
+
+class Fitted(ABC):
+    """A recipe with its counts. On route S it is itself confidential: it cannot be written to disk."""
+
+    def __init__(self, *, recipe: Recipe, source: Source, stream: Stream, report: Report | None) -> None:
+        self.recipe = recipe
+        self.codebook = source.codebook
+        self._account = source.account
+        self._stream = stream
+        self._report = report
+        self._settled: list[Reservation] = []
+        self._abandoned = False
+
+    @abstractmethod
+    def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
+        """Codes of ``rows`` new records, paid for by ``ledger``."""
+
+    def quote(self, rows: int) -> Quote:
+        """The price of ``rows`` rows from this fit."""
+        return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure)
+
+    def sample(self, rows: int) -> Release:
+        """Pay, draw, and hand over."""
+        with self.sampling(rows) as release:
+            release.settle()
+            return release
+
+    @contextmanager
+    def sampling(self, rows: int) -> Iterator[Release]:
+        """As :meth:`sample`, for callers who deliver the release themselves.
+
+        The price is reserved before the draw and committed by ``release.settle()``, which :meth:`Release.save` calls
+        just before the release appears. A failure before that gives the price back; a process that dies stays charged.
+        """
+        if self._abandoned:
+            raise RefusalError("this fit was abandoned after a failure, and its price given back; fit again.")
+        quote = self.quote(rows)
+        reservation = self._reserve(quote)
+        identity = str(uuid.uuid4())
+        try:
+            codes = self._draw(rows, quote.ledger)
+            self._tell("decoding", 0, 1)
+            table = decode_table(self.codebook, codes, self._stream.below_each)
+            self._tell("decoding", 1, 1)
+            yield Release(
+                table=table,
+                manifest=self._manifest(quote, identity),
+                settle=lambda: self._settle(reservation, identity),
+            )
+        finally:
+            if reservation is not None and reservation not in self._settled:
+                reservation.cancel()
+                self._abandoned = self.recipe.route == "N"  # its noisy table was never paid for
+
+    def _settle(self, reservation: Reservation | None, identity: str) -> None:
+        if reservation is not None and reservation not in self._settled:
+            self._settled.append(reservation)  # first: a commit that fails must not be followed by a cancel
+            reservation.commit(identity)
+
+    def _reserve(self, quote: Quote) -> Reservation | None:
+        """Route N pays once for all its rows, route S every time."""
+        if self._account is None:
+            return None
+        if self.recipe.route == "N" and self._settled:
+            return self._settled[0]
+        return self._account.reserve(quote.ledger, label=f"{self.recipe.name}, {quote.rows:,} rows", delta=quote.delta)
+
+    def _manifest(self, quote: Quote, identity: str) -> Manifest:
+        return Manifest(
+            release_id=identity,
+            method=self.recipe.name,
+            route=self.recipe.route,
+            parameters=self.recipe.parameters(),
+            rows=quote.rows,
+            rows_origin="declared by the caller; the number of confidential records was not used",
+            ledger=quote.ledger,
+            delta=quote.delta,
+            paper=quote.paper,
+            codebook=self.codebook,
+            secure=self._stream.is_secure,
+            account=NO_ACCOUNT if self._account is None else f"charged to the account of {self._account.dataset!r}",
+        )
+
+    def _tell(self, step: str, done: int, total: int) -> None:
+        if self._report:
+            self._report(step, done, total)
+
+    def __repr__(self) -> str:
+        return f"<{self.recipe.name} fitted to {len(self.codebook.names)} columns, counts withheld>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a fitted model is confidential; write what it samples, not the model.")

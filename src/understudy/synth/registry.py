@@ -1,0 +1,50 @@
+"""Every method by name. A recipe registered here meets the conformance, documentation and command-line tests."""
+
+import difflib
+from dataclasses import MISSING, fields
+from typing import Any
+
+from understudy.errors import ParameterError
+from understudy.synth.contingency import Contingency
+from understudy.synth.laplace import LaplaceHistogram
+from understudy.synth.marginal_bootstrap import BayesianBootstrap, MarginalBootstrap
+from understudy.synth.pegs import PeGS
+from understudy.synth.pegs_rs import PeGSReset
+from understudy.synth.recipe import Recipe
+from understudy.synth.sba import StabilityBasedHistogram
+
+__all__ = ["METHODS", "find_method", "make_recipe"]
+
+METHODS: dict[str, type[Recipe]] = {
+    cls.name: cls
+    for cls in (
+        PeGS,
+        PeGSReset,
+        MarginalBootstrap,
+        LaplaceHistogram,
+        StabilityBasedHistogram,
+        Contingency,
+        BayesianBootstrap,
+    )
+}
+
+
+def find_method(name: str) -> type[Recipe]:
+    """The recipe called ``name``; a slip of the pen gets a suggestion."""
+    if name in METHODS:
+        return METHODS[name]
+    near = difflib.get_close_matches(name.lower(), METHODS, n=1, cutoff=0.4)
+    hint = f"Did you mean {near[0]!r}?" if near else "List them with `understudy methods`."
+    raise ParameterError(f"there is no method {name!r}; methods are {', '.join(METHODS)}. {hint}")
+
+
+def make_recipe(name: str, **options: Any) -> Recipe:
+    """A recipe from loose options, each of which the method must know."""
+    cls = find_method(name)
+    known = {field.name: field for field in fields(cls)}
+    if strange := sorted(set(options) - set(known)):
+        raise ParameterError(f"{name} does not take {', '.join(strange)}; it takes {', '.join(known) or 'no options'}.")
+    needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
+    if lacking := [option for option in needed if option not in options]:
+        raise ParameterError(f"{name} needs {', '.join(lacking)}; there is no default for it.")
+    return cls(**options)

@@ -1,0 +1,101 @@
+"""Where a Gibbs chain may start. The start is visible in the row, so it must not come from the data unpaid.
+
+PRIVACY section 1: with seeds drawn from real rows the ratio is unbounded (4387 instead of e at n = 100,000).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.mechanisms.smoothing import declared_public, exposed
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Entry
+from understudy.samplers.cells import draw_cells
+from understudy.sources import open_source
+from understudy.sources.base import Source
+from understudy.sources.tables import code_type
+
+__all__ = ["PublicSeeds", "RealSeeds", "SeedPool", "UniformSeeds", "seeds_assumption", "seeds_entry"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+_WHY = "chains were started from real rows, which nobody paid for"
+
+
+class SeedPool(ABC):
+    """A pool of starting rows."""
+
+    @abstractmethod
+    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
+        """``count`` starting rows, one array of codes per column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformSeeds(SeedPool):
+    """Every record that the codebook allows, equally likely."""
+
+    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
+        """Independent uniform codes."""
+        kind = code_type(max(source.codebook.sizes))
+        return [stream.below_each(np.full(count, size, dtype=np.uint64)).astype(kind) for size in source.codebook.sizes]
+
+    def __str__(self) -> str:
+        return "uniform over the codebook"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicSeeds(SeedPool):
+    """Rows of a table that is itself public, for example an earlier release."""
+
+    path: str
+
+    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
+        """Rows of the public file, with replacement."""
+        table = declared_public(open_source(self.path, source.codebook).count([source.codebook.names]))[0]
+        codes, counts = table.occupied()
+        return draw_cells(codes, counts, rows=count, stream=stream)
+
+    def __str__(self) -> str:
+        return f"rows of the public file {self.path}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealSeeds(SeedPool):
+    """Real rows: the paper's choice, and the end of any guarantee."""
+
+    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
+        """Rows of the confidential table, with replacement."""
+        tables, _ = exposed(
+            source.count([source.codebook.names]),
+            stage="seeds",
+            reads="real rows as starts of chains",
+            why=_WHY,
+        )
+        codes, counts = tables[0].occupied()
+        return draw_cells(codes, counts, rows=count, stream=stream)
+
+    def __str__(self) -> str:
+        return "real rows"
+
+
+def seeds_entry(pool: SeedPool) -> Entry | None:
+    """The unpriced entry that real seeds cause."""
+    if isinstance(pool, RealSeeds):
+        return Entry.unpriced(stage="seeds", reads="real rows as starts of chains", why=_WHY)
+    return None
+
+
+def seeds_assumption(pool: SeedPool) -> tuple[str, ...]:
+    """What must be public about the pool."""
+    return (f"chains start from {pool}, which holds no private data",) if isinstance(pool, PublicSeeds) else ()
+
+
+def seed_pool(word: Any) -> SeedPool:
+    """``uniform``, ``data``, or the path of a public file."""
+    if isinstance(word, SeedPool):
+        return word
+    if word == "uniform":
+        return UniformSeeds()
+    return RealSeeds() if word == "data" else PublicSeeds(path=str(word))
