@@ -1,0 +1,157 @@
+"""`codebook`: what the table may hold."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli import options as o
+from understudy.cli.console import out, print_json, progress
+from understudy.codebook import Codebook
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Draft, check, declare and show codebooks.", no_args_is_help=True)
+
+Book = Annotated[Path, typer.Argument(help="Codebook in TOML.")]
+
+
+@app.command()
+def draft(
+    data: o.Data,
+    output: Annotated[Path, typer.Option("--out", "-o", help="New codebook file.")],
+    table: o.Table = None,
+    json: o.Json = False,
+) -> None:
+    """Draft a codebook from data, for a person to review. Levels read from data are not public knowledge."""
+    from understudy import jobs
+
+    with progress(quiet=json):
+        book = jobs.draft(data, output, table=table)
+    if json:
+        print_json(
+            {
+                "codebook": str(output),
+                "columns": len(book.columns),
+                "drafted_from_data": list(book.unattested),
+            }
+        )
+        return
+    out.print(f"wrote {output}: {len(book.columns)} columns, all drafted from the data.", markup=False)
+    out.print(
+        "Read it line by line: remove levels that only one person could have caused, round edges, name missing values, "
+        "set roles and parents. Then let somebody attest that it is public knowledge:"
+    )
+    out.print(f"  understudy codebook declare {output} --by NAME --from SOURCE", markup=False)
+
+
+@app.command()
+def check(
+    data: o.Data,
+    codebook: o.CodebookPath,
+    table: o.Table = None,
+    json: o.Json = False,
+) -> None:
+    """List every fault of the data against the codebook, with row numbers. The output is confidential."""
+    from understudy import jobs
+
+    faults = jobs.check(data, codebook, table=table)
+    if json:
+        print_json(
+            [
+                {
+                    "kind": fault.kind,
+                    "column": fault.column,
+                    "count": fault.count,
+                    "rows": list(fault.rows),
+                    "values": list(fault.values),
+                    "sentence": fault.sentence,
+                }
+                for fault in faults
+            ]
+        )
+    elif not faults:
+        out.print("the data fit the codebook.")
+    else:
+        for fault in faults:
+            out.print(f"- {fault.sentence}", markup=False)
+    if faults:
+        raise typer.Exit(1)
+
+
+@app.command()
+def declare(
+    codebook: Book,
+    by: Annotated[str, typer.Option("--by", help="Who attests.")],
+    source: Annotated[str, typer.Option("--from", help="Where the levels are publicly known from.")],
+    column: Annotated[
+        list[str] | None, typer.Option(help="Column to attest; may be repeated. Default: all drafted ones.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Record that a column's levels are public knowledge: who says so, and from where."""
+    from understudy import jobs
+
+    book = jobs.declare(codebook, columns=column or None, by=by, source=source, on=dt.datetime.now(dt.UTC).date())
+    attested = [item.name for item in book.modelled if item.attestation is not None]
+    if json:
+        print_json({"codebook": str(codebook), "attested": attested, "still_drafted": list(book.unattested)})
+        return
+    out.print(f"{len(attested)} columns are attested in {codebook}.", markup=False)
+    if book.unattested:
+        out.print(f"still drafted from data: {', '.join(book.unattested)}", markup=False)
+
+
+@app.command()
+def show(codebook: Book, json: o.Json = False) -> None:
+    """Show columns, levels, roles and parents."""
+    from understudy import jobs
+
+    book = jobs.load_codebook(codebook)
+    if json:
+        print_json(
+            {
+                "title": book.title,
+                "description": book.description,
+                "digest": book.digest,
+                "columns": [
+                    {
+                        "name": column.name,
+                        "kind": column.kind,
+                        "role": column.role.value,
+                        "levels": list(column.labels) if column.is_modelled else None,
+                        "missing": column.missing,
+                        "parents": None if column.parents is None else list(column.parents),
+                        "public": column.is_public,
+                    }
+                    for column in book.columns
+                ],
+            }
+        )
+        return
+    _show_table(book)
+
+
+def _show_table(book: Codebook) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    if book.title:
+        out.print(f"[bold]{escape(book.title)}[/]")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("column", "kind", "role", "levels", "parents", "public"):
+        table.add_column(heading, overflow="fold")
+    for column in book.columns:
+        labels = f"{column.size}: {', '.join(column.labels)}" if column.is_modelled else "dropped"
+        shown = labels if len(labels) <= 70 else labels[:67] + "..."
+        cells = (
+            column.name,
+            column.kind,
+            column.role.value,
+            shown.replace("\n", "\\n"),
+            ", ".join(column.parents or ()),
+        )
+        table.add_row(*map(escape, cells), "yes" if column.is_public else "no: drafted")
+    out.print(table)
+    out.print(f"{book.cells:,} possible records")

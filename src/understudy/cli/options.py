@@ -1,0 +1,220 @@
+"""Options that several commands take, written once."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = [
+    "RECIPE_OPTIONS",
+    "Account",
+    "Alpha",
+    "BlockSize",
+    "CodebookPath",
+    "Data",
+    "Delta",
+    "Epsilon",
+    "EpsilonPerRecord",
+    "Json",
+    "Key",
+    "KeySpace",
+    "Method",
+    "NeighbourRelation",
+    "Parent",
+    "ParentCount",
+    "Parents",
+    "Prior",
+    "Rows",
+    "Seeds",
+    "Sweeps",
+    "Table",
+    "Unknown",
+    "recipe_options",
+]
+
+
+def whole_number(text: str) -> int:
+    """A whole number, or a sentence that quotes what was written instead."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a whole number; write digits only, for example 1000.") from None
+
+
+def number(text: str) -> float:
+    """A number, or a sentence that quotes what was written instead."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number; write it like 0.5 or 1e-6.") from None
+
+
+_PRIVACY, _MODEL, _INPUT = "Privacy", "Model", "Input and output"
+
+Data = Annotated[str, typer.Argument(help="CSV (also .gz) or Parquet file, a glob of them, or duckdb:///FILE?table=T.")]
+CodebookPath = Annotated[Path, typer.Option("--codebook", "-c", help="Codebook in TOML.", rich_help_panel=_INPUT)]
+Method = Annotated[str, typer.Option("--method", "-m", help="See `understudy methods`.", rich_help_panel=_MODEL)]
+Rows = Annotated[
+    int,
+    typer.Option(
+        "--rows", "-n", help="Synthetic rows to draw; a public number.", parser=whole_number, metavar="NUMBER"
+    ),
+]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(
+        help="Privacy loss of the whole file.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
+    ),
+]
+Delta = Annotated[
+    float | None,
+    typer.Option(
+        help="Slack of the whole-file total, far below 1/records.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
+    ),
+]
+EpsilonPerRecord = Annotated[
+    float | None,
+    typer.Option(
+        help="The papers' figure: cost of one synthetic row.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        help="Virtual records per level, instead of an epsilon.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
+    ),
+]
+NeighbourRelation = Annotated[
+    str | None,
+    typer.Option(
+        "--neighbours",
+        help="add-remove (default) or replace-one.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+    ),
+]
+Parents = Annotated[
+    str | None,
+    typer.Option(
+        help="declared (default) or mutual-information (reads raw data: no formal guarantee).",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+Parent = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="COLUMN=PARENT,PARENT; may be repeated; overrides the codebook.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+ParentCount = Annotated[
+    int | None,
+    typer.Option(
+        help="How many for mutual-information.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(help="columns (default), feature-hash or minhash.", rich_help_panel=_MODEL, show_default=False),
+]
+KeySpace = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of hashed keys.", rich_help_panel=_MODEL, show_default=False, parser=whole_number, metavar="NUMBER"
+    ),
+]
+Prior = Annotated[
+    str | None,
+    typer.Option(
+        help="uniform (default), ordinal, or the path of a public table.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        help="uniform (default), the path of a public table, or data (real rows: no formal guarantee).",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+Sweeps = Annotated[
+    int | None,
+    typer.Option(
+        help="Gibbs sweeps per row; each costs.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+BlockSize = Annotated[
+    int | None,
+    typer.Option(
+        help="Rows per chain of pegs-rs.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+Unknown = Annotated[
+    str,
+    typer.Option(help="Values outside the codebook: error, missing or other.", rich_help_panel=_INPUT),
+]
+Table = Annotated[str | None, typer.Option(help="Table in a DuckDB file.", rich_help_panel=_INPUT, show_default=False)]
+Account = Annotated[
+    Path | None,
+    typer.Option(
+        help="Budget account to charge (see `understudy account`).",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
+
+
+RECIPE_OPTIONS = (
+    "epsilon",
+    "delta",
+    "epsilon_per_record",
+    "alpha",
+    "neighbours",
+    "parents",
+    "parent",
+    "parent_count",
+    "key",
+    "key_space",
+    "prior",
+    "seeds",
+    "sweeps",
+    "block_size",
+)
+
+
+def recipe_options(context: typer.Context) -> dict[str, Any]:
+    """The options of the method that were really given on the command line."""
+    return {name: context.params[name] for name in RECIPE_OPTIONS if context.params.get(name) not in (None, [], ())}

@@ -1,0 +1,127 @@
+"""`quote` and `synth`: the price, and the release."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from understudy.cli import options as o
+from understudy.cli.console import errors_to, out, print_json, progress
+
+__all__ = ["quote", "synth"]
+
+
+def quote(
+    context: typer.Context,
+    data: o.Data,
+    codebook: o.CodebookPath,
+    method: o.Method,
+    rows: o.Rows,
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    epsilon_per_record: o.EpsilonPerRecord = None,
+    alpha: o.Alpha = None,
+    neighbours: o.NeighbourRelation = None,
+    parents: o.Parents = None,
+    parent: o.Parent = None,
+    parent_count: o.ParentCount = None,
+    key: o.Key = None,
+    key_space: o.KeySpace = None,
+    prior: o.Prior = None,
+    seeds: o.Seeds = None,
+    sweeps: o.Sweeps = None,
+    block_size: o.BlockSize = None,
+    json: o.Json = False,
+) -> None:
+    """Say what a release would cost. Reads no row of DATA."""
+    from understudy import jobs
+    from understudy.codebook import Codebook
+
+    choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    priced = jobs.quote(Codebook.load(codebook), choices, rows)
+    if json:
+        print_json(priced.to_dict())
+        return
+    out.print(f"[bold]{method}[/], {rows:,} rows of {data}")
+    _show_entries(priced)
+    out.print(priced.statement, markup=False)
+
+
+def _show_entries(priced: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("stage", "reads", "price", "proof"):
+        table.add_column(heading, overflow="fold")
+    for entry in priced.ledger.entries:
+        claim = entry.guarantee
+        price = claim.why if claim.kind == "NoFormal" else f"epsilon {claim.epsilon:.6g}, delta {claim.delta:.3g}"
+        table.add_row(entry.stage, entry.reads, price, entry.event.proof or "none")
+    out.print(table)
+
+
+def synth(
+    context: typer.Context,
+    data: o.Data,
+    codebook: o.CodebookPath,
+    method: o.Method,
+    rows: o.Rows,
+    output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
+    epsilon: o.Epsilon = None,
+    delta: o.Delta = None,
+    epsilon_per_record: o.EpsilonPerRecord = None,
+    alpha: o.Alpha = None,
+    neighbours: o.NeighbourRelation = None,
+    account: o.Account = None,
+    parents: o.Parents = None,
+    parent: o.Parent = None,
+    parent_count: o.ParentCount = None,
+    key: o.Key = None,
+    key_space: o.KeySpace = None,
+    prior: o.Prior = None,
+    seeds: o.Seeds = None,
+    sweeps: o.Sweeps = None,
+    block_size: o.BlockSize = None,
+    unknown: o.Unknown = "error",
+    table: o.Table = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Reproducible, for simulation: the release is then not private.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Make one synthetic release: table, codebook and manifest in a new folder."""
+    from understudy import jobs
+    from understudy.codebook import Codebook
+
+    choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    with progress(quiet=json) as report:
+        release = jobs.synthesize(
+            data,
+            Codebook.load(codebook),
+            choices,
+            rows=rows,
+            out=output,
+            csv=csv,
+            unknown=unknown,
+            table=table,
+            account=account,
+            seed=seed,
+            report=report,
+        )
+    _warn(release, csv)
+    if json:
+        print_json({"folder": str(output), "manifest": release.manifest.to_dict()})
+        return
+    out.print(release.statement, markup=False)
+    for path in sorted(output.iterdir()):
+        out.print(f"wrote {path}", markup=False)
+
+
+def _warn(release: Any, csv: bool) -> None:
+    if csv and (names := release.formula_like()):
+        errors_to.print(
+            f"note: {', '.join(names)} have levels that start like a formula; open synthetic.csv as text in a "
+            "spreadsheet, or use synthetic.parquet.",
+            markup=False,
+        )

@@ -1,0 +1,40 @@
+"""`verify`: is a release what it says it is?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli import options as o
+from understudy.cli.console import out, print_json
+
+__all__ = ["verify"]
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    json: o.Json = False,
+) -> None:
+    """Recompute digests, fit to the codebook, price and statement of a release."""
+    import understudy.synth.registry  # noqa: F401 - makes every event known, so that any ledger can be priced
+    from understudy.release.verify import verify_release
+
+    verdict = verify_release(folder)
+    if json:
+        total = None if verdict.total is None else verdict.total.to_dict()
+        print_json(
+            {
+                "valid": verdict.is_valid,
+                "passed": list(verdict.passed),
+                "problems": list(verdict.problems),
+                "total": total,
+            }
+        )
+    else:
+        for line in verdict.passed:
+            out.print(f"[green]ok[/]      {line}")
+        for line in verdict.problems:
+            out.print("[bold red]problem[/] ", end="")
+            out.print(line, markup=False)
+    if not verdict.is_valid:
+        raise typer.Exit(1)

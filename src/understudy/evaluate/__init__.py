@@ -1,0 +1,1 @@
+"""How good a release is, and how risky. Everything computed here reads confidential data and is not for release."""

@@ -1,0 +1,1 @@
+"""What analysts would still learn: one metric per file."""
