@@ -1,0 +1,13 @@
+"""Run every benchmark: ``python -m benchmarks [name ...]``."""
+
+import sys
+
+from benchmarks import counting, linear, sweep
+
+ALL = {"sweep": sweep.main, "counting": counting.main, "linear": linear.main}
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or list(ALL)
+    for name in wanted:
+        print(f"== {name}")
+        ALL[name]()

@@ -1,0 +1,48 @@
+"""Write docs/reference/cli.md from the commands themselves; `--check` only compares."""
+
+import os
+import sys
+from pathlib import Path
+
+COMMANDS = (
+    (),
+    ("demo",),
+    ("methods",),
+    ("codebook", "draft"),
+    ("codebook", "check"),
+    ("codebook", "declare"),
+    ("codebook", "show"),
+    ("quote",),
+    ("synth",),
+    ("verify",),
+    ("account", "create"),
+    ("account", "show"),
+    ("account", "history"),
+)
+INTRODUCTION = (
+    "Written by `make docs` from the commands themselves. Exit codes: 0 done, 1 the answer is no, 2 mend the request."
+)
+TARGET = Path(__file__).with_name("cli.md")
+
+
+def render() -> str:
+    """Help texts of all commands, one section each."""
+    os.environ |= {"TERMINAL_WIDTH": "100", "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    from typer.testing import CliRunner
+
+    from understudy.cli.app import app
+
+    parts = ["# The command line", "", INTRODUCTION, ""]
+    for words in COMMANDS:
+        result = CliRunner().invoke(app, [*words, "--help"])
+        assert result.exit_code == 0, result.output
+        text = "\n".join(line.rstrip() for line in result.output.strip().splitlines())
+        parts += [f"## understudy {' '.join(words)}".rstrip(), "", "```text", text, "```", ""]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    fresh = render()
+    if "--check" in sys.argv:
+        sys.exit(0 if TARGET.read_text(encoding="utf-8") == fresh else f"{TARGET.name} is stale; run `make docs`.")
+    TARGET.write_text(fresh, encoding="utf-8")
