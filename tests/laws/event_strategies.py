@@ -1,0 +1,68 @@
+"""Hypothesis strategies for every kind of pricing event."""
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from understudy.mechanisms import (
+    DirichletDraws,
+    DirichletResetBlocks,
+    GeometricHistogram,
+    SparseHistogram,
+    StabilityHistogram,
+)
+from understudy.privacy import Entry, Ledger, Neighbours, UnpricedRead
+
+AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
+
+relations = st.sampled_from([AR, RO])
+scales = st.sampled_from([Fraction(1, 4), Fraction(1), Fraction(5, 2), Fraction(40), Fraction(1 << 16)])
+alphas = st.sampled_from([Fraction(1, 8), Fraction(1), Fraction(5, 2), Fraction(40), Fraction(1 << 20, 3)])
+# few distinct priors, because the curve of each is computed once and kept
+priors = st.sampled_from([2, 3, 25]).flatmap(lambda levels: alphas.map(lambda alpha: ((alpha, levels),)))
+shaped = alphas.map(lambda alpha: ((alpha, 2), (3 * alpha, 1), (7 * alpha, 4)))
+columns = st.lists(priors | shaped, min_size=1, max_size=3).map(tuple)
+numbers = st.integers(1, 5000)
+
+
+def priced(relation):
+    """Events that promise differential privacy under one relation, by kind."""
+    return {
+        DirichletDraws: st.builds(DirichletDraws, priors=columns, draws=numbers, neighbours=st.just(relation)),
+        DirichletResetBlocks: st.builds(
+            DirichletResetBlocks, priors=columns, blocks=numbers, neighbours=st.just(relation)
+        ),
+        GeometricHistogram: st.builds(GeometricHistogram, scale=scales, neighbours=st.just(relation)),
+        SparseHistogram: st.builds(
+            SparseHistogram, scale=scales, threshold=st.integers(1, 10_000), neighbours=st.just(relation)
+        ),
+        StabilityHistogram: st.builds(
+            StabilityHistogram, scale=scales, threshold=st.integers(1, 10_000), neighbours=st.just(relation)
+        ),
+    }
+
+
+words = st.text("abcdefghij ", min_size=1, max_size=20)
+unpriced = st.builds(UnpricedRead, why=words)
+
+
+def priced_under(relation):
+    return st.one_of(list(priced(relation).values()))
+
+
+any_event = relations.flatmap(priced_under) | unpriced
+stages = st.sampled_from(["tables", "rows", "parents"])
+
+
+def entries(events):
+    return st.builds(Entry, stage=stages, reads=words, event=events, assumptions=st.lists(words, max_size=2).map(tuple))
+
+
+def ledgers(events, least=0, most=4):
+    return st.lists(entries(events), min_size=least, max_size=most).map(Ledger.of)
+
+
+same_relation = relations.flatmap(lambda relation: ledgers(priced_under(relation), least=1))
+pairs_of_ledgers = relations.flatmap(
+    lambda relation: st.tuples(ledgers(priced_under(relation), least=1), ledgers(priced_under(relation)))
+)
