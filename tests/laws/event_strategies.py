@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from understudy.mechanisms import (
     DirichletDraws,
     DirichletResetBlocks,
+    ExponentialSelection,
+    GaussianStability,
     GeometricHistogram,
     SparseHistogram,
     StabilityHistogram,
 )
+from understudy.mechanisms.gaussian_stability import gaussian_stability_event
 from understudy.privacy import Entry, Ledger, Neighbours, UnpricedRead
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -31,6 +34,16 @@ def priced(relation):
         DirichletDraws: st.builds(DirichletDraws, priors=columns, draws=numbers, neighbours=st.just(relation)),
         DirichletResetBlocks: st.builds(
             DirichletResetBlocks, priors=columns, blocks=numbers, neighbours=st.just(relation)
+        ),
+        ExponentialSelection: st.builds(
+            ExponentialSelection, epsilon=scales.map(lambda s: 1 / s), selections=numbers, neighbours=st.just(relation)
+        ),
+        GaussianStability: st.builds(
+            gaussian_stability_event,
+            epsilon=st.sampled_from([0.5, 1.0, 8.0]),
+            delta=st.sampled_from([1e-10, 1e-7, 1e-3]),
+            tables=st.sampled_from([1, 4, 30]),
+            neighbours=st.just(relation),
         ),
         GeometricHistogram: st.builds(GeometricHistogram, scale=scales, neighbours=st.just(relation)),
         SparseHistogram: st.builds(

@@ -27,9 +27,10 @@ from hypothesis import strategies as st
 from understudy.privacy import ApproxDP, Entry, Event, Guarantee, Ledger, NoFormal, PureDP, UnpricedRead
 from understudy.privacy.events import event_from_dict
 
-SEARCH = 1e-6
-"""The best Renyi order is searched on a grid refined three times: the total is always valid, and minimal to about
-this relative error, so totals of different ledgers can be compared only up to it."""
+SEARCH = 4e-6
+"""A total is always valid and minimal up to this relative error: the best Renyi order is searched on a grid that is
+refined three times (below 1e-6), and a gain below 1e-6 over basic composition is not taken. So totals of different
+ledgers can be compared only up to it."""
 
 deltas = st.sampled_from([None, 1e-9, 1e-6, 1e-2])
 few = settings(max_examples=60, deadline=None)
@@ -39,6 +40,13 @@ many = settings(max_examples=300, deadline=None)
 def epsilon(guarantee: Guarantee) -> float:
     assert isinstance(guarantee, PureDP | ApproxDP)
     return guarantee.epsilon
+
+
+def price_within(ledger: Ledger, delta: float | None) -> float:
+    """Epsilon of the total; infinite where the deltas of the entries alone exceed the slack that was allowed."""
+    total = ledger.total(delta=delta)
+    assert isinstance(total, PureDP | ApproxDP)
+    return total.epsilon if delta is None or total.delta <= delta else math.inf
 
 
 @many
@@ -54,8 +62,8 @@ def test_addition_is_associative_and_has_a_zero(a, b, c):
 @given(pairs_of_ledgers, deltas)
 def test_the_total_never_falls_when_entries_are_added(pair, delta):
     first, second = pair
-    alone, together = epsilon(first.total(delta=delta)), epsilon((first + second).total(delta=delta))
-    assert together >= alone * (1 - SEARCH) - 1e-12
+    alone, together = price_within(first, delta), price_within(first + second, delta)
+    assert together >= alone * (1 - SEARCH) - 1e-12 or math.isinf(together)
 
 
 @few
@@ -78,14 +86,13 @@ def test_the_total_is_at_most_basic_composition(ledger, delta):
 def test_the_total_does_not_depend_on_the_order(ledger, random):
     shuffled = list(ledger.entries)
     random.shuffle(shuffled)
-    found = epsilon(Ledger.of(shuffled).total(delta=1e-6))
-    assert math.isclose(found, epsilon(ledger.total(delta=1e-6)), rel_tol=SEARCH)
+    assert math.isclose(price_within(Ledger.of(shuffled), 1e-6), price_within(ledger, 1e-6), rel_tol=SEARCH)
 
 
 @few
 @given(same_relation)
 def test_more_slack_never_costs_more(ledger):
-    wide = [epsilon(ledger.total(delta=delta)) for delta in (1e-12, 1e-9, 1e-6, 1e-3)]
+    wide = [price_within(ledger, delta) for delta in (1e-12, 1e-9, 1e-6, 1e-3)]
     assert all(wider <= narrower * (1 + SEARCH) for narrower, wider in itertools.pairwise(wide))
 
 
@@ -123,7 +130,8 @@ def test_a_curve_rises_with_the_order_and_stays_below_the_pure_price(event):
         return
     assert (np.diff(curve) >= -1e-9 * curve[1:]).all()
     assert (curve > 0).all()
-    assert (curve <= epsilon(event.guarantee()) * (1 + 1e-9)).all()
+    if isinstance(event.guarantee(), PureDP):
+        assert (curve <= epsilon(event.guarantee()) * (1 + 1e-9)).all()
 
 
 @few

@@ -117,7 +117,7 @@ def gaussian_delta(variance: Fraction, cells: int, epsilon: Fraction) -> float:
 
     The privacy loss is (cells + 2 Z) / (2 variance), Z the sum of ``cells`` independent noises, so that
     delta = E[(1 - e^(-(Z - a) / variance))^+] with a = epsilon variance - cells / 2 [CKS20 Thm 7]. The law of Z is that
-    of one discrete Gaussian of variance ``cells variance`` up to the factor of :func:`_excess`, here within 1e-8 of 1
+    of one discrete Gaussian of variance ``cells variance`` up to the factor of :func:`_excess`, within about 1e-8 of 1
     from variance 2 on.
     """
     deviation_of(variance)

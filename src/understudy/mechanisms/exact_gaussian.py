@@ -4,8 +4,9 @@ CKS20 propose from a Laplace law of whole scale; here its scale is the deviation
 Laplace kernel draws as well. A proposal y is then kept with probability e^(-(|y| / s - 1)^2 / 2), because
 y^2 / 2s^2 = |y| / s + (|y| / s - 1)^2 / 2 - 1/2. About 3 of 4 proposals are kept, whatever the deviation.
 
-Why 64 bits are enough, for turns <= 2^44 and shift <= 20. The proposal is |y| = (U + turns V) >> shift with U < turns, so
-||y| / s - 1| = whole + rest / turns for integers that :func:`_distance` finds without forming turns V, whatever V, and
+Why 64 bits are enough, for turns <= 2^44 and shift <= 20. The proposal is |y| = (U + turns V) >> shift with U < turns,
+so ||y| / s - 1| = whole + rest / turns for integers that :func:`_distance` finds without forming turns V, whatever V,
+and
 
     e^(-(whole + rest/turns)^2 / 2) = (e^(-whole/2) e^(-rest/turns))^whole e^(-(rest/turns)^2 / 2),
 
@@ -118,33 +119,37 @@ def _keeps(whole: np.uint64, rest: np.uint64, turns: np.uint64, words: Words, po
 
 
 @kernel
-def _fill(  # noqa: PLR0917 - compiled functions take no keywords
+def _proposal(turns: np.uint64, words: Words, position: int) -> tuple[np.uint64, np.uint64, int]:
+    """U and V of one discrete Laplace magnitude (U + turns V) >> shift [CKS20 Alg 2]."""
+    part = np.uint64(0)
+    kept = turns == np.uint64(1)
+    while not kept:
+        part, position = _below(turns, words, position)
+        if position < 0:
+            return part, part, -1
+        kept, position = _exp_minus(part, turns, words, position)
+        if position < 0:
+            return part, part, -1
+    rounds = np.uint64(0)
+    more = True
+    while more:
+        more, position = _exp_minus_one(words, position)
+        if more:
+            rounds += np.uint64(1)
+    return part, rounds, position
+
+
+@kernel
+def _fill(
     turns: np.uint64, shift: np.uint64, most: np.uint64, words: Words, out: _Noise, start: int
 ) -> tuple[int, int]:
-    """Discrete Laplace proposals of scale turns / 2^shift [CKS20 Alg 2], kept or redrawn [CKS20 Alg 3]."""
+    """Proposals with a fair sign, minus zero redrawn, kept or redrawn [CKS20 Alg 3]."""
     position = 0
     for item in range(start, len(out)):
         first = position
         while True:
-            part = np.uint64(0)
-            if turns > np.uint64(1):
-                part, position = _below(turns, words, position)
-                if position < 0:
-                    return item, first
-                kept, position = _exp_minus(part, turns, words, position)
-                if position < 0:
-                    return item, first
-                if not kept:
-                    continue
-            rounds = np.uint64(0)
-            more = True
-            while more:
-                more, position = _exp_minus_one(words, position)
-                if position < 0:
-                    return item, first
-                if more:
-                    rounds += np.uint64(1)
-            if position == len(words):
+            part, rounds, position = _proposal(turns, words, position)
+            if position < 0 or position == len(words):
                 return item, first
             negative = words[position] >> np.uint64(63) == np.uint64(1)
             position += 1

@@ -1,8 +1,8 @@
 """Choose one candidate by a private score: the exponential mechanism, drawn exactly [MT07].
 
-P(i) is proportional to e^(epsilon u_i / (2 Delta)), or e^(epsilon u_i / Delta) where all scores move the same way between
-neighbours. Scores are put on a binary grid and the sensitivity is enlarged to cover that rounding and the float error of
-the scores; from there on only integers are drawn and compared. See ``proofs/exponential_selection.md``.
+P(i) is proportional to e^(epsilon u_i / (2 Delta)), or e^(epsilon u_i / Delta) where all scores move the same way
+between neighbours. Scores are put on a binary grid and the sensitivity is enlarged to cover that rounding and the float
+error of the scores; from there on only integers are drawn and compared. See ``proofs/exponential_selection.md``.
 """
 
 import math
@@ -20,10 +20,13 @@ from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
 
-__all__ = ["SCORE_ERROR", "ExponentialSelection", "penalties", "select", "selection_event"]
+__all__ = ["MAX_EPSILON", "SCORE_ERROR", "ExponentialSelection", "penalties", "select", "selection_event"]
 
 SCORE_ERROR = Fraction(1, 1 << 16)
 """How far a float score may be from the true one, in units of the sensitivity."""
+
+MAX_EPSILON = 1 << 20
+"""Beyond this a choice is not private in any sense."""
 
 _ENLARGED = 1 + 8 * SCORE_ERROR  # the proof needs 1 + 6 SCORE_ERROR
 _UP = 1.0 + 1e-12
@@ -41,12 +44,15 @@ class ExponentialSelection(Event):
     neighbours: Neighbours
 
     def __post_init__(self) -> None:
-        if not isinstance(self.epsilon, Fraction) or self.epsilon <= 0:
-            raise ParameterError(f"`epsilon` is {self.epsilon!r}; it must be a Fraction above 0. Try Fraction(1, 10).")
+        if not isinstance(self.epsilon, Fraction) or not 0 < self.epsilon <= MAX_EPSILON:
+            raise ParameterError(
+                f"`epsilon` is {self.epsilon!r}; it must be a Fraction above 0 and at most {MAX_EPSILON:,}. "
+                "Try Fraction(1, 10)."
+            )
         if isinstance(self.selections, bool) or not isinstance(self.selections, int) or self.selections < 1:
             raise ParameterError(
-                f"`selections` is {self.selections!r}; it must be a whole number of 1 or more. Try 1, or record no event "
-                "where nothing was chosen."
+                f"`selections` is {self.selections!r}; it must be a whole number of 1 or more. Try 1, or record no "
+                "event where nothing was chosen."
             )
         check_neighbours(self.neighbours)
 
@@ -68,8 +74,8 @@ class ExponentialSelection(Event):
             return cls(**read)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             raise ParameterError(
-                f"the selection event {values!r} cannot be read ({error}); it needs an `epsilon` like '1/10', `selections` "
-                "and a `neighbours` like 'add-remove'. Take the manifest from its original."
+                f"the selection event {values!r} cannot be read ({error}); it needs an `epsilon` like '1/10', "
+                "`selections` and a `neighbours` like 'add-remove'. Take the manifest from its original."
             ) from error
 
 
@@ -91,8 +97,8 @@ def select(
     """The number of one candidate, and what choosing it cost.
 
     ``sensitivity`` is the most that one score changes between ``neighbours``; every score is within ``SCORE_ERROR`` of
-    its true value in that unit. ``monotone`` says that all scores of a table rise together, or fall together. The list of
-    candidates is public: it depends on nothing but earlier releases.
+    its true value in that unit. ``monotone`` says that all scores rise together, or fall together, between neighbours.
+    The list of candidates is public: it depends on nothing but earlier releases.
     """
     event = selection_event(epsilon=epsilon, selections=1, neighbours=neighbours)
     values = scores.open() if isinstance(scores, Secret) else scores

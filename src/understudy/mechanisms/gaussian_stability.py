@@ -1,9 +1,9 @@
 """Several tables of the same records at once: Gaussian noise on occupied cells and one threshold (SBHG's variant).
 
 A record is in one cell of each table, so it moves the tables together by the square root of their number only, where
-Laplace noise pays for each table in full; from about four tables on this is the smaller noise. As in
-:mod:`understudy.mechanisms.stability`, cells that only one neighbour occupies cost a delta. See
-``proofs/gaussian_stability.md``.
+Laplace noise pays for each table in full: at epsilon 1 and delta 1e-6 the threshold is lower from three tables on, and
+the noise smaller from nine (replace-one: five). As in :mod:`understudy.mechanisms.stability`, cells that only one
+neighbour occupies cost a delta. See ``proofs/gaussian_stability.md``.
 """
 
 import math
@@ -77,7 +77,7 @@ class GaussianStability(Event):
         check_neighbours(self.neighbours)
         if not _left(self.delta, self.lone, self.tables) > 0:
             raise ParameterError(
-                f"`delta` is {self.delta}; lone cells alone show with probability {self.slack:.6g}, and it must be more. "
+                f"`delta` is {self.delta}; it must exceed {self.slack:.6g}, the probability that a lone cell shows. "
                 "Raise the threshold or delta, or use gaussian_stability_event(...)."
             )
 
@@ -118,8 +118,9 @@ class GaussianStability(Event):
             return cls(**read)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             raise ParameterError(
-                f"the noise event {values!r} cannot be read ({error}); it needs a `variance` like '729/4', a `threshold`, "
-                "`tables`, a `delta` and a `neighbours` like 'add-remove'. Take the manifest from its original."
+                f"the noise event {values!r} cannot be read ({error}); it needs a `variance` like '729/4', a "
+                "`threshold`, `tables`, a `delta` and a `neighbours` like 'add-remove'. Take the manifest from its "
+                "original."
             ) from error
 
 
@@ -176,7 +177,7 @@ def gaussian_stability_event(*, epsilon: float, delta: float, tables: int, neigh
     check_delta(delta)
     _check_tables(tables)
     each = count_sensitivity(neighbours)
-    steps = math.floor(min(Fraction(epsilon), 1 << 20) * _EPSILONS)
+    steps = math.floor(min(Fraction(epsilon), Fraction(1 << 20)) * _EPSILONS)
 
     def price(deviation: int) -> float:
         return gaussian_delta(Fraction(deviation, _GRID) ** 2, each * tables, Fraction(steps, _EPSILONS))

@@ -3,8 +3,8 @@
 Both are in nats. A table has the child on its last axis and the parents, together, on the others.
 
 - Mutual information, replace-one, number of records public (PrivBayes, SBHG).
-- Minus the conditional entropy of all records, add-remove, an upper bound on their number public: between candidates for
-  the same child it ranks like the mutual information.
+- Minus the conditional entropy of all records, add-remove, an upper bound on their number public: between candidates
+  for the same child it ranks like the mutual information.
 """
 
 import math
@@ -21,12 +21,13 @@ __all__ = [
     "MAX_RECORDS",
     "conditional_entropy_score",
     "conditional_entropy_sensitivity",
+    "information_of_all",
     "mutual_information",
     "mutual_information_sensitivity",
     "score_tables",
 ]
 
-MAX_RECORDS = 1 << 33
+MAX_RECORDS = 1 << 31
 """Up to here the float error of both scores is below ``SCORE_ERROR`` of their sensitivity: see the proof file."""
 
 Counts = npt.NDArray[np.int64]
@@ -44,6 +45,15 @@ def mutual_information(table: Counts) -> float:
         return 0.0
     terms = [*_terms(flat), *-_terms(flat.sum(axis=0)), *-_terms(flat.sum(axis=1)), *_terms(np.array([records]))]
     return max(0.0, math.fsum(terms) / records)
+
+
+def information_of_all(table: Counts) -> float:
+    """n I(child; parents) in nats: what the parents tell about the child in all records together.
+
+    It is n H(child) - n H(child | parents), and a new record adds to each of the two between 0 and
+    :func:`conditional_entropy_sensitivity`; so it changes by at most that under add-remove, up or down.
+    """
+    return mutual_information(table) * int(table.sum())
 
 
 def mutual_information_sensitivity(n: int, *, binary: bool) -> float:
@@ -81,12 +91,31 @@ def conditional_entropy_sensitivity(n_max: int) -> float:
     return math.log(n_max + 1) + 1
 
 
-def score_tables(counts: Sequence[Secret[CountTable]], score: Callable[[Counts], float]) -> Secret[Sequence[float]]:
+def score_tables(
+    counts: Sequence[Secret[CountTable]],
+    score: Callable[[Counts], float],
+    *,
+    records: int,
+    exactly: bool,
+    offsets: Sequence[float] | None = None,
+) -> Secret[Sequence[float]]:
     """The score of every table, as secret as the tables; :func:`understudy.mechanisms.exponential.select` opens it.
 
-    The last column of each table is the child.
+    The last column of each table is the child. ``records`` is the public size that the sensitivity was computed for, an
+    upper bound or, if ``exactly``, the very number; a table that contradicts it is refused, because its price would be
+    wrong. ``offsets`` are public and taken off the scores, which changes no sensitivity.
     """
-    return Secret([score(_compact(count.open())) for count in counts])
+    tables = [_compact(count.open()) for count in counts]
+    for table in tables:
+        found = int(table.sum())
+        if found > records or (exactly and found != records):
+            bound = "exactly" if exactly else "at most"
+            raise DataError(
+                f"the data do not have {bound} {records:,} records, which is what the price rests on; "
+                "state the publicly known size of the table."
+            )
+    public = offsets or [0.0] * len(tables)
+    return Secret([score(table) - offset for table, offset in zip(tables, public, strict=True)])
 
 
 def _compact(table: CountTable) -> Counts:
@@ -105,12 +134,13 @@ def _checked(table: Counts) -> Counts:
         raise DataError("some count is below 0; a score needs the exact counts of records.")
     if int(table.sum()) > MAX_RECORDS:
         raise DataError(
-            f"there are more than {MAX_RECORDS:,} records; the score would not be exact enough for its price. Split them."
+            f"there are more than {MAX_RECORDS:,} records; the score would not be exact enough for its price. "
+            "Split the data."
         )
     return table.reshape(-1, table.shape[-1]).astype(np.int64)
 
 
 def _terms(counts: Counts) -> npt.NDArray[np.float64]:
-    """c ln c of every count, with 0 ln 0 = 0; each within a relative 2^-51."""
+    """c ln c of every count, with 0 ln 0 = 0; each within a relative 2^-50."""
     occupied = counts[counts > 1].astype(np.float64)  # 1 ln 1 = 0 too
     return occupied * np.log(occupied)

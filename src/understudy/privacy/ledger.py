@@ -23,6 +23,7 @@ __all__ = ["Entry", "Ledger"]
 
 _FIRST_ORDERS = 1.0 + np.geomspace(1e-4, 1e6, 161)
 _REFINEMENTS = 3
+_WORTHWHILE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +147,9 @@ class Ledger:
             raise ParameterError(f"`delta` is {delta}; it must lie strictly between 0 and 1. Try 1e-6.")
         assert isinstance(basic, PureDP | ApproxDP)
         by_renyi = _renyi_epsilon([entry.event for entry in self.entries], delta)
-        basic_fits = basic.delta <= delta
-        if by_renyi < (basic.epsilon if basic_fits else math.inf):
+        # a gain in the seventh digit is not worth the whole of delta
+        limit = basic.epsilon * (1 - _WORTHWHILE) if basic.delta <= delta else math.inf
+        if by_renyi < limit:
             return ApproxDP(epsilon=by_renyi, delta=delta, neighbours=basic.neighbours)
         return basic
 
