@@ -14,6 +14,7 @@ COMMANDS = (
     ("codebook", "show"),
     ("quote",),
     ("synth",),
+    ("draw",),
     ("verify",),
     ("account", "create"),
     ("account", "show"),

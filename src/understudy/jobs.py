@@ -23,8 +23,10 @@ from understudy.sources import open_source
 from understudy.sources.base import Report
 from understudy.sources.check import Fault, check_table
 from understudy.sources.draft import draft_codebook
-from understudy.synth import BayesianBootstrap, PeGSReset, Quote, Recipe
+from understudy.synth import BayesianBootstrap, PrivBayes, Quote, Recipe
+from understudy.synth.model_file import load_model
 from understudy.synth.registry import make_recipe
+from understudy.synth.released import FittedReleased
 from understudy.synth.seeds import seed_pool
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "declare",
     "demo",
     "draft",
+    "draw",
     "load_codebook",
     "open_account",
     "quote",
@@ -60,8 +63,8 @@ class Choices:
             options["seeds"] = seed_pool(options["seeds"])
         if "parent" in options:
             options["parents"] = _parents(options.pop("parent"), options.get("parents"))
-        if options.get("parents") == "declared":
-            del options["parents"]
+        if str(options.get("parents", "")).isdecimal():  # `--parents 2`, as the SBHG paper's R
+            options["parent_count"] = int(options.pop("parents"))
         if "epsilon" in options and self.method in _WHOLE_FILE:
             options["rows"] = rows
         return make_recipe(self.method, **options)
@@ -171,12 +174,15 @@ def synthesize(
     unknown: str = "error",
     table: str | None = None,
     account: str | Path | None = None,
+    model_out: Path | None = None,
     seed: int | None = None,
     report: Report | None = None,
 ) -> Release:
     """Fit, pay, draw and write. The price is given back if nothing could be written."""
     _check_target(Path(out))
     recipe = choices.recipe(book, rows)
+    if model_out is not None:
+        _check_model_target(recipe, model_out, Path(out))
     recipe.quote(book, rows)  # refuse bad numbers before the data is touched
     source = open_source(
         data, book, unknown=unknown, table=table, account=None if account is None else open_account(account)
@@ -185,13 +191,40 @@ def synthesize(
     fitted = recipe.fit(source, stream=stream, report=report)
     with fitted.sampling(rows) as release:
         release.save(out, csv=csv)
+    if model_out is not None:
+        assert isinstance(fitted, FittedReleased)  # checked above
+        fitted.save_model(model_out)
     return release
+
+
+def draw(model: Path, *, rows: int, out: str | Path, csv: bool = False, report: Report | None = None) -> Release:
+    """More rows from a released model; nothing is paid."""
+    _check_target(Path(out))
+    release = load_model(model).sample(rows, report=report)
+    release.save(out, csv=csv)
+    return release
+
+
+def _check_model_target(recipe: Recipe, path: Path, out: Path) -> None:
+    """Find out before anything is spent whether the model can be written."""
+    if recipe.route != "N":
+        raise ParameterError(
+            f"{recipe.name} has no model that may leave the house (route {recipe.route}); leave --save-model out."
+        )
+    if path.exists():
+        raise ReleaseError(f"{str(path)!r} exists already; a model never overwrites. Choose another name.")
+    if path.absolute() == out.absolute():
+        raise ParameterError(f"{str(path)!r} is meant for the release and for its model; give the model another name.")
+    _check_folder(path.absolute().parent)
 
 
 def _check_target(out: Path) -> None:
     """Find out before anything is spent whether the release can be written."""
     refuse_existing(out)
-    parent = out.absolute().parent
+    _check_folder(out.absolute().parent)
+
+
+def _check_folder(parent: Path) -> None:
     if not parent.is_dir():
         raise ReleaseError(f"the folder {str(parent)!r} does not exist; make it first, then run again.")
     try:
@@ -214,7 +247,7 @@ class DemoResult:
 
 
 DEMO_DATA_ROWS = 50_000
-DEMO_ROWS = 1_000
+DEMO_ROWS = 50_000
 _DEMO_COLUMNS = ("age.yrs", "los", "charge", "MDC")
 
 
@@ -226,7 +259,7 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     _check_target(folder)
     book = datasets.discharges_codebook()
     source = open_source(datasets.discharges(rows=DEMO_DATA_ROWS, seed=2011), book)
-    recipe = PeGSReset(epsilon_per_record=1.0, delta=1e-6, block_size=10)
+    recipe = PrivBayes(epsilon=1.0, public_rows=DEMO_DATA_ROWS)
     release = recipe.fit(source, report=report).sample(DEMO_ROWS)
     independent = BayesianBootstrap().fit(source).sample(DEMO_ROWS)
     made = open_source(release.table, book)

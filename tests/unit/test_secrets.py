@@ -28,7 +28,13 @@ accounts are opened with arguments, so they are not met here."""
 PUBLIC_TABLES = {"jobs.py", "synth/seeds.py"}
 """Files that may call `declared_public`: both open a file that the user names as public, never the confidential one."""
 
-EXPOSED = {"blocks/parents.py", "synth/contingency.py", "synth/marginal_bootstrap.py", "synth/seeds.py"}
+EXPOSED = {
+    "blocks/parents.py",
+    "synth/contingency.py",
+    "synth/gibbs.py",
+    "synth/marginal_bootstrap.py",
+    "synth/seeds.py",
+}
 """Files that may call `exposed`, whose unpriced entry they must also quote."""
 
 
@@ -99,6 +105,9 @@ OPTIONS = {
     "marginal-bootstrap": {"alpha": 1.0},
     "laplace": {"epsilon": 1.0},
     "sba": {"epsilon": 1.0, "delta": 1e-6},
+    "sbhg": {"epsilon": 1.0, "delta": 1e-6, "public_rows": 2_000, "parent_count": 1},
+    "sbhg-gauss": {"epsilon": 1.0, "delta": 1e-6, "public_rows": 2_000, "parent_count": 1},
+    "privbayes": {"epsilon": 1.0, "public_rows": 2_000},
 }
 
 

@@ -24,11 +24,15 @@ __all__ = [
     "ParentCount",
     "Parents",
     "Prior",
+    "PublicRows",
     "Rows",
     "Seeds",
+    "SelectionEpsilon",
+    "SelectionShare",
     "Sweeps",
     "Table",
     "Unknown",
+    "Usefulness",
     "recipe_options",
 ]
 
@@ -112,7 +116,8 @@ NeighbourRelation = Annotated[
 Parents = Annotated[
     str | None,
     typer.Option(
-        help="declared (default) or mutual-information (reads raw data: no formal guarantee).",
+        help="declared, private, random, full, or mutual-information (reads raw data: no formal guarantee). "
+        "A number is short for --parent-count.",
         rich_help_panel=_MODEL,
         show_default=False,
     ),
@@ -128,10 +133,50 @@ Parent = Annotated[
 ParentCount = Annotated[
     int | None,
     typer.Option(
-        help="How many for mutual-information.",
+        help="R: parents per column, for choices that take a number.",
         rich_help_panel=_MODEL,
         show_default=False,
         parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+SelectionEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        help="Price of choosing parents privately (pegs).",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
+    ),
+]
+SelectionShare = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of epsilon for choosing parents privately (sbhg, privbayes).",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
+    ),
+]
+PublicRows = Annotated[
+    int | None,
+    typer.Option(
+        help="Publicly known size of the table; an upper bound under add-remove.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+Usefulness = Annotated[
+    float | None,
+    typer.Option(
+        help="theta of privbayes: average count over noise, at least.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=number,
         metavar="NUMBER",
     ),
 ]
@@ -206,6 +251,10 @@ RECIPE_OPTIONS = (
     "parents",
     "parent",
     "parent_count",
+    "selection_epsilon",
+    "selection_share",
+    "public_rows",
+    "usefulness",
     "key",
     "key_space",
     "prior",

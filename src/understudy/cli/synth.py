@@ -8,7 +8,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
 
-__all__ = ["quote", "synth"]
+__all__ = ["draw", "quote", "synth"]
 
 
 def quote(
@@ -25,6 +25,10 @@ def quote(
     parents: o.Parents = None,
     parent: o.Parent = None,
     parent_count: o.ParentCount = None,
+    selection_epsilon: o.SelectionEpsilon = None,
+    selection_share: o.SelectionShare = None,
+    public_rows: o.PublicRows = None,
+    usefulness: o.Usefulness = None,
     key: o.Key = None,
     key_space: o.KeySpace = None,
     prior: o.Prior = None,
@@ -45,6 +49,9 @@ def quote(
     out.print(f"[bold]{method}[/], {rows:,} rows of {data}")
     _show_entries(priced)
     out.print(priced.statement, markup=False)
+    for warning in priced.warnings:
+        errors_to.print("[bold yellow]warning:[/] ", end="")
+        errors_to.print(warning, markup=False)
 
 
 def _show_entries(priced: Any) -> None:
@@ -76,6 +83,10 @@ def synth(
     parents: o.Parents = None,
     parent: o.Parent = None,
     parent_count: o.ParentCount = None,
+    selection_epsilon: o.SelectionEpsilon = None,
+    selection_share: o.SelectionShare = None,
+    public_rows: o.PublicRows = None,
+    usefulness: o.Usefulness = None,
     key: o.Key = None,
     key_space: o.KeySpace = None,
     prior: o.Prior = None,
@@ -85,6 +96,9 @@ def synth(
     unknown: o.Unknown = "error",
     table: o.Table = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
+    save_model: Annotated[
+        Path | None, typer.Option(help="Write the released model too (route N): `draw` makes more rows from it.")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Reproducible, for simulation: the release is then not private.")
     ] = None,
@@ -106,9 +120,31 @@ def synth(
             unknown=unknown,
             table=table,
             account=account,
+            model_out=save_model,
             seed=seed,
             report=report,
         )
+    _tell(release, output, csv=csv, json=json)
+    if save_model is not None and not json:
+        out.print(f"wrote {save_model}", markup=False)
+
+
+def draw(
+    model: Annotated[Path, typer.Argument(help="Model file written by `synth --save-model`.")],
+    rows: o.Rows,
+    output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
+    csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
+    json: o.Json = False,
+) -> None:
+    """Draw more rows from a released model: no data, no further price."""
+    from understudy import jobs
+
+    with progress(quiet=json) as report:
+        release = jobs.draw(model, rows=rows, out=output, csv=csv, report=report)
+    _tell(release, output, csv=csv, json=json)
+
+
+def _tell(release: Any, output: Path, *, csv: bool, json: bool) -> None:
     _warn(release, csv)
     if json:
         print_json({"folder": str(output), "manifest": release.manifest.to_dict()})
@@ -119,6 +155,9 @@ def synth(
 
 
 def _warn(release: Any, csv: bool) -> None:
+    for warning in release.manifest.warnings:
+        errors_to.print("[bold yellow]warning:[/] ", end="")
+        errors_to.print(warning, markup=False)
     if csv and (names := release.formula_like()):
         errors_to.print(
             f"note: {', '.join(names)} have levels that start like a formula; open synthetic.csv as text in a "

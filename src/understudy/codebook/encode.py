@@ -14,7 +14,7 @@ from typing import Any
 from understudy.codebook.columns import Column, Dates, Levelled
 from understudy.codebook.numbers import Continuous, Integer
 
-__all__ = ["DAY_PATTERN", "encode_value", "number_text"]
+__all__ = ["DAY_PATTERN", "day_of", "encode_value", "number_of", "number_text"]
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # the engines know only ASCII digits
 DAY_PATTERN = (
@@ -42,10 +42,10 @@ def encode_value(column: Column, value: Any) -> int | None:
     if isinstance(column, Levelled):
         return column.code_of.get(number_text(value))
     if isinstance(column, Dates):
-        day = _as_day(value)
+        day = day_of(value)
         return None if day is None else column.bin_of(day)
     if isinstance(column, Integer | Continuous):
-        number = _as_number(value)
+        number = number_of(value)
         if number is None or (isinstance(column, Integer) and number != math.floor(number)):
             return None
         return column.bin_of(number)
@@ -61,7 +61,8 @@ def number_text(value: Any) -> str:
     return str(value)
 
 
-def _as_number(value: Any) -> float | None:
+def number_of(value: Any) -> float | None:
+    """The finite number that a value stands for, or None."""
     if isinstance(value, bool) or not isinstance(value, str | Real | Decimal):
         return None
     if isinstance(value, str):
@@ -72,7 +73,8 @@ def _as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _as_day(value: Any) -> dt.date | None:
+def day_of(value: Any) -> dt.date | None:
+    """The day that a value stands for, or None."""
     if isinstance(value, dt.datetime):
         return value.date()
     if isinstance(value, dt.date):

@@ -40,6 +40,8 @@ class Manifest:
     secure: bool
     account: str
     """The account that paid, or the sentence that none did."""
+    warnings: tuple[str, ...] = ()
+    """What a reader should know about the choices and the draw."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
 
     @property
@@ -79,6 +81,7 @@ class Manifest:
                 },
                 "drafted_from_data": list(self.codebook.unattested),
             },
+            "warnings": list(self.warnings),
             "randomness": _RANDOMNESS[self.secure],
             "account": self.account,
             "versions": {"understudy": __version__, "python": platform.python_version(), **_versions()},

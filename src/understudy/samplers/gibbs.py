@@ -29,6 +29,7 @@ class ConditionalSampler:
     def __init__(self, book: Codebook, keys: Sequence[KeyFunction], weights: Sequence[Weights]) -> None:
         self._book = book
         self._keys = keys
+        self.code_kind = code_type(max(book.sizes))
         self._weights = weights
         self._reads = [[book.position(name) for name in key.reads] for key in keys]
         self._look_ups = [None if w.keys is None else LookUp(w.keys, w.unseen) for w in weights]
@@ -43,7 +44,7 @@ class ConditionalSampler:
         threads: int | None = None,
     ) -> list[Codes]:
         """``sweeps`` Gibbs sweeps from each seed row (Eq 4 of the PeGS paper when there is one)."""
-        rows = [np.array(seed, dtype=code_type(max(self._book.sizes))) for seed in seeds]
+        rows = [np.array(seed, dtype=self.code_kind) for seed in seeds]
         starts = range(0, len(rows[0]), BLOCK)
 
         def work(start: int, source: WordPool, keys: npt.NDArray[np.int64]) -> None:
@@ -70,7 +71,7 @@ class ConditionalSampler:
         Every chain starts from fresh tables. All rows of all chains are released, chain after chain.
         """
         chains = len(seeds[0])
-        kind = code_type(max(self._book.sizes))
+        kind = self.code_kind
         out = [np.empty(chains * block_size, dtype=kind) for _ in seeds]
         together = max(1, BLOCK // block_size)
 

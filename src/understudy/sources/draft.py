@@ -5,9 +5,12 @@ release made from a drafted column may claim a guarantee until a person has atte
 """
 
 import datetime as dt
+import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 import ibis
@@ -25,6 +28,7 @@ from understudy.codebook import (
     Role,
     Text,
 )
+from understudy.codebook.encode import day_of, number_of
 from understudy.errors import DataError, ParameterError
 from understudy.sources.edges import pleasant_edges
 from understudy.sources.expressions import as_date, as_number, as_text, present
@@ -44,6 +48,8 @@ _MOST_DAYS = 62
 _BATCH = 50
 """Columns summarised in one scan."""
 _REVIEW = "drafted from data: review"
+_PADDED = "^ *[+-]?0[0-9]"
+_DECIMALS = "[.]([0-9]*[1-9])0*$"
 
 
 def draft_codebook(what: Any, *, table: str | None = None, bins: int = 16, max_levels: int = 256) -> Codebook:
@@ -113,62 +119,98 @@ class _Summary:
 
 
 def _summaries(opened: Opened, names: Sequence[str], bins: int, max_levels: int) -> Iterator[_Summary]:
-    """Two scans for many columns: one for what is cheap, one for the levels of those that seem to have few."""
+    """Two scans for many columns. What has few levels is looked at level by level here, the rest in the engine."""
+    places = range(len(names))
     staged = opened.connection.compile(_staged(opened, names))
-    found = _ask(opened, staged, {f"{key}{p}": sql.format(p=p) for p in range(len(names)) for key, sql in _CHEAP})
-    asked = {}
-    for p in range(len(names)):
-        asked[f"decimals{p}"] = f"max(length(regexp_extract(text{p}, '[.]([0-9]*[1-9])0*$', 1)))"
-        if found[f"distinct{p}"] <= 2 * max_levels:  # the estimate is a rough one
-            asked[f"levels{p}"] = f"map_keys(histogram(text{p}))"
-        if _is_numeric(found, p):
-            asked[f"cuts{p}"] = f"approx_quantile(number{p}, {[k / bins for k in range(1, bins)]})"
-        elif found[f"numbers{p}"]:
-            asked[f"strange{p}"] = f"min(text{p}) FILTER (number{p} IS NULL)"
-    more = _ask(opened, staged, asked)
+    asked = {f"distinct{p}": f"approx_count_distinct(text{p})" for p in places}
+    found = _ask(opened, staged, asked)
+    steps = [k / bins for k in range(1, bins)]
+    few = {p for p in places if found[f"distinct{p}"] <= 2 * max_levels}  # the estimate is a rough one
+    asked = {f"{key}{p}": sql.format(p=p, steps=steps) for p in places if p not in few for key, sql in _MANY}
+    asked |= {f"levels{p}": f"histogram(text{p})" for p in few}
+    asked |= {f"tokens{p}": f"histogram(token{p})" for p in places}
+    asked |= {f"missing{p}": f"count(*) - count(text{p})" for p in places}
+    found |= _ask(opened, staged, asked)
     for p, name in enumerate(names):
-        yield _summary(name, {key: found[f"{key}{p}"] for key, _ in _CHEAP}, more, p, max_levels)
+        tokens: Mapping[str, int] = found[f"tokens{p}"] or {}
+        common: dict[str, Any] = {
+            "name": name,
+            # the empty text comes first: it can be the missing token, but never a level
+            "tokens": tuple(sorted(tokens, key=lambda token: (token != "", -tokens[token], token))),
+            "has_missing": found[f"missing{p}"] > 0,
+        }
+        if p in few:
+            yield _seen_in_levels(found[f"levels{p}"] or {}, common, bins, max_levels)
+        else:
+            yield _seen_in_rows({key: found[f"{key}{p}"] for key, _ in (*_MANY, ("distinct", ""))}, common)
 
 
-_CHEAP = (
+_MANY = (
     ("present", "count(text{p})"),
-    ("missing", "count(*) - count(text{p})"),
-    ("tokens", "histogram(token{p})"),
-    ("distinct", "approx_count_distinct(text{p})"),
     ("numbers", "count(number{p})"),
     ("wholes", "count(*) FILTER (number{p} % 1 = 0)"),
-    ("padded", "count(*) FILTER (regexp_matches(text{p}, '^ *[+-]?0[0-9]'))"),
+    ("padded", "count(*) FILTER (regexp_matches(text{p}, '" + _PADDED + "'))"),
     ("least", "min(number{p})"),
     ("most", "max(number{p})"),
+    ("cuts", "approx_quantile(number{p}, {steps})"),
+    ("decimals", "max(length(regexp_extract(text{p}, '" + _DECIMALS + "', 1)))"),
+    ("strange", "min(text{p}) FILTER (number{p} IS NULL)"),
     ("dates", "count(date{p})"),
     ("first", "min(date{p})"),
     ("last", "max(date{p})"),
 )
-"""What one scan finds out about every column, in DuckDB's words: it is the engine that all files are read with."""
+"""What one scan finds out about a column of many values, in DuckDB's words: all files are read with it."""
 
 
-def _summary(name: str, found: Mapping[str, Any], more: Mapping[str, Any], p: int, max_levels: int) -> _Summary:
-    levels = tuple(sorted(more[f"levels{p}"] or ())) if f"levels{p}" in more else None
-    cuts = (found["least"], *more[f"cuts{p}"], found["most"]) if f"cuts{p}" in more else ()
-    tokens: Mapping[str, int] = found["tokens"] or {}
+def _seen_in_rows(found: Mapping[str, Any], common: Mapping[str, Any]) -> _Summary:
+    numeric = found["numbers"] == found["present"] and not found["padded"]
     return _Summary(
-        name=name,
         present=found["present"],
-        distinct=found["distinct"] if levels is None else len(levels),
-        levels=levels if levels is None or len(levels) <= max_levels else None,
-        # the empty text comes first: it can be the missing token, but never a level
-        tokens=tuple(sorted(tokens, key=lambda token: (token != "", -tokens[token], token))),
-        has_missing=found["missing"] > 0,
+        distinct=found["distinct"],
+        levels=None,
         numbers=found["numbers"],
         wholes=found["wholes"],
         padded=found["padded"],
         dates=found["dates"],
-        cuts=tuple(float(cut) for cut in cuts),
-        decimals=more[f"decimals{p}"] or 0,
+        cuts=(found["least"], *(found["cuts"] or ()), found["most"]) if numeric else (),
+        decimals=found["decimals"] or 0,
         first=found["first"],
         last=found["last"],
-        strange=more.get(f"strange{p}"),
+        strange=found["strange"],
+        **common,
     )
+
+
+def _seen_in_levels(counts: Mapping[str, int], common: Mapping[str, Any], bins: int, max_levels: int) -> _Summary:
+    """The same from all levels and how often each occurs."""
+    levels = sorted(counts)
+    numbers = {level: number for level in levels if (number := number_of(level)) is not None}
+    days = {level: day for level in levels if (day := day_of(level)) is not None}
+    padded = [level for level in levels if re.match(_PADDED, level)]
+    endings = (re.search(_DECIMALS, level) for level in levels)
+    return _Summary(
+        present=sum(counts.values()),
+        distinct=len(levels),
+        levels=tuple(levels) if len(levels) <= max_levels else None,
+        numbers=sum(counts[level] for level in numbers),
+        wholes=sum(counts[level] for level, number in numbers.items() if number % 1 == 0),
+        padded=len(padded),
+        dates=sum(counts[level] for level in days),
+        cuts=_quantiles(numbers, counts, bins) if len(numbers) == len(levels) > 0 and not padded else (),
+        decimals=max((len(ending[1]) for ending in endings if ending), default=0),
+        first=min(days.values(), default=None),
+        last=max(days.values(), default=None),
+        strange=next((level for level in levels if level not in numbers), None),
+        **common,
+    )
+
+
+def _quantiles(numbers: Mapping[str, float], counts: Mapping[str, int], bins: int) -> tuple[float, ...]:
+    """Smallest value, quantiles and largest value."""
+    rising = sorted((number, counts[level]) for level, number in numbers.items())
+    reached = list(accumulate(count for _, count in rising))
+    inner = (rising[bisect_left(reached, reached[-1] * k / bins)][0] for k in range(1, bins))
+    return (rising[0][0], *inner, rising[-1][0])
 
 
 def _ask(opened: Opened, staged: str, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -195,10 +237,6 @@ def _staged(opened: Opened, names: Sequence[str]) -> Any:
         stages[f"number{p}"] = as_number(value)
         stages[f"date{p}"] = as_date(value)
     return opened.table.select(**stages)
-
-
-def _is_numeric(found: Mapping[str, Any], p: int) -> bool:
-    return bool(found[f"numbers{p}"] == found[f"present{p}"] > 0 and not found[f"padded{p}"])
 
 
 def _describe(seen: _Summary, rows: int, max_levels: int) -> Column:

@@ -30,7 +30,7 @@ class Contingency(TableRecipe):
         """Nothing is paid."""
         return Entry.unpriced(stage="tables", reads=_READS, why=_WHY)
 
-    def perturb(self, counts: Secret[CountTable], stream: Stream) -> tuple[CountTable, Entry]:
+    def perturb_table(self, counts: Secret[CountTable], stream: Stream) -> tuple[CountTable, Entry]:
         """Leave the counts as they are."""
         tables, entry = exposed([counts], stage="tables", reads=_READS, why=_WHY)
         return tables[0], entry

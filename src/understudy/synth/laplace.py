@@ -34,6 +34,6 @@ class LaplaceHistogram(TableRecipe):
         """Sensitivity over scale."""
         return noisy_histogram_entry(book.names, book.sizes, epsilon=self.epsilon, neighbours=self.neighbours)
 
-    def perturb(self, counts: Secret[CountTable], stream: Stream) -> tuple[CountTable, Entry]:
+    def perturb_table(self, counts: Secret[CountTable], stream: Stream) -> tuple[CountTable, Entry]:
         """Noise every cell."""
         return noisy_histogram(counts, epsilon=self.epsilon, neighbours=self.neighbours, stream=stream)

@@ -4,14 +4,14 @@ The first is McClure and Reiter's: every draw from (n_j + alpha)/(n + C alpha) c
 the probabilities themselves from Dirichlet(counts) and promises nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.parents import Parents
+from understudy.blocks.choosing import NoParents, ParentChoice
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.smoothing import exposed
@@ -44,9 +44,9 @@ class MarginalBootstrap(PeGS):
                 "leave them out, or use pegs."
             )
 
-    def choose_parents(self, book: Codebook, overrides: Mapping[str, tuple[str, ...]] | None) -> Parents:
+    def choice(self, columns: int) -> ParentChoice:
         """None at all."""
-        return dict.fromkeys(book.names, ())
+        return NoParents()
 
 
 @dataclass(frozen=True, kw_only=True)

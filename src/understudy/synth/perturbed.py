@@ -11,15 +11,18 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from understudy.blocks.choosing import DeclaredParents, ParentChoice, parent_choice
 from understudy.blocks.conditional import Blocks, build_blocks, key_functions
-from understudy.blocks.parents import Parents, check_count, declared_parents, mutual_information_parents
+from understudy.blocks.parents import declared_parents
 from understudy.blocks.priors import PriorShape, PublicShape, Shape, virtual_records
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.calibrate import smallest_alpha
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks, Prior, rational_alpha
+from understudy.mechanisms.laplace_tables import share_of
 from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream
+from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.samplers.gibbs import ConditionalSampler
@@ -30,7 +33,6 @@ from understudy.synth.seeds import SeedPool, UniformSeeds, seeds_assumption, see
 __all__ = ["FittedPerturbed", "PerturbedRecipe"]
 
 Codes = npt.NDArray[np.unsignedinteger]
-MUTUAL_INFORMATION = "mutual-information"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +53,14 @@ class PerturbedRecipe(Recipe):
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     prior: Shape = PriorShape.UNIFORM
     seeds: SeedPool = field(default_factory=UniformSeeds)
-    parents: Mapping[str, tuple[str, ...]] | str | None = None
-    """Overrides of the codebook's parents, or ``mutual-information`` (reads raw data; no formal guarantee)."""
+    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = None
+    """Overrides of the codebook's parents, or a word: declared, private, mutual-information, random, full."""
     parent_count: int = 2
-    """How many parents ``mutual-information`` takes."""
+    """How many parents a choice takes per column."""
+    selection_epsilon: float | None = None
+    """Price of the whole choice when parents are chosen privately."""
+    public_rows: int | None = None
+    """Publicly known size of the table, which a private choice needs."""
     key: str = "columns"
     key_space: int | None = None
 
@@ -72,10 +78,9 @@ class PerturbedRecipe(Recipe):
             raise ParameterError("`epsilon` is a whole-file target, so it needs `rows`: how many will be drawn?")
         if self.rows is not None:
             check_rows(self.rows)
-        if isinstance(self.parents, str) and self.parents != MUTUAL_INFORMATION:
-            raise ParameterError(
-                f"`parents` is {self.parents!r}; give a mapping of columns to parents, or {MUTUAL_INFORMATION!r}."
-            )
+        if self.selection_epsilon is not None:
+            positive("selection_epsilon", self.selection_epsilon)
+        self.choice(1)  # refuse an unknown word at once
         if not isinstance(self.neighbours, Neighbours):
             raise ParameterError(
                 f"`neighbours` is {self.neighbours!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
@@ -106,7 +111,19 @@ class PerturbedRecipe(Recipe):
         assert self.epsilon is not None and self.rows is not None
         ones = virtual_records(book, smallest=Fraction(1), shape=self.prior)
         at_one = self.event(tuple(item.prior for item in ones), self.rows)
-        return _calibrated(at_one, self.epsilon, self.delta)
+        others = tuple(entry.event for entry in self.choice(len(book.names)).entries(book) if entry.event.proof)
+        return _calibrated(at_one, others, self.epsilon, self.delta)
+
+    def choice(self, columns: int) -> ParentChoice:
+        """How the parents are chosen."""
+        picks = max(1, self.parent_count * columns)
+        return parent_choice(
+            self.parents,
+            count=self.parent_count,
+            neighbours=self.neighbours,
+            pick_epsilon=None if self.selection_epsilon is None else share_of(self.selection_epsilon, picks),
+            public_rows=self.public_rows,
+        )
 
     def priors(self, book: Codebook) -> tuple[Prior, ...]:
         """The public priors, as the event wants them."""
@@ -114,23 +131,19 @@ class PerturbedRecipe(Recipe):
         return tuple(item.prior for item in records)
 
     def price(self, book: Codebook, rows: int) -> list[Entry]:
-        """Unpriced choices first, then the draws."""
+        """The choice of parents and of seeds first, then the draws."""
         self._check_parents(book)
-        entries = []
-        if self.parents == MUTUAL_INFORMATION:
-            why = "parents were chosen by mutual information on the raw data, which nobody paid for"
-            entries.append(Entry.unpriced(stage="parents", reads="all two-way tables, to choose parents", why=why))
+        entries = self.choice(len(book.names)).entries(book)
         if unpaid := seeds_entry(self.seeds):
             entries.append(unpaid)
         return [*entries, self._draws_entry(book, rows)]
 
     def _check_parents(self, book: Codebook) -> None:
         """Refuse impossible keys before any data is read."""
-        if self.parents == MUTUAL_INFORMATION:
-            check_count(self.parent_count, len(book.names))
-            return
-        assert not isinstance(self.parents, str)
-        key_functions(book, self.choose_parents(book, self.parents), self.key, self.key_space)
+        choice = self.choice(len(book.names))
+        choice.check(book)
+        if isinstance(choice, DeclaredParents):
+            key_functions(book, declared_parents(book, choice.overrides), self.key, self.key_space)
 
     def _draws_entry(self, book: Codebook, rows: int) -> Entry:
         return Entry(
@@ -141,7 +154,8 @@ class PerturbedRecipe(Recipe):
         )
 
     def _assumptions(self) -> tuple[str, ...]:
-        keys = "the parents of every column, the prior and the number of rows were fixed without looking at the data"
+        chosen = "" if self.parents == "private" else "the parents of every column, "
+        keys = f"{chosen}the prior and the number of rows were fixed without looking at the data"
         shape: tuple[str, ...] = ()
         if isinstance(self.prior, PublicShape):
             shape = (f"the prior's shape comes from {self.prior.source}, a public table",)
@@ -160,12 +174,8 @@ class PerturbedRecipe(Recipe):
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedPerturbed":
         """Count, smooth, keep secret."""
         book = source.codebook
-        parents: Parents
-        if self.parents == MUTUAL_INFORMATION:
-            parents, _ = mutual_information_parents(source, self.parent_count)
-        else:
-            assert not isinstance(self.parents, str)
-            parents = self.choose_parents(book, self.parents)
+        stream = stream or Stream.from_system()
+        parents = self.choice(len(book.names)).choose(source, stream, report)
         keys = key_functions(book, parents, self.key, self.key_space)
         blocks = build_blocks(
             source,
@@ -173,21 +183,18 @@ class PerturbedRecipe(Recipe):
             virtual=virtual_records(book, smallest=self.alpha_used(book), shape=self.prior),
             report=report,
         )
-        return FittedPerturbed(
-            recipe=self, source=source, blocks=blocks, stream=stream or Stream.from_system(), report=report
-        )
-
-    def choose_parents(self, book: Codebook, overrides: Mapping[str, tuple[str, ...]] | None) -> Parents:
-        """Declared parents, or none for a product of marginals."""
-        return declared_parents(book, overrides)
+        return FittedPerturbed(recipe=self, source=source, blocks=blocks, stream=stream, report=report)
 
 
 @lru_cache(maxsize=256)
-def _calibrated(at_one: DirichletDraws | DirichletResetBlocks, epsilon: float, delta: float | None) -> Fraction:
-    """Smallest alpha for a whole-file target; ``at_one`` is the event at alpha = 1."""
+def _calibrated(
+    at_one: DirichletDraws | DirichletResetBlocks, others: tuple[Event, ...], epsilon: float, delta: float | None
+) -> Fraction:
+    """Smallest alpha for a whole-file target; ``at_one`` is the event at alpha = 1, ``others`` are paid beside it."""
 
     def total(alpha: Fraction) -> float:
-        ledger = Ledger.of([Entry(stage="rows", reads="", event=at_one.scaled(alpha))])
+        events = (*others, at_one.scaled(alpha))
+        ledger = Ledger.of(Entry(stage="rows", reads="", event=event) for event in events)
         return float(getattr(ledger.total(delta=delta), "epsilon", math.inf))
 
     return smallest_alpha(total, epsilon)

@@ -6,7 +6,7 @@ draws, after the price has been reserved in the account of the source, if it has
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -56,6 +56,7 @@ class Quote:
     route: str
     delta: float | None
     paper: dict[str, Any] | None
+    warnings: tuple[str, ...] = ()
 
     @property
     def total(self) -> Guarantee:
@@ -84,6 +85,7 @@ class Quote:
             "entries": self.ledger.to_list(),
             "assumptions": list(self.ledger.assumptions),
             "statement": self.statement,
+            "warnings": list(self.warnings),
         }
 
 
@@ -119,7 +121,24 @@ class Recipe(ABC):
         """The price of ``rows`` rows; reads nothing but the codebook."""
         check_rows(rows)
         ledger = Ledger.of([*_codebook_entries(book), *self.price(book, rows), *_stream_entries(secure)])
-        return Quote(ledger=ledger, rows=rows, route=self.route, delta=self.total_delta, paper=self.paper_figure(book))
+        return Quote(
+            ledger=ledger,
+            rows=rows,
+            route=self.route,
+            delta=self.total_delta,
+            paper=self.paper_figure(book),
+            warnings=tuple(self.warnings(book)),
+        )
+
+    def warnings(self, book: Codebook) -> list[str]:
+        """What a user should know before paying: public numbers only."""
+        known = getattr(self, "public_rows", None)
+        if self.total_delta is not None and known is not None and self.total_delta >= 1 / known:
+            return [
+                f"delta is {self.total_delta:g}, which is not below 1/{known:,}: such a promise would allow publishing "
+                f"whole records of a few people. Use a delta far below {1 / known:.1g}."
+            ]
+        return []
 
     def parameters(self) -> dict[str, Any]:
         """Every choice as plain data, for the manifest."""
@@ -168,6 +187,8 @@ class Fitted(ABC):
         self._account = source.account
         self._stream = stream
         self._report = report
+        self.warnings: tuple[str, ...] = ()
+        """What a user should know about the last draw."""
         self._settled: list[Reservation] = []
         self._abandoned = False
 
@@ -192,30 +213,34 @@ class Fitted(ABC):
         The price is reserved before the draw and committed by ``release.settle()``, which :meth:`Release.save` calls
         just before the release appears. A failure before that gives the price back; a process that dies stays charged.
         """
-        if self._abandoned:
-            raise RefusalError("this fit was abandoned after a failure, and its price given back; fit again.")
         quote = self.quote(rows)
-        reservation = self._reserve(quote)
         identity = str(uuid.uuid4())
-        try:
+        with self._paying(quote, identity) as settle:
             codes = self._draw(rows, quote.ledger)
             self._tell("decoding", 0, 1)
             table = decode_table(self.codebook, codes, self._stream.below_each)
             self._tell("decoding", 1, 1)
-            yield Release(
-                table=table,
-                manifest=self._manifest(quote, identity),
-                settle=lambda: self._settle(reservation, identity),
-            )
+            yield Release(table=table, manifest=self._manifest(quote, identity), settle=settle)
+
+    @contextmanager
+    def _paying(self, quote: Quote, identity: str | None = None) -> Iterator[Callable[[], None]]:
+        """Reserve the price; what is yielded commits it, and leaving without having called it gives it back."""
+        if self._abandoned:
+            raise RefusalError("this fit was abandoned after a failure, and its price given back; fit again.")
+        reservation = self._reserve(quote)
+        name = identity or str(uuid.uuid4())
+
+        def settle() -> None:
+            if reservation is not None and reservation not in self._settled:
+                self._settled.append(reservation)  # first: a commit that fails must not be followed by a cancel
+                reservation.commit(name)
+
+        try:
+            yield settle
         finally:
             if reservation is not None and reservation not in self._settled:
                 reservation.cancel()
                 self._abandoned = self.recipe.route == "N"  # its noisy table was never paid for
-
-    def _settle(self, reservation: Reservation | None, identity: str) -> None:
-        if reservation is not None and reservation not in self._settled:
-            self._settled.append(reservation)  # first: a commit that fails must not be followed by a cancel
-            reservation.commit(identity)
 
     def _reserve(self, quote: Quote) -> Reservation | None:
         """Route N pays once for all its rows, route S every time."""
@@ -238,6 +263,7 @@ class Fitted(ABC):
             paper=quote.paper,
             codebook=self.codebook,
             secure=self._stream.is_secure,
+            warnings=(*quote.warnings, *self.warnings),
             account=NO_ACCOUNT if self._account is None else f"charged to the account of {self._account.dataset!r}",
         )
 

@@ -6,12 +6,16 @@ from typing import Any
 
 from understudy.errors import ParameterError
 from understudy.synth.contingency import Contingency
+from understudy.synth.gibbs import GibbsSampler
 from understudy.synth.laplace import LaplaceHistogram
 from understudy.synth.marginal_bootstrap import BayesianBootstrap, MarginalBootstrap
 from understudy.synth.pegs import PeGS
 from understudy.synth.pegs_rs import PeGSReset
+from understudy.synth.privbayes import PrivBayes
 from understudy.synth.recipe import Recipe
 from understudy.synth.sba import StabilityBasedHistogram
+from understudy.synth.sbhg import SBHG
+from understudy.synth.sbhg_gauss import SBHGGauss
 
 __all__ = ["METHODS", "find_method", "make_recipe"]
 
@@ -23,7 +27,11 @@ METHODS: dict[str, type[Recipe]] = {
         MarginalBootstrap,
         LaplaceHistogram,
         StabilityBasedHistogram,
+        SBHG,
+        SBHGGauss,
+        PrivBayes,
         Contingency,
+        GibbsSampler,
         BayesianBootstrap,
     )
 }

@@ -38,7 +38,7 @@ class StabilityBasedHistogram(TableRecipe):
         """Threshold from epsilon and delta."""
         return stable_histogram_entry(book.names, epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
 
-    def perturb(self, counts: Secret[CountTable], stream: Stream) -> tuple[CountTable, Entry]:
+    def perturb_table(self, counts: Secret[CountTable], stream: Stream) -> tuple[CountTable, Entry]:
         """Noise, then threshold."""
         return stable_histogram(
             counts, epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, stream=stream

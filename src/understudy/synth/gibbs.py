@@ -1,0 +1,65 @@
+"""`gibbs`: the plain Gibbs sampler on exact conditional tables. A baseline that promises nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from understudy.blocks.choosing import ParentChoice, PrivateParents, parent_choice
+from understudy.codebook import Codebook
+from understudy.errors import ParameterError
+from understudy.mechanisms.smoothing import exposed
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.ledger import Entry
+from understudy.sources.base import Report, Source
+from understudy.synth.hashed_gibbs import check_sweeps
+from understudy.synth.released import Perturbed, ReleasedRecipe
+
+__all__ = ["GibbsSampler"]
+
+_READS = "exact conditional tables"
+_WHY = "rows are drawn from exact conditional counts, which nobody paid for"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GibbsSampler(ReleasedRecipe):
+    """Full conditionals by default, or those given a few parents; chains start where all of them are known."""
+
+    name: ClassVar[str] = "gibbs"
+    route: ClassVar[str] = "none"
+    summary: ClassVar[str] = "plain Gibbs sampler on exact conditional tables: a baseline"
+    promise: ClassVar[str] = "none"
+    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = "full"
+    parent_count: int = 2
+    sweeps: int = 20
+
+    def __post_init__(self) -> None:
+        check_sweeps(self.sweeps)
+        if self.parents == "private" or isinstance(self.parents, PrivateParents):
+            raise ParameterError(
+                f"{self.name} promises nothing, so a private choice of parents makes no sense; use mutual-information."
+            )
+        self.choice()
+
+    def choice(self) -> ParentChoice:
+        """How the parents are chosen."""
+        return parent_choice(
+            self.parents,
+            count=self.parent_count,
+            neighbours=Neighbours.ADD_REMOVE,
+            pick_epsilon=None,
+            public_rows=None,
+        )
+
+    def price(self, book: Codebook, rows: int) -> list[Entry]:
+        """Nothing is paid."""
+        self.choice().check(book)
+        return [*self.choice().entries(book), Entry.unpriced(stage="tables", reads=_READS, why=_WHY)]
+
+    def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
+        """The exact tables, and whole records to start from."""
+        book = source.codebook
+        parents = self.choice().choose(source, stream, report)
+        cliques = [(*parents[name], name) for name in book.names]
+        tables, entry = exposed(source.count([*cliques, book.names], report), stage="tables", reads=_READS, why=_WHY)
+        return Perturbed(kind="gibbs", tables=tables[:-1], entries=[entry], sweeps=self.sweeps, starts=tables[-1])

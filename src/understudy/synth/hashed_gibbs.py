@@ -1,0 +1,125 @@
+"""What SBHG's variants share: parents, one released table per column, Gibbs chains with rejection (sbhg.txt Alg. 2)."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from understudy.blocks.choosing import ParentChoice, PrivateParents, parent_choice
+from understudy.blocks.parents import check_count
+from understudy.codebook import Codebook
+from understudy.errors import ParameterError
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.events import Event
+from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.ledger import Entry
+from understudy.privacy.secret import Secret
+from understudy.sources.base import Report, Source
+from understudy.sources.tables import CountTable
+from understudy.synth.recipe import positive
+from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+
+__all__ = ["HashedGibbs", "check_delta", "check_sweeps"]
+
+
+def check_delta(delta: float) -> None:
+    """A probability strictly between 0 and 1."""
+    if isinstance(delta, bool) or not isinstance(delta, float) or not 0 < delta < 1:
+        raise ParameterError(f"`delta` is {delta!r}; it must lie strictly between 0 and 1. Try 1e-6.")
+
+
+def check_sweeps(sweeps: int) -> None:
+    """At least one."""
+    if isinstance(sweeps, bool) or not isinstance(sweeps, int) or sweeps < 1:
+        raise ParameterError(f"`sweeps` is {sweeps!r}; it must be a whole number of 1 or more. Try 20.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HashedGibbs(ReleasedRecipe):
+    """Route N: stability-thresholded tables of every column with its parents, released once."""
+
+    route: ClassVar[str] = "N"
+    promise: ClassVar[str] = "(epsilon, delta)-DP; rows are free"
+    epsilon: float
+    delta: float
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = "private"
+    """``private`` (the default: paid for), ``declared``, ``random``, ``full``, a mapping, or ``mutual-information``."""
+    parent_count: int = 2
+    """R: parents per column."""
+    selection_share: float = 0.2
+    """Share of the budget that a private choice of parents takes."""
+    public_rows: int | None = None
+    """Publicly known size of the table (an upper bound under add-remove); a private choice needs it."""
+    sweeps: int = 20
+    """S: sweeps of each chain; free, the tables are paid for."""
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        check_delta(self.delta)
+        check_sweeps(self.sweeps)
+        if not 0 < self.selection_share < 1:
+            raise ParameterError(
+                f"`selection_share` is {self.selection_share!r}; it must lie between 0 and 1. Try 0.2."
+            )
+        if self.parents == "private" and self.public_rows is None:
+            raise ParameterError(
+                f"{self.name} chooses parents privately, which needs `public_rows`, the known size of the table "
+                "(an upper bound is enough under add-remove). Or name the parents: parents = 'declared'."
+            )
+        self.choice(1.0)
+
+    def choice(self, pick_epsilon: float) -> ParentChoice:
+        """How the parents are chosen, each pick at ``pick_epsilon``."""
+        return parent_choice(
+            self.parents,
+            count=self.parent_count,
+            neighbours=self.neighbours,
+            pick_epsilon=pick_epsilon,
+            public_rows=self.public_rows,
+        )
+
+    def picks(self, book: Codebook) -> int:
+        """How many private selections are paid for."""
+        return self.parent_count * len(book.names) if isinstance(self.choice(1.0), PrivateParents) else 0
+
+    @abstractmethod
+    def pick_epsilon(self, book: Codebook) -> float:
+        """Price of one pick."""
+
+    @abstractmethod
+    def table_events(self, book: Codebook) -> Sequence[Event]:
+        """What the tables cost together, at the calibrated noise."""
+
+    @abstractmethod
+    def release(self, counts: Sequence[Secret[CountTable]], book: Codebook, stream: Stream) -> Perturbed:
+        """Perturbed tables and the entries of their mechanisms."""
+
+    def price(self, book: Codebook, rows: int) -> list[Entry]:
+        """The choice of parents, then the tables; rows are free."""
+        check_count(self.parent_count, len(book.names))
+        choice = self.choice(self.pick_epsilon(book) if self.picks(book) else 1.0)
+        choice.check(book)
+        return [*choice.entries(book), *self._table_entries(book)]
+
+    def _table_entries(self, book: Codebook) -> list[Entry]:
+        events = list(self.table_events(book))
+        together = len(events) == 1
+        names = [", ".join(book.names)] if together else list(book.names)
+        return [
+            Entry(
+                stage="tables",
+                reads=f"counts of {name} with {'their' if together else 'its'} parents, small ones withheld",
+                event=event,
+                assumptions=public_size(book, self.neighbours),
+            )
+            for name, event in zip(names, events, strict=True)
+        ]
+
+    def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
+        """Choose, count, perturb."""
+        book = source.codebook
+        choice = self.choice(self.pick_epsilon(book) if self.picks(book) else 1.0)
+        parents = choice.choose(source, stream, report)
+        counts = source.count([(*parents[name], name) for name in book.names], report)
+        return self.release(counts, book, stream)

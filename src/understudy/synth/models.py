@@ -1,0 +1,135 @@
+"""Released models: perturbed tables that are paid for, from which rows may be drawn without end.
+
+A model holds nothing but public knowledge and perturbed counts; unlike a fit on route S, it may be written to a
+file and handed on.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.blocks.released import released_key, released_weights
+from understudy.codebook import Codebook
+from understudy.errors import RefusalError
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Ledger
+from understudy.samplers.ancestral import draw_ancestral
+from understudy.samplers.cells import draw_cells
+from understudy.samplers.gibbs import ConditionalSampler
+from understudy.samplers.rejecting import RejectingSampler
+from understudy.sources.tables import CountTable
+
+__all__ = ["Drawn", "ReleasedModel"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+Progress = Callable[[int, int], None] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """Rows of codes, and what a user should know about how they were drawn."""
+
+    codes: Sequence[Codes]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleasedModel:
+    """Perturbed tables, how rows are drawn from them, and the ledger that paid for them.
+
+    ``kind``: ``cells`` draws whole records from one table; ``gibbs`` runs ``sweeps`` sweeps over one table per column
+    with rejection of states that no table knows; ``network`` draws every column after its parents, in ``order``.
+    """
+
+    kind: str
+    codebook: Codebook
+    tables: tuple[CountTable, ...]
+    """``cells``: one; else one per column in codebook order, the column last."""
+    ledger: Ledger
+    delta: float | None
+    method: str
+    parameters: Mapping[str, Any]
+    secure: bool
+    sweeps: int = 0
+    order: tuple[int, ...] = ()
+    starts: CountTable | None = None
+    """Where the chains of a baseline without promise begin; a released model finds its own starts."""
+    warnings: tuple[str, ...] = ()
+    """What a user should know about the promise, for every release drawn from it."""
+
+    def faults(self) -> list[str]:
+        """Everything in which tables, codebook and way of drawing contradict each other."""
+        names = self.codebook.names
+        found = [fault for table in self.tables for fault in _table_faults(self.codebook, table)]
+        children = [table.columns[-1] for table in self.tables]
+        if self.kind not in ("cells", "gibbs", "network"):
+            found.append(f"the kind {self.kind!r} is unknown")
+        elif self.kind == "cells" and [table.columns for table in self.tables] != [names]:
+            found.append("it needs one table of all columns")
+        elif self.kind != "cells" and children != list(names):
+            found.append("it needs one table per column, in the order of the codebook")
+        elif self.kind == "gibbs" and (not isinstance(self.sweeps, int) or self.sweeps < 1):
+            found.append(f"the number of sweeps is {self.sweeps!r}")
+        elif self.kind == "network" and not self._parents_first():
+            found.append("the order of its columns does not put parents first")
+        return found
+
+    def _parents_first(self) -> bool:
+        names = self.codebook.names
+        if sorted(self.order) != list(range(len(names))):
+            return False
+        place = {names[column]: when for when, column in enumerate(self.order)}
+        return all(place[parent] < place[t.columns[-1]] for t in self.tables for parent in t.columns[:-1])
+
+    def draw(self, rows: int, stream: Stream, report: Progress = None) -> Drawn:
+        """``rows`` new records; post-processing, hence free."""
+        return {"cells": self._cells, "gibbs": self._gibbs, "network": self._network}[self.kind](rows, stream, report)
+
+    def _cells(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+        codes, counts = self.tables[0].occupied()
+        return Drawn(codes=draw_cells(codes, counts, rows=rows, stream=stream))
+
+    def _gibbs(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+        empty = [table.columns[-1] for table in self.tables if not table.occupied()[1].sum()]
+        if empty:
+            raise RefusalError(
+                f"nothing survives in the tables of {', '.join(empty)}, so no row can be drawn. Use fewer parents, a "
+                "larger epsilon or delta, or coarser levels. (Confidential: this depends on the data.)"
+            )
+        keys = [released_key(self.codebook, table) for table in self.tables]
+        weights = [released_weights(key, table) for key, table in zip(keys, self.tables, strict=True)]
+        sampler = RejectingSampler(self.codebook, keys, weights)
+        if self.starts is None:
+            starts = sampler.starts(rows, stream)
+        else:
+            starts = draw_cells(*self.starts.occupied(), rows=rows, stream=stream)
+        codes, mixing = sampler.run(starts, sweeps=self.sweeps, stream=stream, report=report)
+        return Drawn(codes=codes, warnings=tuple(mixing.warnings()))
+
+    def _network(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+        keys = [released_key(self.codebook, table) for table in self.tables]
+        weights = []
+        for key, table in zip(keys, self.tables, strict=True):
+            uniform = [1] * table.sizes[-1]
+            found = released_weights(key, table, last_row=uniform)
+            bare = found.cumulative[:, -1] == 0  # a parent combination that the noise left without any child
+            found.cumulative[bare] = np.cumsum(np.array(uniform, dtype=np.uint64))
+            weights.append(found)
+        sampler = ConditionalSampler(self.codebook, keys, weights)
+        return Drawn(codes=draw_ancestral(sampler, self.order, rows=rows, stream=stream, report=report))
+
+
+def _table_faults(book: Codebook, table: CountTable) -> list[str]:
+    codes, counts = table.occupied()
+    if len(set(table.columns)) != len(table.columns) or not set(table.columns) <= set(book.names):
+        return [f"a table has the columns {', '.join(map(str, table.columns))}, which the codebook does not know"]
+    if table.sizes != tuple(book.column(name).size for name in table.columns):
+        return [f"the table of {', '.join(table.columns)} does not have the levels of the codebook"]
+    if codes.shape != (len(counts), len(table.columns)) or ((codes < 0) | (codes >= np.array(table.sizes))).any():
+        return [f"the table of {', '.join(table.columns)} has cells outside its levels"]
+    if float(counts.sum(dtype=np.float64)) >= 2.0**62:  # a float sum cannot wrap
+        return [f"the counts of {', '.join(table.columns)} are too large"]
+    return []

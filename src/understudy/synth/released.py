@@ -1,0 +1,100 @@
+"""What all recipes of route N share: pay for perturbed tables once, then draw rows from them for nothing."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.errors import RefusalError
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.sources.base import Report, Source
+from understudy.sources.tables import CountTable
+from understudy.synth.model_file import write_model
+from understudy.synth.models import ReleasedModel
+from understudy.synth.recipe import Fitted, Recipe
+
+__all__ = ["FittedReleased", "Perturbed", "ReleasedRecipe", "public_size"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perturbed:
+    """What a fit brings back from the data: perturbed tables, and the entries that the mechanisms wrote."""
+
+    kind: str
+    tables: Sequence[CountTable]
+    entries: Sequence[Entry]
+    sweeps: int = 0
+    order: tuple[int, ...] = ()
+    starts: CountTable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasedRecipe(Recipe):
+    """Route N, and its baselines without a promise."""
+
+    @abstractmethod
+    def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
+        """Count, perturb, forget the counts."""
+
+    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedReleased":
+        """Perturbed tables, ready to draw from."""
+        self.quote(source.codebook, 1)  # refuse bad numbers and hopeless domains before anything is read
+        stream = stream or Stream.from_system()
+        found = self.perturb(source, stream, report)
+        return FittedReleased(recipe=self, source=source, found=found, stream=stream, report=report)
+
+
+class FittedReleased(Fitted):
+    """A released model and the account that pays for it."""
+
+    def __init__(
+        self, *, recipe: Recipe, source: Source, found: Perturbed, stream: Stream, report: Report | None
+    ) -> None:
+        super().__init__(recipe=recipe, source=source, stream=stream, report=report)
+        quote = self.quote(1)
+        ledger = quote.ledger
+        priced = [entry.event for entry in ledger.entries]
+        for entry in found.entries:
+            if entry.event not in priced:
+                raise RefusalError(f"the quote does not pay for {entry.reads}; this is a fault of the recipe.")
+        self.model = ReleasedModel(
+            kind=found.kind,
+            codebook=self.codebook,
+            tables=tuple(found.tables),
+            ledger=ledger,
+            delta=recipe.total_delta,
+            method=recipe.name,
+            parameters=recipe.parameters(),
+            secure=stream.is_secure,
+            sweeps=found.sweeps,
+            order=found.order,
+            starts=found.starts,
+            warnings=quote.warnings,
+        )
+
+    def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:
+        drawn = self.model.draw(rows, self._stream, lambda done, of: self._tell("drawing rows", done, of))
+        self.warnings = drawn.warnings
+        return drawn.codes
+
+    def save_model(self, path: str | Path) -> Path:
+        """Write the released tables to a new file, from which rows can be drawn without the data; pays if unpaid."""
+        if self.recipe.route != "N":
+            raise RefusalError(
+                f"a fit of {self.recipe.name} holds exact counts, so it is not written to a file; sample it."
+            )
+        with self._paying(self.quote(1)) as settle:
+            return write_model(self.model, Path(path), before=settle)
+
+
+def public_size(book: Codebook, neighbours: Neighbours) -> tuple[str, ...]:
+    """What a priced table takes as public knowledge."""
+    if neighbours is Neighbours.REPLACE:
+        return (*book.assumptions, "the number of confidential records is public")
+    return book.assumptions
