@@ -37,4 +37,4 @@ experiments: $(STAMP)
 	$(BIN)/python -m experiments
 
 clean:
-	rm -rf $(VENV) $(DEMO_OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,9 +2,16 @@
 
 import sys
 
-from benchmarks import counting, linear, sweep
+from benchmarks import counting, imputation, linear, lugs, sbhg, sweep
 
-ALL = {"sweep": sweep.main, "counting": counting.main, "linear": linear.main}
+ALL = {
+    "sweep": sweep.main,
+    "counting": counting.main,
+    "linear": linear.main,
+    "imputation": imputation.main,
+    "lugs": lugs.main,
+    "sbhg": sbhg.main,
+}
 
 if __name__ == "__main__":
     wanted = sys.argv[1:] or list(ALL)

@@ -19,19 +19,25 @@ from understudy.version import __version__
 if TYPE_CHECKING:
     from understudy import datasets
     from understudy.codebook import Codebook
+    from understudy.evaluate.combine import combine
     from understudy.privacy.account import Account
     from understudy.privacy.guarantees import Neighbours
     from understudy.release import Release
     from understudy.release.verify import verify_release as verify
     from understudy.sources import open_source as open  # noqa: A004 - `us.open` is the documented name
     from understudy.synth import (
+        LUGS,
         METHODS,
+        PLUGS,
+        PMI,
         SBHG,
         BayesianBootstrap,
         Contingency,
         GibbsSampler,
+        Imputation,
         LaplaceHistogram,
         MarginalBootstrap,
+        Marginals,
         PeGS,
         PeGSReset,
         PrivBayes,
@@ -47,10 +53,15 @@ _WHERE = {
     "Codebook": ("understudy.codebook", "Codebook"),
     "Contingency": ("understudy.synth", "Contingency"),
     "GibbsSampler": ("understudy.synth", "GibbsSampler"),
+    "Imputation": ("understudy.synth", "Imputation"),
+    "LUGS": ("understudy.synth", "LUGS"),
     "LaplaceHistogram": ("understudy.synth", "LaplaceHistogram"),
     "METHODS": ("understudy.synth", "METHODS"),
     "MarginalBootstrap": ("understudy.synth", "MarginalBootstrap"),
+    "Marginals": ("understudy.synth", "Marginals"),
     "Neighbours": ("understudy.privacy.guarantees", "Neighbours"),
+    "PLUGS": ("understudy.synth", "PLUGS"),
+    "PMI": ("understudy.synth", "PMI"),
     "PeGS": ("understudy.synth", "PeGS"),
     "PeGSReset": ("understudy.synth", "PeGSReset"),
     "PrivBayes": ("understudy.synth", "PrivBayes"),
@@ -58,6 +69,7 @@ _WHERE = {
     "SBHG": ("understudy.synth", "SBHG"),
     "SBHGGauss": ("understudy.synth", "SBHGGauss"),
     "StabilityBasedHistogram": ("understudy.synth", "StabilityBasedHistogram"),
+    "combine": ("understudy.evaluate.combine", "combine"),
     "load_model": ("understudy.synth.model_file", "load_model"),
     "make_recipe": ("understudy.synth", "make_recipe"),
     "open": ("understudy.sources", "open_source"),
@@ -65,15 +77,20 @@ _WHERE = {
 }
 
 __all__ = [
+    "LUGS",
     "METHODS",
+    "PLUGS",
+    "PMI",
     "SBHG",
     "Account",
     "BayesianBootstrap",
     "Codebook",
     "Contingency",
     "GibbsSampler",
+    "Imputation",
     "LaplaceHistogram",
     "MarginalBootstrap",
+    "Marginals",
     "Neighbours",
     "PeGS",
     "PeGSReset",
@@ -82,6 +99,7 @@ __all__ = [
     "SBHGGauss",
     "StabilityBasedHistogram",
     "__version__",
+    "combine",
     "datasets",
     "load_model",
     "make_recipe",

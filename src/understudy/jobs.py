@@ -3,104 +3,61 @@
 import datetime as dt
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from understudy.blocks.priors import PriorShape, PublicShape, Shape
 from understudy.codebook import Codebook
 from understudy.codebook.declare import declare_text
 from understudy.errors import CodebookError, ParameterError, ReleaseError
+from understudy.evaluate.audit import Audit
+from understudy.evaluate.audit import audit as run_audit
 from understudy.evaluate.picture import marginal_picture
+from understudy.evaluate.report.gather import gather
+from understudy.evaluate.report.make import evaluate
+from understudy.evaluate.report.page import report_page
+from understudy.evaluate.report.release_facts import find_release
+from understudy.evaluate.report.write import write_page
+from understudy.evaluate.rumap.make import MapResult, Plan, Questions, risk_utility_map
 from understudy.evaluate.utility.compare import Comparison, compare
-from understudy.mechanisms.smoothing import declared_public
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
-from understudy.privacy.guarantees import Neighbours
 from understudy.release import Release
-from understudy.release.release import refuse_existing
+from understudy.release.release import refuse_existing, save_many
 from understudy.sources import open_source
 from understudy.sources.base import Report
 from understudy.sources.check import Fault, check_table
 from understudy.sources.draft import draft_codebook
 from understudy.synth import BayesianBootstrap, PrivBayes, Quote, Recipe
+from understudy.synth.choices import Choices, model_words, relation_of
+from understudy.synth.filling import Filling
 from understudy.synth.model_file import load_model
-from understudy.synth.registry import make_recipe
+from understudy.synth.recipe import Fitted, check_files
 from understudy.synth.released import FittedReleased
-from understudy.synth.seeds import seed_pool
 
 __all__ = [
     "Choices",
     "DemoResult",
+    "MapResult",
+    "Plan",
+    "Questions",
+    "audit",
     "check",
     "create_account",
     "declare",
     "demo",
     "draft",
     "draw",
+    "evaluate",
+    "impute",
     "load_codebook",
     "open_account",
     "quote",
+    "risk_utility_map",
     "synthesize",
+    "synthesize_many",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """A method and its options as a person writes them: words and numbers, no objects."""
-
-    method: str
-    options: Mapping[str, Any]
-
-    def recipe(self, book: Codebook, rows: int) -> Recipe:
-        """The recipe these words mean. ``rows`` completes a whole-file target."""
-        options = {name: value for name, value in self.options.items() if value is not None}
-        if "neighbours" in options:
-            options["neighbours"] = _relation(options["neighbours"])
-        if "prior" in options:
-            options["prior"] = _prior(options["prior"], book)
-        if "seeds" in options:
-            options["seeds"] = seed_pool(options["seeds"])
-        if "parent" in options:
-            options["parents"] = _parents(options.pop("parent"), options.get("parents"))
-        if str(options.get("parents", "")).isdecimal():  # `--parents 2`, as the SBHG paper's R
-            options["parent_count"] = int(options.pop("parents"))
-        if "epsilon" in options and self.method in _WHOLE_FILE:
-            options["rows"] = rows
-        return make_recipe(self.method, **options)
-
-
-_WHOLE_FILE = ("pegs", "pegs-rs", "marginal-bootstrap")
-
-
-def _relation(word: str) -> Neighbours:
-    try:
-        return Neighbours(word)
-    except ValueError:
-        raise ParameterError(
-            f"`neighbours` is {word!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
-        ) from None
-
-
-def _prior(word: str, book: Codebook) -> Shape:
-    if word in list(PriorShape):
-        return PriorShape(word)
-    tables = declared_public(open_source(word, book).count([[name] for name in book.names]))
-    counts = {name: tuple(int(n) for n in table.to_grid()) for name, table in zip(book.names, tables, strict=True)}
-    return PublicShape(counts=counts, source=word)
-
-
-def _parents(given: Sequence[str], word: str | None) -> dict[str, tuple[str, ...]]:
-    """``charge=los,sev`` for each column whose parents are set on the command line."""
-    if word not in (None, "declared"):
-        raise ParameterError(f"parents are given one by one and as {word!r}; choose one of the two.")
-    chosen = {}
-    for text in given:
-        name, equals, parents = text.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"`parent` is {text!r}; write it as COLUMN=PARENT,PARENT, for example charge=los,sev.")
-        chosen[name] = tuple(parent for parent in parents.split(",") if parent)
-    return chosen
 
 
 def load_codebook(path: str | Path) -> Codebook:
@@ -158,7 +115,7 @@ def create_account(
         dataset=dataset,
         epsilon=epsilon,
         delta=delta,
-        neighbours=_relation(neighbours),
+        neighbours=relation_of(neighbours),
         composition=composition,
     )
 
@@ -171,24 +128,19 @@ def synthesize(
     rows: int,
     out: str | Path,
     csv: bool = False,
-    unknown: str = "error",
-    table: str | None = None,
-    account: str | Path | None = None,
     model_out: Path | None = None,
-    seed: int | None = None,
     report: Report | None = None,
+    **opening: Any,
 ) -> Release:
-    """Fit, pay, draw and write. The price is given back if nothing could be written."""
+    """Fit, pay, draw and write. The price is given back if nothing could be written.
+
+    ``opening``: ``unknown`` and ``table`` of the source, the ``account`` to charge, a ``seed`` for simulation.
+    """
     _check_target(Path(out))
     recipe = choices.recipe(book, rows)
     if model_out is not None:
         _check_model_target(recipe, model_out, Path(out))
-    recipe.quote(book, rows)  # refuse bad numbers before the data is touched
-    source = open_source(
-        data, book, unknown=unknown, table=table, account=None if account is None else open_account(account)
-    )
-    stream = Stream.from_system() if seed is None else Stream.seeded(seed)
-    fitted = recipe.fit(source, stream=stream, report=report)
+    fitted = _fitted(recipe, data, book, rows, report, **opening)
     with fitted.sampling(rows) as release:
         release.save(out, csv=csv)
     if model_out is not None:
@@ -197,12 +149,119 @@ def synthesize(
     return release
 
 
+def _fitted(
+    recipe: Recipe,
+    data: Any,
+    book: Codebook,
+    rows: int,
+    report: Report | None,
+    *,
+    unknown: str = "error",
+    table: str | None = None,
+    account: str | Path | None = None,
+    seed: int | None = None,
+) -> Fitted:
+    recipe.quote(book, rows)  # refuse bad numbers before the data is touched
+    source = open_source(
+        data, book, unknown=unknown, table=table, account=None if account is None else open_account(account)
+    )
+    return recipe.fit(source, stream=Stream.from_system() if seed is None else Stream.seeded(seed), report=report)
+
+
+def synthesize_many(
+    data: Any,
+    book: Codebook,
+    choices: Choices,
+    *,
+    rows: int,
+    files: int,
+    out: str | Path,
+    csv: bool = False,
+    report: Report | None = None,
+    **opening: Any,
+) -> list[Release]:
+    """Several files from one fit, in numbered folders: all written and paid, or none. On route S each pays."""
+    check_files(files)
+    _check_target(Path(out))
+    fitted = _fitted(choices.recipe(book, rows), data, book, rows, report, **opening)
+    with ExitStack() as held:  # every price stays reserved until all files are written
+        drawn = [held.enter_context(fitted.sampling(rows)) for _ in range(files)]
+        releases = [_numbered(release, number, files) for number, release in enumerate(drawn, start=1)]
+        save_many(releases, out, csv=csv)
+    return releases
+
+
+_TOGETHER = {
+    "N": "all are drawn from the same perturbed tables and cost nothing more; their estimates combine by `plug-in`, "
+    "with the noise of the tables on top",
+    "S": "each was priced alone, and all of them together cost {files} times as much",
+    "diverse": "the promise is one of each file's own sampling distributions, and several files tell more than one",
+    "none": "combine estimates of all files with `understudy.combine`",
+}
+
+
+def _numbered(release: Release, number: int, files: int) -> Release:
+    manifest = release.manifest
+    kind = "diverse" if manifest.total.kind == "LDiverse" else manifest.route if manifest.total.is_formal else "none"
+    said = f"this is file {number} of {files} made from the same data: {_TOGETHER[kind].format(files=files)}."
+    return replace(release, manifest=replace(manifest, warnings=(*manifest.warnings, said)))
+
+
+def impute(
+    data: Any,
+    book: Codebook,
+    options: Mapping[str, Any],
+    *,
+    files: int,
+    out: str | Path,
+    csv: bool = False,
+    seed: int | None = None,
+    report: Report | None = None,
+    **opening: Any,
+) -> list[Release]:
+    """Fill the missing values of a real table ``files`` times; what is written is confidential."""
+    _check_target(Path(out))
+    filling = Filling(**model_words({name: value for name, value in options.items() if value is not None}))
+    stream = Stream.from_system() if seed is None else Stream.seeded(seed)
+    releases = filling.fill(data, book, files=files, stream=stream, report=report, **opening)
+    save_many(releases, out, csv=csv)
+    return releases
+
+
 def draw(model: Path, *, rows: int, out: str | Path, csv: bool = False, report: Report | None = None) -> Release:
     """More rows from a released model; nothing is paid."""
     _check_target(Path(out))
     release = load_model(model).sample(rows, report=report)
     release.save(out, csv=csv)
     return release
+
+
+def audit(
+    data: Any,
+    book: Codebook,
+    choices: Choices,
+    *,
+    rows: int,
+    runs: int,
+    canary: Sequence[str] = (),
+    unknown: str = "error",
+    table: str | None = None,
+    report: Report | None = None,
+) -> Audit:
+    """Try to refute what a method states; charges nothing, and its outcome is confidential where the data are."""
+    recipe = choices.recipe(book, rows)
+    source = open_source(data, book, unknown=unknown, table=table)
+    return run_audit(recipe, source, rows=rows, runs=runs, canary=_canary(canary), report=report)
+
+
+def _canary(words: Sequence[str]) -> Mapping[str, str] | str:
+    """``rare``, ``common``, or ``COLUMN=VALUE`` for some columns."""
+    if list(words) in ([], ["rare"], ["common"]):
+        return words[0] if words else "rare"
+    split = [word.partition("=") for word in words]
+    if odd := [word for word, (_, equals, _) in zip(words, split, strict=True) if not equals]:
+        raise ParameterError(f"`canary` is {odd[0]!r}; write 'rare', 'common', or COLUMN=VALUE, for example sex=M.")
+    return {name: value for name, _, value in split}
 
 
 def _check_model_target(recipe: Recipe, path: Path, out: Path) -> None:
@@ -248,11 +307,12 @@ class DemoResult:
 
 DEMO_DATA_ROWS = 50_000
 DEMO_ROWS = 50_000
+DEMO_HELD_OUT = 10_000
 _DEMO_COLUMNS = ("age.yrs", "los", "charge", "MDC")
 
 
 def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
-    """Simulated discharges in, one synthetic release out, with its errors beside those of independent columns."""
+    """Simulated discharges in, one synthetic release out, with its errors and a report about it."""
     from understudy import datasets
 
     folder = Path(out)
@@ -267,10 +327,24 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     picture = folder.with_name(folder.name + "-picture.svg")
     drawn = marginal_picture(source, made, columns=_DEMO_COLUMNS, real_label="confidential (simulated)")
     picture.write_text(drawn, encoding="utf-8")
+    page = folder.with_name(folder.name + "-report.html")
+    others = open_source(datasets.discharges(rows=DEMO_HELD_OUT, seed=2012), book)
+    _, facts = find_release(str(folder))
+    findings = gather(
+        source,
+        made,
+        holdout=others,
+        target="charge",
+        risk="quick",
+        release=facts,
+        labels=("simulated discharges", folder.name),
+        report=report,
+    )
+    write_page(page, report_page(findings.to_dict()))
     return DemoResult(
         release=release,
         folder=folder,
         synthetic=compare(source, made),
         independent=compare(source, open_source(independent.table, book)),
-        files=(*sorted(folder.iterdir()), picture),
+        files=(*sorted(folder.iterdir()), picture, page),
     )

@@ -43,6 +43,16 @@ from understudy.codebook import Categorical, Codebook
         (("pegs", "--alpha", 1, "--parents", "guess"), ("'guess'", "mutual-information")),
         (("pegs", "--alpha", 1, "--key", "sha"), ("'sha'", "minhash")),
         (("pegs", "--alpha", 1, "--prior", "no-such-file.csv"), ("no-such-file.csv",)),
+        (("lugs",), ("needs l", "no default")),
+        (("lugs", "--l", 0.5), ("0.5", "1 or more")),
+        (("lugs", "--l", 3), ("'cat'", "2 levels", "cap")),
+        (("lugs", "--l", "two"), ("'two'", "COLUMN=NUMBER")),
+        (("lugs", "--l", "sex=1.2"), ("no value for",)),
+        (("lugs", "--l", "sex=1.2", "--l", "1.5"), ("COLUMN=NUMBER",)),
+        (("lugs", "--l", 1.5, "--floor", 1), ("floor", "below 1")),
+        (("lugs", "--l", 1.5, "--hashes", 0), ("hashes",)),
+        (("plugs", "--l", 1.5, "--partitions", 0), ("partitions",)),
+        (("lugs", "--l", 1.5, "--partitions", 2), ("does not take partitions",)),
     ],
 )
 def test_bad_parameters(run, discharges, tmp_path, options, words):

@@ -159,3 +159,33 @@ def test_demo_shows_errors_promise_and_files(run, tmp_path):
     assert run("verify", tmp_path / "demo").code == 0
     picture = (tmp_path / "demo-picture.svg").read_text()
     assert picture.startswith("<svg") and "MDC" in picture
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("lugs", "--l", 1.5, "--sweeps", 3, "--hashes", 2, "--bands", 4, "--key-space", 512, "--floor", 0.01),
+        ("lugs", "--l", 3, "--cap"),
+        ("plugs", "--l", 1.2, "--partitions", 2, "--processes", 1),
+    ],
+)
+def test_diverse_synthesis_says_what_it_is_not(run, discharges, tmp_path, options):
+    data, book = discharges
+    method, *rest = options
+    quoted = run("quote", data, "-c", book, "-m", method, *rest, "-n", 200)
+    assert quoted.code == 0, quoted.err
+    assert "not DP" in " ".join(quoted.out.split()) and "l_diversity.md" in quoted.out
+    made = run("synth", data, "-c", book, "-m", method, *rest, "-n", 200, "-o", tmp_path / "release")
+    assert made.code == 0, made.err
+    assert "This is not differential privacy" in " ".join(made.out.split())
+    checked = run("verify", tmp_path / "release", "--json")
+    assert checked.code == 0 and checked.json["valid"], checked.out
+    assert json.loads((tmp_path / "release" / "manifest.json").read_text())["guarantee"]["kind"] == "LDiverse"
+
+
+def test_an_l_for_every_column(run, discharges):
+    data, book = discharges
+    words = [word for name in us.datasets.discharges_codebook().names for word in ("--l", f"{name}=1.5")]
+    said = run("quote", data, "-c", book, "-m", "lugs", *words, "-n", 10, "--json")
+    assert said.code == 0, said.err
+    assert said.json["total"] == {"kind": "LDiverse", "l": 1.5}

@@ -22,6 +22,7 @@ from understudy.mechanisms.selection_scores import (
     MAX_RECORDS,
     conditional_entropy_score,
     conditional_entropy_sensitivity,
+    information_of_all,
     mutual_information,
     mutual_information_sensitivity,
     score_tables,
@@ -304,6 +305,20 @@ def test_conditional_entropy_sensitivity_by_brute_force(shape, most):
         assert worst == pytest.approx(times_log(records + 1) - times_log(records), rel=1e-12)
         assert worst <= conditional_entropy_sensitivity(records)
     assert conditional_entropy_sensitivity(20) == pytest.approx(4.0445, abs=5e-5)
+
+
+@pytest.mark.parametrize(("shape", "most"), [((2, 2), 8), ((2, 3), 7), ((3, 2), 7)], ids=str)
+def test_information_of_all_sensitivity_by_brute_force(shape, most):
+    """n I moves by at most the sensitivity of n H(X | parents), and in both directions: it is not monotone."""
+    for records in range(1, most):
+        changes = [
+            information_of_all(moved(flat, enters).reshape(shape)) - information_of_all(flat.reshape(shape))
+            for flat in all_tables(math.prod(shape), records)
+            for enters in range(len(flat))
+        ]
+        assert max(map(abs, changes)) <= conditional_entropy_sensitivity(records)
+        assert max(changes) > 0
+        assert records < 2 or min(changes) < 0
 
 
 def exact_score(table, *, axes):

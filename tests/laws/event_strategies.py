@@ -8,11 +8,15 @@ from understudy.mechanisms import (
     DirichletDraws,
     DirichletResetBlocks,
     ExponentialSelection,
+    GaussianMeasurements,
     GaussianStability,
     GeometricHistogram,
+    LDiverseDraws,
+    PerturbedPrediction,
     SparseHistogram,
     StabilityHistogram,
 )
+from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
 from understudy.mechanisms.gaussian_stability import gaussian_stability_event
 from understudy.privacy import Entry, Ledger, Neighbours, UnpricedRead
 
@@ -38,6 +42,13 @@ def priced(relation):
         ExponentialSelection: st.builds(
             ExponentialSelection, epsilon=scales.map(lambda s: 1 / s), selections=numbers, neighbours=st.just(relation)
         ),
+        GaussianMeasurements: st.builds(
+            gaussian_measurements_event,
+            epsilon=st.sampled_from([0.5, 1.0, 8.0]),
+            delta=st.sampled_from([1e-10, 1e-7, 1e-3]),
+            units=st.sampled_from([1, 40, 2000]),
+            neighbours=st.just(relation),
+        ),
         GaussianStability: st.builds(
             gaussian_stability_event,
             epsilon=st.sampled_from([0.5, 1.0, 8.0]),
@@ -46,6 +57,13 @@ def priced(relation):
             neighbours=st.just(relation),
         ),
         GeometricHistogram: st.builds(GeometricHistogram, scale=scales, neighbours=st.just(relation)),
+        PerturbedPrediction: st.builds(
+            PerturbedPrediction,
+            alpha=alphas,
+            levels=st.lists(st.sampled_from([2, 3, 25]), min_size=1, max_size=3).map(tuple),
+            draws=numbers,
+            neighbours=st.just(relation),
+        ),
         SparseHistogram: st.builds(
             SparseHistogram, scale=scales, threshold=st.integers(1, 10_000), neighbours=st.just(relation)
         ),
@@ -63,7 +81,14 @@ def priced_under(relation):
     return st.one_of(list(priced(relation).values()))
 
 
-any_event = relations.flatmap(priced_under) | unpriced
+diverse = st.builds(
+    lambda ls, floor: LDiverseDraws(ls=tuple(ls), levels=(7,) * len(ls), floor=floor),
+    ls=st.lists(st.floats(1, 7), min_size=1, max_size=3),
+    floor=st.sampled_from([0.0, 2.0**-20]),
+)
+"""Promises of another kind."""
+
+any_event = relations.flatmap(priced_under) | unpriced | diverse
 stages = st.sampled_from(["tables", "rows", "parents"])
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from understudy import datasets
 from understudy.codebook import Codebook, Origin
-from understudy.errors import ParameterError
+from understudy.errors import BudgetError, ParameterError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import ApproxDP, Ledger, Neighbours, NoFormal, PureDP
 from understudy.privacy.account import Account
-from understudy.privacy.guarantees import guarantee_from_dict
+from understudy.privacy.guarantees import LDiverse, guarantee_from_dict
 from understudy.release.verify import verify_release
 from understudy.sources import open_source
 from understudy.synth import METHODS, Recipe, make_recipe
@@ -24,15 +24,22 @@ EXAMPLES = {
     "marginal-bootstrap": {"alpha": 5.0},
     "laplace": {"epsilon": 1.0},
     "sba": {"epsilon": 1.0, "delta": 1e-6},
+    "marginals": {"epsilon": 1.0, "delta": 1e-6},
     "sbhg": {"epsilon": 2.0, "delta": 1e-6, "public_rows": 5_000, "parent_count": 1},
     "sbhg-gauss": {"epsilon": 2.0, "delta": 1e-6, "public_rows": 5_000, "parent_count": 1},
     "privbayes": {"epsilon": 2.0, "public_rows": 5_000},
+    "pmi": {"epsilon_per_record": 1.0, "delta": 1e-6},
+    "imputation": {},
+    "lugs": {"l": 1.2, "sweeps": 2},
+    "plugs": {"l": 1.2, "sweeps": 2, "partitions": 2, "processes": 1},
     "gibbs": {},
     "contingency": {},
     "bayesian-bootstrap": {},
 }
-CALIBRATED = ("sbhg", "sbhg-gauss")
-PROMISING = [name for name, cls in METHODS.items() if cls.route != "none"]
+CALIBRATED = ("marginals", "sbhg", "sbhg-gauss")
+DIVERSE = ("lugs", "plugs")
+"""They promise l-diversity, which is not differential privacy."""
+PROMISING = [name for name, cls in METHODS.items() if cls.route != "none" and name not in DIVERSE]
 COLUMNS = ("typ", "sex", "sev", "cat")
 ROWS = 60
 
@@ -138,15 +145,24 @@ def test_the_statement_says_what_is_promised(method, book):
         assert total.why in said
         assert "differentially private" not in said
         return
+    taken_for_granted = said.partition("It holds given that: ")[2]
+    assert "public knowledge (declared in the codebook)" in taken_for_granted
+    assert all(name in taken_for_granted for name in book.names)
+    if method in DIVERSE:
+        assert total == LDiverse(l=1.2)
+        assert said.startswith(
+            "Synthetic entropy l-diversity of the sampling distributions. This is not differential privacy and gives "
+            "no bound on membership inference."
+        )
+        assert "l = 1.2" in said and "link gain" in said
+        assert "differentially private" not in said and "epsilon" not in said
+        return
     assert isinstance(total, PureDP | ApproxDP)
     assert f"epsilon = {total.epsilon:.4g}" in said
     assert ("delta" in said) == (total.delta > 0)
     assert "adding or removing one record" in said
     assert ("cost nothing more" in said) == (quote.route == "N")
     assert ("pays again" in said) == (quote.route == "S")
-    taken_for_granted = said.partition("It holds given that: ")[2]
-    assert "public knowledge (declared in the codebook)" in taken_for_granted
-    assert all(name in taken_for_granted for name in book.names)
 
 
 @pytest.mark.parametrize("method", PROMISING)
@@ -237,6 +253,67 @@ def test_the_account_is_charged_for_every_draw_or_once(method, table, book, tmp_
     fitted.sample(ROWS)
     assert len(account.history()) == (1 if METHODS[method].route == "N" else 2)
     assert (account.spent().epsilon == once) == (METHODS[method].route == "N")
+
+
+@pytest.mark.parametrize("method", DIVERSE)
+def test_no_account_covers_what_is_not_differential_privacy(method, table, book, tmp_path):
+    account = Account.create(
+        tmp_path / "a.account", dataset="discharges", epsilon=1e6, delta=1e-3, neighbours=Neighbours.ADD_REMOVE
+    )
+    fitted = recipe_of(method).fit(open_source(table, book, account=account))
+    with pytest.raises(BudgetError, match="not differential privacy"):
+        fitted.sample(ROWS)
+    assert account.history() == []
+
+
+@pytest.mark.parametrize("method", DIVERSE)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"l": 0.5}, ("0.5", "1 or more")),
+        ({"l": math.nan}, ("nan",)),
+        ({"l": {"sex": 0.9}}, ("0.9",)),
+        ({"floor": 1.0}, ("floor", "below 1")),
+        ({"floor": -0.1}, ("floor",)),
+        ({"hashes": 0}, ("hashes", "1 to 64")),
+        ({"bands": 0}, ("bands",)),
+        ({"key_space": 1 << 23}, ("key_space", "4,194,304")),
+        ({"sweeps": 0}, ("sweeps",)),
+        ({"cap": "yes"}, ("cap",)),
+    ],
+)
+def test_bad_choices_of_diversity_are_refused(method, options, words):
+    with pytest.raises(ParameterError) as refusal:
+        recipe_of(method, **options)
+    assert all(word in str(refusal.value) for word in words), str(refusal.value)
+
+
+@pytest.mark.parametrize("method", DIVERSE)
+def test_an_l_that_levels_cannot_have_is_refused_before_anything_is_read(method, source, book):
+    smallest = min(book.sizes)
+    with pytest.raises(ParameterError, match=f"has {smallest} levels"):
+        recipe_of(method, l=smallest + 0.5).quote(book, ROWS)
+    with pytest.raises(ParameterError, match=f"has {smallest} levels"):
+        recipe_of(method, l=smallest + 0.5).fit(source)
+    capped = recipe_of(method, l=smallest + 0.5, cap=True)
+    quote = capped.quote(book, ROWS)
+    assert quote.total == LDiverse(l=float(smallest))
+    assert quote.paper["capped"] == [name for name in book.names if book.column(name).size == smallest]
+    assert capped.fit(source).sample(ROWS).table.num_rows == ROWS
+    own = {name: 1 + 0.5 * (book.column(name).size - 1) for name in book.names}
+    assert recipe_of(method, l=own).quote(book, ROWS).total == LDiverse(l=min(own.values()))
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, 2000])
+@pytest.mark.parametrize("option", ["partitions", "processes"])
+def test_parts_are_counted_in_whole_numbers(option, bad):
+    with pytest.raises(ParameterError, match=option):
+        recipe_of("plugs", **{option: bad})
+
+
+def test_more_parts_than_records(book, table):
+    few = open_source(table.slice(0, 3), book)
+    assert recipe_of("plugs", partitions=8).fit(few).sample(200).table.num_rows == 200
 
 
 @pytest.mark.parametrize(

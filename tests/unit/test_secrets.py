@@ -25,13 +25,15 @@ ALLOWED: dict[str, str] = {}
 """Calls of `.open()` without arguments elsewhere that open no secret: "file:line text" and why. Paths, gzip files and
 accounts are opened with arguments, so they are not met here."""
 
-PUBLIC_TABLES = {"jobs.py", "synth/seeds.py"}
+PUBLIC_TABLES = {"synth/choices.py", "synth/seeds.py"}
 """Files that may call `declared_public`: both open a file that the user names as public, never the confidential one."""
 
 EXPOSED = {
     "blocks/parents.py",
     "synth/contingency.py",
+    "synth/filling.py",
     "synth/gibbs.py",
+    "synth/imputation.py",
     "synth/marginal_bootstrap.py",
     "synth/seeds.py",
 }
@@ -105,9 +107,13 @@ OPTIONS = {
     "marginal-bootstrap": {"alpha": 1.0},
     "laplace": {"epsilon": 1.0},
     "sba": {"epsilon": 1.0, "delta": 1e-6},
+    "marginals": {"epsilon": 1.0, "delta": 1e-6},
     "sbhg": {"epsilon": 1.0, "delta": 1e-6, "public_rows": 2_000, "parent_count": 1},
     "sbhg-gauss": {"epsilon": 1.0, "delta": 1e-6, "public_rows": 2_000, "parent_count": 1},
     "privbayes": {"epsilon": 1.0, "public_rows": 2_000},
+    "lugs": {"l": 1.2},
+    "plugs": {"l": 1.2, "processes": 1},
+    "pmi": {"alpha": 1.0},
 }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from understudy.blocks.minhash import mixed
 from understudy.compiled import kernel
 from understudy.errors import ParameterError, RefusalError
 
@@ -157,17 +158,9 @@ def _shift_in(keys: Keys, size: int, column: Codes) -> None:
 
 
 @kernel
-def _mixed(word: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64: a fixed bijection that scatters neighbouring inputs."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@kernel
 def _token(code: np.uint64, seed: np.uint64, position: np.uint64) -> np.uint64:
-    return _mixed(
-        _mixed(seed * np.uint64(0x9E3779B97F4A7C15) + position) + (code + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed(
+        mixed(seed * np.uint64(0x9E3779B97F4A7C15) + position) + (code + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     )
 
 
@@ -186,10 +179,10 @@ def _min_hash(smallest: npt.NDArray[np.uint64], column: Codes, seed: np.uint64, 
 @kernel
 def _mix_in(total: npt.NDArray[np.uint64], word: npt.NDArray[np.uint64]) -> None:
     for row in range(len(total)):
-        total[row] = _mixed(total[row] * np.uint64(0x9E3779B97F4A7C15) + word[row])
+        total[row] = mixed(total[row] * np.uint64(0x9E3779B97F4A7C15) + word[row])
 
 
 @kernel
 def _reduce(total: npt.NDArray[np.uint64], buckets: np.uint64, keys: Keys) -> None:
     for row in range(len(keys)):
-        keys[row] = np.int64(_mixed(total[row]) % buckets)
+        keys[row] = np.int64(mixed(total[row]) % buckets)

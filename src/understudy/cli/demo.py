@@ -15,7 +15,7 @@ def demo(
     output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
     json: o.Json = False,
 ) -> None:
-    """Simulate 50,000 hospital discharges, synthesize them, and show errors, promise and files."""
+    """Simulate 50,000 hospital discharges, synthesize them, and show errors, promise, files and a report."""
     from understudy import jobs
 
     with progress(quiet=json) as report:
@@ -63,3 +63,4 @@ def _show(result: Any) -> None:
     out.print()
     for path in result.files:
         out.print(f"wrote {path}", markup=False)
+    out.print(f"\nOpen {result.files[-1]} in a browser: what a disclosure board would look at.", markup=False)

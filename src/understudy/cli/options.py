@@ -9,30 +9,44 @@ __all__ = [
     "RECIPE_OPTIONS",
     "Account",
     "Alpha",
+    "AtRisk",
+    "Bands",
     "BlockSize",
+    "Cap",
     "CodebookPath",
+    "Columns",
     "Data",
     "Delta",
+    "Engines",
     "Epsilon",
     "EpsilonPerRecord",
+    "Floor",
+    "Hashes",
     "Json",
     "Key",
     "KeySpace",
+    "L",
     "Method",
     "NeighbourRelation",
+    "Order",
     "Parent",
     "ParentCount",
     "Parents",
+    "Partitions",
     "Prior",
+    "Processes",
+    "Proper",
     "PublicRows",
     "Rows",
     "Seeds",
     "SelectionEpsilon",
     "SelectionShare",
     "Sweeps",
+    "Synthesis",
     "Table",
     "Unknown",
     "Usefulness",
+    "Workload",
     "recipe_options",
 ]
 
@@ -130,6 +144,14 @@ Parent = Annotated[
         show_default=False,
     ),
 ]
+Workload = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="COLUMN=WEIGHT; may be repeated; columns that matter more to marginals.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
 ParentCount = Annotated[
     int | None,
     typer.Option(
@@ -209,7 +231,7 @@ Seeds = Annotated[
 Sweeps = Annotated[
     int | None,
     typer.Option(
-        help="Gibbs sweeps per row; each costs.",
+        help="Gibbs sweeps per row; each costs on pegs.",
         rich_help_panel=_MODEL,
         show_default=False,
         parser=whole_number,
@@ -224,6 +246,126 @@ BlockSize = Annotated[
         show_default=False,
         parser=whole_number,
         metavar="NUMBER",
+    ),
+]
+L = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--l",
+        help="l of lugs and plugs: entropy of every sampling distribution at least log l (not differential privacy); a "
+        "number, or COLUMN=NUMBER for each column.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+    ),
+]
+Cap = Annotated[
+    bool | None,
+    typer.Option(
+        "--cap",
+        help="Give columns of fewer than l levels the l that they can have, instead of refusing.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+    ),
+]
+Floor = Annotated[
+    float | None,
+    typer.Option(
+        help="Smallest mixing weight of a block of lugs; 0 allows unreachable states.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
+    ),
+]
+Hashes = Annotated[
+    int | None,
+    typer.Option(
+        help="MinHash functions per key of lugs.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+Bands = Annotated[
+    int | None,
+    typer.Option(
+        help="Hash tables in which lugs looks for the nearest block of an unseen state.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        help="Random parts of the table, for plugs.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        help="Processes that plugs works with (default: one per core).",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+Engines = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="auto, logistic, linear, cart or blocks (imputation, pmi); COLUMN=ENGINE for one column. Repeatable.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        help="COLUMN,COLUMN: the order in which imputation and pmi draw columns.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+Synthesis = Annotated[
+    str | None,
+    typer.Option(
+        help="complete, full or partial, for imputation.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        help="COLUMN,COLUMN: what a full or partial synthesis replaces; by default sensitive columns.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+AtRisk = Annotated[
+    int | None,
+    typer.Option(
+        help="Replace (partial) only in records whose quasi-identifiers fewer than so many share.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+        parser=whole_number,
+        metavar="NUMBER",
+    ),
+]
+Proper = Annotated[
+    bool | None,
+    typer.Option(
+        "--proper/--plug-in",
+        help="Draw the parameters of imputation for every file, or plug the estimates in.",
+        rich_help_panel=_MODEL,
+        show_default=False,
     ),
 ]
 Unknown = Annotated[
@@ -255,12 +397,26 @@ RECIPE_OPTIONS = (
     "selection_share",
     "public_rows",
     "usefulness",
+    "workload",
     "key",
     "key_space",
     "prior",
     "seeds",
     "sweeps",
     "block_size",
+    "engines",
+    "order",
+    "synthesis",
+    "columns",
+    "at_risk",
+    "proper",
+    "l",
+    "cap",
+    "floor",
+    "hashes",
+    "bands",
+    "partitions",
+    "processes",
 )
 
 

@@ -7,8 +7,9 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
+from understudy.errors import ParameterError
 
-__all__ = ["draw", "quote", "synth"]
+__all__ = ["draw", "quote", "synth", "tell_many"]
 
 
 def quote(
@@ -29,12 +30,26 @@ def quote(
     selection_share: o.SelectionShare = None,
     public_rows: o.PublicRows = None,
     usefulness: o.Usefulness = None,
+    workload: o.Workload = None,
     key: o.Key = None,
     key_space: o.KeySpace = None,
     prior: o.Prior = None,
     seeds: o.Seeds = None,
     sweeps: o.Sweeps = None,
     block_size: o.BlockSize = None,
+    engines: o.Engines = None,
+    order: o.Order = None,
+    synthesis: o.Synthesis = None,
+    columns: o.Columns = None,
+    at_risk: o.AtRisk = None,
+    proper: o.Proper = None,
+    l: o.L = None,  # noqa: E741 - the field's own name for it
+    cap: o.Cap = None,
+    floor: o.Floor = None,
+    hashes: o.Hashes = None,
+    bands: o.Bands = None,
+    partitions: o.Partitions = None,
+    processes: o.Processes = None,
     json: o.Json = False,
 ) -> None:
     """Say what a release would cost. Reads no row of DATA."""
@@ -62,9 +77,16 @@ def _show_entries(priced: Any) -> None:
         table.add_column(heading, overflow="fold")
     for entry in priced.ledger.entries:
         claim = entry.guarantee
-        price = claim.why if claim.kind == "NoFormal" else f"epsilon {claim.epsilon:.6g}, delta {claim.delta:.3g}"
-        table.add_row(entry.stage, entry.reads, price, entry.event.proof or "none")
+        table.add_row(entry.stage, entry.reads, _price_of(claim), entry.event.proof or "none")
     out.print(table)
+
+
+def _price_of(claim: Any) -> str:
+    if claim.kind == "NoFormal":
+        return str(claim.why)
+    if claim.kind == "LDiverse":
+        return f"entropy l-diversity, l {claim.l:.6g}; not DP"
+    return f"epsilon {claim.epsilon:.6g}, delta {claim.delta:.3g}"
 
 
 def synth(
@@ -87,15 +109,32 @@ def synth(
     selection_share: o.SelectionShare = None,
     public_rows: o.PublicRows = None,
     usefulness: o.Usefulness = None,
+    workload: o.Workload = None,
     key: o.Key = None,
     key_space: o.KeySpace = None,
     prior: o.Prior = None,
     seeds: o.Seeds = None,
     sweeps: o.Sweeps = None,
     block_size: o.BlockSize = None,
+    engines: o.Engines = None,
+    order: o.Order = None,
+    synthesis: o.Synthesis = None,
+    columns: o.Columns = None,
+    at_risk: o.AtRisk = None,
+    proper: o.Proper = None,
+    l: o.L = None,  # noqa: E741 - the field's own name for it
+    cap: o.Cap = None,
+    floor: o.Floor = None,
+    hashes: o.Hashes = None,
+    bands: o.Bands = None,
+    partitions: o.Partitions = None,
+    processes: o.Processes = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
+    files: Annotated[
+        int, typer.Option(help="Files to draw, each a release in a numbered folder; on route S each costs.", min=1)
+    ] = 1,
     save_model: Annotated[
         Path | None, typer.Option(help="Write the released model too (route N): `draw` makes more rows from it.")
     ] = None,
@@ -109,6 +148,26 @@ def synth(
     from understudy.codebook import Codebook
 
     choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    if files > 1:
+        if save_model is not None:
+            raise ParameterError("--save-model writes one model; leave --files out, and draw more rows with `draw`.")
+        with progress(quiet=json) as report:
+            releases = jobs.synthesize_many(
+                data,
+                Codebook.load(codebook),
+                choices,
+                rows=rows,
+                files=files,
+                out=output,
+                csv=csv,
+                unknown=unknown,
+                table=table,
+                account=account,
+                seed=seed,
+                report=report,
+            )
+        tell_many(releases, output, csv=csv, json=json)
+        return
     with progress(quiet=json) as report:
         release = jobs.synthesize(
             data,
@@ -142,6 +201,18 @@ def draw(
     with progress(quiet=json) as report:
         release = jobs.draw(model, rows=rows, out=output, csv=csv, report=report)
     _tell(release, output, csv=csv, json=json)
+
+
+def tell_many(releases: Any, output: Path, *, csv: bool, json: bool) -> None:
+    """Say what was written, once for all files."""
+    if json:
+        found = [release.manifest.to_dict() for release in releases]
+        print_json({"folder": str(output), "manifests": found})
+        return
+    _warn(releases[0], csv)
+    out.print(releases[0].statement, markup=False)
+    for number in range(1, len(releases) + 1):
+        out.print(f"wrote {output / str(number)}", markup=False)
 
 
 def _tell(release: Any, output: Path, *, csv: bool, json: bool) -> None:

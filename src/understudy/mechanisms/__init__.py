@@ -5,8 +5,11 @@ Importing this room makes every pricing event known, so that any ledger can be r
 
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
 from understudy.mechanisms.exponential import ExponentialSelection
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
+from understudy.mechanisms.l_diversity import LDiverseDraws
+from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
 
@@ -14,8 +17,11 @@ __all__ = [
     "DirichletDraws",
     "DirichletResetBlocks",
     "ExponentialSelection",
+    "GaussianMeasurements",
     "GaussianStability",
     "GeometricHistogram",
+    "LDiverseDraws",
+    "PerturbedPrediction",
     "SparseHistogram",
     "StabilityHistogram",
     "Stream",

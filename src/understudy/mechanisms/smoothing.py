@@ -7,6 +7,7 @@ Route S: smoothing releases nothing, so it costs nothing; opening the weights fo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from understudy.sources.tables import CountTable
 
 __all__ = ["VirtualRecords", "Weights", "exposed", "open_for_draws", "smoothed"]
 
+T = TypeVar("T")
 KeyOf = Callable[[Sequence[npt.NDArray[np.unsignedinteger]]], npt.NDArray[np.int64]]
 
 
@@ -89,17 +91,15 @@ def smoothed(
     return Secret(Weights(cumulative=np.cumsum(grid, axis=1, dtype=np.uint64), keys=distinct))
 
 
-def open_for_draws(tables: Sequence[Secret[Weights]], *, event: Event, ledger: Ledger) -> list[Weights]:
+def open_for_draws(tables: Sequence[Secret[T]], *, event: Event, ledger: Ledger) -> list[T]:
     """The weights, but only against a ledger that already holds the entry for the draws to come."""
     if event not in [entry.event for entry in ledger.entries]:
         raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
     return [table.open() for table in tables]
 
 
-def exposed(
-    counts: Sequence[Secret[CountTable]], *, stage: str, reads: str, why: str
-) -> tuple[list[CountTable], Entry]:
-    """Raw counts for a baseline that promises nothing; the entry says so."""
+def exposed(counts: Sequence[Secret[T]], *, stage: str, reads: str, why: str) -> tuple[list[T], Entry]:
+    """Raw counts (or rows) for a baseline that promises nothing; the entry says so."""
     return [table.open() for table in counts], Entry.unpriced(stage=stage, reads=reads, why=why)
 
 

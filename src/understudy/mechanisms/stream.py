@@ -65,6 +65,10 @@ class Stream:
         child._open_lane()
         return child
 
+    def fresh_key(self) -> bytes:
+        """A key for a stream in another process, which cannot share our lanes; never written anywhere."""
+        return self.words(4).tobytes()
+
     def _open_lane(self) -> None:
         lane = self._next_lane[0]
         self._next_lane[0] += 1

@@ -280,6 +280,12 @@ class Account:
                 f"{label!r} has no formal total ({total.why}), so no budget can cover it. Pay for what is "
                 "named, or run without an account, in which case the manifest will say that there is none."
             )
+        if not isinstance(total, PureDP | ApproxDP):
+            raise BudgetError(
+                f"{label!r} promises {total.kind}, which is not differential privacy and has no epsilon, so no budget "
+                "can cover it. Use a method with differential privacy, or run without an account, in which case the "
+                "manifest will say that there is none."
+            )
 
     def _refusal(self, label: str, cost: Guarantee, before: list[Paid], total: Guarantee, held: int) -> str:
         waiting = f" (of which {held} held by runs that are not finished, or died)" if held else ""

@@ -5,7 +5,8 @@
 - basic composition of epsilons and deltas [DMNS06, DR14 Thm 3.16];
 - addition of Renyi curves and conversion to (epsilon, delta) [Mironov17, CKS20 Prop 12], by ``dp-accounting``.
 
-Any unpriced read, missing proof or mixture of neighbour relations makes it ``NoFormal``, naming the culprit.
+Any unpriced read, missing proof or mixture of neighbour relations makes it ``NoFormal``, naming the culprit. A ledger
+that promises entropy l-diversity and nothing else totals as the smallest l: another promise, never added to these.
 """
 
 import math
@@ -17,7 +18,7 @@ import numpy as np
 
 from understudy.errors import ParameterError
 from understudy.privacy.events import Event, UnpricedRead, event_from_dict
-from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, NoFormal, PureDP
+from understudy.privacy.guarantees import ApproxDP, Guarantee, LDiverse, Neighbours, NoFormal, PureDP
 
 __all__ = ["Entry", "Ledger"]
 
@@ -112,6 +113,8 @@ class Ledger:
         if not reasons:
             others = sorted({c.kind for _, c in claims if not isinstance(c, PureDP | ApproxDP)})
             relations = sorted({c.neighbours.value for _, c in claims if isinstance(c, PureDP | ApproxDP)})
+            if others == [LDiverse.kind] and not relations:
+                return None  # a promise of its own kind
             if others:
                 reasons = [f"a promise of kind {', '.join(others)} does not add up to differential privacy"]
             elif len(relations) > 1:
@@ -121,11 +124,14 @@ class Ledger:
         return NoFormal(why="; ".join(dict.fromkeys(reasons))) if reasons else None
 
     def basic(self) -> Guarantee:
-        """Sum of epsilons and of deltas."""
+        """Sum of epsilons and of deltas; the smallest l where that is all that is promised."""
         informal = self.why_informal()
         if informal:
             return informal
         claims = [entry.guarantee for entry in self.entries]
+        diverse = [claim.l for claim in claims if isinstance(claim, LDiverse)]
+        if diverse:  # all of them, or why_informal had spoken: every draw keeps its own l
+            return LDiverse(l=min(diverse))
         epsilon = math.fsum(getattr(claim, "epsilon", math.inf) for claim in claims)
         delta = math.fsum(getattr(claim, "delta", 0.0) for claim in claims)
         relation = self.neighbours
@@ -141,7 +147,7 @@ class Ledger:
         its first draw; releases that are planned one after another are added up by an account instead.
         """
         basic = self.basic()
-        if delta is None or isinstance(basic, NoFormal):
+        if delta is None or isinstance(basic, NoFormal | LDiverse):
             return basic
         if not 0 < delta < 1:
             raise ParameterError(f"`delta` is {delta}; it must lie strictly between 0 and 1. Try 1e-6.")

@@ -2,7 +2,7 @@
 
 import math
 
-from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP, Unit
+from understudy.privacy.guarantees import ApproxDP, Guarantee, LDiverse, NoFormal, PureDP, Unit
 from understudy.privacy.ledger import Ledger
 
 __all__ = ["statement"]
@@ -16,6 +16,8 @@ def statement(
     """The promise of a release of ``rows`` rows, its limits, and what it takes for granted."""
     if isinstance(total, NoFormal):
         return _informal(total, rows)
+    if isinstance(total, LDiverse):
+        return _diverse(ledger, total, rows, paper)
     assert isinstance(total, PureDP | ApproxDP)
     name = (unit or Unit()).name
     change = total.neighbours.plain.format(unit=name)
@@ -55,6 +57,28 @@ def _informal(total: NoFormal, rows: int) -> str:
         f"This file of {rows:,} rows has no formal privacy guarantee. Why: {total.why}. Treat it as you would treat "
         "the confidential data, unless an evaluation of its risk says otherwise."
     )
+
+
+def _diverse(ledger: Ledger, total: LDiverse, rows: int, paper: str | None) -> str:
+    """The words of PRIVACY section 4, and what they do not cover."""
+    lines = [
+        "Synthetic entropy l-diversity of the sampling distributions. This is not differential privacy and gives no "
+        "bound on membership inference.",
+        f"In words: each value in this file of {rows:,} rows was drawn from a distribution whose entropy, given all "
+        f"that was drawn before it, is at least log l = {_number(math.log(total.l))} nats (l = {_number(total.l)}).",
+    ]
+    if total.l <= 1:
+        lines.append("An l of 1 asks for nothing: as it stands this file promises nothing.")
+    if paper:
+        lines.append(paper)
+    lines.append(
+        "Whoever links the file to another table on columns that both have learns more: the link gain, how much "
+        "likelier the right value becomes, is bounded only by 1 / Pr(right value | those columns), which l does not "
+        "make small. Further files drawn from the same data show the distributions themselves more and more closely."
+    )
+    if ledger.assumptions:
+        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    return " ".join(lines)
 
 
 def _number(value: float) -> str:

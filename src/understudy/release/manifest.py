@@ -20,7 +20,7 @@ from understudy.version import __version__
 __all__ = ["FORMAT", "Manifest"]
 
 FORMAT = 1
-_LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "opendp", "dp-accounting", "cryptography")
+_LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "opendp", "dp-accounting", "cryptography", "scikit-learn")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,8 @@ class Manifest:
     """The account that paid, or the sentence that none did."""
     warnings: tuple[str, ...] = ()
     """What a reader should know about the choices and the draw."""
+    confidential: bool = False
+    """Whether the table holds real records, so that it must not leave the house."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
 
     @property
@@ -62,6 +64,7 @@ class Manifest:
             "release": self.release_id,
             "created": self.created,
             "statement": self.statement,
+            "confidential": self.confidential,
             "guarantee": self.total.to_dict(),
             "basic_composition": self.ledger.basic().to_dict(),
             "delta_for_total": self.delta,

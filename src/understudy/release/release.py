@@ -6,9 +6,9 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from understudy.codebook import Codebook, Levelled
 from understudy.errors import ReleaseError
 from understudy.release.manifest import Manifest
 
-__all__ = ["CODEBOOK", "CSV", "MANIFEST", "TABLE", "Release", "digest_of"]
+__all__ = ["CODEBOOK", "COMPLETED", "CSV", "MANIFEST", "TABLE", "Release", "digest_of", "save_many"]
 
 TABLE, CSV, MANIFEST, CODEBOOK = "synthetic.parquet", "synthetic.csv", "manifest.json", "codebook.toml"
+COMPLETED, COMPLETED_CSV = "completed.parquet", "completed.csv"
+"""Names of tables that hold real records: nobody should take them for synthetic ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +64,13 @@ class Release:
         """Write table, codebook and manifest to a new folder. A crash or a full disk leaves no folder behind."""
         target = Path(folder)
         with new_folder(target, before=self.settle) as scratch:
-            pyarrow.parquet.write_table(self.table, scratch / TABLE)
-            written = [TABLE, CODEBOOK]
+            table, text_table = (COMPLETED, COMPLETED_CSV) if self.manifest.confidential else (TABLE, CSV)
+            pyarrow.parquet.write_table(self.table, scratch / table)
+            written = [table, CODEBOOK]
             (scratch / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
             if csv:
-                pyarrow.csv.write_csv(self._with_tokens(), scratch / CSV)
-                written.append(CSV)
+                pyarrow.csv.write_csv(self._with_tokens(), scratch / text_table)
+                written.append(text_table)
             files = {name: digest_of(scratch / name) for name in sorted(written)}
             text = json.dumps(self.manifest.to_dict(files), indent=2, ensure_ascii=False)
             (scratch / MANIFEST).write_text(text + "\n", encoding="utf-8", newline="\n")
@@ -88,6 +91,20 @@ class Release:
             for column in self.codebook.modelled
             if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
         ]
+
+
+def save_many(releases: Sequence[Release], folder: str | Path, *, csv: bool = False) -> Path:
+    """Write several releases to numbered folders of a new one: all of them, and all of them paid, or none."""
+    target = Path(folder)
+
+    def settle_all() -> None:
+        for release in releases:
+            release.settle()
+
+    with new_folder(target, before=settle_all) as scratch:
+        for number, release in enumerate(releases, start=1):
+            replace(release, settle=lambda: None).save(scratch / str(number), csv=csv)
+    return target
 
 
 def digest_of(path: Path) -> str:

@@ -11,7 +11,7 @@ from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.statement import statement
 from understudy.release.manifest import FORMAT
-from understudy.release.release import CODEBOOK, MANIFEST, TABLE, digest_of
+from understudy.release.release import CODEBOOK, COMPLETED, MANIFEST, TABLE, digest_of
 from understudy.sources.check import check_table
 
 __all__ = ["Verdict", "verify_release"]
@@ -61,9 +61,13 @@ def _read_manifest(place: Path) -> dict[str, Any]:
     return manifest
 
 
+def _table_name(manifest: dict[str, Any]) -> str:
+    return COMPLETED if manifest.get("confidential") else TABLE
+
+
 def _check_files(place: Path, manifest: dict[str, Any], passed: list[str], problems: list[str]) -> None:
     files = manifest.get("files", {})
-    for needed in (TABLE, CODEBOOK):
+    for needed in (_table_name(manifest), CODEBOOK):
         if needed not in files:
             problems.append(f"the manifest lists no {needed}")
     for name, stated in files.items():
@@ -92,9 +96,10 @@ def _check_rows(place: Path, manifest: dict[str, Any], book: Codebook, passed: l
     import pyarrow as pa
     import pyarrow.parquet
 
+    name = _table_name(manifest)
     try:
-        faults = check_table(place / TABLE, book)
-        rows = pyarrow.parquet.read_metadata(place / TABLE).num_rows
+        faults = check_table(place / name, book)
+        rows = pyarrow.parquet.read_metadata(place / name).num_rows
     except (UnderstudyError, OSError, pa.ArrowException) as reason:
         problems.append(f"the table cannot be read: {reason}")
         return

@@ -17,7 +17,7 @@ def draw_cells(
     if len(cumulative) == 0 or cumulative[-1] == 0:
         raise RefusalError(
             "no cell of the released table holds any record, so there is nothing to draw from. Use a larger epsilon, a "
-            "larger delta, or fewer and coarser columns."
+            "larger delta, or fewer and coarser columns. This attempt is paid for: trying again costs again."
         )
     picks = stream.below_each(np.full(rows, cumulative[-1], dtype=np.uint64))
     chosen = codes[np.searchsorted(cumulative, picks, side="right")]

@@ -76,19 +76,24 @@ class RejectingSampler:
         ]
         keys = np.empty(among, dtype=np.int64)
         pool = WordPool(stream.spawn())
+        kept = [column.copy() for column in rows]
+        found = np.zeros(among, dtype=np.bool_)
         for _ in range(_WARM_UP_SWEEPS):
             for column in range(len(rows)):
                 slots = sampler.slots(column, rows, keys)
                 _lend(slots, self._alive[column])
                 sampler.draw(column, slots, pool, rows[column])
             fits = self._satisfied(rows, keys)
+            for states, values in zip(kept, rows, strict=True):
+                states[fits] = values[fits]  # a later sweep may leave the known states again
+            found |= fits
             if fits.all():
                 break
-        good = np.flatnonzero(self._satisfied(rows, keys))
+        good = np.flatnonzero(found)
         if len(good) == 0:
             raise RefusalError(self._no_start(rows, keys))
         chosen = good[stream.below_each(np.full(count, len(good), dtype=np.uint64)).astype(np.int64)]
-        return [np.ascontiguousarray(column[chosen]) for column in rows]
+        return [np.ascontiguousarray(states[chosen]) for states in kept]
 
     def _satisfied(self, rows: Sequence[Codes], keys: Keys) -> npt.NDArray[np.bool_]:
         fits = np.ones(len(rows[0]), dtype=np.bool_)
@@ -104,7 +109,8 @@ class RejectingSampler:
         worst = max(missing, key=missing.__getitem__)
         return (
             "no starting state satisfies all released tables, so the chains have nowhere to begin; the table of "
-            f"{worst!r} misses most often. Use fewer parents, a larger epsilon or delta, or coarser levels."
+            f"{worst!r} misses most often. Use fewer parents, a larger epsilon or delta, or coarser levels. This "
+            "attempt is paid for, and trying again costs again. (Confidential: this depends on the data.)"
         )
 
     def run(

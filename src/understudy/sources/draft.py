@@ -42,6 +42,7 @@ MISSING_TOKENS = ("NA", "N/A", "n/a", "?", "", "null", "NULL", "None", "NaN", "n
 
 _FEW = 20
 """Numbers with at most this many distinct values are listed, not binned."""
+_ENOUGH_ROWS = 100  # below this, distinct whole numbers may well be amounts
 _MOST_DECIMALS = 6
 _MOST_GRAINS = 120
 _MOST_DAYS = 62
@@ -289,6 +290,8 @@ def _why_text(seen: _Summary, rows: int, max_levels: int) -> str:
 
 def _number(seen: _Summary, common: dict[str, Any], notes: list[str], rows: int) -> Column:
     whole = seen.wholes == seen.numbers
+    if whole and rows >= _ENOUGH_ROWS and seen.distinct > 0.9 * rows:
+        return _left_out(seen, "nearly every row has its own whole number, as identifiers do")
     cuts = [Decimal(repr(cut)) for cut in seen.cuts]
     precision = 0 if whole else _precision(cuts, seen.decimals)
     edges = pleasant_edges(cuts, precision)
@@ -297,8 +300,6 @@ def _number(seen: _Summary, common: dict[str, Any], notes: list[str], rows: int)
     if len(seen.tokens) > 1:
         others = ", ".join(map(repr, seen.tokens[1:]))
         notes.append(f"{others} may mean missing too, but only one text can: mend the data or use unknown = 'missing'")
-    if whole and seen.distinct > 0.9 * rows:
-        notes.append("nearly every row has its own number; if it is an identifier, set role and kind so")
     common["description"] = "; ".join(notes)
     if whole:
         return Integer(edges=edges, **common)

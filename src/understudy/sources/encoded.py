@@ -64,7 +64,9 @@ def count_codes(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Co
 
 
 def _count_sparse(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Codes]) -> CountTable:
-    """Occupied cells only; keys are renumbered whenever their range would leave 64 bits."""
+    """Occupied cells only. Keys are mixed radix, so that their order is that of the cells; they are sorted bare and
+    taken apart again, or, where their range would leave 64 bits, renumbered on the way and looked up.
+    """
     keys = np.zeros(len(columns[0]), dtype=np.int64)
     reach = 1
     for size, column in zip(sizes, columns, strict=True):
@@ -73,10 +75,26 @@ def _count_sparse(names: Sequence[str], sizes: Sequence[int], columns: Sequence[
             keys, reach = inverse.astype(np.int64), len(distinct)
         _shift_in(keys, size, column)
         reach *= size
-    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
     kind = code_type(max(sizes))
-    codes = np.stack([column[first].astype(kind) for column in columns], axis=1)
-    return CountTable.sparse(names, sizes, codes, counts.astype(np.int64))
+    if math.prod(sizes) <= _KEY_LIMIT:
+        keys.sort()
+        starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
+        codes = np.empty((len(starts), len(sizes)), dtype=kind)
+        _take_apart(keys[starts], np.array(sizes, dtype=np.int64), codes)
+        counts = np.diff(starts, append=len(keys))
+    else:
+        _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+        codes = np.stack([column[first].astype(kind) for column in columns], axis=1)
+    return CountTable(columns=tuple(names), sizes=tuple(sizes), codes=codes, counts=counts.astype(np.int64))
+
+
+@kernel
+def _take_apart(keys: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], codes: Codes) -> None:
+    for cell in range(len(keys)):
+        key = keys[cell]
+        for column in range(len(sizes) - 1, -1, -1):
+            codes[cell, column] = key % sizes[column]
+            key //= sizes[column]
 
 
 @kernel

@@ -1,5 +1,6 @@
 """What SBHG's variants share: parents, one released table per column, Gibbs chains with rejection (sbhg.txt Alg. 2)."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -101,6 +102,26 @@ class HashedGibbs(ReleasedRecipe):
         choice = self.choice(self.pick_epsilon(book) if self.picks(book) else 1.0)
         choice.check(book)
         return [*choice.entries(book), *self._table_entries(book)]
+
+    def warnings(self, book: Codebook) -> list[str]:
+        """Also: whether any cell could be expected to reach the threshold, from public sizes only."""
+        said = super().warnings(book)
+        if self.public_rows is not None:
+            smallest = sorted(book.sizes)[: self.parent_count + 1]
+            average = self.public_rows / math.prod(smallest)
+            threshold = self.threshold(book)
+            if threshold > average:
+                said.append(
+                    f"cells are shown from a count of {threshold:,} on, and even the coarsest {len(smallest)} columns "
+                    f"leave {average:,.3g} of {self.public_rows:,} records per cell on average: expect most to be "
+                    f"withheld. Try an epsilon near {self.epsilon * threshold / average:.2g}, fewer parents or coarser "
+                    "levels."
+                )
+        return said
+
+    @abstractmethod
+    def threshold(self, book: Codebook) -> int:
+        """From which noisy count on a cell is shown; public."""
 
     def _table_entries(self, book: Codebook) -> list[Entry]:
         events = list(self.table_events(book))

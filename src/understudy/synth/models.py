@@ -19,8 +19,9 @@ from understudy.privacy.ledger import Ledger
 from understudy.samplers.ancestral import draw_ancestral
 from understudy.samplers.cells import draw_cells
 from understudy.samplers.gibbs import ConditionalSampler
+from understudy.samplers.gradual import draw_gradual
 from understudy.samplers.rejecting import RejectingSampler
-from understudy.sources.tables import CountTable
+from understudy.sources.tables import CountTable, code_type
 
 __all__ = ["Drawn", "ReleasedModel"]
 
@@ -41,7 +42,8 @@ class ReleasedModel:
     """Perturbed tables, how rows are drawn from them, and the ledger that paid for them.
 
     ``kind``: ``cells`` draws whole records from one table; ``gibbs`` runs ``sweeps`` sweeps over one table per column
-    with rejection of states that no table knows; ``network`` draws every column after its parents, in ``order``.
+    with rejection of states that no table knows; ``network`` draws every column after its parents, in ``order``;
+    ``marginals`` makes rows that agree with one- and two-way tables (not independent of each other).
     """
 
     kind: str
@@ -65,7 +67,9 @@ class ReleasedModel:
         names = self.codebook.names
         found = [fault for table in self.tables for fault in _table_faults(self.codebook, table)]
         children = [table.columns[-1] for table in self.tables]
-        if self.kind not in ("cells", "gibbs", "network"):
+        if self.kind == "marginals":
+            found += self._marginal_faults()
+        elif self.kind not in ("cells", "gibbs", "network"):
             found.append(f"the kind {self.kind!r} is unknown")
         elif self.kind == "cells" and [table.columns for table in self.tables] != [names]:
             found.append("it needs one table of all columns")
@@ -77,6 +81,19 @@ class ReleasedModel:
             found.append("the order of its columns does not put parents first")
         return found
 
+    def _marginal_faults(self) -> list[str]:
+        names = self.codebook.names
+        shapes = [table.columns for table in self.tables]
+        if shapes[: len(names)] != [(name,) for name in names]:
+            return ["it needs one table of every column first"]
+        pairs = shapes[len(names) :]
+        ordered = all(len(pair) == 2 and names.index(pair[0]) < names.index(pair[1]) for pair in pairs)
+        if not ordered or len(set(pairs)) < len(pairs):
+            return ["after the columns it holds pairs of columns, each once and in the order of the codebook"]
+        if any(not table.occupied()[1].sum() for table in self.tables):
+            return ["one of its tables is empty"]
+        return []
+
     def _parents_first(self) -> bool:
         names = self.codebook.names
         if sorted(self.order) != list(range(len(names))):
@@ -86,7 +103,13 @@ class ReleasedModel:
 
     def draw(self, rows: int, stream: Stream, report: Progress = None) -> Drawn:
         """``rows`` new records; post-processing, hence free."""
-        return {"cells": self._cells, "gibbs": self._gibbs, "network": self._network}[self.kind](rows, stream, report)
+        ways = {
+            "cells": self._cells,
+            "gibbs": self._gibbs,
+            "network": self._network,
+            "marginals": self._marginals,
+        }
+        return ways[self.kind](rows, stream, report)
 
     def _cells(self, rows: int, stream: Stream, report: Progress) -> Drawn:
         codes, counts = self.tables[0].occupied()
@@ -97,7 +120,8 @@ class ReleasedModel:
         if empty:
             raise RefusalError(
                 f"nothing survives in the tables of {', '.join(empty)}, so no row can be drawn. Use fewer parents, a "
-                "larger epsilon or delta, or coarser levels. (Confidential: this depends on the data.)"
+                "larger epsilon or delta, or coarser levels. This attempt is paid for, and trying again costs again. "
+                "(Confidential: this depends on the data.)"
             )
         keys = [released_key(self.codebook, table) for table in self.tables]
         weights = [released_weights(key, table) for key, table in zip(keys, self.tables, strict=True)]
@@ -108,6 +132,18 @@ class ReleasedModel:
             starts = draw_cells(*self.starts.occupied(), rows=rows, stream=stream)
         codes, mixing = sampler.run(starts, sweeps=self.sweeps, stream=stream, report=report)
         return Drawn(codes=codes, warnings=tuple(mixing.warnings()))
+
+    def _marginals(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+        book = self.codebook
+        ones = [table.to_grid().astype(np.float64) for table in self.tables if len(table.columns) == 1]
+        pairs = {
+            (book.position(table.columns[0]), book.position(table.columns[1])): table.to_grid().astype(np.float64)
+            for table in self.tables
+            if len(table.columns) == 2
+        }
+        codes = draw_gradual(book.sizes, ones, pairs, rows=rows, stream=stream, report=report)
+        kind = code_type(max(book.sizes))
+        return Drawn(codes=[column.astype(kind) for column in codes])
 
     def _network(self, rows: int, stream: Stream, report: Progress) -> Drawn:
         keys = [released_key(self.codebook, table) for table in self.tables]

@@ -1,12 +1,10 @@
 """What PeGS, PeGS.rs and the marginal bootstrap share: smoothed conditional tables, drawn from at a price."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +14,17 @@ from understudy.blocks.conditional import Blocks, build_blocks, key_functions
 from understudy.blocks.parents import declared_parents
 from understudy.blocks.priors import PriorShape, PublicShape, Shape, virtual_records
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError
-from understudy.mechanisms.calibrate import smallest_alpha
-from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks, Prior, rational_alpha
+from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks, Prior
 from understudy.mechanisms.laplace_tables import share_of
 from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.events import Event
-from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.sources.base import Report, Source
-from understudy.synth.recipe import Fitted, Recipe, check_rows, positive
-from understudy.synth.seeds import SeedPool, UniformSeeds, seeds_assumption, seeds_entry
+from understudy.synth.drawn import DrawnRecipe
+from understudy.synth.recipe import Fitted, positive
+from understudy.synth.seeds import seeds_assumption, seeds_entry
 
 __all__ = ["FittedPerturbed", "PerturbedRecipe"]
 
@@ -36,23 +32,10 @@ Codes = npt.NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerturbedRecipe(Recipe):
-    """Route S: the draw is the mechanism. Give exactly one of ``alpha``, ``epsilon_per_record`` or ``epsilon``."""
+class PerturbedRecipe(DrawnRecipe):
+    """Smoothed conditional tables that stay secret; every draw from them costs."""
 
-    route: ClassVar[str] = "S"
-    alpha: float | None = None
-    """Virtual records per level (the smallest, when the prior is not uniform)."""
-    epsilon_per_record: float | None = None
-    """The paper's figure: the cost of one synthetic record."""
-    epsilon: float | None = None
-    """Whole-file target, together with ``rows`` and, unless pure, ``delta``."""
-    delta: float | None = None
-    """Slack of the whole-file total; without it the total is pure."""
-    rows: int | None = None
-    """Number of rows that a whole-file target is meant for."""
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
     prior: Shape = PriorShape.UNIFORM
-    seeds: SeedPool = field(default_factory=UniformSeeds)
     parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = None
     """Overrides of the codebook's parents, or a word: declared, private, mutual-information, random, full."""
     parent_count: int = 2
@@ -65,34 +48,14 @@ class PerturbedRecipe(Recipe):
     key_space: int | None = None
 
     def __post_init__(self) -> None:
-        given = [n for n in ("alpha", "epsilon_per_record", "epsilon") if getattr(self, n) is not None]
-        if len(given) != 1:
-            raise ParameterError(
-                f"{self.name} got {', '.join(given) or 'no privacy parameter'}; give exactly one of alpha, "
-                "epsilon_per_record or epsilon (a whole-file target). There is no default for privacy."
-            )
-        positive(given[0], getattr(self, given[0]))
-        if self.delta is not None and not 0 < self.delta < 1:
-            raise ParameterError(f"`delta` is {self.delta}; it must lie strictly between 0 and 1. Try 1e-6.")
-        if self.epsilon is not None and self.rows is None:
-            raise ParameterError("`epsilon` is a whole-file target, so it needs `rows`: how many will be drawn?")
-        if self.rows is not None:
-            check_rows(self.rows)
+        super().__post_init__()
         if self.selection_epsilon is not None:
             positive("selection_epsilon", self.selection_epsilon)
         self.choice(1)  # refuse an unknown word at once
-        if not isinstance(self.neighbours, Neighbours):
-            raise ParameterError(
-                f"`neighbours` is {self.neighbours!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
-            )
 
     @abstractmethod
     def event(self, priors: tuple[Prior, ...], rows: int) -> DirichletDraws | DirichletResetBlocks:
         """What ``rows`` rows drawn with these priors cost."""
-
-    @abstractmethod
-    def paper_alpha(self, columns: int) -> Fraction:
-        """The paper's equation for ``epsilon_per_record``."""
 
     @abstractmethod
     def paper_epsilon(self, priors: tuple[Prior, ...]) -> float:
@@ -102,17 +65,14 @@ class PerturbedRecipe(Recipe):
     def draw(self, sampler: ConditionalSampler, fitted: "FittedPerturbed", rows: int) -> Sequence[Codes]:
         """Rows from the opened tables."""
 
-    def alpha_used(self, book: Codebook) -> Fraction:
-        """The virtual records really added: rational, rounded up, and what the price is computed at."""
-        if self.alpha is not None:
-            return rational_alpha(self.alpha)
-        if self.epsilon_per_record is not None:
-            return self.paper_alpha(len(book.names))
-        assert self.epsilon is not None and self.rows is not None
+    def event_at_one(self, book: Codebook, rows: int) -> DirichletDraws | DirichletResetBlocks:
+        """With one virtual record for the level that has the fewest."""
         ones = virtual_records(book, smallest=Fraction(1), shape=self.prior)
-        at_one = self.event(tuple(item.prior for item in ones), self.rows)
-        others = tuple(entry.event for entry in self.choice(len(book.names)).entries(book) if entry.event.proof)
-        return _calibrated(at_one, others, self.epsilon, self.delta)
+        return self.event(tuple(item.prior for item in ones), rows)
+
+    def other_events(self, book: Codebook) -> tuple[Event, ...]:
+        """A private choice of parents is paid from the same target."""
+        return tuple(entry.event for entry in self.choice(len(book.names)).entries(book) if entry.event.proof)
 
     def choice(self, columns: int) -> ParentChoice:
         """How the parents are chosen."""
@@ -184,20 +144,6 @@ class PerturbedRecipe(Recipe):
             report=report,
         )
         return FittedPerturbed(recipe=self, source=source, blocks=blocks, stream=stream, report=report)
-
-
-@lru_cache(maxsize=256)
-def _calibrated(
-    at_one: DirichletDraws | DirichletResetBlocks, others: tuple[Event, ...], epsilon: float, delta: float | None
-) -> Fraction:
-    """Smallest alpha for a whole-file target; ``at_one`` is the event at alpha = 1, ``others`` are paid beside it."""
-
-    def total(alpha: Fraction) -> float:
-        events = (*others, at_one.scaled(alpha))
-        ledger = Ledger.of(Entry(stage="rows", reads="", event=event) for event in events)
-        return float(getattr(ledger.total(delta=delta), "epsilon", math.inf))
-
-    return smallest_alpha(total, epsilon)
 
 
 class FittedPerturbed(Fitted):

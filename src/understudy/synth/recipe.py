@@ -27,7 +27,7 @@ from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
 from understudy.sources.base import Report, Source
 
-__all__ = ["Fitted", "Quote", "Recipe", "check_rows", "positive"]
+__all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "positive"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
@@ -38,6 +38,13 @@ def check_rows(rows: int) -> int:
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise ParameterError(f"`rows` is {rows!r}; it must be a whole number of 1 or more. Try 1000.")
     return rows
+
+
+def check_files(files: int) -> int:
+    """How many files are drawn at once."""
+    if isinstance(files, bool) or not isinstance(files, int) or files < 1:
+        raise ParameterError(f"`files` is {files!r}; it must be a whole number of 1 or more. Try 5.")
+    return files
 
 
 def positive(name: str, value: float) -> float:
@@ -190,6 +197,7 @@ class Fitted(ABC):
         self.warnings: tuple[str, ...] = ()
         """What a user should know about the last draw."""
         self._settled: list[Reservation] = []
+        self._held: Reservation | None = None
         self._abandoned = False
 
     @abstractmethod
@@ -200,11 +208,20 @@ class Fitted(ABC):
         """The price of ``rows`` rows from this fit."""
         return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure)
 
+    @property
+    def rows_origin(self) -> str:
+        """Where the number of rows of a release comes from."""
+        return "declared by the caller; the number of confidential records was not used"
+
     def sample(self, rows: int) -> Release:
         """Pay, draw, and hand over."""
         with self.sampling(rows) as release:
             release.settle()
             return release
+
+    def sample_many(self, rows: int, *, files: int) -> list[Release]:
+        """Several files, drawn one after the other; on route S each of them pays."""
+        return [self.sample(rows) for _ in range(check_files(files))]
 
     @contextmanager
     def sampling(self, rows: int) -> Iterator[Release]:
@@ -224,7 +241,10 @@ class Fitted(ABC):
 
     @contextmanager
     def _paying(self, quote: Quote, identity: str | None = None) -> Iterator[Callable[[], None]]:
-        """Reserve the price; what is yielded commits it, and leaving without having called it gives it back."""
+        """Reserve the price; what is yielded commits it, and leaving without having called it gives it back.
+
+        A refusal that depends on perturbed tables stays charged.
+        """
         if self._abandoned:
             raise RefusalError("this fit was abandoned after a failure, and its price given back; fit again.")
         reservation = self._reserve(quote)
@@ -237,18 +257,26 @@ class Fitted(ABC):
 
         try:
             yield settle
+        except RefusalError:
+            # that nothing can be drawn is itself an answer about the perturbed tables: a free retry until something
+            # shows would release what the threshold withholds
+            settle()
+            raise
         finally:
             if reservation is not None and reservation not in self._settled:
                 reservation.cancel()
+                self._held = None
                 self._abandoned = self.recipe.route == "N"  # its noisy table was never paid for
 
     def _reserve(self, quote: Quote) -> Reservation | None:
         """Route N pays once for all its rows, route S every time."""
         if self._account is None:
             return None
-        if self.recipe.route == "N" and self._settled:
-            return self._settled[0]
-        return self._account.reserve(quote.ledger, label=f"{self.recipe.name}, {quote.rows:,} rows", delta=quote.delta)
+        if self.recipe.route == "N" and (self._settled or self._held):
+            return self._settled[0] if self._settled else self._held  # several files may be under way at once
+        label = f"{self.recipe.name}, {quote.rows:,} rows"
+        self._held = self._account.reserve(quote.ledger, label=label, delta=quote.delta)
+        return self._held
 
     def _manifest(self, quote: Quote, identity: str) -> Manifest:
         return Manifest(
@@ -257,7 +285,7 @@ class Fitted(ABC):
             route=self.recipe.route,
             parameters=self.recipe.parameters(),
             rows=quote.rows,
-            rows_origin="declared by the caller; the number of confidential records was not used",
+            rows_origin=self.rows_origin,
             ledger=quote.ledger,
             delta=quote.delta,
             paper=quote.paper,

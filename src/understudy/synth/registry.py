@@ -7,10 +7,15 @@ from typing import Any
 from understudy.errors import ParameterError
 from understudy.synth.contingency import Contingency
 from understudy.synth.gibbs import GibbsSampler
+from understudy.synth.imputation import Imputation
 from understudy.synth.laplace import LaplaceHistogram
+from understudy.synth.lugs import LUGS
 from understudy.synth.marginal_bootstrap import BayesianBootstrap, MarginalBootstrap
+from understudy.synth.marginals import Marginals
 from understudy.synth.pegs import PeGS
 from understudy.synth.pegs_rs import PeGSReset
+from understudy.synth.plugs import PLUGS
+from understudy.synth.pmi import PMI
 from understudy.synth.privbayes import PrivBayes
 from understudy.synth.recipe import Recipe
 from understudy.synth.sba import StabilityBasedHistogram
@@ -22,6 +27,7 @@ __all__ = ["METHODS", "find_method", "make_recipe"]
 METHODS: dict[str, type[Recipe]] = {
     cls.name: cls
     for cls in (
+        Marginals,
         PeGS,
         PeGSReset,
         MarginalBootstrap,
@@ -30,6 +36,10 @@ METHODS: dict[str, type[Recipe]] = {
         SBHG,
         SBHGGauss,
         PrivBayes,
+        PMI,
+        Imputation,
+        LUGS,
+        PLUGS,
         Contingency,
         GibbsSampler,
         BayesianBootstrap,

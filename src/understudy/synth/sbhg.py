@@ -67,6 +67,10 @@ class SBHG(HashedGibbs):
         event = stable_histogram_event(epsilon=shares.table, delta=shares.delta, neighbours=self.neighbours)
         return [event] * len(book.names)
 
+    def threshold(self, book: Codebook) -> int:
+        """The same for every table."""
+        return self.table_events(book)[0].threshold
+
     def release(self, counts: Sequence[Secret[CountTable]], book: Codebook, stream: Stream) -> Perturbed:
         """Algorithm 1 on every table."""
         shares = self._shares(book)

@@ -64,6 +64,10 @@ class SBHGGauss(HashedGibbs):
         """One for all tables together."""
         return [self._plan(book)[1]]
 
+    def threshold(self, book: Codebook) -> int:
+        """The same for every table."""
+        return self._plan(book)[1].threshold
+
     def release(self, counts: Sequence[Secret[CountTable]], book: Codebook, stream: Stream) -> Perturbed:
         """Noise and threshold on every table."""
         tables, entry = gaussian_stable_tables(counts, event=self._plan(book)[1], stream=stream)

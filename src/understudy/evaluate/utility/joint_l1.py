@@ -9,10 +9,22 @@ These numbers are computed on confidential data and are not covered by the guara
 import numpy as np
 
 from understudy.errors import DataError
+from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.metric import Metric, Score
 from understudy.sources.base import Source
 from understudy.sources.tables import CountTable
 
-__all__ = ["joint_l1", "table_l1"]
+__all__ = ["METRIC", "joint_l1", "joint_l1_score", "table_l1"]
+
+METRIC = Metric(
+    name="joint_l1",
+    goal="minimize",
+    lowest=0.0,
+    highest=float("inf"),
+    room="utility",
+    says="How many rows differ when whole records are counted, the synthetic table scaled to the size of the real one; "
+    "twice the number of real rows at most.",
+)
 
 
 def joint_l1(real: Source, synthetic: Source, *, rescale: bool = False) -> float:
@@ -51,3 +63,17 @@ def table_l1(real: CountTable, synthetic: CountTable, *, weight: float = 1.0) ->
     cells = cells[order]
     first = np.concatenate([[True], (cells[1:] != cells[:-1]).any(axis=1)])
     return float(np.abs(np.add.reduceat(gaps[order], np.flatnonzero(first))).sum())
+
+
+def joint_l1_score(real: Source, synthetic: Source) -> Score:
+    """The distance in rows, scaled to the size of the real table; the breakdown adds it as a share of its maximum."""
+    check_same_columns(real, synthetic)
+    rows = check_rows(real, called="real")
+    check_rows(synthetic, called="synthetic")
+    distance = joint_l1(real, synthetic, rescale=True)
+    return Score(
+        metric=METRIC.name,
+        value=distance,
+        breakdown={"share of the largest possible": distance / (2 * rows)},
+        note=f"At most {2 * rows:,} for a table of {rows:,} rows.",
+    )

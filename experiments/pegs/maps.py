@@ -1,0 +1,97 @@
+"""Every method at every epsilon per record: what figures 6 to 12 show."""
+
+import statistics
+import time
+from dataclasses import replace
+from typing import Any
+
+from experiments.pegs.settings import Setting
+from understudy.evaluate.remembered import Remembered
+from understudy.evaluate.risk.cells import open_cells
+from understudy.evaluate.risk.mean_attack import mean_error
+from understudy.evaluate.rumap.measure import Questions, Subject
+from understudy.mechanisms.stream import Stream
+from understudy.sources import open_source
+from understudy.sources.base import Source
+from understudy.synth import METHODS, BayesianBootstrap, PeGS, PeGSReset, make_recipe
+
+EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
+ROWS = 1000
+BLOCK = 10
+AMOUNT = "amount error"
+
+
+def repeats_of(*, quick: bool) -> int:
+    """How often each cell is run."""
+    return 5 if quick else 10
+
+
+def maps(setting: Setting, *, quick: bool) -> dict[str, Any]:
+    """Means and standard deviations over the repeats of every measure."""
+    real = Remembered(setting.source)
+    name, known = setting.category
+    subject = Subject(real, Questions(given=setting.given, formulas=setting.formulas, quasi=known, sensitive=(name,)))
+    found: dict[str, Any] = {}
+    for method, releases in _methods(real, quick=quick):
+        began = time.perf_counter()
+        for epsilon, release in releases:
+            table = Remembered(open_source(release.table, real.codebook))
+            values = {**subject.measure(table), AMOUNT: _amount(setting, real, table)}
+            found.setdefault(method, {}).setdefault(str(epsilon), []).append(values)
+        print(f"{setting.title}, {method}: {time.perf_counter() - began:.0f} s", flush=True)
+    return {
+        "series": {method: {e: _summary(runs) for e, runs in by.items()} for method, by in found.items()},
+        "references": subject.references(ROWS),
+        "coefficients": subject.coefficients(),
+        "repeats": repeats_of(quick=quick),
+        "formulas": list(setting.formulas),
+        "given": list(setting.given),
+        "category": setting.category[0],
+        "amount": setting.amount[0],
+    }
+
+
+def _methods(real: Source, *, quick: bool) -> list[tuple[str, Any]]:
+    repeats = repeats_of(quick=quick)
+    made = [
+        ("pegs", _drawn(real, lambda e: PeGS(epsilon_per_record=e), repeats)),
+        ("pegs-rs", _drawn(real, lambda e: PeGSReset(epsilon_per_record=e, block_size=BLOCK), repeats)),
+    ]
+    if "pmi" in METHODS:
+        made.append(("pmi", _refitted(real, repeats)))
+    bootstrap = ((None, BayesianBootstrap().fit(real, stream=Stream.seeded(k)).sample(ROWS)) for k in range(repeats))
+    return [*made, ("bayesian-bootstrap", bootstrap)]
+
+
+def _drawn(real: Source, recipe: Any, repeats: int) -> Any:
+    for epsilon in EPSILONS:
+        for k in range(repeats):
+            yield epsilon, recipe(epsilon).fit(real, stream=Stream.seeded(k)).sample(ROWS)
+
+
+def _refitted(real: Source, repeats: int) -> Any:
+    """PMI's regressions do not depend on epsilon, so they are fitted once; only the perturbation differs."""
+    recipe = make_recipe("pmi", epsilon_per_record=EPSILONS[0])
+    fitted = recipe.fit(real, stream=Stream.seeded(1))
+    for epsilon in EPSILONS:
+        fitted.recipe = replace(recipe, epsilon_per_record=epsilon)
+        for _ in range(repeats):
+            yield epsilon, fitted.sample(ROWS)
+
+
+def _amount(setting: Setting, real: Source, table: Source) -> float:
+    """E|inferred - correct| of the amount (figure 12 right)."""
+    name, known = setting.amount
+    people, copy = (open_cells(source, (*known, name)) for source in (real, table))
+    errors, weights = mean_error(people, copy, setting.values)
+    return float((errors * weights).sum() / weights.sum())
+
+
+def _summary(runs: list[dict[str, float | None]]) -> dict[str, tuple[float, float]]:
+    names = dict.fromkeys(name for run in runs for name in run)
+    out = {}
+    for name in names:
+        values = [run[name] for run in runs if run.get(name) is not None]
+        if values:
+            out[name] = (statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0)
+    return out

@@ -1,0 +1,87 @@
+"""`audit`: try to refute what a method promises."""
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+
+from understudy.cli import options as o
+from understudy.cli import synth
+from understudy.cli.console import out, print_json, progress
+
+__all__ = ["audit"]
+
+Runs = Annotated[
+    int,
+    typer.Option(
+        "--runs",
+        help="Runs on each of two neighbouring tables; the more, the larger an epsilon can be refuted.",
+        parser=o.whole_number,
+        metavar="NUMBER",
+    ),
+]
+Canary = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="rare (default), common (a common record, for methods that withhold small counts), or COLUMN=VALUE; may "
+        "be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def audit(
+    context: typer.Context,
+    data: o.Data,
+    codebook: o.CodebookPath,
+    method: o.Method,
+    rows: o.Rows,
+    runs: Runs,
+    canary: Canary = None,
+    unknown: o.Unknown = "error",
+    table: o.Table = None,
+    json: o.Json = False,
+    **_: Any,
+) -> None:
+    """Run a method many times with and without one record, and try to refute its epsilon. Exit code 1 if refuted.
+
+    Reads DATA and charges nothing: the outcome is confidential where DATA is. Use a small table and few rows.
+    """
+    from understudy import jobs
+    from understudy.codebook import Codebook
+
+    choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    with progress(quiet=json) as report:
+        found = jobs.audit(
+            data,
+            Codebook.load(codebook),
+            choices,
+            rows=rows,
+            runs=runs,
+            canary=canary or [],
+            unknown=unknown,
+            table=table,
+            report=report,
+        )
+    if json:
+        print_json(found.to_dict())
+    else:
+        out.print(found.sentence, markup=False)
+        out.print(
+            f"event: {found.event}; {found.hits[0]:,} and {found.hits[1]:,} of {found.trials:,} runs", markup=False
+        )
+        out.print("canary: " + ", ".join(f"{name}={label}" for name, label in found.canary.items()), markup=False)
+    if found.refuted:
+        raise typer.Exit(1)
+
+
+def _take_method_options() -> None:
+    """The options of the methods are those of `quote`, whatever they are, so that no list of them is kept here."""
+    own = list(inspect.signature(audit).parameters.values())[:-1]
+    theirs = inspect.signature(synth.quote).parameters
+    borrowed = [theirs[name] for name in o.RECIPE_OPTIONS]
+    audit.__signature__ = inspect.Signature([*own, *borrowed], return_annotation=None)  # type: ignore[attr-defined]
+    audit.__annotations__ = {p.name: p.annotation for p in (*own, *borrowed)} | {"return": None}
+
+
+_take_method_options()

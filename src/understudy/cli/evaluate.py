@@ -1,0 +1,64 @@
+"""`evaluate`: one page about a synthetic table, for the people who decide."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli import options as o
+from understudy.cli.console import errors_to, out, print_json, progress
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    real: Annotated[str, typer.Argument(help="The confidential table: file, glob, or duckdb:///FILE?table=T.")],
+    synthetic: Annotated[str, typer.Argument(help="A release folder, or a table.")],
+    codebook: o.CodebookPath,
+    output: Annotated[Path, typer.Option("--out", "-o", help="HTML file; an earlier report is replaced.")],
+    holdout: Annotated[
+        str | None, typer.Option(help="Real records set aside before synthesis.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column that models predict and intruders guess.", show_default=False)
+    ] = None,
+    given: Annotated[
+        str | None,
+        typer.Option(help="Column that conditional shares are given; default: every one.", show_default=False),
+    ] = None,
+    risk: Annotated[
+        str, typer.Option(help="none, quick (attacks by counting) or full (repeated fits and neighbour searches too).")
+    ] = "quick",
+    unknown: o.Unknown = "error",
+    table: o.Table = None,
+    json: o.Json = False,
+) -> None:
+    """Compare a synthetic table with the confidential one, in one self-contained page. The page is confidential."""
+    from understudy import jobs
+    from understudy.codebook import Codebook
+    from understudy.evaluate.report.numbers import number
+
+    with progress(quiet=json) as report:
+        findings = jobs.evaluate(
+            real,
+            synthetic,
+            Codebook.load(codebook),
+            out=output,
+            holdout=holdout,
+            target=target,
+            given=given,
+            risk=risk,
+            unknown=unknown,
+            table=table,
+            report=report,
+        )
+    if json:
+        print_json(findings.to_dict())
+        return
+    for line in findings.headlines:
+        known = (("bootstrap", line.bootstrap), ("independent columns", line.independent))
+        beside = ", ".join(f"{name} {number(value)}" for name, value in known if value is not None)
+        out.print(f"{line.label}: {number(line.value)}" + (f" ({beside})" if beside else ""), markup=False)
+    for note in findings.notes:
+        errors_to.print(f"note: {note}", markup=False)
+    out.print(f"wrote {output} (computed on confidential data: not for release)", markup=False)

@@ -1,0 +1,336 @@
+"""Try to refute a recipe's stated guarantee by running it many times on two neighbouring tables.
+
+One table holds a canary, a record of rare values; its neighbour lacks it (add-remove) or holds another record in its
+place (replace-one). For an event S of the output the guarantee says P(S) <= e^epsilon Q(S) + delta. The first half of
+the runs chooses S and the direction: a linear rule learned on its first part, or a single feature, cut at a threshold.
+The second half, which had no say in the choice, bounds P(S) from below and Q(S) from above by Clopper and Pearson, each
+failing with probability at most ``miss / 2``. So ln((P - delta) / Q) is a lower bound of epsilon which exceeds a true
+one with probability at most ``miss``, however S was chosen.
+
+An audit can refute a promise and never prove one. It runs on the data without charging an account, so its outcome is
+confidential where the data are.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.codebook.encode import encode_value
+from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.evaluate.risk.cells import Cells, Ints, open_cells
+from understudy.evaluate.risk.intervals import clopper_pearson
+from understudy.evaluate.risk.membership import LinearRule, agreements, encode_rows, source_of
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Guarantee, Neighbours
+from understudy.sources.base import Report, Source
+from understudy.sources.tables import CountTable
+from understudy.synth.recipe import Fitted, Recipe
+from understudy.synth.released import FittedReleased
+
+__all__ = ["LEAST_RUNS", "MISS", "Audit", "audit", "epsilon_bound", "neighbouring"]
+
+MISS = 1e-6
+"""Probability with which an audit may refute a promise that is true."""
+LEAST_RUNS = 40
+MOST_RUNS = 1_000_000
+Floats = npt.NDArray[np.float64]
+
+_NOTHING = "nothing could be drawn"
+_WHOSE = ("the canary", "the other record")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What the runs proved."""
+
+    method: str
+    parameters: Mapping[str, Any]
+    rows: int
+    runs: int
+    """On each of the two tables; half of them chose the event."""
+    neighbours: Neighbours
+    epsilon: float
+    delta: float
+    """The promise under attack."""
+    bound: float
+    """Epsilon is at least this, at the stated delta, with confidence 1 - miss."""
+    reach: float
+    """The largest bound that so many runs could have given."""
+    event: str
+    hits: tuple[int, int]
+    trials: int
+    miss: float
+    canary: Mapping[str, str]
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the stated epsilon is below what was proved."""
+        return self.bound > self.epsilon
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        claim = f"epsilon {self.epsilon:.6g}, delta {self.delta:.3g} ({self.neighbours.value})"
+        proved = f"{2 * self.runs:,} runs prove epsilon >= {self.bound:.4g} with confidence 1 - {self.miss:g}"
+        if self.refuted:
+            return f"REFUTED: {self.method} states {claim}, but {proved}. Do not rely on this release."
+        beyond = (
+            ""
+            if self.reach > self.epsilon
+            else (
+                f" So few runs could not have proved more than {self.reach:.3g}, so this audit could not have failed: "
+                "use more runs or a smaller epsilon."
+            )
+        )
+        return f"Not refuted: {self.method} states {claim}; {proved}. This is no proof of the promise.{beyond}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "rows": self.rows,
+            "runs": self.runs,
+            "neighbours": self.neighbours.value,
+            "stated": {"epsilon": self.epsilon, "delta": self.delta},
+            "bound": self.bound,
+            "reach": self.reach,
+            "refuted": self.refuted,
+            "event": self.event,
+            "hits": list(self.hits),
+            "trials": self.trials,
+            "miss": self.miss,
+            "canary": dict(self.canary),
+            "sentence": self.sentence,
+        }
+
+
+def audit(
+    recipe: Recipe,
+    source: Source,
+    *,
+    rows: int,
+    runs: int,
+    canary: Mapping[str, Any] | str = "rare",
+    miss: float = MISS,
+    stream: Stream | None = None,
+    report: Report | None = None,
+) -> Audit:
+    """Run ``recipe`` ``runs`` times on either of two neighbouring tables and test what it states for ``rows`` rows.
+
+    ``canary`` is ``rare`` (the rarest level of every column), ``common`` (one of the commonest records: the better
+    choice against methods that withhold small counts), or values by column, the others being rare. Nothing is charged.
+    """
+    if isinstance(runs, bool) or not isinstance(runs, int) or not LEAST_RUNS <= runs <= MOST_RUNS:
+        raise ParameterError(f"`runs` is {runs!r}; an audit takes {LEAST_RUNS} to {MOST_RUNS:,} runs. Try 1000.")
+    if not 0 < miss < 1:
+        raise ParameterError(f"`miss` is {miss!r}; it is the probability of a false alarm, in (0, 1). Try 1e-6.")
+    book = source.codebook
+    claim = _claim(recipe, recipe.quote(book, rows).total)
+    person, other, tables = neighbouring(source, neighbours=claim[2], canary=canary)
+    marked = [person] if claim[2] is Neighbours.ADD_REMOVE else [person, other]
+    stream = stream or Stream.from_system()
+    seen = []
+    for number, table in enumerate(tables):
+        opened = source_of(book, table)
+        runs_of_one = _Runs(recipe, opened, rows, marked)
+        for run in range(runs):
+            seen.append(runs_of_one.features(stream.spawn()))
+            if report:
+                report("auditing", number * runs + run + 1, 2 * runs)
+    names = list(dict.fromkeys(name for one in seen for name in one))  # which tables are released may differ by run
+    features = np.array([[one.get(name, 0.0) for name in names] for one in seen]).reshape(2, runs, -1)
+    if (features[:, :, names.index(_NOTHING)] == 1).all():
+        raise RefusalError(
+            f"{recipe.name} drew nothing in any run on a table of this size, so there is nothing to audit; give more "
+            "records, fewer columns or a larger epsilon."
+        )
+    event, hits, trials = _attack(features, names, delta=claim[1], miss=miss)
+    bound = epsilon_bound(hits, trials, delta=claim[1], miss=miss)
+    return Audit(
+        method=recipe.name,
+        parameters=recipe.parameters(),
+        rows=rows,
+        runs=runs,
+        neighbours=claim[2],
+        epsilon=claim[0],
+        delta=claim[1],
+        bound=bound,
+        reach=epsilon_bound((trials, 0), trials, delta=claim[1], miss=miss),
+        event=event,
+        hits=hits,
+        trials=trials,
+        miss=miss,
+        canary={c.name: c.labels[code] for c, code in zip(book.modelled, person, strict=True)},
+    )
+
+
+def epsilon_bound(hits: tuple[int, int], trials: int, *, delta: float, miss: float) -> float:
+    """Lower bound of epsilon from one event chosen beforehand: ln((P - delta) / Q), 0 at least.
+
+    >>> round(epsilon_bound((1000, 0), 1000, delta=0.0, miss=1e-6), 3)
+    4.226
+    """
+    low = clopper_pearson(hits[0], trials, miss=miss / 2)[0] - delta
+    high = clopper_pearson(hits[1], trials, miss=miss / 2)[1]
+    return max(0.0, math.log(low / high)) if low > 0 else 0.0
+
+
+def _claim(recipe: Recipe, total: Guarantee) -> tuple[float, float, Neighbours]:
+    epsilon, relation = getattr(total, "epsilon", None), getattr(total, "neighbours", None)
+    if epsilon is None or relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE):
+        why = getattr(total, "why", None) or f"its promise is {total.kind}"
+        raise RefusalError(
+            f"{recipe.name} states no epsilon here ({why}), so there is nothing to refute. Audit a recipe that "
+            "promises differential privacy."
+        )
+    return float(epsilon), float(getattr(total, "delta", 0.0)), relation
+
+
+def neighbouring(
+    source: Source, *, neighbours: Neighbours, canary: Mapping[str, Any] | str = "rare"
+) -> tuple[Ints, Ints, tuple[Ints, Ints]]:
+    """Canary, the record whose place it takes, and the tables with and without it; neither has more rows than given.
+
+    The canary takes the place of one of the commonest records; see :func:`audit` for what it may be.
+    """
+    names = source.codebook.names
+    cells = open_cells(source, names)
+    if cells.rows < 2:
+        raise DataError(f"the table has {cells.rows} row(s); an audit needs at least 2. Give a larger table.")
+    order = np.argsort(-cells.counts, kind="stable")
+    other = cells.codes[order[0]]
+    if canary == "common":
+        replacing = neighbours is Neighbours.REPLACE and len(order) > 1
+        person = cells.codes[order[1 if replacing else 0]].copy()
+    else:
+        person = _canary(source.codebook, cells, canary)
+    records = cells.records()
+    place = int(np.flatnonzero((records == other).all(axis=1))[0])
+    if neighbours is Neighbours.REPLACE and (other == person).all():
+        raise ParameterError(
+            "the canary is the commonest record of the table, so that its neighbour would be the same table; set "
+            "another value with `canary`."
+        )
+    without = np.delete(records, place, axis=0)
+    alone = without if neighbours is Neighbours.ADD_REMOVE else np.vstack([without, other])
+    return person, other, (np.vstack([without, person]), alone)
+
+
+def _canary(book: Codebook, cells: Cells, choice: Mapping[str, Any] | str) -> Ints:
+    if isinstance(choice, str) and choice != "rare":
+        raise ParameterError(f"`canary` is {choice!r}; it must be 'rare', 'common', or values by column.")
+    chosen: Mapping[str, Any] = {} if isinstance(choice, str) else choice
+    if strange := sorted(set(chosen) - set(book.names)):
+        raise ParameterError(f"the canary names {', '.join(strange)}; the table has {', '.join(book.names)}.")
+    codes = []
+    for position, column in enumerate(book.modelled):
+        if column.name in chosen:
+            code = encode_value(column, chosen[column.name])
+            if code is None:
+                raise ParameterError(
+                    f"the canary has {chosen[column.name]!r} in {column.name!r}, which the codebook does not know; "
+                    f"choose among {', '.join(column.labels[:12])}."
+                )
+        else:
+            code = int(np.bincount(cells.codes[:, position], weights=cells.counts, minlength=column.size).argmin())
+        codes.append(code)
+    return np.array(codes, dtype=np.int64)
+
+
+class _Runs:
+    """One recipe on one table, again and again; what is visible of each run as numbers."""
+
+    def __init__(self, recipe: Recipe, source: Source, rows: int, marked: Sequence[Ints]) -> None:
+        self._recipe, self._source, self._rows, self._marked = recipe, source, rows, marked
+        self._book = source.codebook
+        columns = source.codebook.names
+        pairs = [f"{a} and {b}" for a, b in itertools.combinations(columns, 2)]
+        self._agreeing = (*columns, *pairs, "all columns", "all but one column")
+
+    def features(self, stream: Stream) -> dict[str, float]:
+        """Whether nothing could be drawn, agreement of the rows with the marked records, counts of released tables."""
+        fitted = self._recipe.fit(self._source, stream=stream)
+        counts = self._released(fitted)
+        try:
+            rows = encode_rows(self._book, fitted.sample(self._rows).table)
+        except RefusalError:
+            return {_NOTHING: 1.0, **counts}
+        found = {_NOTHING: 0.0}
+        for whose, person in zip(_WHOSE, self._marked, strict=False):
+            agreeing = zip(self._agreeing, agreements(rows, person).tolist(), strict=True)
+            found |= {f"rows that agree with {whose} on {what}": count for what, count in agreeing}
+        return found | counts
+
+    def _released(self, fitted: Fitted) -> dict[str, float]:
+        """Route N publishes its noisy tables: their counts at the marked records, and the sums of these."""
+        if not isinstance(fitted, FittedReleased) or self._recipe.route != "N":
+            return {}
+        tables = [table for table in fitted.model.tables if set(table.columns) <= set(self._book.names)]
+        found: dict[str, float] = {}
+        sums: list[float] = []
+        for whose, person in zip(_WHOSE, self._marked, strict=False):
+            counts = [self._count(table, person) for table in tables]
+            for table, count in zip(tables, counts, strict=True):
+                name = f"noisy count of {whose} in {', '.join(table.columns)}"
+                found[name] = found.get(name, 0.0) + count
+            found[f"tables that show {whose}"] = float(sum(count > 0 for count in counts))
+            sums.append(sum(counts))
+            found[f"sum of noisy counts of {whose}"] = sums[-1]
+        if len(sums) > 1:
+            found["canary's noisy counts less the other record's"] = sums[0] - sums[1]
+        return found
+
+    def _count(self, table: CountTable, person: Ints) -> float:
+        codes = np.array([person[self._book.position(name)] for name in table.columns])
+        if table.grid is not None:
+            return float(table.grid[tuple(codes)])
+        occupied, counts = table.occupied()
+        return float(counts[(occupied == codes).all(axis=1)].sum())
+
+
+def _attack(features: Floats, names: Sequence[str], *, delta: float, miss: float) -> tuple[str, tuple[int, int], int]:
+    """Choose an event on the first half of the runs; count it on the second: first the likelier table's hits."""
+    runs = features.shape[1]
+    learn, choose = runs // 4, runs // 2
+    learned = np.concatenate(features[:, :learn])
+    rule = LinearRule(learned, np.repeat([True, False], learn))
+    scores = np.concatenate([features, rule(features.reshape(2 * runs, -1)).reshape(2, runs, 1)], axis=2)
+    best = (-math.inf, 0, 0.0, True, True)
+    for column in range(scores.shape[2]):
+        found = _best_cut(scores[:, learn:choose, column], runs - choose, delta=delta, miss=miss)
+        best = max(best, (found[0], column, *found[1:]))
+    _, column, cut, above, with_canary = best
+    tested = scores[:, choose:, column] >= cut
+    tested = tested if above else ~tested
+    hits = (int(tested[0].sum()), int(tested[1].sum()))
+    name = [*names, "learned score"][column]
+    sign, table = (">=" if above else "<"), ("with" if with_canary else "without")
+    return f"{name} {sign} {cut:.6g}, likelier {table} the canary", hits if with_canary else hits[::-1], runs - choose
+
+
+def _best_cut(scores: Floats, trials: int, *, delta: float, miss: float) -> tuple[float, float, bool, bool]:
+    """The cut, side and direction whose bound would be largest if the test half showed the same shares."""
+    from scipy import special
+
+    cuts = np.unique(scores)
+    if len(cuts) < 2:
+        return -math.inf, 0.0, True, True
+    share = np.stack([1 - np.searchsorted(np.sort(part), cuts) / len(part) for part in scores])
+    best = (-math.inf, 0.0, True, True)
+    for above in (True, False):
+        for with_canary in (True, False):
+            p, q = (share if above else 1 - share)[:: 1 if with_canary else -1] * trials
+            with np.errstate(divide="ignore", invalid="ignore"):
+                low = np.where(p > 0, special.betaincinv(np.maximum(p, 1e-9), trials - p + 1, miss / 2), 0.0) - delta
+                high = np.where(q < trials, special.betainccinv(q + 1, np.maximum(trials - q, 1e-9), miss / 2), 1.0)
+                value = np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
+            place = int(value.argmax())
+            best = max(best, (float(value[place]), float(cuts[place]), above, with_canary))
+    return best

@@ -1,0 +1,64 @@
+"""Rows set aside before synthesis, and the proof that nobody mixed them in again."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import DataError, ParameterError
+from understudy.evaluate.checks import check_same_columns
+from understudy.evaluate.seen import known_records
+from understudy.mechanisms.stream import Stream
+from understudy.sources.base import Source
+
+__all__ = ["check_holdout", "hold_out"]
+
+_SIGMAS = 6.0  # people who were not in the training table fail less than once in a hundred million times
+
+
+def hold_out(table: Any, *, share: float, stream: Stream) -> tuple[Any, Any]:
+    """(training rows, hold-out rows) of an Arrow table, split at random; synthesize from the first only.
+
+    >>> import pyarrow as pa
+    >>> train, rest = hold_out(pa.table({"x": list(range(10))}), share=0.3, stream=Stream.seeded(1))
+    >>> len(train), len(rest), sorted(train["x"].to_pylist() + rest["x"].to_pylist()) == list(range(10))
+    (7, 3, True)
+    """
+    if not 0 < share < 1:
+        raise ParameterError(f"`share` is {share}; the hold-out must be more than none and less than all. Try 0.2.")
+    rows = table.num_rows
+    held = round(rows * share)
+    if held < 1 or held >= rows:
+        raise DataError(
+            f"the table has {rows} rows, of which a share of {share:g} leaves one side empty; it needs more rows."
+        )
+    order = np.argsort(stream.words(rows), kind="stable")  # 64-bit keys: a tie is as good as impossible
+    return table.take(np.sort(order[held:])), table.take(np.sort(order[:held]))
+
+
+def check_holdout(train: Source, holdout: Source) -> float:
+    """Refuse a hold-out that shares rows with the training table; otherwise the share of its records known there.
+
+    Different people may have equal records. How often is known from the training table: by Good and Turing, a new row
+    finds its record there with chance 1 - (records that occur once) / n. Far more than that are the same rows. In a
+    table of few columns every record occurs often, and rows that were mixed in cannot be told: then nothing is claimed.
+    """
+    check_same_columns(train, holdout, called=("training", "hold-out"))
+    names = train.codebook.names
+    known, asked = train.count([names])[0].open(), holdout.count([names])[0].open()
+    (codes, counts), (others, held) = known.occupied(), asked.occupied()
+    n, rows = int(counts.sum()), int(held.sum())
+    if not n or not rows:
+        raise DataError(f"the {'training' if not n else 'hold-out'} table has no row; give a table with rows.")
+    found = int(held[known_records(known, asked)].sum())
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    chance = (n - once + 1) / (n + 1)
+    spread = rows * chance * (1 - chance) + (rows / n) ** 2 * (once * (1 - once / n) + 2 * twice + 1)
+    same = codes.shape == others.shape and np.array_equal(codes, others) and np.array_equal(counts, held)
+    if same or found > rows * chance + _SIGMAS * math.sqrt(spread):
+        raise DataError(
+            f"{found:,} of the {rows:,} hold-out rows have a twin in the training table, where chance would give about "
+            f"{rows * chance:,.0f}; a hold-out that overlaps the training rows proves nothing. Set rows aside before "
+            "synthesis and synthesize from the others."
+        )
+    return found / rows

@@ -1,0 +1,1 @@
+"""One page that a disclosure board can read. It shows confidential figures and is itself confidential."""

@@ -1,0 +1,204 @@
+"""Everything that a report says, as one value: the page and the JSON document are both written from it.
+
+Computed on confidential data; not covered by the guarantee of the release.
+"""
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.report.mosaics import Mosaic
+from understudy.evaluate.report.pairs import PairFacts
+from understudy.evaluate.report.release_facts import ReleaseFacts
+from understudy.evaluate.utility.regression import Coefficients, Comparison
+from understudy.version import __version__
+
+__all__ = ["BANNER", "FORMAT", "ColumnFacts", "Findings", "Headline", "Measured"]
+
+FORMAT = "understudy-report/1"
+BANNER = (
+    "Confidential. This report was computed on the confidential data and shows exact figures of them. The privacy "
+    "guarantee of the release does not cover it: do not publish it with the release."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnFacts:
+    """One column in both tables."""
+
+    name: str
+    description: str
+    labels: tuple[str, ...]
+    real: npt.NDArray[np.int64]
+    synthetic: npt.NDArray[np.int64]
+    distance: float
+    bootstrap: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "labels": list(self.labels),
+            "real": self.real.tolist(),
+            "synthetic": self.synthetic.tolist(),
+            "distance": self.distance,
+            "bootstrap": self.bootstrap,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """One line of the summary, with what two known tables would score."""
+
+    label: str
+    says: str
+    goal: str
+    value: float
+    bootstrap: float | None = None
+    """What a bootstrap of the confidential table, of the same size, would score: the best one can hope for."""
+    independent: float | None = None
+    """What independent columns would score: the least one should ask for."""
+    low: float | None = None
+    high: float | None = None
+    perfect: float = 0.0
+    worst: float | None = None
+    """Where its scale ends, if it has an end."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "label": self.label,
+            "says": self.says,
+            "goal": self.goal,
+            "value": plain(self.value),
+            "bootstrap": plain(self.bootstrap),
+            "independent": plain(self.independent),
+            "low": plain(self.low),
+            "high": plain(self.high),
+            "perfect": plain(self.perfect),
+            "worst": plain(self.worst),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A score with the description of its metric."""
+
+    metric: Metric
+    score: Score
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            **self.score.to_dict(),
+            "goal": self.metric.goal,
+            "perfect": plain(self.metric.perfect),
+            "room": self.metric.room,
+            "says": self.metric.says,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """All numbers of one report."""
+
+    codebook: Codebook
+    real_label: str
+    synthetic_label: str
+    real_rows: int
+    synthetic_rows: int
+    holdout_rows: int | None
+    holdout_twins: float | None
+    release: ReleaseFacts | None
+    columns: Sequence[ColumnFacts]
+    pairs: Sequence[PairFacts]
+    mosaics: Sequence[Mosaic]
+    models: Sequence[Comparison]
+    utility: Sequence[Measured]
+    risk: Sequence[Measured]
+    risk_level: str
+    headlines: Sequence[Headline]
+    target: str | None
+    given: str | None
+    notes: Sequence[str]
+    chain: dict[str, Any] | None = None
+    """Gibbs diagnostics, where the rows came from chains."""
+    created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document. Numbers that JSON cannot hold are null."""
+        return {
+            "format": FORMAT,
+            "created": self.created,
+            "understudy": __version__,
+            "warning": BANNER,
+            "title": self.codebook.title,
+            "real": {"label": self.real_label, "rows": self.real_rows},
+            "synthetic": {"label": self.synthetic_label, "rows": self.synthetic_rows},
+            "holdout": None
+            if self.holdout_rows is None
+            else {"rows": self.holdout_rows, "share_with_a_twin": plain(self.holdout_twins)},
+            "target": self.target,
+            "given": self.given,
+            "release": None if self.release is None else self.release.to_dict(),
+            "notes": list(self.notes),
+            "summary": [line.to_dict() for line in self.headlines],
+            "columns": [column.to_dict() for column in self.columns],
+            "association": self._association(),
+            "pairs": [{"columns": list(pair.columns), "distance": plain(pair.distance)} for pair in self.pairs],
+            "mosaics": [mosaic.to_dict() for mosaic in self.mosaics],
+            "models": [_model(model) for model in self.models],
+            "utility": [item.to_dict() for item in self.utility],
+            "risk": {"level": self.risk_level, "scores": [item.to_dict() for item in self.risk]},
+            "chain": self.chain,
+        }
+
+    def _association(self) -> dict[str, Any]:
+        names = list(self.codebook.names)
+        size = len(names)
+        grids = {which: np.full((size, size), math.nan) for which in ("real", "synthetic")}
+        for pair in self.pairs:
+            a, b = (names.index(name) for name in pair.columns)
+            for which, value in (("real", pair.real), ("synthetic", pair.synthetic)):
+                grids[which][a, b] = grids[which][b, a] = value
+        gap = grids["synthetic"] - grids["real"]
+        return {
+            "measure": "Cramer's V, corrected for bias",
+            "columns": names,
+            "real": _rows(grids["real"]),
+            "synthetic": _rows(grids["synthetic"]),
+            "difference": _rows(gap),
+        }
+
+
+def plain(value: float | None) -> float | None:
+    """A number that JSON can hold, or None."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _model(model: Comparison) -> dict[str, Any]:
+    return {
+        "formula": model.formula,
+        "kind": model.kind,
+        "names": list(model.names),
+        "real": _side(model.real),
+        "synthetic": _side(model.synthetic),
+        "note": model.note,
+    }
+
+
+def _side(side: Coefficients) -> dict[str, Any]:
+    arrays = {"estimates": side.estimates, "low": side.low, "high": side.high, "errors": side.errors}
+    return {"rows": side.rows, **{name: values.tolist() for name, values in arrays.items()}}
+
+
+def _rows(grid: npt.NDArray[np.float64]) -> list[list[float | None]]:
+    return [[plain(value) for value in row] for row in grid.tolist()]

@@ -1,0 +1,260 @@
+"""Measure everything that a report shows, cheap things first, so that bad input is refused before the long ones."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from understudy.codebook import Codebook, Role
+from understudy.errors import DataError, ParameterError
+from understudy.evaluate.remembered import Remembered
+from understudy.evaluate.report.chain import chain_facts
+from understudy.evaluate.report.checks import Counts, check_choice, check_holdout, check_target, one_way
+from understudy.evaluate.report.findings import ColumnFacts, Findings, Headline, Measured
+from understudy.evaluate.report.mosaics import mosaics
+from understudy.evaluate.report.numbers import number
+from understudy.evaluate.report.pairs import PairFacts, pair_facts
+from understudy.evaluate.report.release_facts import ReleaseFacts
+from understudy.evaluate.risk.scores import metric_of, risk_scores
+from understudy.evaluate.utility import METRICS, utility_models, utility_references, utility_scores
+from understudy.evaluate.utility.references import Reference, expected_gap
+from understudy.evaluate.utility.regression import Comparison
+from understudy.evaluate.utility.tvd import total_variation
+from understudy.sources.base import Report, Source
+
+__all__ = ["RISK_LEVELS", "gather"]
+
+RISK_LEVELS = ("none", "quick", "full")
+_MOSAICS = 4
+
+
+def gather(
+    real: Source,
+    synthetic: Source,
+    *,
+    risk: str,
+    holdout: Source | None = None,
+    target: str | None = None,
+    given: str | None = None,
+    release: ReleaseFacts | None = None,
+    labels: tuple[str, str] = ("real", "synthetic"),
+    report: Report | None = None,
+) -> Findings:
+    """All findings. ``risk`` is "none", "quick" (attacks by counting) or "full" (repeated fits as well)."""
+    book = real.codebook
+    if risk not in RISK_LEVELS:
+        raise ParameterError(f"`risk` is {risk!r}; it must be one of {', '.join(RISK_LEVELS)}.")
+    check_choice(book, target, option="target")
+    check_choice(book, given, option="given")
+    truth = one_way(real, role="the confidential table", report=report)
+    copy = one_way(synthetic, role="the synthetic table", report=report)
+    check_target(book, truth, target, role="the confidential table")
+    check_target(book, copy, target, role="the synthetic table")
+    held = None if holdout is None else one_way(holdout, role="the hold-out", report=report)
+    twins = None if holdout is None else check_holdout(real, holdout)
+    real, synthetic = Remembered(real), Remembered(synthetic)
+    holdout = None if holdout is None else Remembered(holdout)
+    columns = [_column(book, name, truth[name], copy[name]) for name in book.names]
+    notes = _notes(book, truth, copy, release)
+    pairs = pair_facts(real, synthetic, report=report)
+    if left_out := len(book.names) * (len(book.names) - 1) // 2 - len(pairs):
+        notes.append(f"{left_out} pairs of columns have too many combinations to be compared cell by cell.")
+    tiles = mosaics(real, synthetic, pairs, most=_MOSAICS)
+    utility = _utility(real, synthetic, given=given, target=target, holdout=holdout, report=report)
+    models = _models(real, synthetic, target, notes)
+    lines = utility_references(real, synthetic, conditional_on=given)
+    risks = _risk(real, synthetic, holdout=holdout, level=risk, target=target, report=report)
+    return Findings(
+        codebook=book,
+        real_label=labels[0],
+        synthetic_label=labels[1],
+        real_rows=_rows(truth),
+        synthetic_rows=_rows(copy),
+        holdout_rows=None if held is None else _rows(held),
+        holdout_twins=twins,
+        release=release,
+        columns=columns,
+        pairs=pairs,
+        mosaics=tiles,
+        models=models,
+        utility=utility,
+        risk=risks,
+        risk_level=risk,
+        headlines=_headlines(utility, risks, lines, pairs),
+        target=target,
+        given=given,
+        notes=notes,
+        chain=_chain(book, truth, release),
+    )
+
+
+def _rows(counts: Mapping[str, Counts]) -> int:
+    return int(next(iter(counts.values())).sum())
+
+
+def _column(book: Codebook, name: str, real: Counts, synthetic: Counts) -> ColumnFacts:
+    column = book.column(name)
+    shares = real / real.sum()
+    return ColumnFacts(
+        name=name,
+        description=column.description,
+        labels=column.labels,
+        real=real,
+        synthetic=synthetic,
+        distance=total_variation(real, synthetic),
+        bootstrap=float(expected_gap(shares, shares, int(synthetic.sum())).sum() / 2),
+    )
+
+
+def _headlines(
+    utility: Sequence[Measured],
+    risks: Sequence[Measured],
+    lines: Mapping[str, Reference],
+    pairs: Sequence[PairFacts],
+) -> list[Headline]:
+    """What a reader should see first: one line per question."""
+    scores = {item.score.metric: item for item in (*utility, *risks)}
+    found = []
+    for name, label in (
+        ("tvd_one_way", "Shares of levels"),
+        ("tvd_two_way", "Pairs of columns"),
+        ("conditional_mae", "Shares given another column"),
+    ):
+        if name in scores and name in lines:
+            found.append(
+                _line(scores[name], label, bootstrap=lines[name].bootstrap, independent=lines[name].independent)
+            )
+    gaps = [abs(pair.synthetic - pair.real) for pair in pairs]
+    if known := [gap for gap in gaps if not math.isnan(gap)]:
+        found.append(
+            Headline(
+                label="Connections between columns",
+                says="Absolute change of Cramer's V, averaged over pairs of columns.",
+                goal="minimize",
+                value=float(np.mean(known)),
+                independent=float(np.mean([pair.real for pair in pairs if not math.isnan(pair.real)])),
+            )
+        )
+    if "pmse_ratio" in scores:
+        found.append(_line(scores["pmse_ratio"], "Telling real from synthetic rows", bootstrap=1.0))
+    if "train_on_synthetic" in scores:
+        item = scores["train_on_synthetic"]
+        trained = item.score.breakdown["auc, trained on real rows"]
+        found.append(
+            _line(
+                item,
+                "Prediction by a model trained on synthetic rows",
+                more=f" Trained on real rows: {number(trained)}.",
+                bootstrap=trained,
+                independent=0.5,
+                perfect=1.0,
+                worst=0.5,
+            )
+        )
+    for name, item in scores.items():
+        if name.startswith("mode_attack") and not math.isnan(item.score.value):
+            parts = item.score.breakdown
+            found.append(
+                _line(
+                    item,
+                    f"Intruder's wrong guesses of {name.partition(': ')[2]}",
+                    more=f" People held out: {number(parts['control'])}." if "control" in parts else "",
+                    bootstrap=parts["bootstrap"],
+                    independent=parts["marginal"],
+                    perfect=1.0,
+                    worst=0.0,
+                )
+            )
+    if "exact_copies" in scores:
+        parts = scores["exact_copies"].score.breakdown
+        more = f" Among people held out: {number(parts['control'])}." if "control" in parts else ""
+        found.append(
+            _line(
+                scores["exact_copies"], "Rows equal to a real record", more=more, bootstrap=1.0, perfect=0.0, worst=1.0
+            )
+        )
+    return [line for line in found if not math.isnan(line.value)]
+
+
+def _line(item: Measured, label: str, *, more: str = "", perfect: float | None = None, **known: float) -> Headline:
+    return Headline(
+        label=label,
+        says=item.metric.says + more,
+        goal=item.metric.goal,
+        value=item.score.value,
+        low=item.score.low,
+        high=item.score.high,
+        perfect=item.metric.perfect if perfect is None else perfect,
+        **known,
+    )
+
+
+def _notes(
+    book: Codebook,
+    truth: Mapping[str, Counts],
+    copy: Mapping[str, Counts],
+    release: ReleaseFacts | None,
+) -> list[str]:
+    notes = []
+    for counts, which in ((truth, "confidential"), (copy, "synthetic")):
+        constant = [name for name in book.names if np.count_nonzero(counts[name]) == 1]
+        if constant:
+            notes.append(
+                f"{', '.join(constant)} {'takes' if len(constant) == 1 else 'take'} one value in the whole {which} "
+                "table, so association with it is not defined there."
+            )
+    if release is not None and release.codebook != book.digest:
+        notes.append("The release was made with another codebook than the one used here.")
+    return notes
+
+
+def _chain(book: Codebook, real: dict[str, Counts], release: ReleaseFacts | None) -> dict[str, Any] | None:
+    if release is None or release.block_size is None or release.codebook != book.digest or release.problems:
+        return None
+    return chain_facts(release.table, book, real, release.block_size)
+
+
+def _models(real: Source, synthetic: Source, target: str | None, notes: list[str]) -> list[Comparison]:
+    try:
+        fitted = utility_models(real, synthetic, target=target)
+    except DataError as reason:  # a constant column in a small release, for example
+        notes.append(f"No regression model of {target}: {reason}")
+        return []
+    return [] if fitted is None else [fitted]
+
+
+def _utility(
+    real: Source,
+    synthetic: Source,
+    *,
+    given: str | None,
+    target: str | None,
+    holdout: Source | None,
+    report: Report | None,
+) -> list[Measured]:
+    scores = utility_scores(
+        real, synthetic, conditional_on=given, target=target, holdout=holdout, report=_whole(report, "utility")
+    )
+    return [Measured(metric=METRICS[score.metric], score=score) for score in scores]
+
+
+def _whole(report: Report | None, label: str) -> Report | None:
+    """One bar for all metrics of a room, instead of one bar for each."""
+    return None if report is None else lambda _, done, total: report(label, done, total)
+
+
+def _risk(
+    real: Source, synthetic: Source, *, holdout: Source | None, level: str, target: str | None, report: Report | None
+) -> list[Measured]:
+    if level == "none":
+        return []
+    columns = real.codebook.modelled
+    wanted = [c.name for c in columns if c.role is Role.SENSITIVE]
+    if target is not None and target not in wanted:
+        wanted.append(target)
+    known = [c.name for c in columns if c.role is Role.QUASI_IDENTIFIER and c.name not in wanted]
+    scores = risk_scores(
+        real, synthetic, quasi=known, sensitive=wanted, holdout=holdout, level=level, report=_whole(report, "risk")
+    )
+    return [Measured(metric=metric_of(score), score=score) for score in scores]

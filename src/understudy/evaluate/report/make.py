@@ -1,0 +1,57 @@
+"""From two tables to one page: the use case behind `understudy evaluate`."""
+
+from pathlib import Path
+from typing import Any
+
+from understudy.codebook import Codebook
+from understudy.evaluate.report.findings import Findings
+from understudy.evaluate.report.gather import gather
+from understudy.evaluate.report.page import report_page
+from understudy.evaluate.report.release_facts import find_release
+from understudy.evaluate.report.write import check_page_target, write_page
+from understudy.sources import open_source
+from understudy.sources.base import Report
+
+__all__ = ["evaluate", "named"]
+
+
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    book: Codebook,
+    *,
+    out: Path,
+    risk: str,
+    holdout: Any = None,
+    target: str | None = None,
+    given: str | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    report: Report | None = None,
+) -> Findings:
+    """Measure a synthetic table against the confidential one and write the page. Both are confidential.
+
+    ``synthetic`` may be the folder of a release; its statement then opens the page.
+    """
+    check_page_target(out)
+    label, release = named(synthetic), None
+    if isinstance(synthetic, str | Path):
+        synthetic, release = find_release(str(synthetic))
+    findings = gather(
+        open_source(real, book, unknown=unknown, table=table),
+        open_source(synthetic, book, unknown=unknown),
+        holdout=None if holdout is None else open_source(holdout, book, unknown=unknown),
+        target=target,
+        given=given,
+        risk=risk,
+        release=release,
+        labels=(named(real), label),
+        report=report,
+    )
+    write_page(out, report_page(findings.to_dict()))
+    return findings
+
+
+def named(what: Any) -> str:
+    """What a page calls a table."""
+    return Path(what).name if isinstance(what, str | Path) else "a table in memory"

@@ -1,0 +1,352 @@
+"""Figures of models and attacks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from understudy.evaluate.report.figures import REAL, Figure, axis, layout, text
+from understudy.evaluate.report.glossary import title_of
+from understudy.evaluate.report.numbers import number
+
+__all__ = ["chain_figures", "is_model", "model_figures", "risk_figures"]
+
+_MODELS = (
+    "coefficient_distance",
+    "coefficient_utility",
+    "interval_overlap",
+    "lasso_auc",
+    "lasso_mse",
+    "train_on_synthetic",
+)
+_PATHS = {"lasso_auc": "area under the ROC curve", "lasso_mse": "mean squared error"}
+_ORANGE = "#b85a00"
+_REACH = (-2.0, 4.0)
+"""Multiples beyond these are not shown: they say only that the real coefficient is close to 0."""
+_MARKS = {
+    "synthetic": ("diamond", "#0b4f80", "this table"),
+    "bootstrap": ("line-ns", "#222222", "bootstrap"),
+    "marginal": ("x-thin", "#555555", "shares alone"),
+    "control": ("circle-open", _ORANGE, "people held out"),
+}
+
+
+def is_model(metric: str) -> bool:
+    """Whether a metric belongs to the section about models."""
+    return metric.partition(":")[0] in _MODELS
+
+
+def model_figures(doc: Mapping[str, Any]) -> list[Figure]:
+    """Coefficients, classifiers and Lasso paths."""
+    figures = [_coefficients(k, model) for k, model in enumerate(doc["models"])]
+    for item in doc["utility"]:
+        if item["metric"] == "train_on_synthetic" and item["value"] is not None:
+            figures.append(_classifier(item))
+        elif item["metric"] in _PATHS and item["value"] is not None:
+            figures.append(_path(item))
+    return figures
+
+
+def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
+    """Estimates with their 95 % intervals, one line per coefficient and table, as multiples of the real estimate."""
+    names = model["names"]
+    # coefficients have no unit in common, so each is shown as a multiple of its own real estimate
+    unit = [value or 1.0 for value in model["real"]["estimates"]]
+    data = []
+    outside = 0
+    for which, colour, symbol, shift in (("real", REAL, "circle", -0.16), ("synthetic", _ORANGE, "diamond-open", 0.16)):
+        side = model[which]
+        ends = [sorted((low / u, high / u)) for low, high, u in zip(side["low"], side["high"], unit, strict=True)]
+        middle = [value / u for value, u in zip(side["estimates"], unit, strict=True)]
+        outside += sum(not _REACH[0] <= value <= _REACH[1] for value in middle)
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": "confidential" if which == "real" else "synthetic",
+                "x": middle,
+                "y": [k + shift for k in range(len(names))],
+                "error_x": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [end[1] - value for end, value in zip(ends, middle, strict=True)],
+                    "arrayminus": [value - end[0] for end, value in zip(ends, middle, strict=True)],
+                    "thickness": 1.5,
+                },
+                "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}},
+                "customdata": [
+                    [text(name), number(v), number(w), number(h)]
+                    for name, v, w, h in zip(names, side["estimates"], side["low"], side["high"], strict=True)
+                ],
+                "hovertemplate": "%{customdata[0]}: %{customdata[1]} (%{customdata[2]} to %{customdata[3]})"
+                "<extra>%{fullData.name}</extra>",
+            }
+        )
+    rows = [
+        (
+            name,
+            number(model["real"]["estimates"][k]),
+            f"{number(model['real']['low'][k])} to {number(model['real']['high'][k])}",
+            number(model["synthetic"]["estimates"][k]),
+            f"{number(model['synthetic']['low'][k])} to {number(model['synthetic']['high'][k])}",
+        )
+        for k, name in enumerate(names)
+    ]
+    meet = sum(
+        model["real"]["low"][k] <= model["synthetic"]["high"][k]
+        and model["synthetic"]["low"][k] <= model["real"]["high"][k]
+        for k in range(len(names))
+    )
+    said = f"{meet} of {len(names)} pairs of intervals overlap."
+    if outside:
+        said += f" {outside} synthetic estimate{'s lie' if outside > 1 else ' lies'} beyond the ends of the axis."
+    return Figure(
+        key=f"coefficients-{number_of}",
+        title=f"{model['formula']} ({model['kind']})",
+        spoken=f"Coefficients of a {model['kind']} model with 95 % intervals in both tables. {said}",
+        caption=f"{said} 1: the same coefficient; 0: the effect is lost; below 0: its sign is turned. "
+        f"{model['note']}".strip(),
+        data=data,
+        layout=layout(
+            height=120 + 34 * len(names),
+            xaxis=axis(title={"text": "multiple of the confidential estimate"}, zeroline=True, range=_axis(data)),
+            yaxis=axis(
+                tickmode="array",
+                tickvals=list(range(len(names))),
+                ticktext=[text(name) for name in names],
+                autorange="reversed",
+                showgrid=True,
+                zeroline=False,
+            ),
+        ),
+        header=("coefficient", "confidential", "95 % interval", "synthetic", "95 % interval"),
+        rows=rows,
+        wide=True,
+    )
+
+
+def _axis(data: Sequence[Mapping[str, Any]]) -> list[float]:
+    values = [x for trace in data for x in trace["x"] if _REACH[0] <= x <= _REACH[1]]
+    return [min([*values, 0.0]) - 0.15, max([*values, 1.5]) + 0.15]
+
+
+def _classifier(item: Mapping[str, Any]) -> Figure:
+    parts = item["breakdown"]
+    what = ["auc", "accuracy"]
+    both = {which: [parts.get(f"{one}, trained on {which} rows") for one in what] for which in ("real", "synthetic")}
+    common = parts.get("accuracy of the more common answer")
+    said = (
+        f"Area under the curve {number(both['synthetic'][0])} when trained on synthetic rows, "
+        f"{number(both['real'][0])} on real ones; accuracy {number(both['synthetic'][1])} and "
+        f"{number(both['real'][1])}, {number(common)} for always giving the more common answer."
+    )
+    bars = []
+    for which, marker in (
+        ("real", {"color": REAL}),
+        (
+            "synthetic",
+            {
+                "color": "#ffffff",
+                "line": {"color": "#9a6a00", "width": 1},
+                "pattern": {"shape": "/", "fgcolor": "#c98500", "bgcolor": "#fdf0d5", "size": 6, "solidity": 0.4},
+            },
+        ),
+    ):
+        bars.append(
+            {
+                "type": "bar",
+                "name": f"trained on {'confidential' if which == 'real' else 'synthetic'} rows",
+                "x": ["area under the ROC curve", "accuracy"],
+                "y": both[which],
+                "marker": marker,
+                "text": [number(value) for value in both[which]],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "hovertemplate": "%{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
+            }
+        )
+    return Figure(
+        key="classifier",
+        title="A classifier tested on records held out",
+        spoken=said,
+        caption=said,
+        data=bars,
+        layout=layout(barmode="group", height=320, yaxis=axis(range=[0, 1.08]), xaxis=axis(showgrid=False)),
+        header=("measure", "value"),
+        rows=[(name, number(value)) for name, value in parts.items()],
+    )
+
+
+def _path(item: Mapping[str, Any]) -> Figure:
+    """Both curves of a Lasso path."""
+    points: dict[str, list[tuple[float, float]]] = {"real": [], "synthetic": []}
+    for name, value in item["breakdown"].items():
+        penalty, _, which = name.removeprefix("penalty ").partition(": ")
+        if which in points and value is not None:
+            points[which].append((float(penalty), value))
+    data = []
+    for which, colour, dash, symbol in (
+        ("real", REAL, "solid", "circle"),
+        ("synthetic", _ORANGE, "dash", "diamond-open"),
+    ):
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": f"trained on {'confidential' if which == 'real' else 'synthetic'} rows",
+                "x": [x for x, _ in points[which]],
+                "y": [y for _, y in points[which]],
+                "line": {"color": colour, "dash": dash},
+                "marker": {"color": colour, "symbol": symbol, "size": 8},
+                "hovertemplate": "penalty %{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
+            }
+        )
+    said = _PATHS[item["metric"]]
+    return Figure(
+        key=item["metric"],
+        title=f"Lasso path: {said}",
+        spoken=f"{said} on real rows along the Lasso path, of models trained on each table. {item['note']}",
+        caption=f"Tested on the confidential table. {item['note']}",
+        data=data,
+        layout=layout(
+            height=320,
+            xaxis=axis(type="log", dtick=1, title={"text": "penalty"}, autorange="reversed", showgrid=False),
+            yaxis=axis(title={"text": said}),
+        ),
+        header=("point", "value"),
+        rows=[(name, number(value)) for name, value in item["breakdown"].items()],
+    )
+
+
+def risk_figures(doc: Mapping[str, Any]) -> list[Figure]:
+    """Rates beside what the same attack does elsewhere, and gains, which have people held out subtracted already."""
+    known = [item for item in doc["risk"]["scores"] if item["value"] is not None and 0 <= item["value"] <= 1]
+    rates = [item for item in known if "attack" not in item["breakdown"]]
+    gains = [item for item in known if "attack" in item["breakdown"]]
+    figures = []
+    if rates:
+        said = (
+            "Which direction is safer differs: the table below says what each measure means. What matters is the "
+            "distance between this table and people held out."
+        )
+        figures.append(_rates("risk-rates", "Attacks at a glance", said, rates, tuple(_MARKS)))
+    if gains:
+        said = (
+            "What an attack gains over the same attack on people held out: 0 is no gain, 1 is certainty. Without a "
+            "hold-out it is the plain rate of success."
+        )
+        figures.append(
+            _rates("risk-gains", "What attacks gain about the people in the data", said, gains, ("synthetic",))
+        )
+    return figures
+
+
+def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> Figure:
+    labels = [title_of(item["metric"]) for item in shown]
+    data = [_intervals(shown)]
+    for line in lines:
+        symbol, colour, name = _MARKS[line]
+        marks = [item["value"] if line == "synthetic" else item["breakdown"].get(line) for item in shown]
+        points = [(k, value) for k, value in enumerate(marks) if value is not None]
+        if points:
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": name,
+                    "x": [value for _, value in points],
+                    "y": [k for k, _ in points],
+                    "marker": {"symbol": symbol, "color": colour, "size": 11, "line": {"width": 2.5, "color": colour}},
+                    "customdata": [text(labels[k]) for k, _ in points],
+                    "hovertemplate": "%{customdata}: %{x:.4f}<extra>%{fullData.name}</extra>",
+                }
+            )
+    others = [line for line in lines if line != "synthetic"]
+    return Figure(
+        key=key,
+        title=title,
+        spoken=f"{title}: dots with 95 % intervals; the numbers are in the table below. {said}",
+        caption=said,
+        data=data,
+        layout=layout(
+            height=110 + 30 * len(shown),
+            xaxis=axis(range=[-0.02, 1.02], tickformat=".0%"),
+            yaxis=axis(
+                tickmode="array",
+                tickvals=list(range(len(shown))),
+                ticktext=[text(label) for label in labels],
+                range=[len(shown) - 0.4, -0.6],
+                zeroline=False,
+            ),
+        ),
+        header=("attack", "this table", *(_MARKS[line][2] for line in others)),
+        rows=[
+            (label, number(item["value"]), *(number(item["breakdown"].get(line)) for line in others))
+            for label, item in zip(labels, shown, strict=True)
+        ],
+        wide=True,
+    )
+
+
+def _intervals(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for k, item in enumerate(shown):
+        if item["low"] is not None and item["high"] is not None:
+            x += [item["low"], item["high"], None]
+            y += [k, k, None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "95 % interval",
+        "x": x,
+        "y": y,
+        "line": {"color": "#0b4f80", "width": 5},
+        "opacity": 0.45,
+        "hoverinfo": "skip",
+    }
+
+
+def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
+    """How the rows of a block drift away from their start (pegs.txt figure 5)."""
+    chain = doc["chain"]
+    if chain is None:
+        return []
+    places = list(range(1, len(chain["distance"]) + 1))
+    said = (
+        f"Distance {number(chain['distance'][0])} in the first row of a block, {number(chain['distance'][-1])} in "
+        f"the last; chance alone would give {number(chain['bootstrap'])}."
+    )
+    return [
+        Figure(
+            key="chain-drift",
+            title="Rows by their place in a block",
+            spoken=f"Mean total variation distance of all columns by place in the block. {said}",
+            caption=said,
+            data=[
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": "this table",
+                    "x": places,
+                    "y": chain["distance"],
+                    "line": {"color": "#0b4f80"},
+                    "marker": {"symbol": "diamond", "size": 8},
+                },
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "name": "bootstrap",
+                    "x": [places[0], places[-1]],
+                    "y": [chain["bootstrap"]] * 2,
+                    "line": {"color": "#222222", "dash": "dot"},
+                },
+            ],
+            layout=layout(
+                xaxis=axis(title={"text": "place in the block"}),
+                yaxis=axis(title={"text": "total variation distance"}, rangemode="tozero"),
+            ),
+            header=("place in the block, or column", "distance", "correlation of neighbours"),
+            rows=[(f"row {place}", number(value), "") for place, value in zip(places, chain["distance"], strict=True)]
+            + [(name, "", number(value)) for name, value in chain["lag_one"].items()],
+            wide=True,
+        )
+    ]

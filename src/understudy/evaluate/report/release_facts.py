@@ -1,0 +1,75 @@
+"""What a release says about itself, checked before a report repeats it."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import ReleaseError
+from understudy.release.release import MANIFEST, TABLE
+from understudy.release.verify import verify_release
+
+__all__ = ["ReleaseFacts", "find_release"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseFacts:
+    """The parts of a manifest that a board reads."""
+
+    statement: str
+    method: str
+    guarantee: dict[str, Any]
+    created: str
+    randomness: str
+    account: str
+    parameters: dict[str, Any]
+    codebook: str
+    """Digest of the codebook that the release was made with."""
+    warnings: tuple[str, ...]
+    problems: tuple[str, ...]
+    """What did not verify; empty when everything did."""
+    table: str
+    """Where the released rows lie."""
+
+    @property
+    def block_size(self) -> int | None:
+        """Rows per chain, where consecutive rows are a chain."""
+        return self.parameters.get("block_size") if self.method == "pegs-rs" else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**asdict(self), "warnings": list(self.warnings), "problems": list(self.problems)}
+
+
+def find_release(address: str) -> tuple[str, ReleaseFacts | None]:
+    """The synthetic table behind ``address``, and what its manifest says: in a release folder, or beside the file."""
+    place = Path(address)
+    if place.is_dir():
+        return str(place / TABLE), _facts(place)
+    if place.is_file() and (place.parent / MANIFEST).is_file():
+        try:
+            listed = json.loads((place.parent / MANIFEST).read_text(encoding="utf-8")).get("files", {})
+            return address, _facts(place.parent) if place.name in listed else None
+        except (ReleaseError, OSError, ValueError, AttributeError):
+            return address, None  # the manifest of something else lies beside the file
+    return address, None
+
+
+def _facts(folder: Path) -> ReleaseFacts:
+    import understudy.synth.registry  # noqa: F401 - makes every event known, so that the ledger can be priced
+
+    verdict = verify_release(folder)
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return ReleaseFacts(
+        statement=manifest["statement"],
+        method=manifest["method"],
+        guarantee=manifest["guarantee"],
+        created=manifest["created"],
+        randomness=manifest["randomness"],
+        account=manifest["account"],
+        parameters=manifest["parameters"],
+        codebook=manifest["codebook"]["digest"],
+        warnings=tuple(manifest.get("warnings", ())),
+        problems=verdict.problems,
+        table=str(folder / TABLE),
+    )

@@ -1,0 +1,44 @@
+"""A page on disk: all at once, readable by its owner only, and never over a file that is not such a page."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from understudy.errors import ReleaseError
+from understudy.evaluate.report.page import MARKER
+
+__all__ = ["check_page_target", "write_page"]
+
+
+def check_page_target(path: Path) -> None:
+    """Find out before anything is computed whether the page can be written."""
+    if path.is_dir():
+        raise ReleaseError(f"{str(path)!r} is a folder; name the file, for example {str(path / 'report.html')!r}.")
+    if path.exists():
+        with path.open("rb") as file:
+            if MARKER.encode() not in file.read(400):
+                raise ReleaseError(
+                    f"{str(path)!r} exists already and is not an earlier report; choose another name or remove it."
+                )
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise ReleaseError(f"the folder {str(parent)!r} does not exist; make it first, then run again.")
+    if not os.access(parent, os.W_OK):
+        raise ReleaseError(f"nothing can be written in {str(parent)!r}; choose a folder you may write to.")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write beside, then rename: a crash leaves the earlier page or none."""
+    check_page_target(path)
+    try:
+        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)  # mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(page)
+            Path(scratch).replace(path)
+        finally:
+            Path(scratch).unlink(missing_ok=True)
+    except OSError as reason:
+        raise ReleaseError(
+            f"the page {str(path)!r} could not be written ({reason.strerror}); nothing was kept."
+        ) from None

@@ -1,0 +1,147 @@
+"""Whether somebody who knows the method can tell that a person was in the data (shadow models, for small tables).
+
+As Stadler et al. (2022) and Houssiau et al. (2022, targeted counting queries): the recipe is run many times with and
+without one target record; a linear rule learns from one half of the runs which synthetic files had the target, from
+the numbers of rows that agree with the target on every one or two columns; the other half of the runs tests it.
+"""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.codebook.encode import encode_value
+from understudy.errors import ParameterError, RefusalError
+from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.cells import Ints, open_cells
+from understudy.evaluate.risk.intervals import wilson
+from understudy.mechanisms.stream import Stream
+from understudy.sources.base import Report, Source
+from understudy.sources.encoded import EncodedSource
+from understudy.sources.tables import code_type
+from understudy.synth.recipe import Recipe
+
+__all__ = ["METRIC", "LinearRule", "agreements", "encode_rows", "membership", "rarest_record", "source_of"]
+
+METRIC = Metric(
+    name="membership",
+    goal="minimize",
+    lowest=0.0,
+    highest=1.0,
+    room="risk",
+    says="How often an attacker tells rightly whether a person was in the data; one half is guessing.",
+)
+MOST_RECORDS = 5_000
+MOST_RUNS = 2_000
+Floats = npt.NDArray[np.float64]
+
+
+def membership(
+    recipe: Recipe,
+    real: Source,
+    *,
+    rows: int,
+    runs: int = 100,
+    target: Sequence[int] | None = None,
+    stream: Stream | None = None,
+    report: Report | None = None,
+) -> Score:
+    """Fit ``recipe`` ``runs`` times with the target record and ``runs`` times without it; test on half of them.
+
+    ``target`` is a record as codes; by default the record of the table whose values are rarest.
+    """
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 8 <= runs <= MOST_RUNS:
+        raise ParameterError(f"`runs` is {runs!r}; a shadow attack takes 8 to {MOST_RUNS:,} runs. Try 100.")
+    book = real.codebook
+    cells = open_cells(real, book.names)
+    if cells.rows > MOST_RECORDS:
+        raise RefusalError(
+            f"the table has more than {MOST_RECORDS:,} records; shadow models refit it many times. Attack a sample."
+        )
+    records = cells.records()
+    person = rarest_record(records) if target is None else np.asarray(target, dtype=np.int64)
+    same = np.flatnonzero((records == person).all(axis=1))
+    without = records if not len(same) else np.delete(records, same[0], axis=0)
+    stream = stream or Stream.from_system()
+    seen = []
+    for number, table in enumerate((without, np.vstack([without, person]))):
+        source = source_of(book, table)
+        for run in range(runs):
+            made = recipe.fit(source, stream=stream.spawn()).sample(rows).table
+            seen.append(agreements(encode_rows(book, made), person))
+            if report:
+                report("shadow models", number * runs + run + 1, 2 * runs)
+    features, labels = np.array(seen), np.repeat([False, True], runs)
+    learn = np.tile(np.arange(runs) < runs // 2, 2)
+    rule = LinearRule(features[learn], labels[learn])
+    guesses = rule(features[~learn]) > 0
+    right = int((guesses == labels[~learn]).sum())
+    rate = wilson(right, int((~learn).sum()))
+    hits, alarms = guesses[labels[~learn]].mean(), guesses[~labels[~learn]].mean()
+    return Score(
+        metric=METRIC.name,
+        value=rate.value,
+        breakdown={"accuracy": rate.value, "true positives": float(hits), "false positives": float(alarms)},
+        low=rate.low,
+        high=rate.high,
+        note=f"{2 * runs} runs of {recipe.name} with {rows:,} rows each, half of them for testing, one target record. "
+        "A low number is no proof of privacy: another attacker may do better.",
+    )
+
+
+def rarest_record(records: Ints) -> Ints:
+    """The record whose values are rarest, column by column: the one that stands out most."""
+    score = np.zeros(len(records))
+    for column in records.T:
+        score += np.log(np.bincount(column)[column])
+    return np.asarray(records[int(score.argmin())], dtype=np.int64)
+
+
+def source_of(book: Codebook, records: Ints) -> EncodedSource:
+    """A table of codes as a source without an account."""
+    columns = [np.ascontiguousarray(records[:, i].astype(code_type(size + 1))) for i, size in enumerate(book.sizes)]
+    return EncodedSource(codebook=book, columns=columns)
+
+
+def encode_rows(book: Codebook, table: object) -> Ints:
+    """Codes of a small synthetic table."""
+    columns = []
+    for column in book.modelled:
+        values = table.column(column.name).to_pylist()  # type: ignore[attr-defined]
+        known = {value: encode_value(column, value) for value in set(values)}
+        columns.append([known[value] for value in values])
+    return np.array(columns, dtype=np.int64).T
+
+
+def agreements(rows: Ints, person: Ints) -> Floats:
+    """How many rows agree with a record in each column, each pair of columns, in all, and in all but one.
+
+    >>> agreements(np.array([[0, 1], [0, 0]]), np.array([0, 1])).tolist()
+    [2.0, 1.0, 1.0, 1.0, 2.0]
+    """
+    same = rows == person
+    width = same.shape[1]
+    pairs = list(itertools.combinations(range(width), 2))
+    both = (same.T.astype(np.int64) @ same)[tuple(np.array(pairs).T)] if pairs else np.empty(0)
+    count = same.sum(axis=1)
+    return np.concatenate([same.sum(axis=0), both, [(count == width).sum(), (count >= width - 1).sum()]]).astype(float)
+
+
+class LinearRule:
+    """Ridge regression on the labels, standardised; positive means "the target was in"."""
+
+    def __init__(self, features: Floats, labels: npt.NDArray[np.bool_]) -> None:
+        self._centre = features.mean(axis=0)
+        spread = features.std(axis=0)
+        self._spread = np.where(spread > 0, spread, 1.0)
+        z = (features - self._centre) / self._spread
+        wanted = np.where(labels, 1.0, -1.0)
+        self._offset = float(wanted.mean())
+        penalty = z.shape[1] + 1.0
+        self._weights = np.linalg.solve(z.T @ z + penalty * np.eye(z.shape[1]), z.T @ (wanted - self._offset))
+
+    def __call__(self, features: Floats) -> Floats:
+        """Scores of new runs."""
+        return np.asarray((features - self._centre) / self._spread @ self._weights + self._offset)

@@ -1,0 +1,276 @@
+"""Risk-utility maps as figures: a measure against epsilon, one line per method, with error bars over the repeats."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from understudy.evaluate.report.figures import Figure, axis, layout, text
+from understudy.evaluate.report.glossary import title_of
+from understudy.evaluate.report.numbers import number
+
+__all__ = ["map_figures", "price_figure"]
+
+_STYLES = (
+    ("#0072b2", "solid", "circle"),
+    ("#d55e00", "dash", "square"),
+    ("#009e73", "dot", "triangle-up"),
+    ("#7b3f98", "dashdot", "diamond"),
+    ("#000000", "longdash", "cross"),
+    ("#8a6d00", "longdashdot", "x"),
+    ("#56b4e9", "solid", "star"),
+)
+_LINES = {"bootstrap": "dot", "independent columns": "dash", "marginal": "dash"}
+_SAID = {"marginal": "shares alone", "bootstrap": "bootstrap", "independent columns": "independent columns"}
+_FIGURES = {
+    "marginal": "6",
+    "conditional": "7",
+    "kendall_marginal": "8",
+    "spearman_marginal": "8",
+    "kendall_conditional": "9",
+    "spearman_conditional": "9",
+    "coefficient_distance": "10",
+    "mode_attack": "12",
+    "mean_attack": "12",
+}
+
+
+def map_figures(doc: Mapping[str, Any]) -> list[Figure]:
+    """One figure per measure, then the coefficients."""
+    measures = [name for name in doc["measures"] if not name.startswith("coefficient: ") and not name.endswith(")")]
+    figures = [_map(k, doc, name) for k, name in enumerate(measures)]
+    return figures + _coefficients(doc)
+
+
+def points(doc: Mapping[str, Any], method: str, measure: str) -> list[tuple[float | None, float, float, int]]:
+    """(epsilon, mean, standard deviation, runs) of one method."""
+    found: dict[float | None, list[float]] = {}
+    for run in doc["runs"]:
+        value = run["measures"].get(measure)
+        if run["method"] == method and value is not None:
+            found.setdefault(run["epsilon"], []).append(value)
+    return [
+        (epsilon, statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0, len(values))
+        for epsilon, values in sorted(found.items(), key=lambda item: item[0] or 0.0)
+    ]
+
+
+def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
+    title = _title(measure)
+    data: list[dict[str, Any]] = []
+    rows: list[tuple[str, ...]] = []
+    ends = [min(doc["epsilons"]), max(doc["epsilons"])]
+    for place, method in enumerate(doc["methods"]):
+        found = points(doc, method, measure)
+        rows += [
+            (method, "none" if epsilon is None else number(epsilon), number(mean), number(spread), str(runs))
+            for epsilon, mean, spread, runs in found
+        ]
+        if found:
+            data.append(_trace(place, method, found, ends))
+    data += [_level(name, value, ends) for name, value in _levels(doc, measure).items()]
+    rows += [(_SAID[name], "", number(value), "", "") for name, value in _levels(doc, measure).items()]
+    best = _best(doc, measure)
+    return Figure(
+        key=f"map-{number_of}",
+        title=title,
+        spoken=f"{title} against epsilon, one line per method. {best}",
+        caption=best,
+        data=data,
+        layout=layout(
+            height=340,
+            xaxis=axis(
+                type="log", title={"text": "epsilon"}, tickvals=doc["epsilons"], ticktext=_ticks(doc["epsilons"])
+            ),
+            yaxis=axis(
+                title={"text": text(_axis(measure))}, rangemode="tozero" if "error" in _axis(measure) else "normal"
+            ),
+            margin={"l": 60, "r": 12, "t": 30, "b": 50},
+        ),
+        header=("method", "epsilon", "mean", "standard deviation", "runs"),
+        rows=rows,
+    )
+
+
+def _ticks(epsilons: Sequence[float]) -> list[str]:
+    return [f"{value:g}" for value in epsilons]
+
+
+def _trace(place: int, method: str, found: Sequence[tuple[Any, ...]], ends: Sequence[float]) -> dict[str, Any]:
+    colour, dash, symbol = _STYLES[place % len(_STYLES)]
+    if found[0][0] is None:  # a baseline without an epsilon
+        return {**_level(method, found[0][1], ends), "line": {"color": colour, "dash": dash, "width": 1.5}}
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": text(method),
+        "x": [epsilon for epsilon, *_ in found],
+        "y": [mean for _, mean, *_ in found],
+        "error_y": {"type": "data", "array": [spread for *_, spread, _ in found], "thickness": 1.2, "width": 3},
+        "line": {"color": colour, "dash": dash},
+        "marker": {"color": colour, "symbol": symbol, "size": 8},
+        "hovertemplate": "epsilon %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
+    }
+
+
+def _level(name: str, value: float, ends: Sequence[float]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": text(_SAID.get(name, name)),
+        "x": list(ends) if ends[0] < ends[1] else [ends[0] / 1.5, ends[0] * 1.5],
+        "y": [value, value],
+        "line": {"color": "#666666", "dash": _LINES.get(name, "dot"), "width": 1.5},
+        "hovertemplate": "%{y:.4g}<extra>%{fullData.name}</extra>",
+    }
+
+
+def _levels(doc: Mapping[str, Any], measure: str) -> dict[str, float]:
+    """Lines that do not depend on epsilon."""
+    known: dict[str, float] = dict(doc["references"].get(measure, {}))
+    for line in ("bootstrap", "marginal"):
+        values = [run["measures"].get(f"{measure} ({line})") for run in doc["runs"]]
+        present = [value for value in values if value is not None]
+        if present:
+            known[line] = statistics.fmean(present)
+    return known
+
+
+def _best(doc: Mapping[str, Any], measure: str) -> str:
+    """Which method comes first at the ends of the range."""
+    upward = measure.startswith(("kendall", "spearman", "mode_attack", "mean_attack"))
+    said = []
+    for epsilon in dict.fromkeys((min(doc["epsilons"]), max(doc["epsilons"]))):
+        at = {
+            method: mean
+            for method in doc["methods"]
+            for where, mean, *_ in points(doc, method, measure)
+            if where == epsilon
+        }
+        if at:
+            best = (max if upward else min)(at, key=lambda method: at[method])
+            said.append(f"{best} at epsilon {number(epsilon)} ({number(at[best])})")
+    word = "Highest" if upward else "Smallest"
+    return f"{word}: {'; '.join(said)}." if said else "No run gave this measure."
+
+
+def _title(measure: str) -> str:
+    name, _, about = measure.partition(" | ")
+    title = title_of(name)
+    if about:
+        title = title.replace("given another column", f"given {about}")
+    figure = next((v for k, v in sorted(_FIGURES.items(), key=lambda item: -len(item[0])) if name.startswith(k)), "")
+    return f"{title} [PeGS figure {figure}]" if figure else title
+
+
+def _axis(measure: str) -> str:
+    words = {
+        "mae": "mean absolute error",
+        "mse": "mean squared error",
+        "kendall": "Kendall's tau",
+        "spearman": "Spearman's rho",
+        "coefficient": "relative error, summed",
+        "mode": "share of wrong guesses",
+        "mean_attack": "absolute error",
+    }
+    return next((said for key, said in words.items() if key in measure), measure)
+
+
+def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
+    """Coefficients as multiples of the real ones, at a small and at a large epsilon (figure 11)."""
+    figures = []
+    formulas = list(dict.fromkeys(name.split(": ")[1] for name in doc["coefficients"]))
+    chosen = list(dict.fromkeys((min(doc["epsilons"]), _middle(doc["epsilons"]))))
+    for k, formula in enumerate(formulas):
+        names = [name for name in doc["coefficients"] if name.startswith(f"coefficient: {formula}: ")]
+        terms = [name.removeprefix(f"coefficient: {formula}: ") for name in names]
+        for epsilon in chosen:
+            data, rows = [], []
+            for place, method in enumerate(doc["methods"]):
+                colour, _, symbol = _STYLES[place % len(_STYLES)]
+                values, spreads = [], []
+                for name in names:
+                    real = doc["coefficients"][name]
+                    at = [point for point in points(doc, method, name) if point[0] == epsilon]
+                    values.append(at[0][1] / real if at and real else None)
+                    spreads.append(at[0][2] / abs(real) if at and real else None)
+                if any(value is not None for value in values):
+                    data.append(
+                        {
+                            "type": "scatter",
+                            "mode": "markers",
+                            "name": text(method),
+                            "x": [text(term) for term in terms],
+                            "y": values,
+                            "error_y": {"type": "data", "array": spreads, "thickness": 1.2},
+                            "marker": {"color": colour, "symbol": symbol, "size": 9},
+                        }
+                    )
+                    rows += [(method, term, number(v)) for term, v in zip(terms, values, strict=True)]
+            if data:
+                figures.append(
+                    Figure(
+                        key=f"coefficients-{k}-{chosen.index(epsilon)}",
+                        title=f"{formula}, epsilon {number(epsilon)} [PeGS figure 11]",
+                        spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
+                        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost.",
+                        data=data,
+                        layout=layout(
+                            height=340,
+                            xaxis=axis(type="category", showgrid=False),
+                            yaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True),
+                            margin={"l": 60, "r": 12, "t": 30, "b": 50},
+                        ),
+                        header=("method", "coefficient", "multiple"),
+                        rows=rows,
+                    )
+                )
+    return figures
+
+
+def _middle(epsilons: Sequence[float]) -> float:
+    """The one nearest to 10 on the scale of the axis, as in the paper."""
+    return min(epsilons, key=lambda value: abs(math.log10(value) - 1))
+
+
+def price_figure(doc: Mapping[str, Any]) -> Figure:
+    """What the epsilon on the axes costs for the whole file."""
+    data, rows = [], []
+    for place, method in enumerate(doc["methods"]):
+        totals = {run["epsilon"]: run["total_epsilon"] for run in doc["runs"] if run["method"] == method}
+        known = sorted((e, t) for e, t in totals.items() if e is not None and t is not None)
+        rows += [(method, doc["meaning"][method], number(e), number(t)) for e, t in known]
+        if known:
+            colour, dash, symbol = _STYLES[place % len(_STYLES)]
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": text(f"{method} ({doc['meaning'][method]})"),
+                    "x": [e for e, _ in known],
+                    "y": [t for _, t in known],
+                    "line": {"color": colour, "dash": dash},
+                    "marker": {"color": colour, "symbol": symbol, "size": 8},
+                    "hovertemplate": "epsilon %{x} costs %{y:.4g}<extra>%{fullData.name}</extra>",
+                }
+            )
+    said = "; ".join(f"{method}: {doc['meaning'][method]}" for method in doc["methods"])
+    return Figure(
+        key="price",
+        title="What epsilon on these maps costs for the whole file",
+        spoken=f"Whole-file epsilon against the epsilon of the maps. {said}.",
+        caption=f"Meaning of epsilon, by method: {said}. "
+        "The vertical axis is the promise that a published file would carry.",
+        data=data,
+        layout=layout(
+            height=340,
+            xaxis=axis(
+                type="log", title={"text": "epsilon"}, tickvals=doc["epsilons"], ticktext=_ticks(doc["epsilons"])
+            ),
+            yaxis=axis(type="log", dtick=1, title={"text": "whole-file epsilon"}),
+            margin={"l": 60, "r": 12, "t": 30, "b": 50},
+        ),
+        header=("method", "meaning", "epsilon", "whole-file epsilon"),
+        rows=rows,
+        wide=True,
+    )

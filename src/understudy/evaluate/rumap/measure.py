@@ -1,0 +1,155 @@
+"""What is measured about every release of a map: figures 6 to 12 of the PeGS paper."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.codebook import Role
+from understudy.codebook.numbers import Number
+from understudy.errors import DataError, ParameterError
+from understudy.evaluate.checks import check_column
+from understudy.evaluate.metric import Score
+from understudy.evaluate.risk.mean_attack import mean_attack
+from understudy.evaluate.risk.mode_attack import mode_attack
+from understudy.evaluate.utility.coefficient_distance import distance_of_coefficients
+from understudy.evaluate.utility.conditional_mae import conditional_mae
+from understudy.evaluate.utility.conditional_mse import conditional_mse
+from understudy.evaluate.utility.kendall_conditional import kendall_conditional
+from understudy.evaluate.utility.kendall_marginal import kendall_marginal
+from understudy.evaluate.utility.marginal_mae import marginal_mae
+from understudy.evaluate.utility.marginal_mse import marginal_mse
+from understudy.evaluate.utility.references import reference_lines
+from understudy.evaluate.utility.regression import compare_models, default_formula
+from understudy.evaluate.utility.spearman_conditional import spearman_conditional
+from understudy.evaluate.utility.spearman_marginal import spearman_marginal
+from understudy.evaluate.values import event_of, is_ordered
+from understudy.sources.base import Source
+
+__all__ = ["Questions", "Subject"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """What the map asks beside the shares of levels."""
+
+    given: tuple[str, ...] = ()
+    """Columns that conditional shares are given (figures 7 and 9); none: every pair, distances only."""
+    target: str | None = None
+    """Column that regression models explain (figures 10 and 11)."""
+    formulas: tuple[str, ...] = ()
+    """Models instead of the ones made for the target; a comparison at the left makes a logistic one."""
+    quasi: tuple[str, ...] | None = None
+    sensitive: tuple[str, ...] | None = None
+    """What the intruder knows and wants (figure 12); None leaves it to the roles of the codebook."""
+
+    def check(self, source: Source) -> None:
+        """Every column must be there."""
+        for called, names in (
+            ("given", self.given),
+            ("target", () if self.target is None else (self.target,)),
+            ("quasi", self.quasi or ()),
+            ("sensitive", self.sensitive or ()),
+        ):
+            for name in names:
+                check_column(source, name, called=called)
+
+
+class Subject:
+    """The table that all releases of a map are measured against."""
+
+    def __init__(self, real: Source, questions: Questions) -> None:
+        questions.check(real)
+        self.real, self.questions = real, questions
+        self.models = self._models()
+
+    def _models(self) -> list[tuple[str, str]]:
+        """Formula and kind of each model."""
+        asked = [(formula, _kind(formula)) for formula in self.questions.formulas]
+        target = self.questions.target
+        if asked or target is None:
+            return asked
+        formula, kind = default_formula(self.real, target)
+        if kind == "logistic" or not is_ordered(self.real.codebook.column(target)):
+            return [(formula, kind)]
+        right = formula.split("~")[1].strip()
+        return [(f"{event_of(self.real, target).says} ~ {right}", "logistic"), (formula, kind)]
+
+    def attacks(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Sensitive columns, and what the intruder knows."""
+        book = self.real.codebook
+        wanted, known = self.questions.sensitive, self.questions.quasi
+        if wanted is None:
+            wanted = tuple(c.name for c in book.modelled if c.role is Role.SENSITIVE)
+        if known is None:
+            known = tuple(c.name for c in book.modelled if c.role is Role.QUASI_IDENTIFIER)
+        return [(name, tuple(other for other in known if other != name)) for name in wanted]
+
+    def measure(self, synthetic: Source) -> dict[str, float | None]:
+        """All measures of one release by name; None where one is not defined."""
+        real = self.real
+        found: dict[str, float] = {}
+        for one in (marginal_mae, marginal_mse, kendall_marginal, spearman_marginal):
+            found |= _named(one(real, synthetic))
+        if not self.questions.given:
+            for two in (conditional_mae, conditional_mse):
+                found |= _named(two(real, synthetic))
+        for name in self.questions.given:
+            for two in (conditional_mae, conditional_mse, kendall_conditional, spearman_conditional):
+                found |= _named(two(real, synthetic, conditional_on=name), f" | {name}")
+        for formula, kind in self.models:
+            found |= self._model(synthetic, formula, kind)
+        for name, known in self.attacks():
+            attack = mean_attack if isinstance(real.codebook.column(name), Number) else mode_attack
+            score = attack(real, synthetic, quasi=known, sensitive=name)
+            found |= _named(score, f": {name}")
+            found |= {f"{score.metric}: {name} ({line})": score.breakdown[line] for line in ("bootstrap", "marginal")}
+        return {name: float(value) if math.isfinite(value) else None for name, value in found.items()}
+
+    def _model(self, synthetic: Source, formula: str, kind: str) -> dict[str, float]:
+        label = f"coefficient_distance: {formula}"
+        try:
+            fitted = compare_models(
+                self.real, synthetic, formula=formula, kind="linear" if kind == "linear" else "logistic"
+            )
+        except (DataError, ParameterError):  # a small or flat release may leave nothing to estimate
+            return {label: math.nan}
+        parts = {
+            f"coefficient: {formula}: {name}": float(value)
+            for name, value in zip(fitted.names, fitted.synthetic.estimates, strict=True)
+        }
+        return {label: distance_of_coefficients(fitted).value, **parts}
+
+    def references(self, rows: int) -> dict[str, dict[str, float]]:
+        """What a bootstrap and independent columns of ``rows`` rows would score, where that is known."""
+        lines: dict[str, dict[str, float]] = {}
+        for given in self.questions.given or (None,):
+            tail = "" if given is None else f" | {given}"
+            for name, line in reference_lines(self.real, rows=rows, conditional_on=given, three_way=()).items():
+                label = f"{name}{tail}" if name.startswith("conditional") else name
+                lines[label] = {"bootstrap": line.bootstrap, "independent columns": line.independent}
+        return lines
+
+    def coefficients(self) -> dict[str, float]:
+        """The coefficients of the real table, by the names that :meth:`measure` gives them."""
+        found = {}
+        for formula, kind in self.models:
+            fitted = compare_models(
+                self.real, self.real, formula=formula, kind="linear" if kind == "linear" else "logistic"
+            )
+            for name, value in zip(fitted.names, fitted.real.estimates, strict=True):
+                found[f"coefficient: {formula}: {name}"] = float(value)
+        return found
+
+
+def _kind(formula: str) -> str:
+    left = formula.partition("~")[0]
+    return "logistic" if any(sign in left for sign in ("<", ">", "==", "!=")) else "linear"
+
+
+def _named(score: Score, tail: str = "") -> dict[str, float]:
+    return {f"{score.metric}{tail}": score.value}
+
+
+def known_measures(runs: Sequence[dict[str, float | None]]) -> list[str]:
+    """Names of all measures, in the order in which they first appear."""
+    return list(dict.fromkeys(name for run in runs for name in run))

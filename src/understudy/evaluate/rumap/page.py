@@ -1,0 +1,62 @@
+"""The maps as one page."""
+
+import datetime as dt
+from typing import Any
+
+from understudy.evaluate.report.page import render
+from understudy.evaluate.rumap.figures import map_figures, price_figure
+from understudy.evaluate.rumap.run import MapRun
+from understudy.version import __version__
+
+__all__ = ["COVERED", "NOT_COVERED", "map_document", "map_page"]
+
+NOT_COVERED = (
+    "Choosing epsilon, or a method, by looking at these maps is itself a look at the confidential data, and the "
+    "guarantee of the release does not cover it. These runs were charged to no account. Make the maps on a public "
+    "table of the same shape instead (--stand-in FILE), or treat the choice as an unpriced disclosure and say so."
+)
+COVERED = (
+    "Computed on the public stand-in {table}: choosing epsilon by these maps costs nothing, as far as that table "
+    "resembles the confidential one. The confidential table was not read."
+)
+
+
+def map_document(made: MapRun) -> dict[str, Any]:
+    """Everything that the page says, for machines too."""
+    plan, runs = made.plan, made.runs
+    names = list(dict.fromkeys(name for run in runs for name in run["measures"]))
+    stand_in = made.stand_in
+    return {
+        "format": "understudy-rumap/1",
+        "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "understudy": __version__,
+        "warning": NOT_COVERED if stand_in is None else COVERED.format(table=stand_in),
+        "stand_in": stand_in,
+        "title": made.subject.real.codebook.title,
+        "methods": list(plan.methods),
+        "meaning": {method: plan.meaning(method) for method in plan.methods},
+        "epsilons": sorted(plan.epsilons),
+        "rows": plan.rows,
+        "repeat": plan.repeat,
+        "planned": len(plan.cells()),
+        "finished": made.done,
+        "settings": plan.settings(),
+        "measures": names,
+        "references": made.subject.references(plan.rows),
+        "coefficients": made.subject.coefficients(),
+        "runs": runs,
+        "refused": [run for run in runs if run["refused"]],
+    }
+
+
+def map_page(doc: dict[str, Any]) -> str:
+    """The page for such a document."""
+    maps, price = map_figures(doc), price_figure(doc)
+    return render(
+        "rumap.html",
+        figures=[price, *maps],
+        doc=doc,
+        title=(doc["title"] or "Synthetic table") + ": risk-utility maps",
+        maps=maps,
+        price=price,
+    )

@@ -1,0 +1,122 @@
+"""Run the grid: what is finished stays finished."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import RefusalError
+from understudy.evaluate.checks import check_rows
+from understudy.evaluate.remembered import Remembered
+from understudy.evaluate.rumap.journal import Journal
+from understudy.evaluate.rumap.measure import Questions, Subject
+from understudy.evaluate.rumap.plan import Cell, Plan
+from understudy.mechanisms.stream import Stream
+from understudy.sources import open_source
+from understudy.sources.base import Report, Source
+
+__all__ = ["MapRun", "run_map"]
+
+
+class MapRun:
+    """A finished or interrupted map: its journal, and how much of the grid is done."""
+
+    def __init__(self, *, plan: Plan, journal: Journal, subject: Subject, stand_in: str | None) -> None:
+        self.plan, self.journal, self.subject, self.stand_in = plan, journal, subject, stand_in
+
+    @property
+    def done(self) -> int:
+        """Finished runs of this grid."""
+        return sum(cell in self.journal.runs for cell in self.plan.cells())
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """Finished runs of this grid, in order."""
+        return self.journal.ordered(self.plan.cells())
+
+
+def run_map(
+    source: Source,
+    plan: Plan,
+    questions: Questions,
+    *,
+    folder: Path,
+    stand_in: str | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    told: Callable[[MapRun], None] | None = None,
+) -> MapRun:
+    """Make every release that is not in ``folder`` yet, measure it, and forget it. ``told`` hears the plan first."""
+    book = source.codebook
+    plan.check(book)
+    real = Remembered(source)
+    check_rows(real, called="confidential" if stand_in is None else "stand-in")
+    subject = Subject(real, questions)
+    journal = Journal(folder, {**plan.settings(), **_asked(questions), "table": _fingerprint(real), "seed": seed})
+    made = MapRun(plan=plan, journal=journal, subject=subject, stand_in=stand_in)
+    if told:
+        told(made)
+    cells = plan.cells()
+    try:
+        for done, cell in enumerate(cells):
+            if report:
+                report("runs", done, len(cells))
+            if cell not in journal.runs:
+                journal.add(cell, _one(real, plan, subject, cell, seed))
+        if report:
+            report("runs", len(cells), len(cells))
+    finally:
+        if journal.runs:
+            journal.write_parquet()
+    return made
+
+
+def _one(real: Source, plan: Plan, subject: Subject, cell: Cell, seed: int | None) -> dict[str, Any]:
+    """One release, made and measured."""
+    recipe = plan.recipe(cell.method, cell.epsilon)
+    total = recipe.quote(real.codebook, plan.rows).total
+    facts: dict[str, Any] = {
+        "rows": plan.rows,
+        "total_kind": total.kind,
+        "total_epsilon": getattr(total, "epsilon", None),
+        "total_delta": getattr(total, "delta", None),
+        "refused": None,
+        "measures": {},
+    }
+    began = time.perf_counter()
+    try:
+        release = recipe.fit(real, stream=_stream(cell, seed)).sample(plan.rows)
+    except RefusalError as reason:  # for example: no cell of a table was left above its threshold
+        facts["refused"] = str(reason)
+    else:
+        facts["measures"] = subject.measure(Remembered(open_source(release.table, real.codebook)))
+    facts["seconds"] = round(time.perf_counter() - began, 3)
+    return facts
+
+
+def _stream(cell: Cell, seed: int | None) -> Stream:
+    """Every run has its own; with a seed, the same whatever was run before it."""
+    if seed is None:
+        return Stream.from_system()
+    digest = hashlib.sha256(f"{seed}|{cell.method}|{cell.epsilon!r}|{cell.repeat}".encode()).digest()
+    return Stream.seeded(int.from_bytes(digest[:7], "little"))
+
+
+def _asked(questions: Questions) -> dict[str, Any]:
+    return {
+        "given": list(questions.given),
+        "target": questions.target,
+        "formulas": list(questions.formulas),
+        "quasi": None if questions.quasi is None else list(questions.quasi),
+        "sensitive": None if questions.sensitive is None else list(questions.sensitive),
+    }
+
+
+def _fingerprint(real: Source) -> str:
+    """Of codebook and one-way counts: runs on another table are not mixed in."""
+    book = real.codebook
+    digest = hashlib.sha256(book.digest.encode())
+    for table in real.count([[name] for name in book.names]):
+        digest.update(table.open().to_grid().tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,23 @@
+"""Kendall's tau of the levels of each column, ranked by frequency (pegs.txt figure 8)."""
+
+from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.utility.ranks import kendall, mean_rank_score
+from understudy.evaluate.utility.tables import grids, tables_of_width
+from understudy.sources.base import Source
+
+__all__ = ["METRIC", "kendall_marginal"]
+
+METRIC = Metric(
+    name="kendall_marginal",
+    goal="maximize",
+    lowest=-1.0,
+    highest=1.0,
+    room="utility",
+    says="Whether the levels of a column keep their order of frequency (Kendall's tau, averaged over columns).",
+)
+
+
+def kendall_marginal(real: Source, synthetic: Source) -> Score:
+    """Averaged over columns; the breakdown has one value per column."""
+    tables = grids(real, synthetic, tables_of_width(real.codebook, 1))
+    return mean_rank_score(METRIC.name, {name: kendall(a, b) for (name,), a, b in tables})

@@ -1,0 +1,229 @@
+"""Regression models by formula, fitted to both tables with statsmodels (pegs.txt section 4.3, dissertation 2.4).
+
+A model sees the distinct records of the columns that it names, weighted by how often they occur; estimates, standard
+errors and intervals are those of the rows themselves. Numbers stand at the middle of their bins, ordinal levels at
+their rank; records with a missing value among the named columns are left out, as statistical software does.
+"""
+
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.errors import DataError, ParameterError
+from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.utility.tables import grids, tables_of_width
+from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of
+from understudy.mechanisms.selection_scores import mutual_information
+from understudy.sources.base import Source
+
+__all__ = ["Coefficients", "Comparison", "compare_models", "default_formula"]
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["logistic", "linear"]
+_LEVEL = 0.95
+_MOST_LEVELS = 12
+"""Columns without an order and with more levels are not chosen unasked: each level costs a coefficient."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Coefficients:
+    """One fitted model."""
+
+    estimates: Floats
+    low: Floats
+    high: Floats
+    """Ends of the 95% confidence intervals (normal reference)."""
+    errors: Floats
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """One model fitted to both tables, coefficient by coefficient: what a coefficient plot draws."""
+
+    formula: str
+    kind: Kind
+    names: tuple[str, ...]
+    real: Coefficients
+    synthetic: Coefficients
+    note: str
+
+
+def default_formula(real: Source, target: str, *, most: int = 4) -> tuple[str, Kind]:
+    """A model of the target on the columns that say most about it in the real table, and its kind."""
+    event = event_of(real, target)
+    book = real.codebook
+    column = book.column(target)
+    pairs = tables_of_width(book, 2)
+    near = [name for name in book.names if (name, target) in pairs or (target, name) in pairs]
+    others = [name for name in near if is_ordered(book.column(name)) or book.column(name).size <= _MOST_LEVELS]
+    tables = [table.open().to_grid() for table in real.count([(name, target) for name in others])]
+    said = {name: mutual_information(table) for name, table in zip(others, tables, strict=True)}
+    picked = sorted(others, key=lambda name: (-said[name], name))[:most]
+    if not picked:
+        raise DataError(
+            f"no column is left to explain the target {target!r}; a model needs one with an order or at most 12 levels."
+        )
+    linear = is_ordered(column) and column.proper_levels > 2
+    left = quoted(target) if linear else event.says
+    return f"{left} ~ {' + '.join(quoted(name) for name in sorted(picked))}", "linear" if linear else "logistic"
+
+
+def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind) -> Comparison:
+    """Fit ``formula`` to both tables.
+
+    The left side is a column or, for a logistic model, a comparison: ``charge > 25000 ~ age + sev + cat + los``. The
+    right side is patsy's, with NumPy as np; levels must occur in both tables to have a coefficient.
+    """
+    check_same_columns(real, synthetic)
+    for source, called in ((real, "real"), (synthetic, "synthetic")):
+        check_rows(source, called=called)
+    if kind not in ("logistic", "linear"):
+        raise ParameterError(f'`kind` is {kind!r}; it must be "logistic" or "linear".')
+    if formula.count("~") != 1:
+        raise ParameterError(
+            f'`formula` is {formula!r}; it must have one "~" between response and terms, as y ~ a + b.'
+        )
+    left, right = (side.strip() for side in formula.split("~"))
+    used = _mentioned(real.codebook, formula)
+    shared = {name: (a > 0) & (b > 0) for (name,), a, b in grids(real, synthetic, [(name,) for name in used])}
+    frames = [_frame(source, used, shared) for source in (real, synthetic)]
+    notes = []
+    fits = []
+    for (frame, weights, dropped), called in zip(frames, ("real", "synthetic"), strict=True):
+        if dropped:
+            notes.append(f"{dropped:,} {called} rows left out (a missing value, or a level that only one table has)")
+        response = _response(frame, left, kind=kind, called=called, formula=formula)
+        fits.append(_fit(frame, weights, response, right, kind=kind, called=called, notes=notes))
+    names = [name for name in fits[0] if name in fits[1]]
+    if not names:
+        raise DataError(f"the model {formula!r} has no coefficient that both tables can estimate; use other columns.")
+    sides = [
+        Coefficients(
+            estimates=np.array([fit[name][0] for name in names]),
+            errors=np.array([fit[name][1] for name in names]),
+            low=np.array([fit[name][2] for name in names]),
+            high=np.array([fit[name][3] for name in names]),
+            rows=int(frame[1].sum()),
+        )
+        for fit, frame in zip(fits, frames, strict=True)
+    ]
+    return Comparison(
+        formula=formula, kind=kind, names=tuple(names), real=sides[0], synthetic=sides[1], note="; ".join(notes)
+    )
+
+
+def _mentioned(book: Codebook, formula: str) -> tuple[str, ...]:
+    found = [name for name in book.names if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", formula)]
+    if not found:
+        raise ParameterError(
+            f"`formula` is {formula!r}, which names no column; the tables have {', '.join(book.names)}."
+        )
+    return tuple(found)
+
+
+def _frame(source: Source, used: tuple[str, ...], shared: dict[str, npt.NDArray[np.bool_]]) -> tuple[Any, Floats, int]:
+    """Named columns as values, weights, and how many rows were left out."""
+    import pandas as pd
+
+    found = records(source, used)
+    kept = np.ones(len(found.weights), dtype=np.bool_)
+    for name in used:
+        column, codes = source.codebook.column(name), found.codes_of(name)
+        usable = np.ones(column.size, dtype=np.bool_) if is_ordered(column) else shared[name].copy()
+        if column.missing_code is not None:
+            usable[column.missing_code] = False
+        kept &= usable[codes]
+    chosen = found.where(kept)
+    data: dict[str, Any] = {}
+    for name in used:
+        column, codes = source.codebook.column(name), chosen.codes_of(name)
+        if is_ordered(column):
+            data[name] = values_of(column)[codes]
+        else:
+            levels = [label for label, both in zip(column.labels, shared[name], strict=True) if both]
+            data[name] = pd.Categorical(np.array(column.labels, dtype=object)[codes], categories=levels)
+    return pd.DataFrame(data), chosen.weights, int(found.rows - chosen.rows)
+
+
+def _response(frame: Any, left: str, *, kind: Kind, called: str, formula: str) -> Floats:
+    from patsy import EvalEnvironment, PatsyError, dmatrix
+
+    try:
+        made = dmatrix(
+            f"0 + I({left})", frame, EvalEnvironment([{"np": np}]), return_type="dataframe", NA_action="raise"
+        )
+    except (PatsyError, TypeError, ValueError) as reason:
+        raise ParameterError(
+            f"the left side of {formula!r} cannot be computed ({_first_line(reason)}); write a column with an order, "
+            "or a comparison such as charge > 25000 or sex == 'F'."
+        ) from None
+    if made.shape[1] > 2 or (made.shape[1] == 2 and not str(made.columns[-1]).endswith("[True]")):
+        raise ParameterError(
+            f"the left side of {formula!r} is a column of levels without an order; compare it with one of them, as in "
+            f"{left} == 'level'."
+        )
+    values = np.asarray(made.iloc[:, -1], dtype=np.float64)
+    if kind == "logistic" and not np.isin(values, (0, 1)).all():
+        raise ParameterError(
+            f"the left side of {formula!r} is not a question with two answers; compare it with a number, as in "
+            f"{left} > 3."
+        )
+    if len(np.unique(values)) < 2:
+        raise DataError(
+            f"the left side of {formula!r} has one value in the {called} table; a model needs two. Choose another."
+        )
+    return values
+
+
+def _fit(
+    frame: Any, weights: Floats, response: Floats, right: str, *, kind: Kind, called: str, notes: list[str]
+) -> dict[str, tuple[float, float, float, float]]:
+    import statsmodels.api as sm
+    from patsy import EvalEnvironment, PatsyError, dmatrix
+
+    try:
+        design = dmatrix(right, frame, EvalEnvironment([{"np": np}]), return_type="dataframe", NA_action="raise")
+    except (PatsyError, TypeError, ValueError) as reason:
+        raise ParameterError(
+            f"the right side {right!r} cannot be computed ({_first_line(reason)}); name columns of the tables, as in "
+            'age + sex, and write Q("a name") for names with spaces or dots.'
+        ) from None
+    matrix = np.asarray(design, dtype=np.float64)
+    free = _estimable(matrix)
+    if not free.all():
+        lost = [str(name) for name, ok in zip(design.columns, free, strict=True) if not ok]
+        notes.append(f"the {called} table cannot estimate {', '.join(lost)}")
+    family = sm.families.Binomial() if kind == "logistic" else sm.families.Gaussian()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        fitted = sm.GLM(response, matrix[:, free], family=family, freq_weights=weights).fit()
+        ends = fitted.conf_int(alpha=1 - _LEVEL)
+    notes.extend(sorted({f"{called}: {_first_line(word.message)}" for word in heard}))
+    names = [str(name) for name, ok in zip(design.columns, free, strict=True) if ok]
+    values = zip(names, fitted.params, fitted.bse, ends[:, 0], ends[:, 1], strict=True)
+    return {name: (float(a), float(b), float(c), float(d)) for name, a, b, c, d in values}
+
+
+def _estimable(matrix: Floats) -> npt.NDArray[np.bool_]:
+    """Columns that are not a combination of those before them, by Gram and Schmidt, twice for accuracy."""
+    free = np.zeros(matrix.shape[1], dtype=np.bool_)
+    basis = np.zeros((len(matrix), 0))
+    for position, column in enumerate(matrix.T):
+        length = np.sqrt(column @ column)
+        rest = column - basis @ (basis.T @ column)
+        rest = rest - basis @ (basis.T @ rest)
+        left = np.sqrt(rest @ rest)
+        if length > 0 and left > 1e-8 * length:
+            free[position] = True
+            basis = np.column_stack([basis, rest / left])
+    return free
+
+
+def _first_line(reason: object) -> str:
+    return str(reason).strip().splitlines()[0].rstrip(".")

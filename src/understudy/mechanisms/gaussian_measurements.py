@@ -1,0 +1,180 @@
+"""Counts measured with discrete Gaussian noise, several times over where they matter more.
+
+Every measurement has the same variance, and what is spent is simply how many times a record can move one of them by 1:
+the *units*. A table measured r times is known with variance / r after averaging. One number of units, fixed before the
+data is read, pays for all measurements together, whichever are chosen on the way (``proofs/gaussian_measurements.md``).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.discrete_gaussian import (
+    MAX_DEVIATION,
+    MIN_DEVIATION,
+    deviation_of,
+    discrete_gaussian,
+    gaussian_delta,
+    variance_for,
+)
+from understudy.mechanisms.discrete_laplace import (
+    check_delta,
+    check_epsilon,
+    check_neighbours,
+    count_sensitivity,
+    float_above,
+)
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.events import Event, Orders, Renyi
+from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
+from understudy.privacy.secret import Secret
+from understudy.sources.tables import CountTable
+
+__all__ = ["GaussianMeasurements", "Meter", "gaussian_measurements_event"]
+
+_EPSILONS = 1 << 32
+_UP = 1 + 1e-12
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianMeasurements(Event):
+    """Discrete Gaussian measurements, of which a record can move at most ``units`` numbers by 1 each."""
+
+    kind: ClassVar[str] = "gaussian-measurements"
+    proof: ClassVar[str | None] = "gaussian_measurements.md"
+    variance: Fraction
+    units: int
+    delta: float
+    """The delta at which :meth:`guarantee` states its epsilon."""
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        deviation_of(self.variance)
+        check_delta(self.delta)
+        check_neighbours(self.neighbours)
+        if isinstance(self.units, bool) or not isinstance(self.units, int) or self.units < 1:
+            raise ParameterError(f"`units` is {self.units!r}; it must be a whole number of 1 or more. Try 1.")
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> "GaussianMeasurements":
+        """From the plain data of a manifest."""
+        return cls(
+            variance=Fraction(values["variance"]),
+            units=values["units"],
+            delta=values["delta"],
+            neighbours=Neighbours(values["neighbours"]),
+        )
+
+    def guarantee(self) -> Guarantee:
+        """The smallest epsilon, on a grid of 2^-32, whose exact sum is within ``delta``."""
+        epsilon = _smallest_epsilon(self.variance, self.units, self.delta)
+        return ApproxDP(epsilon=epsilon, delta=self.delta, neighbours=self.neighbours)
+
+    def renyi(self, orders: Orders) -> Renyi:
+        """Order times rho = units / (2 variance)."""
+        return orders * (float_above(Fraction(self.units) / (2 * self.variance)) * _UP)
+
+
+@lru_cache(maxsize=1024)
+def _smallest_epsilon(variance: Fraction, units: int, delta: float) -> float:
+    def fits(steps: int) -> bool:
+        return gaussian_delta(variance, units, Fraction(steps, _EPSILONS)) <= delta
+
+    low, high = 0, _EPSILONS
+    while not fits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high / _EPSILONS
+
+
+@lru_cache(maxsize=256)
+def gaussian_measurements_event(
+    *, epsilon: float, delta: float, units: int, neighbours: Neighbours
+) -> GaussianMeasurements:
+    """The least noise at which ``units`` units stay within (epsilon, delta); needs no data."""
+    check_epsilon(epsilon)
+    check_delta(delta)
+    target = Fraction(math.floor(Fraction(min(epsilon, float(1 << 20))) * _EPSILONS), _EPSILONS)
+
+    def fits(deviation: float) -> bool:
+        return gaussian_delta(variance_for(deviation), units, target) <= delta
+
+    low, high = float(MIN_DEVIATION), float(MAX_DEVIATION)
+    if not fits(high):
+        raise RefusalError(
+            f"epsilon {epsilon:g} at delta {delta:g} is too small for {units:,} measurements: their noise would exceed "
+            f"{MAX_DEVIATION:,} records. Use a larger epsilon or fewer columns."
+        )
+    if not fits(low):
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+            if high - low < 1e-9 * high:
+                break
+    else:
+        high = low
+    return GaussianMeasurements(variance=variance_for(high), units=units, delta=delta, neighbours=neighbours)
+
+
+class Meter:
+    """Takes measurements against a fixed number of units, and none beyond it."""
+
+    def __init__(self, event: GaussianMeasurements, stream: Stream) -> None:
+        self.event = event
+        self._stream = stream
+        self.left = event.units
+        self.table_price = count_sensitivity(event.neighbours)
+        """Units of one measurement of a table: how many of its cells one record moves."""
+
+    def _spend(self, units: int) -> None:
+        if units < 1 or units > self.left:
+            raise RefusalError(f"{units} further units were asked for and {self.left} are paid for.")
+        self.left -= units
+
+    def variance(self, copies: int) -> float:
+        """Of the average of so many measurements."""
+        return float(self.event.variance) / copies
+
+    def table(
+        self, counts: Secret[CountTable], *, copies: int, groups: Sequence[npt.NDArray[np.int64]] | None = None
+    ) -> Values:
+        """Average of ``copies`` measurements of every cell; ``groups`` first adds up levels (public) axis by axis."""
+        self._spend(copies * self.table_price)
+        grid = counts.open().to_grid()
+        for axis, group in enumerate(groups or ()):
+            grid = _merged(grid, group, axis)
+        return grid + self._noise(grid.shape, copies)
+
+    def dependence(self, counts: Secret[CountTable], *, expected: npt.NDArray[np.int64], copies: int) -> float:
+        """How far a table lies from ``expected`` in all: the sum of absolute differences, measured.
+
+        ``expected`` is public and whole. A new record changes one difference, and hence the sum, by 1. A replaced one
+        changes two and leaves the parity of the sum as it is, so half of the sum changes by at most 1.
+        """
+        self._spend(copies)
+        distance = int(np.abs(counts.open().to_grid() - expected).sum())
+        step = self.table_price
+        return step * (distance // step + float(self._noise((1,), copies)[0]))
+
+    def _noise(self, shape: tuple[int, ...], copies: int) -> Values:
+        zeros = np.zeros(copies * math.prod(shape), dtype=np.int64)
+        noise = discrete_gaussian(zeros, variance=self.event.variance, stream=self._stream)
+        average: Values = noise.reshape(copies, *shape).sum(axis=0) / copies
+        return average
+
+
+def _merged(grid: npt.NDArray[np.int64], group: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
+    moved = np.moveaxis(grid, axis, 0)
+    out = np.zeros((int(group.max()) + 1, *moved.shape[1:]), dtype=np.int64)
+    np.add.at(out, group, moved)
+    return np.moveaxis(out, 0, axis)

@@ -1,0 +1,166 @@
+"""Draws from a perturbed prediction: ``(g_j + alpha) / (1 + C alpha)`` for any probability vector g (pegs.txt, 3.5).
+
+The prediction may come from any model, fitted to the data in any way, because the price bounds the ratio for *any* two
+predictions (proofs/perturbed_prediction.md). It is held as whole units that add up to a public total, so that it is a
+probability vector exactly; what is none (a NaN, a negative or an infinite value) becomes the uniform one.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.discrete_laplace import check_neighbours
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.events import Event, Orders, Renyi
+from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.secret import Secret
+from understudy.sources.tables import CountTable, code_type
+
+__all__ = ["PerturbedPrediction", "draw_predicted", "fitted_in_secret", "open_for_predictions", "to_units", "unit_bits"]
+
+T = TypeVar("T")
+Units = npt.NDArray[np.int64]
+
+_MOST_BITS = 40  # finer than any model knows its probabilities; floats of 53 bits still divide it exactly
+_UP = 1 + 2.0**-48  # a stated price is never below the true one because of rounding (proof file, "Rounding")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbedPrediction(Event):
+    """``draws`` draws from the perturbed predictions of each column; ``levels`` are their numbers of levels (PMI)."""
+
+    kind: ClassVar[str] = "perturbed-prediction"
+    proof: ClassVar[str | None] = "perturbed_prediction.md"
+    alpha: Fraction
+    levels: tuple[int, ...]
+    draws: int
+    neighbours: Neighbours
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> "PerturbedPrediction":
+        """Read back from a manifest."""
+        try:
+            return cls(
+                alpha=Fraction(values["alpha"]),
+                levels=tuple(values["levels"]),
+                draws=values["draws"],
+                neighbours=Neighbours(values["neighbours"]),
+            )
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise ParameterError(
+                f"the event {values!r} cannot be read ({error}); it needs `alpha`, `levels`, `draws` and `neighbours`. "
+                "Take the manifest from its original."
+            ) from error
+
+    def __post_init__(self) -> None:
+        check_neighbours(self.neighbours)
+        if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
+            raise ParameterError(f"`draws` is {self.draws!r}; it must be a whole number of 1 or more. Try 1.")
+        if not isinstance(self.alpha, Fraction) or self.alpha <= 0:
+            raise ParameterError(f"`alpha` is {self.alpha!r}; it must be a positive fraction. Try 1.")
+        if not self.levels or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in self.levels):
+            raise ParameterError(f"`levels` is {self.levels!r}; it needs one number of levels, 1 or more, per column.")
+
+    def scaled(self, factor: Fraction) -> "PerturbedPrediction":
+        """The same draws with alpha multiplied."""
+        return replace(self, alpha=self.alpha * factor)
+
+    @property
+    def per_draw(self) -> float:
+        """ln(1 + 1/alpha), attained by a prediction of 1 against one of 0."""
+        return math.log1p(1 / float(self.alpha)) * _UP
+
+    def guarantee(self) -> Guarantee:
+        """Every draw adds ln(1 + 1/alpha), whatever the two tables are."""
+        columns = sum(levels > 1 for levels in self.levels)
+        return PureDP(epsilon=self.draws * columns * self.per_draw, neighbours=self.neighbours)
+
+    def renyi(self, orders: Orders) -> Renyi:
+        """The supremum over all pairs of predictions, reached by two that are certain of different levels.
+
+        With x = ln(1 + 1/alpha), ln(1 + alpha (e^(t x) - 1)(1 - e^(-(t-1) x)) / (1 + C alpha)) / (t - 1) at order t,
+        which is at most t x^2/2 (that is, x^2/2-zCDP) and at most x.
+        """
+        total = np.zeros(len(orders))
+        for levels in self.levels:
+            total += _worst_pair(float(self.alpha), levels, self.per_draw, orders)
+        return np.asarray(self.draws * total * _UP)
+
+
+def _worst_pair(alpha: float, levels: int, epsilon: float, orders: Orders) -> Renyi:
+    if levels == 1:
+        return np.zeros(len(orders))
+    with np.errstate(over="ignore"):
+        rise = alpha * np.expm1(orders * epsilon) * -np.expm1(-(orders - 1) * epsilon) / (1 + levels * alpha)
+        exact = np.log1p(rise) / (orders - 1)
+    # both caps hold for every epsilon-DP draw, also where the exponential above is too large for a float
+    return np.minimum(exact, np.minimum(epsilon, orders * epsilon**2 / 2))
+
+
+def to_units(predicted: npt.NDArray[np.float64], *, bits: int) -> Units:
+    """Whole units of 2^-bits, one row per prediction: never negative, and every row adds up to exactly 2^bits.
+
+    >>> to_units(np.array([[0.25, 0.75], [np.nan, 1.0]]), bits=4).tolist()
+    [[4, 12], [8, 8]]
+    """
+    g = np.array(predicted, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass = g.sum(axis=1)
+        broken = ~(np.isfinite(g).all(axis=1) & (g >= 0).all(axis=1) & np.isfinite(mass) & (mass > 0))
+    g[broken], mass[broken] = 1.0, g.shape[1]
+    whole = 1 << bits
+    units: Units = np.floor(g / mass[:, None] * whole).astype(np.int64)
+    # rounding leaves less than one unit per level, which goes to the largest share (and is taken from it)
+    units[np.arange(len(g)), units.argmax(axis=1)] += whole - units.sum(axis=1)
+    assert (units >= 0).all()  # the largest share is at least 1/C, far more than the rounding
+    return units
+
+
+def draw_predicted(
+    predicted: npt.NDArray[np.float64], *, alpha: Fraction, stream: Stream
+) -> npt.NDArray[np.unsignedinteger]:
+    """One level per row of predictions, with probability exactly (units/2^bits + alpha) / (1 + C alpha).
+
+    ``alpha = 0`` draws from the prediction itself: for baselines that promise nothing.
+    """
+    levels = predicted.shape[1]
+    bits = unit_bits(alpha, levels)
+    added = alpha * (1 << bits)
+    assert added.denominator == 1
+    cumulative = np.cumsum(to_units(predicted, bits=bits) + int(added), axis=1)
+    total = (1 << bits) + levels * int(added)
+    picks = stream.below_each(np.full(len(predicted), total, dtype=np.uint64)).astype(np.int64)
+    chosen: npt.NDArray[np.int64] = (cumulative[:, :-1] <= picks[:, None]).sum(axis=1)
+    return chosen.astype(code_type(levels))
+
+
+def unit_bits(alpha: Fraction, levels: int) -> int:
+    """As fine as 63-bit totals allow, and fine enough to hold alpha exactly."""
+    room = 62 - math.ceil(1 + levels * alpha).bit_length()
+    bits = min(_MOST_BITS, room)
+    needed = alpha.denominator.bit_length() - 1
+    if alpha.denominator != 1 << needed or needed > room or levels > 1 << max(bits - 4, 0):
+        raise RefusalError(
+            f"an alpha of {float(alpha):g} over {levels:,} levels does not fit exact 63-bit weights; use a larger "
+            "epsilon or fewer levels."
+        )
+    return max(bits, needed)
+
+
+def fitted_in_secret(counts: Secret[CountTable], fit: Callable[[CountTable], T]) -> Secret[T]:
+    """A model of the counts, in the same box that they came in: nothing is released, so nothing is paid."""
+    return Secret(fit(counts.open()))
+
+
+def open_for_predictions(models: Secret[T], *, event: PerturbedPrediction, ledger: Ledger) -> T:
+    """The models, but only against a ledger that already holds the entry for the draws to come."""
+    if event not in [entry.event for entry in ledger.entries]:
+        raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
+    return models.open()

@@ -1,0 +1,268 @@
+"""Gibbs chains over l-diverse blocks (step 3 of LUGS): many at once, and a stream of its own for every chunk.
+
+Chunks, not threads, own the streams, so the same seed gives the same rows on any number of cores or processes.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.blocks.minhash import GOLDEN, NO_HASH, RecordMinHash, key_from, mixed
+from understudy.blocks.nearest import BlockIndex, nearest_block
+from understudy.compiled import high_low_product, kernel
+from understudy.mechanisms.diverse_weights import UNIFORM
+from understudy.mechanisms.l_diversity import DiverseTables
+from understudy.mechanisms.stream import Stream
+from understudy.samplers.threads import WordPool
+from understudy.sources.tables import code_type
+
+__all__ = ["DiverseSampler"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+_CHUNK = 1 << 14
+_GROUP = 1 << 10
+_SCAN_CELLS = 16
+
+
+class DiverseSampler:
+    """Turns opened l-diverse tables into rows of codes."""
+
+    def __init__(self, tables: DiverseTables, hashing: RecordMinHash, bands: int) -> None:
+        self.tables = tables
+        self._hashing = hashing
+        self._index = BlockIndex.build(tables, hashing, bands)
+        self._sizes = np.array(tables.sizes, dtype=np.int64)
+        self._kind = code_type(max(tables.sizes))
+        self.unseen = np.zeros(3, dtype=np.int64)
+        """Draws so far, those whose key no record has, and those for which no block was near."""
+
+    def draw(
+        self,
+        *,
+        rows: int,
+        sweeps: int,
+        stream: Stream,
+        report: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+    ) -> list[Codes]:
+        """One chain per row from a uniform start; its state after ``sweeps`` sweeps is the row."""
+        out = [np.empty(rows, dtype=self._kind) for _ in self.tables.sizes]
+        starts = range(0, rows, _CHUNK)
+        streams = [stream.spawn() for _ in starts]
+        stopped, lock, done = threading.Event(), threading.Lock(), [0]
+
+        def work(start: int, own: Stream) -> None:
+            if stopped.is_set():
+                return
+            pool, counted = WordPool(own), np.zeros(3, dtype=np.int64)
+            end = min(start + _CHUNK, rows)
+            for begin in range(start, end, _GROUP):
+                group = _Group(self, min(_GROUP, end - begin), pool, counted)
+                for _ in range(sweeps):
+                    group.sweep()
+                for column, values in zip(out, group.state, strict=True):
+                    column[begin : begin + len(values)] = values
+            with lock:
+                done[0] += end - start
+                self.unseen += counted
+                if report:
+                    report(done[0], rows)
+
+        with ThreadPoolExecutor(threads or os.cpu_count() or 1) as executor:
+            try:
+                for future in [executor.submit(work, start, own) for start, own in zip(starts, streams, strict=True)]:
+                    future.result()
+            except BaseException:
+                stopped.set()
+                raise
+        return out
+
+    def trace(self, *, chains: int, sweeps: int, stream: Stream) -> Codes:
+        """Every state of ``chains`` chains: shape (sweeps, columns, chains). For diagnostics, not for release."""
+        group = _Group(self, chains, WordPool(stream.spawn()), self.unseen)
+        seen = np.empty((sweeps, len(self.tables.sizes), chains), dtype=self._kind)
+        for number in range(sweeps):
+            group.sweep()
+            seen[number] = group.state
+        return seen
+
+
+class _Group:
+    """Chains that are worked through together, column by column, so that their tables' cache misses overlap."""
+
+    def __init__(self, sampler: DiverseSampler, chains: int, pool: WordPool, counted: npt.NDArray[np.int64]) -> None:
+        self._sampler = sampler
+        self._pool = pool
+        self._counted = counted
+        hashing = sampler._hashing
+        columns = len(hashing.sizes)
+        self.state = np.zeros((columns, chains), dtype=sampler._kind)
+        self._suffix = np.empty((columns + 1, hashing.hashes, chains), dtype=np.uint64)
+        self._prefix = np.empty((hashing.hashes, chains), dtype=np.uint64)
+        self._run(lambda *where: _scatter(self.state, sampler._sizes, pool.words, *where))
+
+    def _run(self, step: Callable[[int, int, int], tuple[int, int, int]]) -> None:
+        """Until all columns of all chains are done; words that run out are replaced."""
+        column = chain = 0
+        while True:
+            column, chain, self._pool.position = step(self._pool.position, column, chain)
+            if column == len(self.state):
+                return
+            self._pool.refill()
+
+    def sweep(self) -> None:
+        """Every column once, given all others."""
+        sampler = self._sampler
+        hashing, tables, index = sampler._hashing, sampler.tables, sampler._index
+        _suffixes(self.state, hashing.tokens, hashing.offsets, self._suffix, self._prefix)
+        self._run(
+            lambda *where: _sweep(
+                self.state,
+                self._suffix,
+                self._prefix,
+                hashing.tokens,
+                hashing.offsets,
+                sampler._sizes,
+                tables.slots,
+                tables.first,
+                tables.blocks,
+                tables.levels,
+                tables.cumulative,
+                index.picked,
+                index.starts,
+                index.entries,
+                index.copies,
+                self._counted,
+                self._pool.words,
+                *where,
+            )
+        )
+
+
+@kernel
+def _scatter(state: Any, sizes: Any, words: Any, position: int, column: int, chain: int) -> tuple[int, int, int]:
+    """Uniform starts; they read no data."""
+    while column < state.shape[0]:
+        bound = np.uint64(sizes[column])
+        while chain < state.shape[1]:
+            while True:
+                if position == len(words):
+                    return column, chain, position
+                pick, low = high_low_product(words[position], bound)
+                position += 1
+                if low >= bound or low >= (np.uint64(0) - bound) % bound:
+                    break
+            state[column, chain] = pick
+            chain += 1
+        column += 1
+        chain = 0
+    return column, 0, position
+
+
+@kernel
+def _suffixes(state: Any, tokens: Any, offsets: Any, suffix: Any, prefix: Any) -> None:
+    """Smallest hashes of the columns behind each one, as they are before the sweep."""
+    columns, chains = state.shape
+    hashes = tokens.shape[0]
+    for number in range(hashes):
+        for chain in range(chains):
+            suffix[columns, number, chain] = NO_HASH
+            prefix[number, chain] = NO_HASH
+    for column in range(columns - 1, 0, -1):
+        for number in range(hashes):
+            for chain in range(chains):
+                token = tokens[number, offsets[column] + state[column, chain]]
+                suffix[column, number, chain] = min(suffix[column + 1, number, chain], token)
+
+
+@kernel
+def _sweep(
+    state: Any,
+    suffix: Any,
+    prefix: Any,
+    tokens: Any,
+    offsets: Any,
+    sizes: Any,
+    slots: Any,
+    first: Any,
+    blocks: Any,
+    levels: Any,
+    cumulative: Any,
+    picked: Any,
+    starts: Any,
+    entries: Any,
+    copies: Any,
+    counted: Any,
+    words: Any,
+    position: int,
+    column: int,
+    chain: int,
+) -> tuple[int, int, int]:
+    """One Gibbs sweep; returns where it stopped, so that it can go on with fresh words."""
+    columns, chains = state.shape
+    hashes = tokens.shape[0]
+    key_space = slots.shape[1]
+    while column < columns:
+        while chain < chains:
+            total = np.uint64(0)
+            for number in range(hashes):
+                smallest = min(prefix[number, chain], suffix[column + 1, number, chain])
+                total = mixed(total * np.uint64(GOLDEN) + smallest)
+            block: Any = np.int64(slots[column, key_from(total, key_space)])
+            unseen, lost = 0, 0
+            if block < 0:
+                unseen = 1
+                block = nearest_block(
+                    state[:, chain], column, picked[column], tokens, offsets, starts[column], entries, copies
+                )
+                if block < 0:
+                    lost = 1
+                    block = first[column + 1] - 1
+            virtual, weight = blocks[block, 0], blocks[block, 1]
+            while True:
+                if position == len(words):
+                    return column, chain, position
+                pick, low = high_low_product(words[position], weight)
+                position += 1
+                if low >= weight or low >= (np.uint64(0) - weight) % weight:
+                    break
+            counted[0] += 1
+            counted[1] += unseen
+            counted[2] += lost
+            smooth = virtual * np.uint64(sizes[column])
+            if pick < smooth:
+                level: Any = np.int64(pick // virtual)
+            else:
+                level = _level(pick - smooth, blocks[block, 2], blocks[block, 3], levels, cumulative)
+            state[column, chain] = level
+            for number in range(hashes):
+                prefix[number, chain] = min(prefix[number, chain], tokens[number, offsets[column] + level])
+            chain += 1
+        column += 1
+        chain = 0
+    return column, 0, position
+
+
+@kernel
+def _level(pick: np.uint64, start: np.uint64, packed: np.uint64, levels: Any, cumulative: Any) -> Any:
+    """The level of the pick-th weight among the real records."""
+    record: Any = np.int64(pick >> (packed & np.uint64(UNIFORM)))
+    begin = np.int64(start)
+    low: Any = begin
+    high: Any = begin + np.int64(packed >> np.uint64(8)) - 1
+    if high - low <= _SCAN_CELLS:
+        while cumulative[low] <= record:
+            low += 1
+        return np.int64(levels[low])
+    while low < high:
+        middle = (low + high) >> 1
+        if cumulative[middle] <= record:
+            low = middle + 1
+        else:
+            high = middle
+    return np.int64(levels[low])

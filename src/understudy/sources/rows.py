@@ -1,0 +1,102 @@
+"""The rows themselves, for the one job that cannot do with counts: giving a table back with its missing values filled.
+
+What comes out is a secret like any count.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from understudy.codebook import Codebook, Column, Dates, Integer, Levelled
+from understudy.codebook.encode import day_of, encode_value, number_of
+from understudy.errors import DataError, ParameterError
+from understudy.privacy.secret import Secret
+from understudy.sources import open_source
+from understudy.sources.faults import engine_errors
+from understudy.sources.files import open_table
+from understudy.sources.tables import code_type
+
+__all__ = ["Rows", "read_rows"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """Every row in the order of its file: its codes, and its values as they stand (missing ones are null)."""
+
+    codes: tuple[npt.NDArray[np.unsignedinteger], ...]
+    values: tuple[pa.Array, ...]
+
+
+def read_rows(
+    what: Any, codebook: Codebook | str | Path, *, unknown: str = "error", table: str | None = None
+) -> Secret[Rows]:
+    """All modelled columns of a table that fits into memory. ``unknown`` is ``error`` or ``missing``."""
+    book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
+    if unknown not in ("error", "missing"):
+        raise ParameterError(f"`unknown` is {unknown!r}; a value outside the codebook is an error or missing here.")
+    open_source(what, book, table=table)  # refuses the wrong columns
+    opened = open_table(what, table)
+    opened.verify()
+    with engine_errors(repr(opened.label)):
+        wanted = {f"c{place}": opened.value(name) for place, name in enumerate(book.names)}
+        found = opened.table.select(**wanted).to_pyarrow()
+    codes, values, bad = [], [], []
+    for column, values_as_written in zip(book.modelled, found.columns, strict=True):
+        code, value, strange = _read_column(column, values_as_written, unknown)
+        codes.append(code)
+        values.append(value)
+        bad += [column.name] if strange else []
+    if bad:
+        raise DataError(
+            f"the data hold values that the codebook does not know in {', '.join(map(repr, bad))}. List them with "
+            "`understudy codebook check`, mend the codebook or the data, or treat them as missing: unknown = 'missing'."
+        )
+    return Secret(Rows(codes=tuple(codes), values=tuple(values)))
+
+
+def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArray[np.unsignedinteger], pa.Array, bool]:
+    """Codes and values by distinct value, so that the slow reference encoding is asked once for each."""
+    array = written.combine_chunks() if isinstance(written, pa.ChunkedArray) else written
+    coded = array if isinstance(array.type, pa.DictionaryType) else array.dictionary_encode()
+    distinct = coded.dictionary.to_pylist()
+    index = coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
+    meant = [encode_value(column, value) for value in (*distinct, None)]
+    used = np.zeros(len(meant), dtype=bool)
+    used[index] = True
+    strange = False
+    for place, code in enumerate(meant):
+        if code is None:
+            can_miss = column.missing_code is not None and (unknown == "missing" or place == len(distinct))
+            strange |= bool(used[place]) and not can_miss
+            meant[place] = column.missing_code if can_miss else 0
+    codes = np.array(meant, dtype=code_type(column.size))[index]
+    kept = [
+        None if code == column.missing_code else _as_stands(column, value, int(code or 0))
+        for value, code in zip((*distinct, None), meant, strict=True)
+    ]
+    if strange:
+        return codes, pa.nulls(len(codes)), True
+    values = pa.array(kept, type=_type_of(column)).take(pa.array(index))
+    return codes, values, False
+
+
+def _as_stands(column: Column, value: Any, code: int) -> Any:
+    if isinstance(column, Levelled):
+        return column.levels[code]
+    if isinstance(column, Dates):
+        return day_of(value)
+    number = number_of(value)
+    return int(number) if isinstance(column, Integer) and number is not None else number
+
+
+def _type_of(column: Column) -> pa.DataType:
+    """As decoding writes it."""
+    if isinstance(column, Levelled):
+        return pa.string()
+    if isinstance(column, Dates):
+        return pa.date32()
+    return pa.int64() if isinstance(column, Integer) else pa.float64()

@@ -1,0 +1,102 @@
+"""What all recipes of route S share: an alpha, given as such or by a target, and the price of draws made with it."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Protocol, cast
+
+from understudy.codebook import Codebook
+from understudy.errors import ParameterError
+from understudy.mechanisms.calibrate import smallest_alpha
+from understudy.mechanisms.dirichlet import rational_alpha
+from understudy.privacy.events import Event
+from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.synth.recipe import Recipe, check_rows, positive
+from understudy.synth.seeds import SeedPool, UniformSeeds
+
+__all__ = ["DrawnRecipe", "check_sweeps"]
+
+
+class _Scalable(Protocol):
+    def scaled(self, factor: Fraction) -> Event: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnRecipe(Recipe):
+    """Route S: the draw is the mechanism. Give exactly one of ``alpha``, ``epsilon_per_record`` or ``epsilon``."""
+
+    route: ClassVar[str] = "S"
+    alpha: float | None = None
+    """Virtual records per level (the smallest, when the prior is not uniform)."""
+    epsilon_per_record: float | None = None
+    """The paper's figure: the cost of one synthetic record."""
+    epsilon: float | None = None
+    """Whole-file target, together with ``rows`` and, unless pure, ``delta``."""
+    delta: float | None = None
+    """Slack of the whole-file total; without it the total is pure."""
+    rows: int | None = None
+    """Number of rows that a whole-file target is meant for."""
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    seeds: SeedPool = field(default_factory=UniformSeeds)
+
+    def __post_init__(self) -> None:
+        given = [n for n in ("alpha", "epsilon_per_record", "epsilon") if getattr(self, n) is not None]
+        if len(given) != 1:
+            raise ParameterError(
+                f"{self.name} got {', '.join(given) or 'no privacy parameter'}; give exactly one of alpha, "
+                "epsilon_per_record or epsilon (a whole-file target). There is no default for privacy."
+            )
+        positive(given[0], getattr(self, given[0]))
+        if self.delta is not None and not 0 < self.delta < 1:
+            raise ParameterError(f"`delta` is {self.delta}; it must lie strictly between 0 and 1. Try 1e-6.")
+        if self.epsilon is not None and self.rows is None:
+            raise ParameterError("`epsilon` is a whole-file target, so it needs `rows`: how many will be drawn?")
+        if self.rows is not None:
+            check_rows(self.rows)
+        if not isinstance(self.neighbours, Neighbours):
+            raise ParameterError(
+                f"`neighbours` is {self.neighbours!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
+            )
+
+    @abstractmethod
+    def event_at_one(self, book: Codebook, rows: int) -> Event:
+        """The draws' event at alpha = 1; it knows how to be ``scaled``."""
+
+    @abstractmethod
+    def paper_alpha(self, columns: int) -> Fraction:
+        """The paper's equation for ``epsilon_per_record``."""
+
+    def other_events(self, book: Codebook) -> tuple[Event, ...]:
+        """What a whole-file target must pay for beside the draws."""
+        return ()
+
+    def alpha_used(self, book: Codebook) -> Fraction:
+        """The virtual records really added: rational, rounded up, and what the price is computed at."""
+        if self.alpha is not None:
+            return rational_alpha(self.alpha)
+        if self.epsilon_per_record is not None:
+            return self.paper_alpha(len(book.names))
+        assert self.epsilon is not None and self.rows is not None
+        return _calibrated(self.event_at_one(book, self.rows), self.other_events(book), self.epsilon, self.delta)
+
+
+@lru_cache(maxsize=256)
+def _calibrated(at_one: Event, others: tuple[Event, ...], epsilon: float, delta: float | None) -> Fraction:
+    """Smallest alpha for a whole-file target; ``at_one`` is the event at alpha = 1, ``others`` are paid beside it."""
+    draws = cast(_Scalable, at_one)
+
+    def total(alpha: Fraction) -> float:
+        events = (*others, draws.scaled(alpha))
+        ledger = Ledger.of(Entry(stage="rows", reads="", event=event) for event in events)
+        return float(getattr(ledger.total(delta=delta), "epsilon", math.inf))
+
+    return smallest_alpha(total, epsilon)
+
+
+def check_sweeps(sweeps: int, *, least: int = 1) -> None:
+    """Sweeps are counted, and on route S each is paid for."""
+    if isinstance(sweeps, bool) or not isinstance(sweeps, int) or sweeps < least:
+        raise ParameterError(f"`sweeps` is {sweeps!r}; it must be a whole number of {least} or more. Try 1.")

@@ -1,0 +1,127 @@
+"""`marginals`: measure one-way tables, find out which pairs depend, measure those, and make rows that agree.
+
+Route N under one Gaussian price. Steps: (1) every one-way table; (2) for every pair, how far it lies from independence;
+(3) the pairs whose dependence exceeds the error of measuring it, each measured in proportion to its size; (4) noisy
+tables made plausible: non-negative, of one total, dependence kept only where it stands out from the noise; (5) rows
+that agree with all of them (samplers/gradual.py). All shares of the budget follow from epsilon, which is public.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.blocks.measured import MarginalFit
+from understudy.codebook import Codebook
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.ledger import Entry
+from understudy.sources.base import Report, Source
+from understudy.sources.tables import CountTable
+from understudy.synth.hashed_gibbs import check_delta
+from understudy.synth.recipe import positive
+from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+
+__all__ = ["Marginals"]
+
+Values = npt.NDArray[np.float64]
+_SCORE_SHARE = 0.05
+_SCALE = 1 << 20
+"""Released tables are kept as whole numbers: shares of this many parts per record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marginals(ReleasedRecipe):
+    """Measured marginals.
+
+    >>> import understudy as us
+    >>> book = us.datasets.discharges_codebook()
+    >>> us.Marginals(epsilon=1.0, delta=1e-6).quote(book, rows=1000).total.epsilon <= 1.0
+    True
+    """
+
+    name: ClassVar[str] = "marginals"
+    route: ClassVar[str] = "N"
+    summary: ClassVar[str] = "measured marginals: noisy one- and two-way tables, and rows that agree with them"
+    promise: ClassVar[str] = "(epsilon, delta)-DP; rows are free"
+    epsilon: float
+    delta: float
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    workload: Mapping[str, float] | None = None
+    """Columns that matter more (or less) than 1: the dependence of a pair counts by the product of its two."""
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        check_delta(self.delta)
+        for name, weight in (self.workload or {}).items():
+            positive(f"workload of {name}", weight)
+
+    def _one_share(self) -> float:
+        """More for the one-way tables when little can be known at all."""
+        return float(np.clip(0.16 * self.epsilon**-0.33, 0.1, 0.35))
+
+    def units(self, book: Codebook) -> int:
+        """Measurements in all: fine enough to be split, and enough for a score of every pair."""
+        pairs = len(book.names) * (len(book.names) - 1) // 2
+        return max(2_000, 24 * pairs)
+
+    def event(self, book: Codebook) -> GaussianMeasurements:
+        """The one price of all measurements."""
+        return gaussian_measurements_event(
+            epsilon=self.epsilon, delta=self.delta, units=self.units(book), neighbours=self.neighbours
+        )
+
+    def price(self, book: Codebook, rows: int) -> list[Entry]:
+        """One entry; rows are free."""
+        for name in self.workload or {}:
+            book.position(name)
+        return [
+            Entry(
+                stage="tables",
+                reads=f"one-way tables of {len(book.names)} columns, the dependence of all pairs, and chosen pairs",
+                event=self.event(book),
+                assumptions=public_size(book, self.neighbours),
+            )
+        ]
+
+    def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
+        """Measure, choose, measure, make plausible."""
+        book = source.codebook
+        names = book.names
+        pairs = list(itertools.combinations(range(len(names)), 2))
+        cliques = [*[(name,) for name in names], *[(names[i], names[j]) for i, j in pairs]]
+        counts = source.count(cliques, report)
+        event = self.event(book)
+        fit = MarginalFit(meter=Meter(event, stream), sizes=book.sizes, workload=self._weights(book))
+        fit.measure_ones(counts[: len(names)], share=self._one_share())
+        fit.measure_pairs(
+            dict(zip(pairs, counts[len(names) :], strict=True)),
+            score_share=_SCORE_SHARE,
+            patience=self._patience(),
+            caution=self._caution(),
+        )
+        ones, twos = fit.plausible()
+        tables = [_table((name,), one) for name, one in zip(names, ones, strict=True)]
+        tables += [_table((names[i], names[j]), table) for (i, j), table in twos.items()]
+        entry = Entry(stage="tables", reads="all measurements", event=event)
+        return Perturbed(kind="marginals", tables=tables, entries=[entry])
+
+    def _patience(self) -> float:
+        """From how many deviations on a level is measured on its own: few where the noise is large anyway."""
+        return float(np.clip(0.5 + 2.15 * math.log10(self.epsilon / 0.1), 0.0, 2.0))
+
+    def _caution(self) -> float:
+        """How much of its worst case the error of a measured pair is taken to be: more where scores are noisy."""
+        return float(np.clip(0.45 - 0.17 * math.log10(self.epsilon / 0.1), 0.28, 0.45))
+
+    def _weights(self, book: Codebook) -> list[float]:
+        return [float((self.workload or {}).get(name, 1.0)) for name in book.names]
+
+
+def _table(columns: tuple[str, ...], values: Values) -> CountTable:
+    return CountTable.dense(columns, np.rint(values * _SCALE).astype(np.int64))

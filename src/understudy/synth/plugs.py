@@ -1,0 +1,160 @@
+"""`plugs`: LUGS on random parts of the table, in parallel processes, mixed (lugs.txt Algorithm 2).
+
+Every value is drawn from a block of some part, and all of those are l-diverse, so the promise of the parts is the
+promise of the whole. Parts are smaller tables: more parts are faster and know less.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.blocks.minhash import RecordMinHash
+from understudy.errors import ParameterError
+from understudy.mechanisms.l_diversity import diverse_tables, split_counts
+from understudy.mechanisms.smoothing import open_for_draws
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.secret import Secret
+from understudy.samplers.diverse import DiverseSampler
+from understudy.sources.base import Report, Source
+from understudy.sources.tables import CountTable, code_type
+from understudy.synth.lugs import DiverseRecipe
+from understudy.synth.recipe import Fitted
+
+__all__ = ["PLUGS", "FittedParts"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+
+
+def _whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1024:
+        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1 to 1024. Try 2.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PLUGS(DiverseRecipe):
+    """LUGS in parts. Records are dealt to parts at random, whatever their values."""
+
+    name: ClassVar[str] = "plugs"
+    summary: ClassVar[str] = "LUGS on random parts of the table, in parallel processes"
+    partitions: int = 2
+    """Parts of the table; 1 draws the same rows as `lugs`."""
+    processes: int | None = None
+    """Processes at work, by default one per core; 1 means this one. The rows do not depend on it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _whole("partitions", self.partitions)
+        if self.processes is not None:
+            _whole("processes", self.processes)
+
+    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedParts":
+        """Count once and deal the records out; blocks are estimated where they are drawn from."""
+        stream = stream or Stream.from_system()
+        self.event(source.codebook)  # refuse an impossible l before anything is read
+        counts = source.count([source.codebook.names], report)[0]
+        parts = split_counts(counts, self.partitions, stream)
+        return FittedParts(recipe=self, source=source, parts=parts, stream=stream, report=report)
+
+
+class FittedParts(Fitted):
+    """Counts of the parts, still secret."""
+
+    def __init__(
+        self,
+        *,
+        recipe: PLUGS,
+        source: Source,
+        parts: Sequence[Secret[CountTable]],
+        stream: Stream,
+        report: Report | None,
+    ) -> None:
+        super().__init__(recipe=recipe, source=source, stream=stream, report=report)
+        self.choices = recipe
+        self._parts = parts
+
+    def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
+        """Which part each row comes from is drawn first, so that rows are independent draws from the mixture."""
+        choices, book = self.choices, self.codebook
+        number = choices.partitions
+        tables = open_for_draws(self._parts, event=choices.event(book), ledger=ledger)
+        origin = np.zeros(rows, dtype=np.int64)
+        if number > 1:
+            origin = self._stream.below_each(np.full(rows, number, dtype=np.uint64)).astype(np.int64)
+        tasks = [
+            _Task(
+                table=table,
+                hashing=choices.hashing(book),
+                ls=choices.ls(book),
+                floor=float(choices.floor),
+                bands=choices.bands,
+                rows=int(share),
+                sweeps=choices.sweeps,
+                key=self._stream.fresh_key(),
+                secure=self._stream.is_secure,
+            )
+            for table, share in zip(tables, np.bincount(origin, minlength=number), strict=True)
+        ]
+        out = [np.empty(rows, dtype=code_type(max(book.sizes))) for _ in book.names]
+        with _workers(min(choices.processes or os.cpu_count() or 1, number)) as apply:
+            done = 0
+            for part, codes in enumerate(apply(tasks)):
+                mine = origin == part
+                for column, values in zip(out, codes, strict=True):
+                    column[mine] = values
+                done += int(mine.sum())
+                self._tell("drawing rows", done, rows)
+        return out
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Task:
+    """What one part needs, all of it plain data; it travels to another process and nowhere else."""
+
+    table: CountTable
+    hashing: RecordMinHash
+    ls: tuple[float, ...]
+    floor: float
+    bands: int
+    rows: int
+    sweeps: int
+    key: bytes
+    secure: bool
+
+
+def _work(task: _Task) -> list[Codes]:
+    """Estimate, perturb and sample one part, on one thread."""
+    hashing = task.hashing
+    if task.rows == 0:
+        return [np.empty(0, dtype=code_type(max(hashing.sizes))) for _ in hashing.sizes]
+    tables = diverse_tables(
+        task.table,
+        keys_of=hashing.leave_one_out,
+        key_space=hashing.key_space,
+        ls=task.ls,
+        floor=task.floor,
+        threads=1,
+    )
+    sampler = DiverseSampler(tables, hashing, task.bands)
+    return sampler.draw(rows=task.rows, sweeps=task.sweeps, stream=Stream(key=task.key, secure=task.secure), threads=1)
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[Any]:
+    """In this process where one is enough, else in new ones that share nothing with our threads."""
+    if count == 1:
+        yield lambda tasks: map(_work, tasks)
+        return
+    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            yield lambda tasks: pool.map(_work, tasks)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,146 @@
+"""The report and the maps as a browser shows them: every figure drawn, nothing loaded, nothing to complain about."""
+
+import html
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import understudy as us
+from understudy import jobs
+from understudy.evaluate.report.numbers import number
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=60000",
+)
+WATCH = """<script>
+window.addEventListener("error", function (event) { console.error("page error: " + event.message); });
+document.addEventListener("securitypolicyviolation", function (e) { console.error("blocked " + e.blockedURI); });
+</script>"""
+
+
+class Shown:
+    """A page after its scripts have run, and what the browser said meanwhile."""
+
+    def __init__(self, chromium: Path, page: Path, folder: Path) -> None:
+        watched = folder / f"watched-{page.name}"
+        watched.write_text(page.read_text().replace("<head>", f"<head>{WATCH}", 1))
+        log = folder / "net.json"
+        done = subprocess.run(
+            [
+                str(chromium),
+                *FLAGS,
+                f"--user-data-dir={folder / 'profile'}",
+                f"--log-net-log={log}",
+                "--dump-dom",
+                watched.as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=True,
+        )
+        self.dom = done.stdout
+        self.console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+        self.initiators = set(re.findall(r'"initiator":"([^"]*)"', log.read_text())) - {"not an origin"}
+        """Who asked the network for something; the browser's own errands have no origin."""
+
+    @property
+    def text(self) -> str:
+        body = re.sub(r"<(script|style|svg)\b.*?</\1>", " ", self.dom, flags=re.S)
+        return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+    def check(self) -> None:
+        """What holds for every page of ours."""
+        assert self.console == []
+        assert self.initiators == set(), "the page asked for nothing"
+        assert 'data-ready="true"' in self.dom, "all figures were tried"
+        plots = re.findall(r'<div class="plot[ "][^>]*>', self.dom)
+        assert plots and all('data-drawn="true"' in plot for plot in plots)
+        assert self.dom.count('class="main-svg"') >= len(plots)
+        figures = re.findall(r"<figure\b.*?</figure>", self.dom, flags=re.S)
+        assert len(figures) == len(plots)
+        for figure in figures:
+            assert re.search(r'role="img" aria-label="[^"]{20,}"', figure), "a screen reader has something to say"
+            assert "<details>" in figure and "<th scope=" in figure, "every figure has its table"
+        assert "<link" not in self.dom and not re.search(r'\ssrc="(?!data:)', self.dom)
+        assert '<html lang="en"' in self.dom and "@media print" in self.dom
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    book = us.datasets.discharges_codebook()
+    table = us.datasets.discharges(rows=1200, seed=3)
+    us.PrivBayes(epsilon=5.0, public_rows=1200, parent_count=1).fit(us.open(table, book)).sample(900).save(
+        folder / "made"
+    )
+    return folder, table, book
+
+
+@pytest.mark.browser
+def test_the_watch_sees_what_it_should(chromium, tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text('<!doctype html><head></head><img src="http://nowhere.invalid/x.png"><script>nothing();</script>')
+    shown = Shown(chromium, page, tmp_path)
+    assert any("nothing is not defined" in line for line in shown.console)
+    assert shown.initiators
+
+
+@pytest.mark.browser
+def test_the_report(chromium, release, tmp_path):
+    folder, table, book = release
+    page = tmp_path / "report.html"
+    findings = jobs.evaluate(
+        table,
+        folder / "made",
+        book,
+        out=page,
+        risk="quick",
+        target="cat",
+        holdout=us.datasets.discharges(rows=500, seed=4),
+    )
+    shown = Shown(chromium, page, tmp_path)
+    shown.check()
+    doc = json.loads(json.dumps(findings.to_dict(), allow_nan=False))
+    assert len(re.findall(r'id="column-\d+-title"', shown.dom)) == len(doc["columns"]) == 13
+    for kind in ("association-real", "association-synthetic", "association-difference", "mosaic-0", "risk-rates"):
+        assert f'id="{kind}"' in shown.dom
+    text = shown.text
+    assert doc["release"]["statement"] in text and "does not cover it" in text
+    for line in doc["summary"]:
+        assert f"{line['label']} {line['says']} {number(line['value'])}" in text
+    for item in [*doc["utility"], *doc["risk"]["scores"]]:
+        assert item["value"] is None or number(item["value"]) in text, item["metric"]
+    for column in doc["columns"]:
+        for label, count in zip(column["labels"], column["real"], strict=True):
+            assert f"{label} {count:,}" in text, "the table of a figure holds its counts"
+    for mosaic in doc["mosaics"]:
+        assert f"{mosaic['labels'][0][0]}, {mosaic['labels'][1][0]} {mosaic['real'][0][0]:,}" in text
+
+
+@pytest.mark.browser
+def test_the_maps(chromium, release, tmp_path):
+    _, table, book = release
+    plan = jobs.Plan(methods=("pegs", "laplace"), epsilons=(1.0, 10.0), rows=50, repeat=2)
+    made = jobs.risk_utility_map(table, book, plan, jobs.Questions(target="charge"), out=tmp_path / "map", seed=1)
+    shown = Shown(chromium, tmp_path / "map" / "map.html", tmp_path)
+    shown.check()
+    assert made.document["warning"] in shown.text
+    values = [
+        run["measures"]["marginal_mae"]
+        for run in made.document["runs"]
+        if (run["method"], run["epsilon"]) == ("pegs", 10.0)
+    ]
+    assert f"pegs 10 {number(sum(values) / 2)}" in shown.text

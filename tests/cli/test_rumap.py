@@ -1,0 +1,138 @@
+"""`rumap`: a tiny grid, an interrupt, and going on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as pq
+import pytest
+
+GRID = ("--methods", "pegs,laplace,bayesian-bootstrap", "--epsilons", "1,100", "--rows", "60", "--repeat", "2")
+QUESTIONS = ("--given", "age.yrs", "--target", "charge")
+CELLS = 2 * (2 * 2 + 1)  # two repeats of two methods at two epsilons, and of one without an epsilon
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+
+
+def test_a_grid_from_start_to_end(run, discharges, tmp_path):
+    data, book = discharges
+    out = tmp_path / "map"
+    words = ("rumap", data, "-c", book, *GRID, "--repeat", 1, *QUESTIONS, "-o", out)
+    said = run(*words, "--per-record", "--json")
+    assert said.code == 0, said.err
+    assert "not covered by the guarantee" in said.err.replace("\n", " ")
+    doc = said.json
+    assert doc["finished"] == doc["planned"] == CELLS // 2
+    assert doc["meaning"] == {
+        "pegs": "per synthetic record",
+        "laplace": "whole file",
+        "bayesian-bootstrap": "no promise",
+    }
+    table = pq.read_table(out / "runs.parquet")
+    assert table.num_rows == CELLS // 2
+    assert {"marginal_mae", "marginal_mse", "conditional_mae | age.yrs", "kendall_marginal"} <= set(table.column_names)
+    assert any(name.startswith("coefficient_distance") for name in table.column_names)
+    assert any(name.startswith("mode_attack") for name in table.column_names)
+    pegs = {run["epsilon"]: run["total_epsilon"] for run in doc["runs"] if run["method"] == "pegs"}
+    assert pegs == {
+        1.0: pytest.approx(60, rel=1e-3),
+        100.0: pytest.approx(6000, rel=1e-3),
+    }  # 60 rows, basic composition
+    page = (out / "map.html").read_text()
+    assert "guarantee of the release does not cover" in page.replace("\n", " ") and "PeGS figure 6" in page
+    before = (out / "runs.jsonl").read_text()
+    assert run(*words, "--per-record").code == 0
+    assert (out / "runs.jsonl").read_text() == before, "everything was finished already"
+
+
+def test_an_interrupt_loses_one_run_at_most(discharges, run, tmp_path):
+    data, book = discharges
+    out = tmp_path / "map"
+    script = (
+        "import sys, time\n"
+        "from understudy.evaluate.rumap import journal\n"
+        "add = journal.Journal.add\n"
+        "def slow(self, *a):\n"
+        "    add(self, *a); print('added', flush=True); time.sleep(0.3)\n"
+        "journal.Journal.add = slow\n"
+        "from understudy.cli.app import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    words = ["rumap", str(data), "-c", str(book), *GRID, "--seed", "7", "-o", str(out)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "added\n"
+    assert process.stdout.readline() == "added\n"
+    time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1 and "kept in" in err.replace("\n", " ") and "Traceback" not in err
+    first = lines(out)
+    assert 2 <= len(first) < CELLS
+    assert pq.read_table(out / "runs.parquet").num_rows == len(first)
+    with (out / "runs.jsonl").open("a") as file:
+        file.write('{"method": "pegs", "eps')  # and a crash in the middle of a line
+    assert run(*words).code == 0
+    kept = [json.loads(line) for line in (out / "runs.jsonl").read_text().splitlines() if line.endswith("}")]
+    assert kept[: len(first)] == first and len(kept) == CELLS
+    assert len({(run["method"], run["epsilon"], run["repeat"]) for run in kept}) == CELLS
+    whole = tmp_path / "whole"
+    assert run(*words[:-1], whole).code == 0
+    again = {(r["method"], r["epsilon"], r["repeat"]): r["measures"] for r in lines(whole)}
+    assert again == {(r["method"], r["epsilon"], r["repeat"]): r["measures"] for r in kept}, "a seed decides each run"
+
+
+def test_a_stand_in_leaves_the_data_alone(run, discharges, tmp_path):
+    public, book = discharges
+    words = ("--methods", "laplace", "--epsilons", "1", "--rows", 30, "--repeat", 1, "-o", tmp_path / "map")
+    said = run("rumap", tmp_path / "not-there.csv", "-c", book, "--stand-in", public, *words)
+    assert said.code == 0, said.err
+    assert "not covered" not in said.err
+    assert "Public stand-in" in (tmp_path / "map" / "map.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--methods", "pegz"), ("no method 'pegz'",)),
+        (("--methods", ""), ("`methods` is empty",)),
+        (("--methods", "pegs,pegs"), ("'pegs' twice",)),
+        (("--methods", "pegs-rs"), ("needs block_size",)),
+        (("--methods", "sba"), ("needs delta",)),
+        (("--methods", "privbayes"), ("needs public_rows",)),
+        (("--epsilons", "1,x"), ("'x' is not a number",)),
+        (("--epsilons", "0"), ("above 0",)),
+        (("--epsilons", ""), ("`epsilons` is empty",)),
+        (("--repeat", 0), ("`repeat` is 0",)),
+        (("--rows", 0), ("`rows` is 0",)),
+        (("--given", "income"), ("'income'",)),
+        (("--target", "income"), ("'income'",)),
+        (("--quasi", "income"), ("'income'",)),
+    ],
+)
+def test_bad_grids(run, discharges, tmp_path, options, words):
+    data, book = discharges
+    said = run("rumap", data, "-c", book, *GRID, "-o", tmp_path / "map", *options)
+    assert said.code == 2
+    for word in words:
+        assert word in said.err.replace("\n", " "), said.err
+    assert not (tmp_path / "map").exists()
+
+
+def test_a_folder_holds_one_setting(run, discharges, tmp_path):
+    data, book = discharges
+    words = ("rumap", data, "-c", book, "--methods", "laplace", "--epsilons", "1", "--repeat", 1, "-o")
+    assert run(*words, tmp_path / "map", "--rows", 30).code == 0
+    assert "other settings (rows differ)" in run(*words, tmp_path / "map", "--rows", 31).err.replace("\n", " ")
+    more = run(*words, tmp_path / "map", "--rows", 30, "--repeat", 2, "--epsilons", "1,2", "--json")
+    assert more.code == 0 and more.json["finished"] == 4, "a grid may grow"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("x")
+    assert "holds something else" in run(*words, tmp_path / "other", "--rows", 30).err.replace("\n", " ")

@@ -1,0 +1,60 @@
+"""Groups that need more than Python: each installs what it may, and is otherwise skipped by name."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+_TOOLS = {"browser": ("chromium", "chromium"), "java": ("java", "default-jre-headless")}
+
+
+def _have(group: str) -> bool:
+    command, package = _TOOLS[group]
+    if shutil.which(command):
+        return True
+    may_install = os.geteuid() == 0 and shutil.which("apt-get") and os.environ.get("CI")
+    if not may_install:
+        return False
+    for words in (("update", "-qq"), ("install", "-y", "-qq", "--no-install-recommends", package)):
+        subprocess.run(
+            ["apt-get", *words],
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            capture_output=True,
+            timeout=600,
+            check=False,
+        )
+    return shutil.which(command) is not None
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory, worker_id) -> Path:
+    """Path of a browser; one worker installs it while the others wait."""
+    from filelock import FileLock
+
+    shared = tmp_path_factory.getbasetemp().parent if worker_id != "master" else tmp_path_factory.getbasetemp()
+    with FileLock(shared / "chromium.lock"):
+        if not _have("browser"):
+            pytest.skip("group browser: no Chromium, and it may not be installed here")
+    return Path(shutil.which("chromium") or "")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data, outside the project."""
+    place = os.environ.get("UNDERSTUDY_DATA")
+    if not place:
+        pytest.skip("group data: UNDERSTUDY_DATA is not set")
+    return Path(place)
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Name the groups that were left out."""
+    groups = set()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = str(report.longrepr[-1]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if "group " in reason:
+            groups.add(reason.split("group ", 1)[1])
+    for group in sorted(groups):
+        terminalreporter.write_line(f"left out: {group}")

@@ -1,0 +1,173 @@
+"""Parts of the report and of the maps, by hand and by law."""
+
+import json
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from understudy.codebook import Categorical, Codebook, Ordinal, Role
+from understudy.errors import ParameterError, ReleaseError
+from understudy.evaluate.report.chain import chain_facts
+from understudy.evaluate.report.figures import text
+from understudy.evaluate.report.gather import gather
+from understudy.evaluate.report.mosaics import mosaics
+from understudy.evaluate.report.page import report_page, script_json, strip
+from understudy.evaluate.report.pairs import PairFacts, association
+from understudy.evaluate.rumap.journal import Journal
+from understudy.evaluate.rumap.plan import Cell, Plan
+from understudy.sources import open_source
+
+BOOK = Codebook(
+    columns=(
+        Categorical(name="sex", levels=("F", "M"), role=Role.QUASI_IDENTIFIER),
+        Ordinal(name="age", levels=("0", "20", "40", "60"), missing="NA"),
+        Categorical(name="ill", levels=tuple("abcdefghijkl"), role=Role.SENSITIVE),
+    ),
+    title="tiny",
+)
+
+
+def table(rows: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, rows)
+    age = np.minimum(sex + rng.integers(0, 4, rows), 4)
+    ill = np.minimum(2 * age + rng.integers(0, 4, rows), 11)
+    return pa.table(
+        {
+            "sex": [("F", "M")[k] for k in sex],
+            "age": [("0", "20", "40", "60", None)[k] for k in age],
+            "ill": ["abcdefghijkl"[k] for k in ill],
+        }
+    )
+
+
+def test_association_by_hand():
+    # chi-square / n = 1/4; minus (r-1)(k-1)/(n-1) = 1/79; over the corrected number of levels 2 - 1/79, less 1
+    expected = math.sqrt((1 / 4 - 1 / 79) / (1 - 1 / 79))
+    assert association(np.array([[30, 10], [10, 30]])) == pytest.approx(expected, rel=1e-12)
+    assert association(np.array([[50, 0, 0], [0, 50, 0], [0, 0, 50]])) == pytest.approx(1.0)
+    assert math.isnan(association(np.array([[5, 5], [0, 0]]))), "a constant column has no association"
+
+
+@given(arrays(np.int64, (3, 4), elements=st.integers(0, 30)), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_association_does_not_depend_on_the_order_of_levels(counts, random):
+    rows, columns = random.sample(range(3), 3), random.sample(range(4), 4)
+    first, moved, turned = association(counts), association(counts[rows][:, columns]), association(counts.T)
+    assert (math.isnan(first) and math.isnan(moved) and math.isnan(turned)) or (
+        first == pytest.approx(moved, abs=1e-9) and first == pytest.approx(turned, abs=1e-9) and 0 <= first <= 1
+    )
+
+
+def test_rare_levels_of_a_mosaic_are_put_together_and_nobody_is_lost():
+    real, synthetic = (open_source(table(400, seed), BOOK) for seed in (1, 2))
+    pair = PairFacts(columns=("sex", "ill"), real=0.5, synthetic=0.4, distance=0.1)
+    [found] = mosaics(real, synthetic, [pair], most=4)
+    assert found.labels[0] == ("F", "M") and len(found.labels[1]) == 8 and found.labels[1][-1] == "other levels"
+    assert found.real.sum() == found.synthetic.sum() == 400
+    assert found.real.shape == (2, 8)
+
+
+@pytest.fixture(scope="module")
+def document():
+    real, synthetic, held = (open_source(table(rows, seed), BOOK) for rows, seed in ((600, 1), (300, 2), (200, 3)))
+    found = gather(real, synthetic, risk="quick", holdout=held, target="age")
+    return json.loads(json.dumps(found.to_dict(), allow_nan=False))
+
+
+def test_identical_tables_are_perfect_and_lie_left_of_everything():
+    source = open_source(table(300, 5), BOOK)
+    found = gather(source, open_source(table(300, 5), BOOK), risk="none", target="age")
+    values = {line.label: line.value for line in found.headlines}
+    assert values["Shares of levels"] == values["Pairs of columns"] == values["Connections between columns"] == 0
+    assert found.models[0].real.estimates.tolist() == found.models[0].synthetic.estimates.tolist()
+    assert all(line.bootstrap is None or line.bootstrap > 0 for line in found.headlines)
+
+
+def test_every_figure_is_one_that_plotly_knows(document):
+    page = report_page(document)
+    figures = json.loads(page.split('id="figures">')[1].split("</script>")[0])
+    assert {
+        "column-0",
+        "association-real",
+        "mosaic-0",
+        "coefficients-0",
+        "classifier",
+        "lasso_auc",
+        "risk-rates",
+    } <= set(figures)
+    for key, figure in figures.items():
+        layout = {name: value for name, value in figure["layout"].items() if name != "template"}
+        made = go.Figure(data=figure["data"], layout=layout)  # refuses unknown properties and values
+        assert len(made.data) == len(figure["data"]), key
+        assert f'id="{key}"' in page
+
+
+def test_the_page_needs_nothing_from_outside(document):
+    page = report_page(document)
+    before = page.split("<script>")[0]
+    assert "default-src 'none'" in before and "http://" not in before and "https://" not in before
+    assert page.count("<script>") == 2, "Plotly once, our own script once"
+
+
+def test_nothing_in_a_label_can_leave_its_place():
+    assert (
+        "<" not in script_json({"a": "</script><!--"})
+        and json.loads(script_json({"a": "</script>"}))["a"] == "</script>"
+    )
+    assert text("<a href='x'>y</a>") == "&lt;a href='x'&gt;y&lt;/a&gt;"
+
+
+def test_the_strip_puts_the_better_value_to_the_left():
+    def place(value, goal):
+        line = {"value": value, "perfect": 1.0 if goal == "maximize" else 0.0, "bootstrap": 0.5, "independent": None}
+        drawn = strip({**line, "worst": None, "low": None, "high": None})
+        return float(drawn.rsplit('d="M', 1)[1].split(",")[0])
+
+    assert place(0.1, "minimize") < place(0.3, "minimize")
+    assert place(0.9, "maximize") < place(0.7, "maximize")
+
+
+def test_drift_within_blocks_is_seen(tmp_path):
+    book = Codebook(columns=(Categorical(name="x", levels=("a", "b")),))
+    pq.write_table(pa.table({"x": ["a", "a", "b"] * 50}), tmp_path / "t.parquet")
+    found = chain_facts(str(tmp_path / "t.parquet"), book, {"x": np.array([9, 1])}, 3)
+    assert found["distance"] == pytest.approx([0.1, 0.1, 0.9])
+    assert chain_facts(str(tmp_path / "t.parquet"), book, {"x": np.array([9, 1])}, 1) is None
+
+
+def test_a_plan_knows_what_epsilon_means():
+    plan = Plan(methods=("pegs", "laplace", "gibbs"), epsilons=(1.0, 2.0), rows=10, repeat=2, per_record=True)
+    assert [plan.meaning(m) for m in plan.methods] == ["per synthetic record", "whole file", "no promise"]
+    assert len(plan.cells()) == 2 * (2 + 2 + 1)
+    assert plan.recipe("pegs", 1.0).epsilon_per_record == 1.0 and plan.recipe("laplace", 1.0).epsilon == 1.0
+    whole = Plan(methods=("pegs",), epsilons=(1.0,), rows=10, repeat=1)
+    assert whole.recipe("pegs", 1.0).quote(BOOK, 10).total.epsilon <= 1.0
+    with pytest.raises(ParameterError, match="repeat"):
+        Plan(methods=("pegs",), epsilons=(1.0,), rows=10, repeat=0)
+
+
+def test_a_journal_remembers_finished_runs_only(tmp_path):
+    first = Journal(tmp_path / "j", {"rows": 1})
+    cell = Cell(method="pegs", epsilon=1.0, repeat=1)
+    first.add(cell, {"measures": {"a": 1.0}, "refused": None})
+    with (tmp_path / "j" / "runs.jsonl").open("a") as file:
+        file.write('{"method": "pe')
+    again = Journal(tmp_path / "j", {"rows": 1})
+    assert list(again.runs) == [cell]
+    again.add(Cell(method="pegs", epsilon=None, repeat=2), {"measures": {"b": 2.0}, "refused": "no"})
+    assert len(Journal(tmp_path / "j", {"rows": 1}).runs) == 2
+    rows = pq.read_table(again.write_parquet()).to_pylist()
+    assert [(row["epsilon"], row["a"], row["b"], row["refused"]) for row in rows] == [
+        (None, None, 2.0, "no"),
+        (1.0, 1.0, None, None),
+    ]
+    with pytest.raises(ReleaseError, match="rows differ"):
+        Journal(tmp_path / "j", {"rows": 2})
