@@ -29,7 +29,7 @@ from understudy.sources import open_source
 from understudy.sources.base import Report
 from understudy.sources.check import Fault, check_table
 from understudy.sources.draft import draft_codebook
-from understudy.synth import BayesianBootstrap, PrivBayes, Quote, Recipe
+from understudy.synth import BayesianBootstrap, Marginals, Quote, Recipe
 from understudy.synth.choices import Choices, model_words, relation_of
 from understudy.synth.filling import Filling
 from understudy.synth.model_file import load_model
@@ -319,7 +319,7 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     _check_target(folder)
     book = datasets.discharges_codebook()
     source = open_source(datasets.discharges(rows=DEMO_DATA_ROWS, seed=2011), book)
-    recipe = PrivBayes(epsilon=1.0, public_rows=DEMO_DATA_ROWS)
+    recipe = Marginals(epsilon=1.0, delta=1e-6)
     release = recipe.fit(source, report=report).sample(DEMO_ROWS)
     independent = BayesianBootstrap().fit(source).sample(DEMO_ROWS)
     made = open_source(release.table, book)
