@@ -219,3 +219,22 @@ def test_other_files_are_never_overwritten(run, evaluated, tmp_path):
     assert "does not exist" in run(*words, tmp_path / "no" / "r.html").err
     said = run("evaluate", evaluated / "real.parquet", tmp_path, *words[3:], tmp_path / "r.html")
     assert said.code == 2 and "holds no manifest.json" in said.err.replace("\n", " ")
+
+
+def test_linkage_with_an_external_file(run, discharges, tmp_path):
+    """An intruder's file of names-to-be with some quasi-identifiers is tried against the synthetic table."""
+    data, book = discharges
+    release, known = tmp_path / "r", tmp_path / "known.csv"
+    assert run("synth", data, "-c", book, "-m", "contingency", "-n", 500, "-o", release).code == 0
+    header, *lines = data.read_text(encoding="utf-8").splitlines()
+    names = [name.strip('"') for name in header.split(",")]
+    kept = [names.index(name) for name in ("age.yrs", "sex")]
+    rows = [[line.split(",")[k] for k in kept] for line in lines[:200]]
+    known.write_text("\n".join([",".join(names[k] for k in kept), *[",".join(row) for row in rows]]) + "\n")
+    words = ("evaluate", data, release, "-c", book, "--external", known, "-o", tmp_path / "report.html", "--json")
+    said = run(*words)
+    assert said.code == 0, said.out + said.err
+    assert "linkage" in said.out
+    known.write_text("colour\nred\n")
+    refused = run(*words[:-1])
+    assert refused.code == 2 and "none of the codebook's quasi-identifiers" in refused.err

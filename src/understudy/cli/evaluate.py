@@ -19,6 +19,10 @@ def evaluate(
     holdout: Annotated[
         str | None, typer.Option(help="Real records set aside before synthesis.", show_default=False)
     ] = None,
+    external: Annotated[
+        str | None,
+        typer.Option(help="File about known people that an intruder holds: linkage is tried.", show_default=False),
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="Column that models predict and intruders guess.", show_default=False)
     ] = None,
@@ -45,6 +49,7 @@ def evaluate(
             Codebook.load(codebook),
             out=output,
             holdout=holdout,
+            external=external,
             target=target,
             given=given,
             risk=risk,

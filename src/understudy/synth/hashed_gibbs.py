@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from understudy.blocks.choosing import ParentChoice, PrivateParents, parent_choice
-from understudy.blocks.parents import check_count
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
@@ -98,9 +97,8 @@ class HashedGibbs(ReleasedRecipe):
 
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """The choice of parents, then the tables; rows are free."""
-        check_count(self.parent_count, len(book.names))
+        self.choice(1.0).check(book)  # before its price, which needs a count that makes sense
         choice = self.choice(self.pick_epsilon(book) if self.picks(book) else 1.0)
-        choice.check(book)
         return [*choice.entries(book), *self._table_entries(book)]
 
     def warnings(self, book: Codebook) -> list[str]:

@@ -35,6 +35,7 @@ def gather(
     *,
     risk: str,
     holdout: Source | None = None,
+    external: Source | None = None,
     target: str | None = None,
     given: str | None = None,
     release: ReleaseFacts | None = None,
@@ -64,7 +65,7 @@ def gather(
     utility = _utility(real, synthetic, given=given, target=target, holdout=holdout, report=report)
     models = _models(real, synthetic, target, notes)
     lines = utility_references(real, synthetic, conditional_on=given)
-    risks = _risk(real, synthetic, holdout=holdout, level=risk, target=target, report=report)
+    risks = _risk(real, synthetic, holdout=holdout, external=external, level=risk, target=target, report=report)
     return Findings(
         codebook=book,
         real_label=labels[0],
@@ -245,7 +246,14 @@ def _whole(report: Report | None, label: str) -> Report | None:
 
 
 def _risk(
-    real: Source, synthetic: Source, *, holdout: Source | None, level: str, target: str | None, report: Report | None
+    real: Source,
+    synthetic: Source,
+    *,
+    holdout: Source | None,
+    external: Source | None,
+    level: str,
+    target: str | None,
+    report: Report | None,
 ) -> list[Measured]:
     if level == "none":
         return []
@@ -254,7 +262,16 @@ def _risk(
     if target is not None and target not in wanted:
         wanted.append(target)
     known = [c.name for c in columns if c.role is Role.QUASI_IDENTIFIER and c.name not in wanted]
+    if external is not None:  # the intruder knows what the external file tells
+        known = [name for name in known if name in external.codebook.names]
     scores = risk_scores(
-        real, synthetic, quasi=known, sensitive=wanted, holdout=holdout, level=level, report=_whole(report, "risk")
+        real,
+        synthetic,
+        quasi=known,
+        sensitive=wanted,
+        holdout=holdout,
+        external=external,
+        level=level,
+        report=_whole(report, "risk"),
     )
     return [Measured(metric=metric_of(score), score=score) for score in scores]
