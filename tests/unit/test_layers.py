@@ -22,6 +22,11 @@ ORDER = [
     ("synth",),
     ("datasets",),
     ("evaluate",),
+    ("anonymize",),
+    ("commute",),
+    ("reconstruct",),
+    ("trees",),
+    ("service",),
     ("jobs",),
     ("cli",),
 ]
