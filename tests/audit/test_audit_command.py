@@ -87,7 +87,7 @@ HONEST = {
     "sbhg-gauss": {"epsilon": 1.0, "delta": 0.01, "public_rows": 20, "parent_count": 1},
     "privbayes": {"epsilon": 1.0, "public_rows": 20},
 }
-"""Methods that promise differential privacy, but for pmi and marginals, whose many fits take too long here."""
+"""Methods that promise differential privacy, but for pmi, whose many fits take too long here; marginals has its own."""
 
 
 @pytest.mark.parametrize("canary", ["rare", "common"])

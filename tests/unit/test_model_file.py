@@ -84,7 +84,9 @@ def test_a_model_holds_nothing_but_noisy_counts(method, tmp_path):
     raw, arrays = parts(fitted.save_model(tmp_path / "m.model"))
     tables = fitted.model.tables
     pairs = [(f"table-{i}-codes.npy", f"table-{i}-noisy-counts.npy") for i in range(len(tables))]
-    assert set(raw) == {"model.json", "codebook.toml", *(name for pair in pairs for name in pair)}
+    classes = [f"classes-{i}.npy" for i in range(len(fitted.model.classes))]
+    assert bool(classes) == (method == "marginals")
+    assert set(raw) == {"model.json", "codebook.toml", *(name for pair in pairs for name in pair), *classes}
     assert raw["codebook.toml"].decode() == BOOK.to_toml()
     cells_in_all = right = 0
     for (cells, counts), table in zip(pairs, tables, strict=True):
@@ -141,7 +143,7 @@ def test_the_description_has_no_seed_and_no_count(method, tmp_path):
     described = json.loads(raw["model.json"])
     assert set(described) == {
         *("format", "kind", "method", "parameters", "ledger", "delta_for_total", "secure", "sweeps", "order"),
-        *("warnings", "tables"),
+        *("warnings", "tables", "classes"),
     }
     assert set(described["parameters"]) == set(recipe_of(method).parameters())
     assert str(seed) not in raw["model.json"].decode()

@@ -10,24 +10,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
+from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
 from understudy.mechanisms.gaussian_measurements import Meter
 from understudy.privacy.secret import Secret
+from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
 
-__all__ = ["Groups", "MarginalFit", "choose_pairs", "denoised", "group_small", "on_simplex", "spread"]
+__all__ = ["Groups", "MarginalFit", "choose_pairs", "group_small"]
 
 Values = npt.NDArray[np.float64]
 Pair = tuple[int, int]
-
-
-def on_simplex(values: Values, total: float) -> Values:
-    """The nearest non-negative values with this sum (Euclidean projection)."""
-    flat = np.sort(values.ravel())[::-1]
-    excess = np.cumsum(flat) - total
-    count = np.arange(1, len(flat) + 1)
-    last = int(np.max(count[flat - excess / count > 0], initial=1))
-    nearest: Values = np.maximum(values - excess[last - 1] / last, 0.0)
-    return nearest
+_PENALTY, _ITERATIONS, _MOST, _POOL = 10.0, 400, 96, 256
+"""Of the latent classes: strength of the prior, steps, and classes in all (several fits where each is small)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,12 +40,11 @@ class Groups:
         """Sums by group."""
         return np.bincount(self.of, weights=one, minlength=self.count).astype(np.float64)
 
-    def shares(self, one: Values) -> Values:
-        """Share of every level within its group."""
-        totals = self.add_up(one)[self.of]
-        sizes = np.bincount(self.of, minlength=self.count)[self.of]
-        shares: Values = np.where(totals > 0, one / np.maximum(totals, 1e-300), 1 / sizes)
-        return shares
+    def add_up_rows(self, table: Values) -> Values:
+        """Sums of rows by group."""
+        sums = np.zeros((self.count, table.shape[1]))
+        np.add.at(sums, self.of, table)
+        return sums
 
 
 def group_small(one: Values, least: float) -> Groups:
@@ -62,6 +56,9 @@ def group_small(one: Values, least: float) -> Groups:
     of[~small] = np.arange(int((~small).sum()))
     of[small] = int((~small).sum())
     return Groups(of=of)
+
+
+_WIDEST = 4_000
 
 
 def _rank_error(first: int, second: int) -> float:
@@ -115,32 +112,6 @@ def _split(pairs: Sequence[Pair], weights: Sequence[float], units: int) -> dict[
     return copies
 
 
-def denoised(noisy: Values, expected: Values, deviation: float) -> Values:
-    """A noisy two-way table as independence plus the part of the rest that stands out from the noise.
-
-    The rest has noise of one known deviation in every cell, so its singular values are shrunk as Gavish and Donoho
-    (2017) prove best in Frobenius norm: dependence between two columns usually lives in a few directions.
-    """
-    rest = noisy - expected
-    rest = rest - rest.mean(axis=0) - rest.mean(axis=1, keepdims=True) + rest.mean()
-    left, values, right = np.linalg.svd(rest, full_matrices=False)
-    rows, columns = max(rest.shape[0] - 1, 1), max(rest.shape[1] - 1, 1)
-    long, ratio = max(rows, columns), min(rows, columns) / max(rows, columns)
-    unit = deviation * math.sqrt(long)
-    scaled = values / unit
-    inside = np.maximum((scaled**2 - ratio - 1) ** 2 - 4 * ratio, 0)
-    kept = np.where(scaled > 1 + math.sqrt(ratio), np.sqrt(inside) / np.maximum(scaled, 1e-12), 0.0) * unit
-    shown: Values = expected + (left * kept) @ right
-    return shown
-
-
-def spread(table: Values, groups: tuple[Groups, Groups], ones: tuple[Values, Values]) -> Values:
-    """A table of groups back on levels, by the levels' shares within their groups."""
-    first, second = groups
-    full = table[np.ix_(first.of, second.of)]
-    return full * first.shares(ones[0])[:, None] * second.shares(ones[1])[None, :]
-
-
 @dataclass(kw_only=True)
 class MarginalFit:
     """The state of one fit: what was measured so far, and how well it is known."""
@@ -157,6 +128,8 @@ class MarginalFit:
     groups: list[Groups] = field(default_factory=list)
     pairs: dict[Pair, Values] = field(default_factory=dict)
     pair_copies: dict[Pair, int] = field(default_factory=dict)
+    worth: list[Pair] = field(default_factory=list)
+    """Every pair whose table rows should agree with, measured or predicted."""
 
     def measure_ones(self, counts: Sequence[Secret[CountTable]], *, share: float) -> None:
         """All one-way tables, the larger ones more often, and the number of records from their sums."""
@@ -166,12 +139,16 @@ class MarginalFit:
         self.raw = [self.meter.table(count, copies=n) for count, n in zip(counts, self.copies, strict=True)]
         trust = [n / size for n, size in zip(self.copies, self.sizes, strict=True)]
         self.total = max(1.0, float(np.average([one.sum() for one in self.raw], weights=trust)))
-        self.ones = [on_simplex(one, self.total) for one in self.raw]
+        self.ones = [
+            believable(one, self.total, math.sqrt(self.meter.variance(n)))
+            for one, n in zip(self.raw, self.copies, strict=True)
+        ]
 
     def measure_pairs(
         self, counts: Mapping[Pair, Secret[CountTable]], *, score_share: float, patience: float, caution: float
     ) -> None:
         """How much every pair depends, then the pairs worth knowing."""
+        self.worth = list(counts)
         if not counts:
             return
         copies = max(1, int(score_share * self.meter.event.units / len(counts)))
@@ -183,12 +160,20 @@ class MarginalFit:
             gains[i, j] = max(0.0, found - 0.7 * self._chance(i, j, expected)) * worth
         units = self.meter.left // self.meter.table_price
         deviation = math.sqrt(self.meter.variance(1) * min(len(counts), 30) / units)
-        self.groups = [group_small(one, patience * deviation) for one in self.ones]
+        self.groups = self._merged(patience * deviation)
         shapes = {(i, j): (self.groups[i].count, self.groups[j].count) for i, j in counts}
         self.pair_copies = choose_pairs(gains, shapes, variance=self.meter.variance(1), units=units, caution=caution)
         for (i, j), number in self.pair_copies.items():
             merged = (self.groups[i].of, self.groups[j].of)
             self.pairs[i, j] = self.meter.table(counts[i, j], copies=number, groups=merged)
+
+    def _merged(self, least: float) -> list[Groups]:
+        """Small levels merged; in very wide files larger ones too, since all groups are fitted side by side."""
+        groups = [group_small(one, least) for one in self.ones]
+        while sum(group.count for group in groups) > max(_WIDEST, len(groups)):
+            least = 1.5 * max(least, 1.0)
+            groups = [group_small(one, least) for one in self.ones]
+        return groups
 
     def _chance(self, first: int, second: int, expected: Values) -> float:
         """The distance from independence that noise and sampling alone would show."""
@@ -198,33 +183,79 @@ class MarginalFit:
             noise += 0.8 * math.sqrt(self.meter.variance(self.copies[column])) * seen
         return noise + 0.64 * float(np.sqrt(np.maximum(expected, 0)).sum())
 
-    def plausible(self) -> tuple[list[Values], dict[Pair, Values]]:
+    def classes(self, generator: np.random.Generator, report: Report | None = None) -> LatentClasses:
+        """Latent classes behind everything measured; more of them where more can be known."""
+        merged = [groups.of for groups in self.groups] or [np.zeros(size, dtype=np.int64) for size in self.sizes]
+        tables = NoisyTables(
+            ones=[one / self.total for one in self.raw],
+            one_precision=[self.total**2 / self.meter.variance(copies) for copies in self.copies],
+            pairs={pair: table / self.total for pair, table in self.pairs.items()},
+            pair_precision={
+                pair: self.total**2 / self.meter.variance(copies) for pair, copies in self.pair_copies.items()
+            },
+            merged=merged,
+        )
+        number = self._class_number()
+        return fit_classes(
+            tables,
+            self.ones,
+            classes=number,
+            fits=int(np.clip(_POOL // number, 1, 16)),
+            penalty=_PENALTY,
+            iterations=_ITERATIONS,
+            generator=generator,
+            report=None if report is None else lambda done, of: report("fitting classes", done, of),
+        )
+
+    def _class_number(self) -> int:
+        """Grows with the square root of what a record weighs against the noise of a pair."""
+        if not self.pair_copies:
+            return 1
+        copies = float(np.median(list(self.pair_copies.values())))
+        clarity = self.total / math.sqrt(self.meter.variance(1) / copies)
+        return int(np.clip(1.6 * math.sqrt(clarity), 4, _MOST))
+
+    def plausible(self, classes: LatentClasses) -> tuple[list[Values], dict[Pair, Values]]:
         """One- and two-way tables on all levels: non-negative, of one total, noise taken out where it can be told."""
-        ones = [self._better_one(column) for column in range(len(self.sizes))]
+        ones = [self._better_one(column, classes) for column in range(len(self.sizes))]
         twos = {}
-        for (i, j), noisy in self.pairs.items():
-            near = self.groups[i].add_up(ones[i]), self.groups[j].add_up(ones[j])
-            expected = np.outer(*near) / self.total
-            deviation = math.sqrt(self.meter.variance(self.pair_copies[i, j]))
-            table = on_simplex(denoised(noisy, expected, deviation), self.total)
-            twos[i, j] = spread(table, (self.groups[i], self.groups[j]), (ones[i], ones[j]))
+        for i, j in self.worth:
+            model = fitted_margins(np.maximum(classes.two(i, j), 1e-15) * self.total, ones[i], ones[j])
+            twos[i, j] = self._better_two((i, j), model, (ones[i], ones[j]))
         return ones, twos
 
-    def _better_one(self, column: int) -> Values:
-        """A one-way table together with the margins of the measured pairs, by inverse variance."""
-        if not self.groups:
-            return self.ones[column]
-        groups = self.groups[column]
-        members = np.bincount(groups.of, minlength=groups.count)
-        own = groups.add_up(self.raw[column])
-        precision = 1 / (self.meter.variance(self.copies[column]) * members)
-        weighted = own * precision
-        for pair, noisy in self.pairs.items():
-            if column in pair:
-                axis = pair.index(column)
-                other = noisy.shape[1 - axis]
-                known = 1 / (self.meter.variance(self.pair_copies[pair]) * other)
-                weighted = weighted + noisy.sum(axis=1 - axis) * known
-                precision = precision + known
-        correction = (weighted / precision - own) / members
-        return on_simplex(self.raw[column] + correction[groups.of], self.total)
+    def _better_two(self, pair: Pair, model: Values, ones: tuple[Values, Values]) -> Values:
+        """The expected table of a pair corrected by its measurement, level by level."""
+        if pair not in self.pairs:
+            return model
+        noisy = self.pairs[pair]
+        first, second = self.groups[pair[0]], self.groups[pair[1]]
+        deviation = math.sqrt(self.meter.variance(self.pair_copies[pair]))
+        found = []
+        for expected in (model, np.outer(*ones) / self.total):  # the classes, or plain independence
+            coarse = first.add_up_rows(second.add_up_rows(expected.T).T)
+            shown, risk = denoised(noisy, coarse, deviation)
+            factor = on_simplex(shown, self.total) / np.maximum(coarse, 1e-300)
+            found.append((risk, expected * factor[np.ix_(first.of, second.of)]))
+        return min(found, key=lambda choice: choice[0])[1]
+
+    def _better_one(self, column: int, classes: LatentClasses) -> Values:
+        """A one-way table together with the margins of the measured pairs, by inverse variance, and the classes."""
+        variance: Values = np.full(self.sizes[column], self.meter.variance(self.copies[column]))
+        noisy = self.raw[column]
+        if self.groups:
+            groups = self.groups[column]
+            members = np.bincount(groups.of, minlength=groups.count)
+            own = groups.add_up(self.raw[column])
+            precision = 1 / (self.meter.variance(self.copies[column]) * members)
+            weighted = own * precision
+            for pair, table in self.pairs.items():
+                if column in pair:
+                    axis = pair.index(column)
+                    known = 1 / (self.meter.variance(self.pair_copies[pair]) * table.shape[1 - axis])
+                    weighted = weighted + table.sum(axis=1 - axis) * known
+                    precision = precision + known
+            correction = (weighted / precision - own) / members
+            noisy = noisy + correction[groups.of]
+            variance = np.where(members[groups.of] == 1, 1 / precision[groups.of], variance)
+        return on_simplex(james_stein(noisy, classes.one(column) * self.total, variance), self.total)

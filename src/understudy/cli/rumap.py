@@ -24,10 +24,10 @@ def words(text: str | None) -> tuple[str, ...]:
 def rumap(
     data: o.Data,
     codebook: o.CodebookPath,
-    methods: Annotated[str, typer.Option(help="Methods between commas; see `understudy methods`.")],
     epsilons: Annotated[str, typer.Option(help="Epsilons between commas, for example 0.1,1,10.")],
     rows: o.Rows,
     output: Annotated[Path, typer.Option("--out", "-o", help="Folder of the map; run again to go on with it.")],
+    methods: Annotated[str, typer.Option(help="Methods between commas; see `understudy methods`.")] = "marginals",
     repeat: Annotated[
         int, typer.Option(help="Runs of each method and epsilon.", parser=o.whole_number, metavar="NUMBER")
     ] = 5,

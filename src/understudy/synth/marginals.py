@@ -105,11 +105,16 @@ class Marginals(ReleasedRecipe):
             patience=self._patience(),
             caution=self._caution(),
         )
-        ones, twos = fit.plausible()
+        classes = fit.classes(stream.generator(), report)
+        ones, twos = fit.plausible(classes)
         tables = [_table((name,), one) for name, one in zip(names, ones, strict=True)]
         tables += [_table((names[i], names[j]), table) for (i, j), table in twos.items()]
-        entry = Entry(stage="tables", reads="all measurements", event=event)
-        return Perturbed(kind="marginals", tables=tables, entries=[entry])
+        return Perturbed(
+            kind="marginals",
+            tables=tables,
+            classes=tuple(_whole(part) for part in (classes.weights, *classes.levels)),
+            entries=[Entry(stage="tables", reads="all measurements", event=event)],
+        )
 
     def _patience(self) -> float:
         """From how many deviations on a level is measured on its own: few where the noise is large anyway."""
@@ -117,10 +122,14 @@ class Marginals(ReleasedRecipe):
 
     def _caution(self) -> float:
         """How much of its worst case the error of a measured pair is taken to be: more where scores are noisy."""
-        return float(np.clip(0.45 - 0.17 * math.log10(self.epsilon / 0.1), 0.28, 0.45))
+        return 0.25
 
     def _weights(self, book: Codebook) -> list[float]:
         return [float((self.workload or {}).get(name, 1.0)) for name in book.names]
+
+
+def _whole(shares: Values) -> npt.NDArray[np.int64]:
+    return np.rint(shares * (1 << 40)).astype(np.int64)
 
 
 def _table(columns: tuple[str, ...], values: Values) -> CountTable:

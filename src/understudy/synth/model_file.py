@@ -67,6 +67,7 @@ def _packed(model: ReleasedModel) -> bytes:
         "sweeps": model.sweeps,
         "order": list(model.order),
         "warnings": list(model.warnings),
+        "classes": len(model.classes),
         "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in model.tables],
     }
     buffer = io.BytesIO()
@@ -77,6 +78,8 @@ def _packed(model: ReleasedModel) -> bytes:
             codes, counts = table.occupied()
             archive.writestr(f"table-{number}-codes.npy", _array(codes))
             archive.writestr(f"table-{number}-noisy-counts.npy", _array(counts))
+        for number, weights in enumerate(model.classes):
+            archive.writestr(f"classes-{number}.npy", _array(weights))
     return buffer.getvalue()
 
 
@@ -143,6 +146,10 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         secure=described["secure"],
         sweeps=described["sweeps"],
         order=tuple(described["order"]),
+        classes=tuple(
+            _read_array(archive, f"classes-{number}.npy", dimensions=1 + (number > 0))
+            for number in range(described["classes"])
+        ),
         warnings=tuple(described["warnings"]),
     )
 

@@ -16,10 +16,10 @@ from understudy.codebook import Codebook
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
+from understudy.samplers.agreeing import draw_agreeing
 from understudy.samplers.ancestral import draw_ancestral
 from understudy.samplers.cells import draw_cells
 from understudy.samplers.gibbs import ConditionalSampler
-from understudy.samplers.gradual import draw_gradual
 from understudy.samplers.rejecting import RejectingSampler
 from understudy.sources.tables import CountTable, code_type
 
@@ -43,7 +43,7 @@ class ReleasedModel:
 
     ``kind``: ``cells`` draws whole records from one table; ``gibbs`` runs ``sweeps`` sweeps over one table per column
     with rejection of states that no table knows; ``network`` draws every column after its parents, in ``order``;
-    ``marginals`` makes rows that agree with one- and two-way tables (not independent of each other).
+    ``marginals`` draws from latent ``classes`` and mends the rows until they agree with two-way tables.
     """
 
     kind: str
@@ -57,6 +57,8 @@ class ReleasedModel:
     secure: bool
     sweeps: int = 0
     order: tuple[int, ...] = ()
+    classes: tuple[npt.NDArray[np.int64], ...] = ()
+    """``marginals``: the weights of latent classes, then for every column the weights of its levels in each class."""
     starts: CountTable | None = None
     """Where the chains of a baseline without promise begin; a released model finds its own starts."""
     warnings: tuple[str, ...] = ()
@@ -92,6 +94,12 @@ class ReleasedModel:
             return ["after the columns it holds pairs of columns, each once and in the order of the codebook"]
         if any(not table.occupied()[1].sum() for table in self.tables):
             return ["one of its tables is empty"]
+        number = len(self.classes[0]) if self.classes else 0
+        shapes_of_classes = [(number,), *((number, size) for size in self.codebook.sizes)]
+        if number < 1 or [weights.shape for weights in self.classes] != shapes_of_classes:
+            return ["its latent classes do not have the levels of the codebook"]
+        if any((weights < 0).any() or (weights.sum(axis=-1) <= 0).any() for weights in self.classes):
+            return ["one of its latent classes is empty"]
         return []
 
     def _parents_first(self) -> bool:
@@ -135,13 +143,13 @@ class ReleasedModel:
 
     def _marginals(self, rows: int, stream: Stream, report: Progress) -> Drawn:
         book = self.codebook
-        ones = [table.to_grid().astype(np.float64) for table in self.tables if len(table.columns) == 1]
+        weights, *levels = [part.astype(np.float64) for part in self.classes]
         pairs = {
             (book.position(table.columns[0]), book.position(table.columns[1])): table.to_grid().astype(np.float64)
             for table in self.tables
             if len(table.columns) == 2
         }
-        codes = draw_gradual(book.sizes, ones, pairs, rows=rows, stream=stream, report=report)
+        codes = draw_agreeing(weights, levels, pairs, rows=rows, stream=stream, report=report)
         kind = code_type(max(book.sizes))
         return Drawn(codes=[column.astype(kind) for column in codes])
 

@@ -31,6 +31,7 @@ class Perturbed:
     entries: Sequence[Entry]
     sweeps: int = 0
     order: tuple[int, ...] = ()
+    classes: tuple[npt.NDArray[np.int64], ...] = ()
     starts: CountTable | None = None
 
 
@@ -74,6 +75,7 @@ class FittedReleased(Fitted):
             secure=stream.is_secure,
             sweeps=found.sweeps,
             order=found.order,
+            classes=found.classes,
             starts=found.starts,
             warnings=quote.warnings,
         )

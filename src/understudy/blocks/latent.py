@@ -1,0 +1,200 @@
+"""Latent classes behind noisy tables: rows as a mixture of a few kinds, within each of which columns are independent.
+
+All measured tables of a file are shadows of one distribution. A mixture with K classes explains every one- and two-way
+table with the same few numbers, so noise that the tables do not share averages out, and pairs that were not measured
+are predicted from those that were. The fit minimises
+
+    sum over tables of |noisy - mixture|^2 / (2 variance)  +  penalty / 2 * sum_k w_k |z_k|^2,
+
+the second term a Gaussian prior on how far the log-odds z of a class lie from those of the whole (a most probable
+mixture, not a certain one: ``weights`` and ``levels`` of several starts are simply pooled). Everything here works on
+numbers that are already paid for.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+__all__ = ["LatentClasses", "NoisyTables", "fit_classes"]
+
+Values = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+_STEP, _SPREAD = 0.05, 0.3
+_FORGET, _FORGET_SQUARE = 0.9, 0.99  # Adam
+_CELLS = 400_000
+"""Cells of residuals kept at once: fits are made side by side while their tables are small."""
+_NEWS = 20
+_LEAST = 1e-6
+"""Share below which a level's log-odds are not followed further."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LatentClasses:
+    """Shares of the classes, and for every column the shares of its levels within each class."""
+
+    weights: Values
+    levels: Sequence[Values]
+
+    def one(self, column: int) -> Values:
+        """Shares of a column's levels."""
+        shares: Values = self.weights @ self.levels[column]
+        return shares
+
+    def two(self, first: int, second: int) -> Values:
+        """Shares of the cells of a pair."""
+        shares: Values = (self.levels[first] * self.weights[:, None]).T @ self.levels[second]
+        return shares
+
+    @classmethod
+    def pooled(cls, parts: Sequence["LatentClasses"]) -> "LatentClasses":
+        """Several mixtures of equal right as one."""
+        return cls(
+            weights=np.concatenate([part.weights for part in parts]) / len(parts),
+            levels=[np.concatenate(columns) for columns in zip(*(part.levels for part in parts), strict=True)],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyTables:
+    """What was measured, as shares of the whole, with the precision (1 / variance) of every table's cells."""
+
+    ones: Sequence[Values]
+    one_precision: Sequence[float]
+    pairs: Mapping[Pair, Values]
+    """On merged levels; ``merged[column][level]`` is the group of a level."""
+    pair_precision: Mapping[Pair, float]
+    merged: Sequence[npt.NDArray[np.int64]]
+
+
+class _Problem:
+    """All tables side by side: one square matrix over the groups of all columns, so that a step is two products."""
+
+    def __init__(self, tables: NoisyTables) -> None:
+        self.sizes = np.array([len(one) for one in tables.ones])
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        counts = [int(of.max()) + 1 for of in tables.merged]
+        places = np.concatenate([[0], np.cumsum(counts)])
+        self.group = np.concatenate([of + place for of, place in zip(tables.merged, places, strict=False)])
+        self.order = np.argsort(self.group, kind="stable")
+        self.first = np.searchsorted(self.group[self.order], np.arange(places[-1]))
+        self.one = np.concatenate(tables.ones)
+        self.one_precision = np.repeat(tables.one_precision, self.sizes)
+        self.pair = np.zeros((places[-1], places[-1]))
+        self.pair_precision = np.zeros_like(self.pair)
+        for (i, j), table in tables.pairs.items():
+            a, b = slice(places[i], places[i + 1]), slice(places[j], places[j + 1])
+            self.pair[a, b], self.pair[b, a] = table, table.T
+            self.pair_precision[a, b] = self.pair_precision[b, a] = tables.pair_precision[i, j]
+
+    @property
+    def width(self) -> int:
+        """Groups of all columns together."""
+        return len(self.first)
+
+    def by_column(self, values: Values) -> Values:
+        """Sums over the levels of every column, repeated for each level."""
+        sums: Values = np.repeat(np.add.reduceat(values, self.starts, axis=-1), self.sizes, axis=-1)
+        return sums
+
+    def shares(self, odds: Values) -> Values:
+        """Softmax of every column, class by class."""
+        top = np.repeat(np.maximum.reduceat(odds, self.starts, axis=-1), self.sizes, axis=-1)
+        risen = np.maximum(np.exp(odds - top), 1e-30)  # never denormal: those are slow
+        shares: Values = risen / self.by_column(risen)
+        return shares
+
+    def slopes(self, weights: Values, levels: Values) -> tuple[Values, Values]:
+        """Derivatives of the misfit by the weights, and by the levels divided by their class's weight."""
+        merged = np.add.reduceat(levels[..., self.order], self.first, axis=-1)
+        missed_pairs = (merged * weights[..., None]).swapaxes(-1, -2) @ merged
+        missed_pairs -= self.pair
+        missed_pairs *= self.pair_precision
+        pulled = merged @ missed_pairs
+        missed = ((weights[..., None, :] @ levels) - self.one) * self.one_precision
+        by_weight = 0.5 * (pulled * merged).sum(axis=-1) + (levels * missed).sum(axis=-1)
+        return by_weight, pulled[..., self.group] + missed
+
+
+def fit_classes(
+    tables: NoisyTables,
+    base: Sequence[Values],
+    *,
+    classes: int,
+    fits: int,
+    penalty: float,
+    iterations: int,
+    generator: np.random.Generator,
+    report: Callable[[int, int], None] | None = None,
+) -> LatentClasses:
+    """Mixtures from ``fits`` random starts near independence, pooled; ``base`` are plausible one-way shares."""
+    problem = _Problem(tables)
+    odds = np.log(np.maximum(np.concatenate([one / one.sum() for one in base]), _LEAST))
+    together = max(1, _CELLS // problem.width**2)
+    parts: list[LatentClasses] = []
+    with threadpool_limits(1):  # many small products: threads would only wait for each other
+        while len(parts) < fits:
+            start = generator.normal(0.0, _SPREAD, (min(together, fits - len(parts)), classes, len(odds)))
+            done = len(parts) * iterations
+            tell = None if report is None else partial(_tell, report, done, fits, iterations, len(start))
+            parts += _fitted(problem, odds, start, penalty=penalty, iterations=iterations, tell=tell)
+    return LatentClasses.pooled(parts)
+
+
+def _tell(report: Callable[[int, int], None], done: int, fits: int, iterations: int, side: int, step: int) -> None:
+    report(done + side * step, fits * iterations)
+
+
+def _fitted(
+    problem: _Problem,
+    odds: Values,
+    start: Values,
+    *,
+    penalty: float,
+    iterations: int,
+    tell: Callable[[int], None] | None,
+) -> list[LatentClasses]:
+    """Several fits side by side: fit x class x level."""
+    rise = _Descent(np.zeros(start.shape[:2]))
+    shift = _Descent(start)
+    for step in range(iterations):
+        weights, levels = _softmax(rise.value), problem.shares(odds + shift.value)
+        by_weight, by_level = problem.slopes(weights, levels)
+        risen = levels * by_level
+        length = _STEP * min(1.0, 3 * (1 - step / iterations))
+        slope = risen - levels * problem.by_column(risen) + penalty * shift.value
+        rise.move(weights * (by_weight - (weights * by_weight).sum(axis=-1, keepdims=True)), length)
+        shift.move(weights[..., None] * slope, length)
+        if tell and (step + 1) % _NEWS == 0:
+            tell(step + 1)
+    levels = problem.shares(odds + shift.value)
+    return [
+        LatentClasses(weights=weights, levels=np.split(part, problem.starts[1:], axis=1))
+        for weights, part in zip(_softmax(rise.value), levels, strict=True)
+    ]
+
+
+class _Descent:
+    """Steps down a slope whose scale differs from number to number (Adam)."""
+
+    def __init__(self, value: Values) -> None:
+        self.value = value
+        self._steps = 0
+        self._mean, self._square = np.zeros_like(value), np.zeros_like(value)
+
+    def move(self, slope: Values, length: float) -> None:
+        self._steps += 1
+        self._mean += (1 - _FORGET) * (slope - self._mean)
+        self._square += (1 - _FORGET_SQUARE) * (slope**2 - self._square)
+        mean = self._mean / (1 - _FORGET**self._steps)
+        size = np.sqrt(self._square / (1 - _FORGET_SQUARE**self._steps))
+        self.value -= length * mean / (size + 1e-12)
+
+
+def _softmax(values: Values) -> Values:
+    risen = np.exp(values - values.max(axis=-1, keepdims=True))
+    shares: Values = risen / risen.sum(axis=-1, keepdims=True)
+    return shares

@@ -1,0 +1,177 @@
+"""What is made of noisy tables: shrinkage without a knob, latent classes, and rows that agree."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
+from understudy.blocks.measured import choose_pairs, group_small
+from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
+from understudy.mechanisms.stream import Stream
+from understudy.samplers.agreeing import draw_agreeing
+
+CLASSES = LatentClasses(
+    weights=np.array([0.5, 0.3, 0.2]),
+    levels=[
+        np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]),
+        np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]),
+        np.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [0.7, 0.1, 0.1, 0.1]]),
+    ],
+)
+PAIRS = list(itertools.combinations(range(3), 2))
+counts = st.lists(st.floats(-500, 5000), min_size=1, max_size=30).map(np.array)
+
+
+def total_variation(first, second):
+    return 0.5 * np.abs(first - second).sum()
+
+
+@given(counts, st.floats(1, 10_000))
+def test_the_projection_is_the_nearest_point(values, total):
+    near = on_simplex(values, total)
+    assert near.min() >= 0
+    assert near.sum() == pytest.approx(total)
+    # the nearest point of a convex set: every other point lies on the far side of the tangent plane (corners suffice)
+    slack = 1e-6 * (1 + np.abs(values).max() + total) ** 2
+    for corner in np.eye(len(values)) * total:
+        assert (values - near) @ (corner - near) <= slack
+
+
+@given(counts, st.floats(10, 10_000), st.floats(0.1, 500))
+def test_believable_counts_are_counts_of_that_total_in_the_same_order(values, total, deviation):
+    found = believable(values, total, deviation)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(total)
+    order = np.argsort(values)
+    assert (np.diff(found[order]) >= -1e-3 * total).all()  # posterior means rise with what was measured
+
+
+def test_believable_keeps_what_is_clear_and_a_little_of_what_is_not():
+    found = believable(np.array([9000.0, 1000.0, -40.0, 30.0]), 10_000.0, 50.0)
+    assert found[:2] == pytest.approx([9000, 1000], abs=50)
+    assert 0 < found[2] < found[3] < 60
+
+
+def test_james_stein_by_hand():
+    towards = np.zeros(4)
+    assert james_stein(np.array([1.0, 1.0, 1.0, 1.0]), towards, 1.0) == pytest.approx([0.5] * 4)  # 1 - 2/4
+    assert not james_stein(np.array([0.5, 0.5, 0.5, 0.5]), towards, 1.0).any()  # 1 - 2/1 < 0
+    assert james_stein(np.full(4, 1e6), towards, 1.0) == pytest.approx(np.full(4, 1e6), rel=1e-11)
+
+
+def test_margins_are_fitted_and_odds_ratios_kept():
+    table = np.array([[1.0, 2.0], [3.0, 4.0]])
+    fitted = fitted_margins(table, np.array([6.0, 4.0]), np.array([5.0, 5.0]), rounds=200)
+    assert fitted.sum(axis=1) == pytest.approx([6, 4])
+    assert fitted.sum(axis=0) == pytest.approx([5, 5])
+    assert fitted[0, 0] * fitted[1, 1] / (fitted[0, 1] * fitted[1, 0]) == pytest.approx(2 / 3)
+
+
+def test_dependence_without_noise_is_kept_and_noise_without_dependence_goes():
+    dependent = np.diag([300.0, 400.0, 500.0])
+    margins = np.outer(dependent.sum(axis=1), dependent.sum(axis=0)) / dependent.sum()
+    assert denoised(dependent, margins, 1e-6)[0] == pytest.approx(dependent, abs=1e-3)
+    flat = np.full((6, 6), 100.0)
+    weak = flat + 0.1 * np.outer([1, -1] * 3, [1, -1] * 3)
+    assert denoised(weak, flat, 5.0)[0] == pytest.approx(flat)  # far below the edge of the noise
+
+
+def test_the_risk_of_shrinkage_is_estimated_without_bias():
+    """Stein: the mean of the estimate, plus (cells - margins) variance, is the mean squared error; z below 6.5."""
+    rng = np.random.default_rng()
+    shape, deviation = (9, 6), 3.0
+    truth = 40 * np.outer(rng.normal(size=9), rng.normal(size=6))
+    truth = truth - truth.mean(axis=0) - truth.mean(axis=1, keepdims=True) + truth.mean()
+    free = (shape[0] - 1) * (shape[1] - 1)
+    gaps = []
+    for _ in range(800):
+        noisy = truth + rng.normal(0, deviation, shape)
+        shown, risk = denoised(noisy, np.zeros(shape), deviation)
+        gaps.append(risk - free * deviation**2 - ((shown - truth) ** 2).sum())
+    assert abs(np.mean(gaps)) < 6.5 * np.std(gaps) / np.sqrt(len(gaps)) + 0.02 * free * deviation**2
+
+
+def test_small_levels_are_merged():
+    assert group_small(np.array([5.0, 100.0, 3.0]), 10).of.tolist() == [1, 0, 1]
+    assert group_small(np.array([5.0, 100.0, 30.0]), 10).of.tolist() == [0, 1, 2]  # one alone stays as it is
+
+
+def test_pairs_are_taken_while_they_are_worth_their_noise():
+    gains = {(0, 1): 1000.0, (0, 2): 500.0, (1, 2): 0.0}
+    shapes = dict.fromkeys(gains, (3, 3))
+    chosen = choose_pairs(gains, shapes, variance=1.0, units=100, caution=0.25)
+    assert set(chosen) == {(0, 1), (0, 2)}
+    assert sum(chosen.values()) == 100
+    assert choose_pairs(gains, shapes, variance=1e12, units=100, caution=0.25) == {}
+
+
+def noisy_tables(known, precision=1e8):
+    return NoisyTables(
+        ones=[CLASSES.one(i) for i in range(3)],
+        one_precision=[precision] * 3,
+        pairs={pair: CLASSES.two(*pair) for pair in known},
+        pair_precision=dict.fromkeys(known, precision),
+        merged=[np.arange(size) for size in (3, 2, 4)],
+    )
+
+
+def fitted_to(known):
+    ones = [CLASSES.one(i) for i in range(3)]
+    return fit_classes(
+        noisy_tables(known), ones, classes=8, fits=3, penalty=1.0, iterations=2000, generator=np.random.default_rng()
+    )
+
+
+def test_classes_explain_tables_that_come_from_classes():
+    found = fitted_to(PAIRS)
+    assert found.weights.sum() == pytest.approx(1)
+    for column in range(3):
+        assert found.one(column) == pytest.approx(CLASSES.one(column), abs=2e-3)
+    for pair in PAIRS:
+        assert total_variation(found.two(*pair), CLASSES.two(*pair)) < 0.01
+
+
+def test_a_pair_that_was_not_measured_is_predicted_in_between():
+    """Two measured pairs with a common column say something about the third; independence says nothing."""
+    found = fitted_to([(0, 1), (0, 2)])
+    independent = np.outer(CLASSES.one(1), CLASSES.one(2))
+    truth = CLASSES.two(1, 2)
+    assert total_variation(found.two(1, 2), truth) < total_variation(independent, truth)
+
+
+def test_pooled_classes_average_their_tables():
+    both = LatentClasses.pooled([CLASSES, CLASSES])
+    assert both.two(0, 2) == pytest.approx(CLASSES.two(0, 2))
+    assert len(both.weights) == 6
+
+
+@pytest.mark.parametrize("rows", [1, 7, 4000])
+def test_rows_agree_with_tables(rows):
+    pairs = {pair: CLASSES.two(*pair) for pair in PAIRS}
+    steps = []
+    drawn = draw_agreeing(
+        CLASSES.weights,
+        CLASSES.levels,
+        pairs,
+        rows=rows,
+        stream=Stream.from_system(),
+        report=lambda *step: steps.append(step),
+    )
+    assert [len(column) for column in drawn] == [rows] * 3
+    assert steps[-1][0] == steps[-1][1]
+    for (i, j), table in pairs.items():
+        shares = np.bincount(drawn[i] * table.shape[1] + drawn[j], minlength=table.size) / rows
+        # no single change helps any more, so the distance is a matter of whole rows: below one row per cell
+        assert total_variation(shares, table.ravel()) <= table.size / rows
+
+
+def test_every_class_gets_its_rows_and_every_level_within_one():
+    drawn = draw_agreeing(CLASSES.weights, CLASSES.levels, {}, rows=1000, stream=Stream.from_system())
+    for column, values in enumerate(drawn):
+        expected = CLASSES.one(column) * 1000
+        assert (
+            np.abs(np.bincount(values, minlength=len(expected)) - expected).max() < 3
+        )  # one for each of three classes
