@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import counting, imputation, linear, lugs, sbhg, sweep
+from benchmarks import counting, imputation, linear, lugs, marginals, sbhg, sweep, utility
 
 ALL = {
     "sweep": sweep.main,
@@ -11,6 +11,8 @@ ALL = {
     "imputation": imputation.main,
     "lugs": lugs.main,
     "sbhg": sbhg.main,
+    "marginals": marginals.main,
+    "utility": utility.main,
 }
 
 if __name__ == "__main__":

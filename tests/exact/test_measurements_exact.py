@@ -134,3 +134,12 @@ def test_it_is_cheaper_than_by_zcdp():
 def test_bad_units(units):
     with pytest.raises(ParameterError, match="units"):
         GaussianMeasurements(variance=Fraction(1), units=units, delta=1e-6, neighbours=AR)
+
+
+def test_very_many_units_have_a_price():
+    """As many as a hundred columns need; at first far too little noise is tried, where the exact bound overflows."""
+    event = gaussian_measurements_event(epsilon=1.0, delta=1e-9, units=118_800, neighbours=AR)
+    assert event.guarantee().epsilon <= 1.0
+    # zCDP of rho = units / (2 variance) gives epsilon = rho + 2 sqrt(rho ln(1/delta)): the exact price is no worse
+    rho = event.units / (2 * float(event.variance))
+    assert rho + 2 * math.sqrt(rho * math.log(1e9)) >= 1.0

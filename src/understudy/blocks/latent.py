@@ -27,7 +27,7 @@ _STEP, _SPREAD = 0.05, 0.3
 _FORGET, _FORGET_SQUARE = 0.9, 0.99  # Adam
 _CELLS = 400_000
 """Cells of residuals kept at once: fits are made side by side while their tables are small."""
-_NEWS = 20
+_NEWS, _WIDE = 20, 500
 _LEAST = 1e-6
 """Share below which a level's log-odds are not followed further."""
 
@@ -135,7 +135,8 @@ def fit_classes(
     odds = np.log(np.maximum(np.concatenate([one / one.sum() for one in base]), _LEAST))
     together = max(1, _CELLS // problem.width**2)
     parts: list[LatentClasses] = []
-    with threadpool_limits(1):  # many small products: threads would only wait for each other
+    # small products: threads would only wait for each other
+    with threadpool_limits(1 if problem.width < _WIDE else None):
         while len(parts) < fits:
             start = generator.normal(0.0, _SPREAD, (min(together, fits - len(parts)), classes, len(odds)))
             done = len(parts) * iterations

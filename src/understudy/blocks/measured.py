@@ -58,7 +58,7 @@ def group_small(one: Values, least: float) -> Groups:
     return Groups(of=of)
 
 
-_WIDEST = 4_000
+_WIDEST, _WORK = 4_000, 3_000_000
 
 
 def _rank_error(first: int, second: int) -> float:
@@ -200,12 +200,17 @@ class MarginalFit:
             tables,
             self.ones,
             classes=number,
-            fits=int(np.clip(_POOL // number, 1, 16)),
+            fits=self._fit_number(number),
             penalty=_PENALTY,
             iterations=_ITERATIONS,
             generator=generator,
             report=None if report is None else lambda done, of: report("fitting classes", done, of),
         )
+
+    def _fit_number(self, classes: int) -> int:
+        """Fewer in very wide files, where one fit takes long and has many tables to learn from."""
+        width = sum(groups.count for groups in self.groups)
+        return int(np.clip(min(_POOL // classes, _WORK // max(width, 1) ** 2), 1, 16))
 
     def _class_number(self) -> int:
         """Grows with the square root of what a record weighs against the noise of a pair."""

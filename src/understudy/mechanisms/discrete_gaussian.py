@@ -91,13 +91,14 @@ def discrete_gaussian(counts: npt.NDArray[np.int64], *, variance: Fraction, stre
 
 
 def _by_opendp(counts: npt.NDArray[np.int64], deviation: Fraction) -> npt.NDArray[np.int64]:
-    import opendp.prelude as dp
+    # not opendp.prelude, which imports scikit-learn: a second for nothing
+    from opendp import domains, measurements, metrics, mod
 
-    dp.enable_features("contrib")
+    mod.enable_features("contrib")
     handed = float(deviation)
     assert Fraction(handed) == deviation  # deviation_of has seen to it: at most 34 significant bits
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-    return np.array(dp.m.make_gaussian(*space, scale=handed)(counts.tolist()), dtype=np.int64)
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T="f64")
+    return np.array(measurements.make_gaussian(*space, scale=handed)(counts.tolist()), dtype=np.int64)
 
 
 def gaussian_tail(variance: Fraction, t: int) -> float:
@@ -126,7 +127,10 @@ def gaussian_delta(variance: Fraction, cells: int, epsilon: Fraction) -> float:
     start = epsilon * variance - Fraction(cells, 2)
     first = math.floor(start) + 1
     ramp = float(first - start), float(variance)
-    return min(1.0, _upper_sum(cells * variance, first, ramp, _excess(float(variance), cells)))
+    excess = _excess(float(variance), cells)
+    if math.isinf(excess):  # too many counts under too little noise for this bound; 1 is always true
+        return 1.0
+    return min(1.0, _upper_sum(cells * variance, first, ramp, excess))
 
 
 def _excess(variance: float, cells: int) -> float:
@@ -138,7 +142,8 @@ def _excess(variance: float, cells: int) -> float:
     others = np.arange(1.0, cells)
     x = np.exp(-2 * math.pi**2 * variance * others / (others + 1))
     wave = 2 * x / (1 - x**3)  # x + x^4 + x^9 + ... <= x + x^4 + x^7 + ...
-    return math.exp(float((np.log1p(wave) - np.log1p(-wave)).sum()))
+    exponent = float((np.log1p(wave) - np.log1p(-wave)).sum())
+    return math.exp(exponent) if exponent < _UNDERFLOW / 2 else math.inf
 
 
 def _upper_sum(variance: Fraction, first: int, ramp: tuple[float, float] | None, factor: float) -> float:

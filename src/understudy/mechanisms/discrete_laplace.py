@@ -130,13 +130,14 @@ def discrete_laplace(counts: npt.NDArray[np.int64], *, scale: Fraction, stream: 
 
 
 def _by_opendp(counts: npt.NDArray[np.int64], scale: Fraction) -> npt.NDArray[np.int64]:
-    import opendp.prelude as dp
+    # not opendp.prelude, which imports scikit-learn: a second for nothing
+    from opendp import domains, measurements, metrics, mod
 
-    dp.enable_features("contrib")
+    mod.enable_features("contrib")
     handed = float(scale)
     assert Fraction(handed) == scale  # check_scale has seen to it: at most 44 significant bits
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return np.array(dp.m.make_laplace(*space, scale=handed)(counts.tolist()), dtype=np.int64)
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l1_distance(T="i64")
+    return np.array(measurements.make_laplace(*space, scale=handed)(counts.tolist()), dtype=np.int64)
 
 
 def laplace_renyi(orders: Orders, *, scale: Fraction, neighbours: Neighbours) -> Renyi:

@@ -20,7 +20,8 @@ __all__ = ["draw_agreeing"]
 
 Codes = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]
-_PASSES = 10
+_PASSES, _FEWEST, _LOOKS = 10, 3, 300
+"""Passes over all values; fewer where a value is in more than 30 tables, since every look at it is in all of them."""
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
@@ -125,7 +126,7 @@ def draw_agreeing(
     _shuffle(order, state)
     drawn = np.ascontiguousarray(drawn[:, order])
     if report:
-        report(1, _PASSES + 1)
+        report(1, (_passes(len(levels)) if pairs else 0) + 1)
     if pairs:
         _mend(drawn, weights, levels, pairs, state, report)
     return list(drawn)
@@ -153,7 +154,12 @@ def _mend(
     shares = [np.cumsum(weights @ column + 1e-9 * weights.sum()) for column in levels]
     flat = np.concatenate([share / share[-1] for share in shares])
     share_at = np.concatenate([[0], np.cumsum(sizes)])
-    for done in range(_PASSES):
+    passes = _passes(len(sizes))
+    for done in range(passes):
         _descend(drawn, sizes, offsets, gap, flat, share_at, state)
         if report:
-            report(done + 2, _PASSES + 1)
+            report(done + 2, passes + 1)
+
+
+def _passes(columns: int) -> int:
+    return max(_FEWEST, min(_PASSES, _LOOKS // columns))

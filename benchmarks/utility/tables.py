@@ -1,0 +1,94 @@
+"""The three tables of the comparison, as text: rows to learn from, rows kept back, public levels of every column."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import understudy as us
+from understudy.sources.rows import read_rows
+
+__all__ = ["Task", "adult", "census", "discharges"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What every method gets, and what it is judged by."""
+
+    name: str
+    train: pd.DataFrame
+    test: pd.DataFrame
+    levels: dict[str, list[str]]
+    target: str
+    positive: str
+
+    def write(self, folder: Path) -> tuple[Path, Path]:
+        """Training rows and levels as files, for runners in other environments."""
+        rows, levels = folder / f"{self.name}.csv", folder / f"{self.name}.json"
+        self.train.to_csv(rows, index=False)
+        levels.write_text(json.dumps(self.levels))
+        return rows, levels
+
+
+def _text(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def _halves(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Four fifths to learn from and one fifth kept back, the same in every run."""
+    order = np.random.default_rng(1).permutation(len(table))
+    cut = len(table) * 4 // 5
+    return table.iloc[order[:cut]].reset_index(drop=True), table.iloc[order[cut:]].reset_index(drop=True)
+
+
+def adult(data: Path) -> Task:
+    """Adult as prepared with the data: 39,074 rows, 13 columns."""
+    folder = data / "adult_benchmark"
+    return Task(
+        name="adult",
+        train=_text(folder / "train.csv.gz"),
+        test=_text(folder / "test.csv.gz"),
+        levels=json.loads((folder / "domain.json").read_text()),
+        target="income",
+        positive=">50K",
+    )
+
+
+_BINS = {
+    "AGEP": [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90],
+    "DENSITY": [0, 100, 500, 1000, 2000, 3000, 5000, 10000, 20000],
+    "POVPIP": [0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500, 501],
+}
+"""Lower edges, from the data dictionary; the last bin is open."""
+_LEFT_OUT = ("INDP", "PINCP", "PWGTP", "WGTP")  # finer versions of kept columns, and weights
+
+
+def census(data: Path) -> Task:
+    """NIST's excerpt of the American Community Survey 2019: 27,253 persons, 20 columns on public bins."""
+    folder = data / "nist_acs"
+    table = _text(folder / "national2019.csv.gz").drop(columns=list(_LEFT_OUT))
+    schema = json.loads((folder / "national2019.schema.json").read_text())["schema"]
+    levels = {}
+    for name in table.columns:
+        if name in _BINS:
+            edges = _BINS[name]
+            number = pd.to_numeric(table[name], errors="coerce")
+            place = np.clip(np.searchsorted(edges, number.fillna(0), side="right") - 1, 0, None)
+            table[name] = np.where(number.isna(), "N", np.array([str(edge) for edge in edges])[place])
+            levels[name] = [str(edge) for edge in edges] + ["N"] * bool(schema[name].get("has_null"))
+        else:
+            levels[name] = [str(value) for value in schema[name]["values"]]
+    train, test = _halves(table)
+    return Task(name="census", train=train, test=test, levels=levels, target="OWN_RENT", positive="1")
+
+
+def discharges(rows: int = 50_000) -> Task:
+    """Our simulated discharges, 13 columns, as codes."""
+    book = us.datasets.discharges_codebook()
+    codes = read_rows(us.datasets.discharges(rows=rows, seed=1), book).open().codes
+    table = pd.DataFrame({name: column.astype(str) for name, column in zip(book.names, codes, strict=True)})
+    levels = {name: [str(code) for code in range(size)] for name, size in zip(book.names, book.sizes, strict=True)}
+    train, test = _halves(table)
+    return Task(name="discharges", train=train, test=test, levels=levels, target="sev", positive="2")
