@@ -1,6 +1,7 @@
 """`audit`: try to refute what a method promises."""
 
 import inspect
+import os
 from typing import Annotated, Any
 
 import typer
@@ -61,6 +62,7 @@ def audit(
             canary=canary or [],
             unknown=unknown,
             table=table,
+            processes=os.cpu_count() or 1,
             report=report,
         )
     if json:
