@@ -265,3 +265,12 @@ def test_the_membership_attack_reruns_what_made_the_release(run, evaluated, tmp_
     ):
         wrong = run(*words, evaluated / "release", *more)
         assert wrong.code == 2 and said in wrong.err, wrong.err
+
+
+def test_columns_that_the_codebook_does_not_know_are_named(run, evaluated, tmp_path):
+    table = pq.read_table(evaluated / "release" / "synthetic.parquet")
+    pq.write_table(table.append_column("ssn", pa.array(["x"] * table.num_rows)), tmp_path / "more.parquet")
+    words = ("evaluate", evaluated / "real.parquet", tmp_path / "more.parquet", "-c", evaluated / "book.toml")
+    said = run(*words, "-o", tmp_path / "r.html", "--risk", "none")
+    assert said.code == 0 and "synthetic table also has ssn" in " ".join(said.err.split())
+    assert "also has ssn" in words_of((tmp_path / "r.html").read_text())

@@ -66,8 +66,18 @@ def evaluate(
         shadows=lambda rows: _shadows(recipe, release, book, rows, runs=shadow_runs, processes=processes),
         report=report,
     )
+    notes = [*_not_compared(real, book, "confidential", table), *_not_compared(synthetic, book, "synthetic", None)]
+    findings = replace(findings, notes=[*findings.notes, *notes])
     write_page(out, report_page(findings.to_dict()))
     return findings
+
+
+def _not_compared(what: Any, book: Codebook, called: str, table: str | None) -> list[str]:
+    """Columns that a file has and the codebook does not know, said rather than passed over."""
+    known = {column.name for column in book.columns}
+    if extra := [name for name in open_table(what, table=table).header if name not in known]:
+        return [f"The {called} table also has {', '.join(extra)}, which the codebook does not describe: not compared."]
+    return []
 
 
 def _shadows(
