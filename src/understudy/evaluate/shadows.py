@@ -99,7 +99,8 @@ def repeated(
     if seconds is not None and left / helpers > seconds:
         raise RefusalError(
             f"{total:,} runs of {recipe.name} would take about {left / helpers / 60:.0f} minutes here, more than the "
-            f"{seconds / 60:.0f} that are spent unasked."
+            f"{seconds / 60:.0f} that are spent unasked; name a number of runs (--shadow-runs) to have them "
+            "all the same."
         )
     for new in _pieces(_cut(len(found), total, runs, task), helpers):
         tell(new)
