@@ -7,7 +7,7 @@ from understudy.evaluate.report.figures import REAL, Figure, axis, layout, text
 from understudy.evaluate.report.glossary import title_of
 from understudy.evaluate.report.numbers import number
 
-__all__ = ["chain_figures", "is_model", "model_figures", "risk_figures"]
+__all__ = ["REACH", "chain_figures", "is_model", "model_figures", "risk_figures"]
 
 _MODELS = (
     "coefficient_distance",
@@ -19,7 +19,7 @@ _MODELS = (
 )
 _PATHS = {"lasso_auc": "area under the ROC curve", "lasso_mse": "mean squared error"}
 _ORANGE = "#b85a00"
-_REACH = (-2.0, 4.0)
+REACH = (-2.0, 4.0)
 """Multiples beyond these are not shown: they say only that the real coefficient is close to 0."""
 _MARKS = {
     "synthetic": ("diamond", "#0b4f80", "this table"),
@@ -57,7 +57,7 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
         side = model[which]
         ends = [sorted((low / u, high / u)) for low, high, u in zip(side["low"], side["high"], unit, strict=True)]
         middle = [value / u for value, u in zip(side["estimates"], unit, strict=True)]
-        outside += sum(not _REACH[0] <= value <= _REACH[1] for value in middle)
+        outside += sum(not REACH[0] <= value <= REACH[1] for value in middle)
         data.append(
             {
                 "type": "scatter",
@@ -125,7 +125,7 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
 
 
 def _axis(data: Sequence[Mapping[str, Any]]) -> list[float]:
-    values = [x for trace in data for x in trace["x"] if _REACH[0] <= x <= _REACH[1]]
+    values = [x for trace in data for x in trace["x"] if REACH[0] <= x <= REACH[1]]
     return [min([*values, 0.0]) - 0.15, max([*values, 1.5]) + 0.15]
 
 
