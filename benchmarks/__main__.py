@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import counting, imputation, linear, lugs, marginals, sbhg, sweep, utility
+from benchmarks import counting, imputation, linear, lugs, marginals, report, sbhg, sweep, utility
 
 ALL = {
     "sweep": sweep.main,
@@ -13,6 +13,7 @@ ALL = {
     "sbhg": sbhg.main,
     "marginals": marginals.main,
     "utility": utility.main,
+    "report": report.main,
 }
 
 if __name__ == "__main__":

@@ -90,14 +90,16 @@ def _legend(labels: dict[str, int], width: int) -> tuple[list[str], int]:
 
 def _panel(panel: Panel) -> list[str]:
     xs = [x for line in panel.lines for x, _ in line.points]
-    ys = [y for line in panel.lines for _, y in line.points]
+    ys = [y for line in panel.lines for y in _reach(line)]
     if not xs:
         return [f'<text x="{_LEFT}" y="60" font-size="12">{escape(panel.title)}: nothing to show</text>']
     start, end = min(xs) if panel.log_x or not panel.from_zero else min(0.0, *xs), max(xs)
     x_ticks = _logs(start, end) if panel.log_x else _nice(start, end)
     highest = max(ys) if panel.high is None else panel.high
-    bottom, ceiling = panel.low, panel.low + (highest - panel.low) * 1.04  # markers at the top stay inside
-    y_ticks = [tick for tick in _nice(bottom, highest) if tick <= ceiling]
+    lowest = min(panel.low, *ys) if panel.low <= 0 else panel.low
+    bottom = _nice(lowest, highest)[0] if lowest < 0 else lowest
+    ceiling = bottom + (highest - bottom) * 1.04  # markers at the top stay inside
+    y_ticks = [tick for tick in _nice(bottom, highest) if bottom <= tick <= ceiling]
 
     def px(x: float) -> float:
         share = math.log(x / start) / math.log(end / start) if panel.log_x else (x - start) / (end - start)
@@ -125,6 +127,12 @@ def _panel(panel: Panel) -> list[str]:
     for line in panel.lines:
         parts += _line(line, [(px(x), py(y)) for x, y in line.points], py)
     return parts
+
+
+def _reach(line: Line) -> list[float]:
+    """Everything that must stay inside: points, and the ends of their bars."""
+    spread = line.spread or [0.0] * len(line.points)
+    return [end for (_, y), half in zip(line.points, spread, strict=True) for end in (y - half, y + half)]
 
 
 def _line(line: Line, points: Sequence[tuple[float, float]], py: Callable[[float], float]) -> list[str]:

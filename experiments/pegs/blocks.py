@@ -21,7 +21,7 @@ SEEDS, LENGTH = 350, 500
 def blocks(setting: Setting) -> dict[str, Any]:
     """Shares of two columns in the first and in the last row of 350 blocks of 500, at epsilon 1 per block."""
     length = LENGTH
-    recipe = PeGSReset(epsilon_per_record=1.0 / length, block_size=length)
+    recipe = PeGSReset(epsilon_per_record=1.0 / length, block_size=length, **setting.keys)
     fitted = recipe.fit(setting.source, stream=Stream.seeded(5))
     table = fitted.sample(SEEDS * length).table
     book = setting.source.codebook
@@ -60,7 +60,7 @@ def sweep(setting: Setting, *, epsilon: float = 10.0) -> list[list[str]]:
         start = [stream.below(column.proper_levels) for column in book.modelled]
         first = {column.name: [column.labels[code]] for column, code in zip(book.modelled, start, strict=True)}
         pq.write_table(pa.table(first), place)
-        recipe = PeGS(epsilon_per_record=epsilon, seeds=seed_pool(str(place)))
+        recipe = PeGS(epsilon_per_record=epsilon, seeds=seed_pool(str(place)), **setting.keys)
         drawn = _codes_of(recipe.fit(setting.source, stream=Stream.seeded(3)).sample(1).table, book)
     now = list(start)
     rows = [["seed", *_labels(book, now)]]

@@ -2,6 +2,7 @@
 
 import statistics
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +33,7 @@ def maps(setting: Setting, *, quick: bool) -> dict[str, Any]:
     name, known = setting.category
     subject = Subject(real, Questions(given=setting.given, formulas=setting.formulas, quasi=known, sensitive=(name,)))
     found: dict[str, Any] = {}
-    for method, releases in _methods(real, quick=quick):
+    for method, releases in _methods(real, setting.keys, quick=quick):
         began = time.perf_counter()
         for epsilon, release in releases:
             table = Remembered(open_source(release.table, real.codebook))
@@ -51,11 +52,11 @@ def maps(setting: Setting, *, quick: bool) -> dict[str, Any]:
     }
 
 
-def _methods(real: Source, *, quick: bool) -> list[tuple[str, Any]]:
+def _methods(real: Source, keys: Mapping[str, Any], *, quick: bool) -> list[tuple[str, Any]]:
     repeats = repeats_of(quick=quick)
     made = [
-        ("pegs", _drawn(real, lambda e: PeGS(epsilon_per_record=e), repeats)),
-        ("pegs-rs", _drawn(real, lambda e: PeGSReset(epsilon_per_record=e, block_size=BLOCK), repeats)),
+        ("pegs", _drawn(real, lambda e: PeGS(epsilon_per_record=e, **keys), repeats)),
+        ("pegs-rs", _drawn(real, lambda e: PeGSReset(epsilon_per_record=e, block_size=BLOCK, **keys), repeats)),
     ]
     if "pmi" in METHODS:
         made.append(("pmi", _refitted(real, repeats)))

@@ -246,12 +246,13 @@ def audit(
     canary: Sequence[str] = (),
     unknown: str = "error",
     table: str | None = None,
+    processes: int = 1,
     report: Report | None = None,
 ) -> Audit:
     """Try to refute what a method states; charges nothing, and its outcome is confidential where the data are."""
     recipe = choices.recipe(book, rows)
     source = open_source(data, book, unknown=unknown, table=table)
-    return run_audit(recipe, source, rows=rows, runs=runs, canary=_canary(canary), report=report)
+    return run_audit(recipe, source, rows=rows, runs=runs, canary=_canary(canary), processes=processes, report=report)
 
 
 def _canary(words: Sequence[str]) -> Mapping[str, str] | str:

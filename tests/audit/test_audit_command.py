@@ -212,9 +212,9 @@ def test_the_command_fails_loudly_on_a_liar(run, files, monkeypatch):
     monkeypatch.setitem(METHODS, "liar", Liar)
     words = ("audit", data, "-c", book, "-m", "liar", "--epsilon", 5, "-n", 1, "--runs", 600)
     code, out, _ = run(*words)
-    assert code == 1 and "REFUTED" in out
+    assert code == 3 and "REFUTED" in out
     code, out, _ = run(*words, "--json")
-    assert code == 1 and json.loads(out)["refuted"] is True
+    assert code == 3 and json.loads(out)["refuted"] is True
 
 
 @pytest.mark.parametrize(

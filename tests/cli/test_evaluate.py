@@ -238,3 +238,39 @@ def test_linkage_with_an_external_file(run, discharges, tmp_path):
     known.write_text("colour\nred\n")
     refused = run(*words[:-1])
     assert refused.code == 2 and "none of the codebook's quasi-identifiers" in refused.err
+
+
+def test_the_membership_attack_reruns_what_made_the_release(run, evaluated, tmp_path):
+    page, recipe = tmp_path / "r.html", tmp_path / "recipe.toml"
+    words = ("evaluate", evaluated / "real.parquet", "-c", evaluated / "book.toml", "-o", page, "--risk", "full")
+    pq.write_table(pq.read_table(evaluated / "release" / "synthetic.parquet"), tmp_path / "bare.parquet")
+
+    def attack(*more):
+        said = run(*words, "--json", *more)
+        assert said.code == 0, said.err
+        return next(item for item in said.json["risk"]["scores"] if item["metric"] == "membership")
+
+    found = attack(evaluated / "release", "--shadow-runs", "10")
+    assert found["low"] <= found["value"] <= found["high"] and found["perfect"] == 0.5
+    assert "20 runs of pegs-rs with 800 rows" in found["note"] and found["note"] in words_of(page.read_text())
+    bare = attack(tmp_path / "bare.parquet")
+    assert bare["value"] is None and "name the method with --recipe" in bare["note"]
+    recipe.write_text('method = "bayesian-bootstrap"')
+    named = attack(tmp_path / "bare.parquet", "--recipe", recipe, "--shadow-runs", "8")
+    assert named["value"] is not None and "16 runs of bayesian-bootstrap" in named["note"]
+    for more, said in (
+        (("--recipe", tmp_path / "none.toml"), "cannot be read"),
+        (("--shadow-runs", "2"), "`runs` is 2"),
+        (("--risk", "quick", "--recipe", recipe), "only with risk = 'full'"),
+    ):
+        wrong = run(*words, evaluated / "release", *more)
+        assert wrong.code == 2 and said in wrong.err, wrong.err
+
+
+def test_columns_that_the_codebook_does_not_know_are_named(run, evaluated, tmp_path):
+    table = pq.read_table(evaluated / "release" / "synthetic.parquet")
+    pq.write_table(table.append_column("ssn", pa.array(["x"] * table.num_rows)), tmp_path / "more.parquet")
+    words = ("evaluate", evaluated / "real.parquet", tmp_path / "more.parquet", "-c", evaluated / "book.toml")
+    said = run(*words, "-o", tmp_path / "r.html", "--risk", "none")
+    assert said.code == 0 and "synthetic table also has ssn" in " ".join(said.err.split())
+    assert "also has ssn" in words_of((tmp_path / "r.html").read_text())

@@ -15,6 +15,7 @@ from scipy import stats
 import understudy as us
 from understudy.codebook import Categorical, Codebook, Integer, Role
 from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.evaluate import shadows
 from understudy.evaluate.metric import Score
 from understudy.evaluate.risk.cells import Cells, joint_keys, open_cells
 from understudy.evaluate.risk.closest_record import closest_record
@@ -26,7 +27,7 @@ from understudy.evaluate.risk.linkability import linkability
 from understudy.evaluate.risk.linkage import linkage
 from understudy.evaluate.risk.match_probability import match_probability
 from understudy.evaluate.risk.mean_attack import mean_attack
-from understudy.evaluate.risk.membership import agreements, membership, rarest_record
+from understudy.evaluate.risk.membership import agreements, membership, rarest_record, try_membership
 from understudy.evaluate.risk.mode_attack import mode_attack
 from understudy.evaluate.risk.neighbours import nearest, scale_of
 from understudy.evaluate.risk.scores import METRICS, metric_of, risk_scores
@@ -34,7 +35,7 @@ from understudy.evaluate.risk.singling_out import singling_out
 from understudy.evaluate.risk.uniqueness import uniqueness
 from understudy.mechanisms.stream import Stream
 from understudy.sources import EncodedSource
-from understudy.synth import BayesianBootstrap, Contingency, LaplaceHistogram
+from understudy.synth import BayesianBootstrap, Contingency, LaplaceHistogram, make_recipe
 
 LEVELS = ("x", "y", "z")
 BOOK = Codebook(
@@ -317,6 +318,32 @@ def test_membership_parts():
         membership(BayesianBootstrap(), REAL, rows=5, runs=2)
     with pytest.raises(RefusalError, match="Attack a sample"):
         membership(BayesianBootstrap(), random_table(5_001, 1), rows=5)
+
+
+def test_shadow_models_do_not_depend_on_the_number_of_processes(monkeypatch):
+    real = table(*[(0, 0, 0)] * 30, (2, 2, 2))
+    monkeypatch.setattr(shadows, "_WARM", 0.0)
+    alone = membership(Contingency(), real, rows=31, runs=20, stream=Stream.seeded(1))
+    monkeypatch.setattr(shadows, "_WORTH", -1.0)  # as if the work were long
+    assert membership(Contingency(), real, rows=31, runs=20, stream=Stream.seeded(1), processes=2) == alone
+
+
+def test_a_membership_attack_that_cannot_be_tried_says_why(monkeypatch):
+    monkeypatch.setattr(shadows, "_WARM", 0.0)
+    real = table(*[(0, 0, 0)] * 30, (2, 2, 2))
+    with pytest.raises(RefusalError, match=r"200 runs of contingency would take about 0 minutes here.*unasked"):
+        membership(Contingency(), real, rows=31, seconds=0.0)
+    nothing = make_recipe("sba", epsilon=0.01, delta=1e-9)
+    for recipe, source, said in (
+        (None, real, "Not tried: no recipe"),
+        (nothing, real, "drew nothing in any run"),
+        (Contingency(), random_table(5_001, 1), "more than 5,000 records"),
+    ):
+        found = try_membership(recipe, source, rows=5, runs=8, why_not="no recipe")
+        assert math.isnan(found.value) and said in found.note
+    with pytest.raises(ParameterError, match="runs"):
+        try_membership(Contingency(), real, rows=5, runs=2)
+    assert metric_of(found).perfect == 0.5
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import understudy
 from understudy.codebook import Categorical, Codebook, Integer, Ordinal
 from understudy.errors import DataError, ParameterError, UnderstudyError
 from understudy.evaluate.holdout import check_holdout, hold_out
-from understudy.evaluate.utility import utility_scores
+from understudy.evaluate.utility import dummies, utility_scores
 from understudy.evaluate.utility.chi_square import chi_square
 from understudy.evaluate.utility.dummies import Design, auc, lasso, logistic_lasso, logistic_newton, normal_matrix
 from understudy.evaluate.utility.gibbs import (
@@ -166,6 +166,33 @@ def test_the_area_is_that_of_scikit_learn():
     theirs = roc_auc_score(test[0] > 1, model.predict_proba(wide(test))[:, 1])
     ours = train_on_synthetic(REAL, COPY, holdout=HELD, target="cost").value
     assert ours == pytest.approx(theirs, abs=1e-3)  # the solver stops where it stops
+
+
+def test_the_ridge_is_that_of_scikit_learn():
+    from sklearn.linear_model import LogisticRegression
+
+    y, x = features()
+    yes, design = (y > 1).astype(float), Design.every_level((6, 5, 3))
+    wide = spelled_out(x.T, design)
+    theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(wide[:, 1:], yes)
+    ours = logistic_newton(design, x, np.ones(len(yes)), yes, ridge=1.0)
+    assert ours == pytest.approx([theirs.intercept_[0], *theirs.coef_[0]], abs=1e-4)
+
+
+def test_passes_in_blocks_add_up_to_one_pass(monkeypatch):
+    y, x = features()
+    yes, weights = (y > 1).astype(float), np.ones(len(y))
+    design = Design.of([np.bincount(x[:, j], minlength=size) for j, size in enumerate((6, 5, 3))])
+    narrow = x.astype(np.uint8)
+
+    def found(codes):
+        beta = logistic_newton(design, codes, weights, weights * yes)
+        return beta, normal_matrix(design, codes, weights), design.scores(codes, beta)
+
+    whole = found(x)
+    monkeypatch.setattr(dummies, "_BLOCK", 37)
+    for one, other in zip(whole, found(narrow), strict=True):
+        assert other == pytest.approx(one, abs=1e-9)  # sums of 600 terms in another order
 
 
 def test_a_synthetic_table_with_one_class_teaches_nothing():

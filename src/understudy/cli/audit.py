@@ -1,6 +1,7 @@
 """`audit`: try to refute what a method promises."""
 
 import inspect
+import os
 from typing import Annotated, Any
 
 import typer
@@ -43,7 +44,7 @@ def audit(
     json: o.Json = False,
     **_: Any,
 ) -> None:
-    """Run a method many times with and without one record, and try to refute its epsilon. Exit code 1 if refuted.
+    """Run a method many times with and without one record, and try to refute its epsilon. Exit code 3 if refuted.
 
     Reads DATA and charges nothing: the outcome is confidential where DATA is. Use a small table and few rows.
     """
@@ -61,6 +62,7 @@ def audit(
             canary=canary or [],
             unknown=unknown,
             table=table,
+            processes=os.cpu_count() or 1,
             report=report,
         )
     if json:
@@ -72,7 +74,7 @@ def audit(
         )
         out.print("canary: " + ", ".join(f"{name}={label}" for name, label in found.canary.items()), markup=False)
     if found.refuted:
-        raise typer.Exit(1)
+        raise typer.Exit(3)  # 1 and 2 are refusals and mistakes
 
 
 def _take_method_options() -> None:

@@ -1,5 +1,6 @@
 """`evaluate`: one page about a synthetic table, for the people who decide."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,23 @@ def evaluate(
     risk: Annotated[
         str, typer.Option(help="none, quick (attacks by counting) or full (repeated fits and neighbour searches too).")
     ] = "quick",
+    recipe: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --risk full: the method to rerun with and without one person, as a manifest.json or a TOML file "
+            "with `method` and its options; a release names its own.",
+            show_default=False,
+        ),
+    ] = None,
+    shadow_runs: Annotated[
+        int | None,
+        typer.Option(
+            help="With --risk full: reruns with the person, and as many without; 100 unless they would take too long.",
+            parser=o.whole_number,
+            metavar="NUMBER",
+            show_default=False,
+        ),
+    ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     json: o.Json = False,
@@ -55,6 +73,9 @@ def evaluate(
             risk=risk,
             unknown=unknown,
             table=table,
+            recipe=recipe,
+            shadow_runs=shadow_runs,
+            processes=os.cpu_count() or 1,
             report=report,
         )
     if json:

@@ -26,6 +26,7 @@ from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate.risk.cells import Cells, Ints, open_cells
 from understudy.evaluate.risk.intervals import clopper_pearson
 from understudy.evaluate.risk.membership import LinearRule, agreements, encode_rows, source_of
+from understudy.evaluate.shadows import repeated
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.sources.base import Report, Source
@@ -120,12 +121,14 @@ def audit(
     canary: Mapping[str, Any] | str = "rare",
     miss: float = MISS,
     stream: Stream | None = None,
+    processes: int = 1,
     report: Report | None = None,
 ) -> Audit:
     """Run ``recipe`` ``runs`` times on either of two neighbouring tables and test what it states for ``rows`` rows.
 
     ``canary`` is ``rare`` (the rarest level of every column), ``common`` (one of the commonest records: the better
     choice against methods that withhold small counts), or values by column, the others being rare. Nothing is charged.
+    Long audits run in ``processes`` processes; the outcome does not depend on their number.
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or not LEAST_RUNS <= runs <= MOST_RUNS:
         raise ParameterError(f"`runs` is {runs!r}; an audit takes {LEAST_RUNS} to {MOST_RUNS:,} runs. Try 1000.")
@@ -135,15 +138,18 @@ def audit(
     claim = _claim(recipe, recipe.quote(book, rows).total)
     person, other, tables = neighbouring(source, neighbours=claim[2], canary=canary)
     marked = [person] if claim[2] is Neighbours.ADD_REMOVE else [person, other]
-    stream = stream or Stream.from_system()
-    seen = []
-    for number, table in enumerate(tables):
-        opened = source_of(book, table)
-        runs_of_one = _Runs(recipe, opened, rows, marked)
-        for run in range(runs):
-            seen.append(runs_of_one.features(stream.spawn()))
-            if report:
-                report("auditing", number * runs + run + 1, 2 * runs)
+    parts = repeated(
+        recipe,
+        [source_of(book, table) for table in tables],
+        rows=rows,
+        runs=runs,
+        see=_Look(recipe, book, marked),
+        stream=stream or Stream.from_system(),
+        processes=processes,
+        label="auditing",
+        report=report,
+    )
+    seen = [one for part in parts for one in part]
     names = list(dict.fromkeys(name for one in seen for name in one))  # which tables are released may differ by run
     features = np.array([[one.get(name, 0.0) for name in names] for one in seen]).reshape(2, runs, -1)
     if (features[:, :, names.index(_NOTHING)] == 1).all():
@@ -244,27 +250,24 @@ def _canary(book: Codebook, cells: Cells, choice: Mapping[str, Any] | str) -> In
     return np.array(codes, dtype=np.int64)
 
 
-class _Runs:
-    """One recipe on one table, again and again; what is visible of each run as numbers."""
+class _Look:
+    """What is visible of one run, as numbers by name."""
 
-    def __init__(self, recipe: Recipe, source: Source, rows: int, marked: Sequence[Ints]) -> None:
-        self._recipe, self._source, self._rows, self._marked = recipe, source, rows, marked
-        self._book = source.codebook
-        columns = source.codebook.names
-        pairs = [f"{a} and {b}" for a, b in itertools.combinations(columns, 2)]
-        self._agreeing = (*columns, *pairs, "all columns", "all but one column")
+    def __init__(self, recipe: Recipe, book: Codebook, marked: Sequence[Ints]) -> None:
+        self._recipe, self._book, self._marked = recipe, book, marked
+        pairs = [f"{a} and {b}" for a, b in itertools.combinations(book.names, 2)]
+        self._agreeing = (*book.names, *pairs, "all columns", "all but one column")
 
-    def features(self, stream: Stream) -> dict[str, float]:
+    def __call__(self, fitted: Fitted, rows: int) -> dict[str, float]:
         """Whether nothing could be drawn, agreement of the rows with the marked records, counts of released tables."""
-        fitted = self._recipe.fit(self._source, stream=stream)
         counts = self._released(fitted)
         try:
-            rows = encode_rows(self._book, fitted.sample(self._rows).table)
+            drawn = encode_rows(self._book, fitted.sample(rows).table)
         except RefusalError:
             return {_NOTHING: 1.0, **counts}
         found = {_NOTHING: 0.0}
         for whose, person in zip(_WHOSE, self._marked, strict=False):
-            agreeing = zip(self._agreeing, agreements(rows, person).tolist(), strict=True)
+            agreeing = zip(self._agreeing, agreements(drawn, person).tolist(), strict=True)
             found |= {f"rows that agree with {whose} on {what}": count for what, count in agreeing}
         return found | counts
 

@@ -24,10 +24,14 @@ class Metric:
     room: Literal["utility", "risk"]
     says: str
     """What it says, in one sentence."""
+    best: float | None = None
+    """The best value, where it is not an end of the range."""
 
     @property
     def perfect(self) -> float:
         """The best value that there is."""
+        if self.best is not None:
+            return self.best
         return self.lowest if self.goal == "minimize" else self.highest
 
 

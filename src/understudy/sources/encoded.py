@@ -20,6 +20,8 @@ __all__ = ["EncodedSource", "count_codes"]
 Codes = npt.NDArray[np.unsignedinteger]
 _BLOCK = 1 << 14
 _KEY_LIMIT = 1 << 62
+_SMALL = 1 << 20
+"""Tables of so few combinations are laid out in full, however few the records."""
 
 
 class EncodedSource(Source):
@@ -49,8 +51,8 @@ class EncodedSource(Source):
 
 
 def count_codes(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Codes]) -> CountTable:
-    """Count combinations of codes."""
-    if math.prod(sizes) <= DENSE_LIMIT:
+    """Count combinations of codes: laid out in full where that is smaller than a list of the occupied cells."""
+    if math.prod(sizes) <= min(DENSE_LIMIT, max(_SMALL, len(columns[0]))):
         counts = np.zeros(math.prod(sizes), dtype=np.int64)
         keys = np.empty(_BLOCK, dtype=np.int64)
         for start in range(0, len(columns[0]), _BLOCK):

@@ -1,7 +1,7 @@
 """Measure everything that a report shows, cheap things first, so that bad input is refused before the long ones."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from understudy.evaluate.report.mosaics import mosaics
 from understudy.evaluate.report.numbers import number
 from understudy.evaluate.report.pairs import PairFacts, pair_facts
 from understudy.evaluate.report.release_facts import ReleaseFacts
-from understudy.evaluate.risk.scores import metric_of, risk_scores
+from understudy.evaluate.risk.scores import Shadows, metric_of, risk_scores
 from understudy.evaluate.utility import METRICS, utility_models, utility_references, utility_scores
 from understudy.evaluate.utility.references import Reference, expected_gap
 from understudy.evaluate.utility.regression import Comparison
@@ -40,9 +40,13 @@ def gather(
     given: str | None = None,
     release: ReleaseFacts | None = None,
     labels: tuple[str, str] = ("real", "synthetic"),
+    shadows: Callable[[int], Shadows] | None = None,
     report: Report | None = None,
 ) -> Findings:
-    """All findings. ``risk`` is "none", "quick" (attacks by counting) or "full" (repeated fits as well)."""
+    """All findings. ``risk`` is "none", "quick" (attacks by counting) or "full" (repeated fits as well).
+
+    ``shadows`` gives, for the number of synthetic rows, how to rerun the method that made them.
+    """
     book = real.codebook
     if risk not in RISK_LEVELS:
         raise ParameterError(f"`risk` is {risk!r}; it must be one of {', '.join(RISK_LEVELS)}.")
@@ -52,6 +56,7 @@ def gather(
     copy = one_way(synthetic, role="the synthetic table", report=report)
     check_target(book, truth, target, role="the confidential table")
     check_target(book, copy, target, role="the synthetic table")
+    reruns = None if shadows is None or risk != "full" else shadows(_rows(copy))
     held = None if holdout is None else one_way(holdout, role="the hold-out", report=report)
     twins = None if holdout is None else check_holdout(real, holdout)
     real, synthetic = Remembered(real), Remembered(synthetic)
@@ -65,7 +70,8 @@ def gather(
     utility = _utility(real, synthetic, given=given, target=target, holdout=holdout, report=report)
     models = _models(real, synthetic, target, notes)
     lines = utility_references(real, synthetic, conditional_on=given)
-    risks = _risk(real, synthetic, holdout=holdout, external=external, level=risk, target=target, report=report)
+    more: dict[str, Any] = {"holdout": holdout, "external": external, "shadows": reruns}
+    risks = _risk(real, synthetic, level=risk, target=target, report=report, **more)
     return Findings(
         codebook=book,
         real_label=labels[0],
@@ -242,7 +248,8 @@ def _utility(
 
 def _whole(report: Report | None, label: str) -> Report | None:
     """One bar for all metrics of a room, instead of one bar for each."""
-    return None if report is None else lambda _, done, total: report(label, done, total)
+    own = "shadow models"  # the one step that takes long enough for a bar of its own
+    return None if report is None else lambda said, done, total: report(own if said == own else label, done, total)
 
 
 def _risk(
@@ -251,6 +258,7 @@ def _risk(
     *,
     holdout: Source | None,
     external: Source | None,
+    shadows: Shadows | None,
     level: str,
     target: str | None,
     report: Report | None,
@@ -272,6 +280,7 @@ def _risk(
         holdout=holdout,
         external=external,
         level=level,
+        shadows=shadows,
         report=_whole(report, "risk"),
     )
     return [Measured(metric=metric_of(score), score=score) for score in scores]

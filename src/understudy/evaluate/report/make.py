@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from understudy.codebook import Codebook, Role
-from understudy.errors import DataError
+from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate.report.findings import Findings
 from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.page import report_page
-from understudy.evaluate.report.release_facts import find_release
+from understudy.evaluate.report.release_facts import ReleaseFacts, find_release
 from understudy.evaluate.report.write import check_page_target, write_page
+from understudy.evaluate.risk.membership import check_runs
+from understudy.evaluate.risk.scores import Shadows
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 from understudy.sources.files import open_table
@@ -31,13 +33,22 @@ def evaluate(
     given: str | None = None,
     unknown: str = "error",
     table: str | None = None,
+    recipe: str | Path | None = None,
+    shadow_runs: int | None = None,
+    processes: int = 1,
     report: Report | None = None,
 ) -> Findings:
     """Measure a synthetic table against the confidential one and write the page. Both are confidential.
 
     ``synthetic`` may be the folder of a release; its statement then opens the page. ``external`` is a file about known
-    people that an intruder holds: linkage is tried with the quasi-identifiers it has.
+    people that an intruder holds: linkage is tried with the quasi-identifiers it has. With ``risk="full"`` a membership
+    attack reruns the method, which a release names itself; ``recipe`` names it otherwise (see :func:`load_recipe`).
     """
+    if risk != "full" and (recipe is not None or shadow_runs is not None):
+        asked = "recipe" if recipe is not None else "shadow_runs"
+        raise ParameterError(f"`{asked}` is for shadow models, which run only with risk = 'full'; `risk` is {risk!r}.")
+    if shadow_runs is not None:
+        check_runs(shadow_runs)
     check_page_target(out)
     label, release = named(synthetic), None
     if isinstance(synthetic, str | Path):
@@ -52,10 +63,51 @@ def evaluate(
         risk=risk,
         release=release,
         labels=(named(real), label),
+        shadows=lambda rows: _shadows(recipe, release, book, rows, runs=shadow_runs, processes=processes),
         report=report,
     )
+    notes = [*_not_compared(real, book, "confidential", table), *_not_compared(synthetic, book, "synthetic", None)]
+    findings = replace(findings, notes=[*findings.notes, *notes])
     write_page(out, report_page(findings.to_dict()))
     return findings
+
+
+def _not_compared(what: Any, book: Codebook, called: str, table: str | None) -> list[str]:
+    """Columns that a file has and the codebook does not know, said rather than passed over."""
+    known = {column.name for column in book.columns}
+    if extra := [name for name in open_table(what, table=table).header if name not in known]:
+        return [f"The {called} table also has {', '.join(extra)}, which the codebook does not describe: not compared."]
+    return []
+
+
+def _shadows(
+    recipe: str | Path | None,
+    release: ReleaseFacts | None,
+    book: Codebook,
+    rows: int,
+    *,
+    runs: int | None,
+    processes: int,
+) -> Shadows:
+    """The recipe that a person names, or that the manifest names, or why neither can be rerun."""
+    from understudy.synth.remade import load_recipe, remade
+
+    if recipe is not None:
+        return Shadows(recipe=load_recipe(recipe, book, rows), runs=runs, processes=processes)
+    if release is None:
+        why = (
+            "the method that made the table is not known, so it cannot be rerun. Evaluate a release folder, or name "
+            "the method with --recipe (a manifest.json, or a TOML file with `method` and its options)."
+        )
+        return Shadows(recipe=None, why_not=why)
+    if release.problems:
+        why = "the release does not verify, so its manifest may name another method. Name the method with --recipe."
+        return Shadows(recipe=None, why_not=why)
+    try:
+        found = remade(release.method, release.parameters)
+    except RefusalError as reason:
+        return Shadows(recipe=None, why_not=f"{reason} Name it with --recipe.")
+    return Shadows(recipe=found, runs=runs, processes=processes)
 
 
 def _known_people(external: Any, book: Codebook, unknown: str) -> Source:

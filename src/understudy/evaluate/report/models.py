@@ -7,7 +7,7 @@ from understudy.evaluate.report.figures import REAL, Figure, axis, layout, text
 from understudy.evaluate.report.glossary import title_of
 from understudy.evaluate.report.numbers import number
 
-__all__ = ["chain_figures", "is_model", "model_figures", "risk_figures"]
+__all__ = ["REACH", "chain_figures", "is_model", "model_figures", "risk_figures"]
 
 _MODELS = (
     "coefficient_distance",
@@ -19,13 +19,14 @@ _MODELS = (
 )
 _PATHS = {"lasso_auc": "area under the ROC curve", "lasso_mse": "mean squared error"}
 _ORANGE = "#b85a00"
-_REACH = (-2.0, 4.0)
+REACH = (-2.0, 4.0)
 """Multiples beyond these are not shown: they say only that the real coefficient is close to 0."""
 _MARKS = {
     "synthetic": ("diamond", "#0b4f80", "this table"),
     "bootstrap": ("line-ns", "#222222", "bootstrap"),
     "marginal": ("x-thin", "#555555", "shares alone"),
     "control": ("circle-open", _ORANGE, "people held out"),
+    "chance": ("triangle-up-open", "#555555", "a coin"),
 }
 
 
@@ -56,7 +57,7 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
         side = model[which]
         ends = [sorted((low / u, high / u)) for low, high, u in zip(side["low"], side["high"], unit, strict=True)]
         middle = [value / u for value, u in zip(side["estimates"], unit, strict=True)]
-        outside += sum(not _REACH[0] <= value <= _REACH[1] for value in middle)
+        outside += sum(not REACH[0] <= value <= REACH[1] for value in middle)
         data.append(
             {
                 "type": "scatter",
@@ -124,7 +125,7 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
 
 
 def _axis(data: Sequence[Mapping[str, Any]]) -> list[float]:
-    values = [x for trace in data for x in trace["x"] if _REACH[0] <= x <= _REACH[1]]
+    values = [x for trace in data for x in trace["x"] if REACH[0] <= x <= REACH[1]]
     return [min([*values, 0.0]) - 0.15, max([*values, 1.5]) + 0.15]
 
 
@@ -230,8 +231,8 @@ def risk_figures(doc: Mapping[str, Any]) -> list[Figure]:
         figures.append(_rates("risk-rates", "Attacks at a glance", said, rates, tuple(_MARKS)))
     if gains:
         said = (
-            "What an attack gains over the same attack on people held out: 0 is no gain, 1 is certainty. Without a "
-            "hold-out it is the plain rate of success."
+            "What an attack gains over the same attack on people held out: 0 is no gain, 1 (100%) is certainty; mind "
+            "the axis. Without a hold-out it is the plain rate of success."
         )
         figures.append(
             _rates("risk-gains", "What attacks gain about the people in the data", said, gains, ("synthetic",))
@@ -244,7 +245,7 @@ def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], 
     data = [_intervals(shown)]
     for line in lines:
         symbol, colour, name = _MARKS[line]
-        marks = [item["value"] if line == "synthetic" else item["breakdown"].get(line) for item in shown]
+        marks = [_mark(item, line) for item in shown]
         points = [(k, value) for k, value in enumerate(marks) if value is not None]
         if points:
             data.append(
@@ -260,6 +261,8 @@ def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], 
                 }
             )
     others = [line for line in lines if line != "synthetic"]
+    ends = [end for item in shown for end in (item["value"], item["high"]) if end is not None]
+    far = 1.0 if others else min(1.0, 1.1 * max([0.04, *ends]))  # gains are small: the axis ends where they do
     return Figure(
         key=key,
         title=title,
@@ -268,7 +271,7 @@ def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], 
         data=data,
         layout=layout(
             height=110 + 30 * len(shown),
-            xaxis=axis(range=[-0.02, 1.02], tickformat=".0%"),
+            xaxis=axis(range=[-0.02 * far, 1.02 * far], tickformat=".0%" if far > 0.1 else ".1%"),
             yaxis=axis(
                 tickmode="array",
                 tickvals=list(range(len(shown))),
@@ -279,11 +282,22 @@ def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], 
         ),
         header=("attack", "this table", *(_MARKS[line][2] for line in others)),
         rows=[
-            (label, number(item["value"]), *(number(item["breakdown"].get(line)) for line in others))
+            (label, number(item["value"]), *(_or_dash(_mark(item, line)) for line in others))
             for label, item in zip(labels, shown, strict=True)
         ],
         wide=True,
     )
+
+
+def _or_dash(value: float | None) -> str:
+    return "–" if value is None else number(value)
+
+
+def _mark(item: Mapping[str, Any], line: str) -> float | None:
+    """Where a mark stands; a coin is what an attack that tells two cases apart should not beat."""
+    if line == "chance":
+        return 0.5 if item["perfect"] == 0.5 else None
+    return item["value"] if line == "synthetic" else item["breakdown"].get(line)  # type: ignore[no-any-return]
 
 
 def _intervals(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

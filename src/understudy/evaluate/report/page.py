@@ -1,6 +1,7 @@
 """From findings to one HTML file that needs nothing else."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -69,7 +70,7 @@ def _titled(item: Mapping[str, Any]) -> dict[str, Any]:
 def render(template: str, *, figures: Sequence[Figure], **values: Any) -> str:
     """Fill a template of this folder, with style, script and Plotly inside."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
     from plotly.offline import get_plotlyjs
 
     folder = resources.files("understudy.evaluate.report")
@@ -78,6 +79,7 @@ def render(template: str, *, figures: Sequence[Figure], **values: Any) -> str:
     )
     environment.filters["number"] = number
     environment.filters["whole"] = "{:,}".format
+    environment.filters["code"] = lambda words: Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words))))
     environment.filters["strip"] = lambda line: Markup(strip(line))
     drawn = {figure.key: {"data": figure.data, "layout": figure.layout} for figure in figures}
     return environment.get_template(template).render(

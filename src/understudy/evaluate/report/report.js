@@ -29,13 +29,18 @@
     button.textContent = open ? "Close all tables" : "Open all tables";
   });
   // paper is narrower than the window, and the figures must be told before the printer looks
+  // low enough that six columns, or two wide figures, share a page
   window.addEventListener("beforeprint", function () {
     plots.forEach(function (place) {
       const wide = place.closest("figure").classList.contains("wide");
-      Plotly.relayout(place, { width: wide ? 690 : 335, autosize: false });
+      const high = figures[place.id].layout.height;
+      const most = wide ? 370 : high > 400 ? 340 : 230;
+      Plotly.relayout(place, { width: wide ? 690 : 335, height: Math.min(high, most), autosize: false });
     });
   });
   window.addEventListener("afterprint", function () {
-    plots.forEach(function (place) { Plotly.relayout(place, { width: null, autosize: true }); });
+    plots.forEach(function (place) {
+      Plotly.relayout(place, { width: null, height: figures[place.id].layout.height, autosize: true });
+    });
   });
 })();

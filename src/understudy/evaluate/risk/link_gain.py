@@ -25,6 +25,7 @@ METRIC = Metric(
     highest=float("inf"),
     room="risk",
     says="By what factor one more known column makes a synthetic record's sensitive value likelier to be right.",
+    best=1.0,
 )
 
 

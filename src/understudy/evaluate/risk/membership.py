@@ -6,24 +6,37 @@ the numbers of rows that agree with the target on every one or two columns; the 
 """
 
 import itertools
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.codebook.encode import encode_value
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import ParameterError, RefusalError, UnderstudyError
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.cells import Ints, open_cells
 from understudy.evaluate.risk.intervals import wilson
+from understudy.evaluate.shadows import repeated
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Report, Source
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.tables import code_type
-from understudy.synth.recipe import Recipe
+from understudy.synth.recipe import Fitted, Recipe
 
-__all__ = ["METRIC", "LinearRule", "agreements", "encode_rows", "membership", "rarest_record", "source_of"]
+__all__ = [
+    "METRIC",
+    "LinearRule",
+    "agreements",
+    "check_runs",
+    "encode_rows",
+    "membership",
+    "rarest_record",
+    "source_of",
+    "try_membership",
+]
 
 METRIC = Metric(
     name="membership",
@@ -31,8 +44,13 @@ METRIC = Metric(
     lowest=0.0,
     highest=1.0,
     room="risk",
-    says="How often an attacker tells rightly whether a person was in the data; one half is guessing.",
+    says="How often an attacker who can rerun the method tells rightly whether one person was in the data; one half is "
+    "guessing.",
+    best=0.5,
 )
+RUNS = 100
+UNASKED = 600.0
+"""Seconds that a report spends on shadow models without being asked for them."""
 MOST_RECORDS = 5_000
 MOST_RUNS = 2_000
 Floats = npt.NDArray[np.float64]
@@ -43,17 +61,19 @@ def membership(
     real: Source,
     *,
     rows: int,
-    runs: int = 100,
+    runs: int = RUNS,
     target: Sequence[int] | None = None,
     stream: Stream | None = None,
+    processes: int = 1,
+    seconds: float | None = None,
     report: Report | None = None,
 ) -> Score:
     """Fit ``recipe`` ``runs`` times with the target record and ``runs`` times without it; test on half of them.
 
-    ``target`` is a record as codes; by default the record of the table whose values are rarest.
+    ``target`` is a record as codes; by default the record of the table whose values are rarest. If all runs would take
+    longer than ``seconds``, they are refused.
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or not 8 <= runs <= MOST_RUNS:
-        raise ParameterError(f"`runs` is {runs!r}; a shadow attack takes 8 to {MOST_RUNS:,} runs. Try 100.")
+    check_runs(runs)
     book = real.codebook
     cells = open_cells(real, book.names)
     if cells.rows > MOST_RECORDS:
@@ -64,16 +84,21 @@ def membership(
     person = rarest_record(records) if target is None else np.asarray(target, dtype=np.int64)
     same = np.flatnonzero((records == person).all(axis=1))
     without = records if not len(same) else np.delete(records, same[0], axis=0)
-    stream = stream or Stream.from_system()
-    seen = []
-    for number, table in enumerate((without, np.vstack([without, person]))):
-        source = source_of(book, table)
-        for run in range(runs):
-            made = recipe.fit(source, stream=stream.spawn()).sample(rows).table
-            seen.append(agreements(encode_rows(book, made), person))
-            if report:
-                report("shadow models", number * runs + run + 1, 2 * runs)
-    features, labels = np.array(seen), np.repeat([False, True], runs)
+    seen = repeated(
+        recipe,
+        [source_of(book, table) for table in (without, np.vstack([without, person]))],
+        rows=rows,
+        runs=runs,
+        see=_Look(book=book, person=person),
+        stream=stream or Stream.from_system(),
+        processes=processes,
+        seconds=seconds,
+        label="shadow models",
+        report=report,
+    )
+    features, labels = np.concatenate(seen), np.repeat([False, True], runs)
+    if (features[:, 0] == 1).all():
+        raise RefusalError(f"{recipe.name} drew nothing in any run on this table, so there is nothing to attack.")
     learn = np.tile(np.arange(runs) < runs // 2, 2)
     rule = LinearRule(features[learn], labels[learn])
     guesses = rule(features[~learn]) > 0
@@ -86,9 +111,65 @@ def membership(
         breakdown={"accuracy": rate.value, "true positives": float(hits), "false positives": float(alarms)},
         low=rate.low,
         high=rate.high,
-        note=f"{2 * runs} runs of {recipe.name} with {rows:,} rows each, half of them for testing, one target record. "
-        "A low number is no proof of privacy: another attacker may do better.",
+        note=f"{2 * runs} runs of {recipe.name} with {rows:,} rows each, half of them for testing, one target record: "
+        "the one whose values are rarest. A low number is no proof of privacy: another attacker may do better.",
     )
+
+
+def check_runs(runs: int) -> None:
+    """Refuse a number of runs that would prove nothing, or take for ever."""
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 8 <= runs <= MOST_RUNS:
+        raise ParameterError(f"`runs` is {runs!r}; a shadow attack takes 8 to {MOST_RUNS:,} runs. Try 100.")
+
+
+def try_membership(
+    recipe: Recipe | None,
+    real: Source,
+    *,
+    rows: int,
+    runs: int | None = None,
+    why_not: str = "",
+    stream: Stream | None = None,
+    processes: int = 1,
+    report: Report | None = None,
+) -> Score:
+    """The attack for a report: where it cannot be carried out, a score without a value that says why.
+
+    Without ``runs``, :data:`RUNS` are done, or none if they would take more than ten minutes.
+    """
+    if runs is not None:
+        check_runs(runs)
+    if recipe is None:
+        return Score(metric=METRIC.name, value=math.nan, note=f"Not tried: {why_not}")
+    try:
+        return membership(
+            recipe,
+            real,
+            rows=rows,
+            runs=RUNS if runs is None else runs,
+            stream=stream,
+            processes=processes,
+            seconds=UNASKED if runs is None else None,
+            report=report,
+        )
+    except UnderstudyError as reason:
+        return Score(metric=METRIC.name, value=math.nan, note=f"Not tried: {reason}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Look:
+    """What the attacker looks at: whether there were rows, and how many of them agree with the person."""
+
+    book: Codebook
+    person: Ints
+
+    def __call__(self, fitted: Fitted, rows: int) -> Floats:
+        """One run as numbers."""
+        try:
+            drawn = encode_rows(self.book, fitted.sample(rows).table)
+        except RefusalError:
+            return np.concatenate([[1.0], 0 * agreements(self.person[None, :], self.person)])
+        return np.concatenate([[0.0], agreements(drawn, self.person)])
 
 
 def rarest_record(records: Ints) -> Ints:

@@ -1,12 +1,12 @@
 """All risk metrics of one release, in the order in which a report shows them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from understudy.codebook.columns import Role
 from understudy.codebook.numbers import Number
 from understudy.errors import ParameterError
-from understudy.evaluate.checks import check_rows
+from understudy.evaluate.checks import check_rows, count_rows
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.remembered import Remembered
@@ -27,8 +27,9 @@ from understudy.evaluate.risk import (
 from understudy.evaluate.risk.cells import check_tables
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Report, Source
+from understudy.synth.recipe import Recipe
 
-__all__ = ["METRICS", "metric_of", "risk_scores"]
+__all__ = ["METRICS", "Shadows", "metric_of", "risk_scores"]
 
 METRICS: dict[str, Metric] = {
     module.METRIC.name: module.METRIC
@@ -49,6 +50,31 @@ METRICS: dict[str, Metric] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shadows:
+    """How to rerun the method that made a table, for the attack by shadow models."""
+
+    recipe: Recipe | None
+    why_not: str = ""
+    """Why there is no recipe."""
+    runs: int | None = None
+    """On each of two tables; without a number, 100 if they are quick enough."""
+    processes: int = 1
+
+    def attack(self, real: Source, copy: Source, *, stream: Stream, report: Report | None = None) -> Score:
+        """As many rows are drawn each time as the synthetic table has."""
+        return membership.try_membership(
+            self.recipe,
+            real,
+            rows=count_rows(copy),
+            runs=self.runs,
+            why_not=self.why_not,
+            stream=stream,
+            processes=self.processes,
+            report=report,
+        )
+
+
 def metric_of(score: Score) -> Metric:
     """The metric of a score, named as the score is: ``mode_attack: MDC`` is ``mode_attack`` about MDC.
 
@@ -67,6 +93,7 @@ def risk_scores(
     holdout: Source | None = None,
     external: Source | None = None,
     level: str = "quick",
+    shadows: Shadows | None = None,
     stream: Stream | None = None,
     report: Report | None = None,
 ) -> list[Score]:
@@ -74,6 +101,7 @@ def risk_scores(
 
     Without ``quasi`` and ``sensitive`` the roles of the codebook decide. Attacks that need randomness (a bootstrap, a
     sample of targets) use a fixed seed unless a ``stream`` is given: a report of the same tables says the same.
+    ``shadows`` says how to rerun the method; without it ``full`` has no shadow models.
     """
     if level not in ("quick", "full"):
         raise ParameterError(f"`level` is {level!r}; it must be 'quick' (counting only) or 'full'.")
@@ -94,6 +122,8 @@ def risk_scores(
     ]
     if level == "full":
         steps += _full(truth, copy, others, wanted, seed)
+        if shadows is not None:
+            steps.append(("", _later(shadows.attack, truth, copy, stream=seed.spawn(), report=report)))
     found = []
     for done, (label, step) in enumerate(steps, start=1):
         score = step()

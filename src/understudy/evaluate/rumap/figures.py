@@ -7,6 +7,7 @@ from typing import Any
 
 from understudy.evaluate.report.figures import Figure, axis, layout, text
 from understudy.evaluate.report.glossary import title_of
+from understudy.evaluate.report.models import REACH
 from understudy.evaluate.report.numbers import number
 
 __all__ = ["map_figures", "price_figure"]
@@ -208,17 +209,18 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
                     )
                     rows += [(method, term, number(v)) for term, v in zip(terms, values, strict=True)]
             if data:
+                inside, said = _within(data)
                 figures.append(
                     Figure(
                         key=f"coefficients-{k}-{chosen.index(epsilon)}",
                         title=f"{formula}, epsilon {number(epsilon)} [PeGS figure 11]",
                         spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
-                        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost.",
+                        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost." + said,
                         data=data,
                         layout=layout(
                             height=340,
                             xaxis=axis(type="category", showgrid=False),
-                            yaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True),
+                            yaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True, range=inside),
                             margin={"l": 60, "r": 12, "t": 30, "b": 50},
                         ),
                         header=("method", "coefficient", "multiple"),
@@ -226,6 +228,15 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
                     )
                 )
     return figures
+
+
+def _within(data: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
+    """Where the axis ends, and how many points lie beyond: they say only that the real coefficient is close to 0."""
+    shown = [y for trace in data for y in trace["y"] if y is not None]
+    near = [y for y in shown if REACH[0] <= y <= REACH[1]]
+    beyond = len(shown) - len(near)
+    said = f" {beyond} of {len(shown)} points lie beyond the ends of the axis; the table has them." if beyond else ""
+    return [min([*near, 0.0]) - 0.2, max([*near, 1.0]) + 0.2], said
 
 
 def _middle(epsilons: Sequence[float]) -> float:

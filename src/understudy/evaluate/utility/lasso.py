@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from understudy.errors import DataError
 from understudy.evaluate.checks import check_column, check_rows, check_same_columns
-from understudy.evaluate.utility.dummies import Design, affordable, moments
+from understudy.evaluate.utility.dummies import Codes, Design, affordable, moments
 from understudy.evaluate.values import Records, records
 from understudy.sources.base import Source
 
@@ -23,7 +23,7 @@ SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 class Trained:
     """A table ready for a model: distinct records of the features with the target's codes beside them."""
 
-    codes: npt.NDArray[np.int64]
+    codes: Codes
     target: npt.NDArray[np.int64]
     weights: Floats
 
@@ -62,7 +62,7 @@ def prepare(
         check_rows(source, called=called)
         found: Records = records(source, (*features, target))
         kept = found.where(usable[found.codes_of(target)])
-        codes = kept.codes[:, :-1].astype(np.int64)
+        codes = np.ascontiguousarray(kept.codes[:, :-1])
         sides.append(Trained(codes=codes, target=kept.codes_of(target), weights=kept.weights))
     sizes = [book.column(name).size for name in features]
     margins = [np.bincount(sides[0].codes[:, j], sides[0].weights, minlength=size) for j, size in enumerate(sizes)]

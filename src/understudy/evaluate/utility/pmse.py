@@ -54,7 +54,7 @@ class Propensity:
 
 def propensity(real: Records, synthetic: Records, sizes: tuple[int, ...]) -> Propensity:
     """From distinct records of both tables."""
-    codes = np.concatenate([real.codes, synthetic.codes]).astype(np.int64)
+    codes = np.concatenate([real.codes, synthetic.codes])
     weights = np.concatenate([real.weights, synthetic.weights])
     yes = np.concatenate([np.zeros(len(real.weights)), synthetic.weights])
     total, c = weights.sum(), synthetic.rows / weights.sum()

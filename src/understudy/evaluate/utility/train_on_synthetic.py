@@ -15,11 +15,13 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
-from understudy.evaluate.utility.dummies import auc
+from understudy.evaluate.utility.dummies import MOST_LEVELS, Design, auc, logistic_newton
 from understudy.evaluate.values import Event, Records, event_of, records
 from understudy.sources.base import Source
 
 __all__ = ["METRIC", "train_on_synthetic"]
+
+Floats = npt.NDArray[np.float64]
 
 METRIC = Metric(
     name="train_on_synthetic",
@@ -88,9 +90,7 @@ def _asked(found: Records, event: Event) -> Records:
     return found.where(event.asked[found.codes[:, -1]])
 
 
-def _scores(
-    train: Records, test: Records, event: Event, sizes: list[int], classifier: Any
-) -> tuple[npt.NDArray[np.float64], str]:
+def _scores(train: Records, test: Records, event: Event, sizes: list[int], classifier: Any) -> tuple[Floats, str]:
     """Chance of a yes for each test record, and what the training had to say."""
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression
@@ -99,6 +99,8 @@ def _scores(
     if len(np.unique(answers)) < 2:
         only = float(answers[0]) if len(answers) else 0.5
         return np.full(len(test.weights), only), "there is one class only, which teaches nothing"
+    if classifier is None and sum(sizes) <= MOST_LEVELS:
+        return _logistic(train, test, answers, sizes), ""
     model = LogisticRegression(max_iter=300) if classifier is None else clone(classifier)
     if not hasattr(model, "predict_proba"):
         raise ParameterError(
@@ -114,6 +116,14 @@ def _scores(
         chances = model.predict_proba(_dummies(test, sizes))[:, list(model.classes_).index(True)]
     said = "; ".join(sorted({str(word.message).strip().splitlines()[0] for word in heard}))
     return np.asarray(chances, dtype=np.float64), said
+
+
+def _logistic(train: Records, test: Records, answers: npt.NDArray[np.bool_], sizes: list[int]) -> Floats:
+    """What scikit-learn's LogisticRegression() converges to (a ridge of 1 on every level), from counts of records."""
+    design = Design.every_level(sizes)
+    codes, others = (np.ascontiguousarray(table.codes[:, :-1]) for table in (train, test))
+    beta = logistic_newton(design, codes, train.weights, train.weights * answers, ridge=1.0)
+    return np.asarray(1 / (1 + np.exp(-np.clip(design.scores(others, beta), -500, 500))))
 
 
 def _dummies(table: Records, sizes: list[int]) -> Any:
