@@ -15,6 +15,7 @@ from understudy.codebook.columns import (
 )
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer, Number
+from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 
 __all__ = [
     "Attestation",
@@ -23,13 +24,18 @@ __all__ = [
     "Column",
     "Continuous",
     "Dates",
+    "Determines",
     "Generalisation",
     "Grain",
+    "Implies",
+    "Impossible",
     "Integer",
     "Levelled",
     "Number",
+    "Order",
     "Ordinal",
     "Origin",
     "Role",
+    "Rule",
     "Text",
 ]

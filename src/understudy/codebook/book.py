@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from understudy.codebook.columns import Column, Origin
+from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
+
+if TYPE_CHECKING:
+    from understudy.codebook.constraints import Allowed
 
 __all__ = ["Codebook"]
 
@@ -26,6 +31,8 @@ class Codebook:
     columns: tuple[Column, ...]
     title: str = ""
     description: str = ""
+    constraints: tuple[Rule, ...] = ()
+    """Which combinations cannot occur; public like the levels."""
 
     def __post_init__(self) -> None:
         faults = self.faults()
@@ -56,7 +63,18 @@ class Codebook:
                         f"column {column.name!r} has the parent {parent!r}, which is not a column to be synthesized; "
                         f"choose among {', '.join(sorted(modelled - {column.name})) or 'no other column'}."
                     )
+        if self.constraints and not found:
+            from understudy.codebook.constraints import rule_faults
+
+            found += rule_faults(self.modelled, self.constraints)
         return found
+
+    @cached_property
+    def allowed(self) -> "Allowed":
+        """The rules, compiled."""
+        from understudy.codebook.constraints import Allowed
+
+        return Allowed(self.modelled, self.constraints)
 
     @cached_property
     def modelled(self) -> tuple[Column, ...]:
@@ -114,9 +132,11 @@ class Codebook:
                 grounds.setdefault(f"attested by {column.attestation}", []).append(column.name)
             elif column.origin is Origin.DECLARED:
                 grounds.setdefault("declared in the codebook", []).append(column.name)
-        return tuple(
-            f"the levels of {', '.join(names)} are public knowledge ({ground})" for ground, names in grounds.items()
-        )
+        said = [f"the levels of {', '.join(told)} are public knowledge ({ground})" for ground, told in grounds.items()]
+        if self.constraints:
+            rules = "; ".join(rule.title for rule in self.constraints)
+            said.append(f"the rules of the codebook are public knowledge and were not read off the data ({rules})")
+        return tuple(said)
 
     def with_parents(self, parents: Mapping[str, Sequence[str]]) -> "Codebook":
         """The same book with other declared parents for some columns."""
