@@ -82,7 +82,7 @@ def _determines(rule: Determines, columns: Columns) -> Clause:
     first, second = columns[rule.column], columns[rule.sets]
     fixed = np.full(first.size, second.size, dtype=np.int64)
     for group, values in rule.groups:
-        fixed[_codes(first, values)] = code_of_value(second, group)
+        fixed[_codes(first, values)] = _codes(second, [group])[0]
     allowed = np.zeros((second.size + 1, second.size), dtype=bool)
     np.fill_diagonal(allowed, True)
     allowed[second.size] = True

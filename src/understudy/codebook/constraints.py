@@ -148,6 +148,16 @@ class Allowed:
             good &= table.allowed[classes]
         return good
 
+    def completable(self, row: Sequence[Codes], order: Sequence[int], number: int) -> Bools:
+        """Which rows can be completed after the first ``number`` columns of an order."""
+        steps = self.plan(order)
+        good = np.ones(len(row[0]), dtype=bool)
+        for column in order[:number]:
+            step = steps[column]
+            if step is not None:
+                good &= step.choices.levels[step.sets(row), row[column]]
+        return good
+
     def checks(self) -> list[tuple[tuple[int, ...], Bools]]:
         """Columns and allowed combinations of classes of every rule, for samplers that check single changes."""
         return [(table.columns, table.allowed) for table in self._tables]
@@ -198,7 +208,7 @@ class Allowed:
             waiting = [table for table in waiting if table.columns[-1] != column]
             joined = self._join(mine, place)
             buckets[column] = joined
-            rest = joined.allowed.any(axis=-1)
+            rest = np.asarray(joined.allowed.any(axis=-1))
             if not rest.any():
                 raise _Unsatisfiable
             if not rest.all():

@@ -3,8 +3,9 @@
 The update moves rows out of over-full cells of one table after the other, by copying a row of an under-full cell or by
 overwriting two values, with a decaying step (after PrivSyn's GUM). The descent then changes single values wherever that
 lowers the squared distance to all tables together; it reaches what the update alone leaves over, and where the tables
-contradict each other it settles on a compromise that rows can realise. All of it works on released tables, so its
-random numbers need no secure generator: a fast one is seeded from the stream.
+contradict each other it settles on a compromise that rows can realise. Rows start within the rules of the codebook, and
+no step leaves them. All of it works on released tables, so its random numbers need no secure generator: a fast one is
+seeded from the stream.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codebook.constraints import Allowed
 from understudy.compiled import kernel
 from understudy.mechanisms.stream import Stream
 
@@ -84,8 +86,36 @@ def _take_excess(target: Any, step: float, counts: Any, starts: Any, order: Any,
 
 
 @kernel
+def _holds(rows: Any, row: int, first: int, one: int, second: int, two: int, rules: Any) -> Any:
+    """Whether the row breaks no rule of two columns once they hold these values."""
+    class_of, member_at, member, stride, table_at, table, check_at, check = rules
+    for turn in range(2):
+        column = first if turn == 0 else second
+        for number in range(check_at[column], check_at[column + 1]):
+            cell = table_at[check[number]]
+            for place in range(member_at[check[number]], member_at[check[number] + 1]):
+                other = member[place]
+                value = one if other == first else two if other == second else rows[other, row]
+                cell += class_of[other, value] * stride[place]
+            if not table[cell]:
+                return False
+        if first == second:
+            break
+    return True
+
+
+@kernel
 def _move(
-    rows: Any, first: int, second: int, width: int, target: Any, step: float, copy: float, state: Any, work: Any
+    rows: Any,
+    first: int,
+    second: int,
+    width: int,
+    target: Any,
+    step: float,
+    copy: float,
+    state: Any,
+    work: Any,
+    rules: Any,
 ) -> None:
     """One table's turn."""
     counts, starts, order, free = work
@@ -108,17 +138,20 @@ def _move(
             owed -= 1.0
             row = free[used]
             used += 1
-            if counts[cell] > 0 and _uniform(state) < copy:
+            one, two = cell // width, cell % width
+            fits = _holds(rows, row, first, one, second, two, rules)
+            if counts[cell] > 0 and (not fits or _uniform(state) < copy):
                 model = order[starts[cell] + _below(state, counts[cell])]
                 for column in range(rows.shape[0]):
                     rows[column, row] = rows[column, model]
-            rows[first, row] = cell // width
-            rows[second, row] = cell % width
+            elif fits:
+                rows[first, row] = one
+                rows[second, row] = two
 
 
 @kernel
 def _descend(
-    rows: Any, sizes: Any, offsets: Any, gap: Any, weights: Any, shares: Any, share_at: Any, state: Any
+    rows: Any, sizes: Any, offsets: Any, gap: Any, weights: Any, shares: Any, share_at: Any, state: Any, rules: Any
 ) -> None:
     """One pass of single-value changes that lower the squared distance; ``gap`` is count minus target of every cell."""
     columns, number = rows.shape
@@ -139,7 +172,7 @@ def _descend(
                 else:
                     enter, leave = at + value * sizes[column] + new, at + value * sizes[column] + old
                 change += weights[column, other] * (gap[enter] - gap[leave] + 1.0)
-        if change >= 0:
+        if change >= 0 or not _holds(rows, row, column, new, column, new, rules):
             continue
         for other in range(columns):
             at = offsets[column, other]
@@ -159,13 +192,18 @@ def draw_gradual(
     ones: Sequence[npt.NDArray[np.float64]],
     pairs: Mapping[tuple[int, int], npt.NDArray[np.float64]],
     *,
+    allowed: Allowed,
     rows: int,
     stream: Stream,
     report: Callable[[int, int], None] | None = None,
 ) -> list[Codes]:
     """``rows`` rows whose one-way tables are ``ones`` and whose two-way tables come close to ``pairs``."""
     seeds = stream.words(1) | np.uint64(1)
-    drawn = np.stack([_apportioned(shares, rows, seeds) for shares in ones])
+    rules = _flat(allowed)
+    if allowed:  # what is impossible is not aimed at
+        ones = [_possible(one, allowed.possible((place,))) for place, one in enumerate(ones)]
+        pairs = {pair: _possible(table, allowed.possible(pair)) for pair, table in pairs.items()}
+    drawn = _started(ones, allowed, rows, seeds)
     keys = list(pairs)
     targets = [np.ascontiguousarray((pairs[key] * (rows / pairs[key].sum())).ravel()) for key in keys]
     largest = max((len(target) for target in targets), default=1)
@@ -178,11 +216,11 @@ def draw_gradual(
     for sweep in range(_SWEEPS if keys else 0):
         for number in _shuffled(len(keys), seeds):
             first, second = keys[number]
-            _move(drawn, first, second, sizes[second], targets[number], _DECAY**sweep, _COPY, seeds, work)
+            _move(drawn, first, second, sizes[second], targets[number], _DECAY**sweep, _COPY, seeds, work, rules)
         if report:
             report(sweep + 1, _SWEEPS + _PASSES)
     if keys:
-        _descent(drawn, sizes, ones, dict(zip(keys, targets, strict=True)), seeds, report)
+        _descent(drawn, sizes, ones, dict(zip(keys, targets, strict=True)), seeds, rules, report)
     return [np.ascontiguousarray(column) for column in drawn]
 
 
@@ -192,6 +230,7 @@ def _descent(
     ones: Sequence[npt.NDArray[np.float64]],
     targets: Mapping[tuple[int, int], npt.NDArray[np.float64]],
     seeds: Any,
+    rules: Any,
     report: Callable[[int, int], None] | None,
 ) -> None:
     columns = len(sizes)
@@ -208,9 +247,53 @@ def _descent(
     share_at = np.concatenate([[0], np.cumsum([len(share) for share in shares])])
     weights = np.ones((columns, columns))
     for done in range(_PASSES):
-        _descend(drawn, np.array(sizes), offsets, gap, weights, flat, share_at, seeds)
+        _descend(drawn, np.array(sizes), offsets, gap, weights, flat, share_at, seeds, rules)
         if report:
             report(_SWEEPS + done + 1, _SWEEPS + _PASSES)
+
+
+def _possible(table: npt.NDArray[np.float64], mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """The table without its impossible cells; where the noise left nothing else, all others alike."""
+    kept = np.where(mask, np.maximum(table, 0), 0.0)
+    return kept if kept.sum() > 0 else mask.astype(np.float64)
+
+
+def _started(ones: Sequence[npt.NDArray[np.float64]], allowed: Allowed, rows: int, seeds: Any) -> Codes:
+    """Columns independent of each other but for the rules: each goes on as those before it allow."""
+    drawn = np.zeros((len(ones), rows), dtype=np.int32)
+    for column, step in enumerate(allowed.plan(range(len(ones)))):
+        if step is None:
+            drawn[column] = _apportioned(ones[column], rows, seeds)
+            continue
+        sets = step.sets(list(drawn))
+        for number in np.unique(sets):
+            here = np.flatnonzero(sets == number)
+            drawn[column, here] = _apportioned(_possible(ones[column], step.choices.levels[number]), len(here), seeds)
+    return drawn
+
+
+def _flat(allowed: Allowed) -> tuple[Any, ...]:
+    """The rules as arrays that a compiled loop can walk: classes, members of each rule, rules of each column."""
+    checks = allowed.checks()
+    width = max(len(classes) for classes in allowed.classes)
+    class_of = np.stack([np.pad(classes, (0, width - len(classes))) for classes in allowed.classes])
+    columns = len(allowed.classes)
+    member = [column for places, _ in checks for column in places]
+    stride = [size // table.itemsize for _, table in checks for size in np.ascontiguousarray(table).strides]
+    member_at = np.cumsum([0, *(len(places) for places, _ in checks)])
+    table_at = np.cumsum([0, *(table.size for _, table in checks)])
+    by_column = [[number for number, (places, _) in enumerate(checks) if column in places] for column in range(columns)]
+    flat = np.concatenate([np.ascontiguousarray(table).ravel() for _, table in checks] or [np.ones(1, dtype=np.bool_)])
+    return (
+        class_of,
+        member_at.astype(np.int64),
+        np.array(member, dtype=np.int64),
+        np.array(stride, dtype=np.int64),
+        table_at.astype(np.int64),
+        flat,
+        np.cumsum([0, *(len(numbers) for numbers in by_column)]).astype(np.int64),
+        np.array([number for numbers in by_column for number in numbers], dtype=np.int64),
+    )
 
 
 def _apportioned(one: npt.NDArray[np.float64], rows: int, seeds: Any) -> Codes:
