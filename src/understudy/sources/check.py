@@ -13,6 +13,7 @@ import ibis
 
 from understudy.codebook import Codebook, Column, Dates, Integer, Levelled, Number
 from understudy.errors import DataError, ParameterError
+from understudy.sources.broken_rules import broken_rules
 from understudy.sources.dialect import repeated_names
 from understudy.sources.expressions import as_date, as_number, as_text, code_expression, is_whole, present
 from understudy.sources.faults import engine_errors
@@ -28,6 +29,7 @@ FaultKind = Literal[
     "outside the edges",
     "not a date",
     "missing value",
+    "broken rule",
     "missing column",
     "extra column",
     "duplicate header",
@@ -55,7 +57,8 @@ class Fault:
     """One thing that does not fit, with its place.
 
     ``rows`` are data rows counted from 1, through all files of a glob in order of name; for kind ``encoding`` they
-    are lines of the file. ``count`` is exact; ``rows`` and ``values`` are only the first few.
+    are lines of the file. ``count`` is exact; ``rows`` and ``values`` are only the first few (for kind ``broken rule``
+    the values of whole combinations).
     """
 
     kind: FaultKind
@@ -123,7 +126,7 @@ def _check_together(address: str, book: Codebook) -> list[Fault]:
 
 def _placed(fault: Fault, path: Path, before: int) -> Fault:
     """A fault of one file among several: rows are numbered on, what is not about rows names its file."""
-    if fault.kind in _IN_CELLS:
+    if fault.kind in (*_IN_CELLS, "broken rule"):
         return replace(fault, rows=tuple(before + row for row in fault.rows))
     return replace(fault, sentence=fault.sentence or str(path))
 
@@ -198,6 +201,10 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
         columns = [column for column in book.modelled if column.name in header]
         bad = [column for batch in batched(columns) for column in _bad_columns(opened, batch)]
         found += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
+        found += [
+            Fault(kind="broken rule", sentence=title, count=count, rows=places, values=values)
+            for title, count, places, values in broken_rules(opened, book, most)
+        ]
     return rows, found
 
 
@@ -292,6 +299,13 @@ def _reason(column: Column, value: Any) -> Any:
 def _with_sentence(fault: Fault, book: Codebook) -> Fault:
     """Say what is wrong, where, and what to do about it."""
     name = fault.column
+    if fault.kind == "broken rule":
+        shown = "; ".join(fault.values[:3]) + ("; ..." if len(fault.values) > 3 else "")
+        return replace(
+            fault,
+            sentence=f"rule {fault.sentence!r} is broken in {_places('row', fault.rows, fault.count)} ({shown}); mend "
+            "the data or the rule. No synthetic row will break it.",
+        )
     if name is None:
         return fault
     where = f" in {fault.sentence!r}" if fault.sentence else ""

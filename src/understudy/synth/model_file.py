@@ -15,6 +15,7 @@ import numpy as np
 
 from understudy.codebook import Codebook
 from understudy.codebook.decode import decode_table
+from understudy.codebook.where import Where, where_codes
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
@@ -160,20 +161,29 @@ class LoadedModel:
     def __init__(self, model: ReleasedModel) -> None:
         self.model = model
 
-    def sample(self, rows: int, *, stream: Stream | None = None, report: Report | None = None) -> Release:
-        """``rows`` new records under the promise that the model was released with."""
-        from understudy.synth.recipe import check_rows
+    def sample(
+        self, rows: int, *, where: Where | None = None, stream: Stream | None = None, report: Report | None = None
+    ) -> Release:
+        """``rows`` new records, of a sub-population if asked for, under the promise that the model came with."""
+        from understudy.synth.recipe import check_rows, part_facts
 
         stream = stream or Stream.from_system()
         model = self.model
+        part = None if where is None else where_codes(model.codebook, where)
         drawn = model.draw(
-            check_rows(rows), stream, None if report is None else lambda done, of: report("drawing rows", done, of)
+            check_rows(rows),
+            stream,
+            None if report is None else lambda done, of: report("drawing rows", done, of),
+            where=part,
         )
+        parameters, said = model.parameters, tuple[str, ...]()
+        if part is not None:
+            parameters, said = part_facts(model.codebook, parameters, part)
         manifest = Manifest(
             release_id=str(uuid.uuid4()),
             method=model.method,
             route="N",
-            parameters=model.parameters,
+            parameters=parameters,
             rows=rows,
             rows_origin="declared by the caller; the number of confidential records was not used",
             ledger=model.ledger,
@@ -182,7 +192,7 @@ class LoadedModel:
             codebook=model.codebook,
             secure=model.secure and stream.is_secure,
             account=_FROM_MODEL,
-            warnings=(*model.warnings, *drawn.warnings),
+            warnings=(*model.warnings, *drawn.warnings, *said),
         )
         return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each), manifest=manifest)
 
