@@ -13,6 +13,7 @@ from understudy.codebook.columns import (
     Role,
     Text,
 )
+from understudy.codebook.details import Detail
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer, Number
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
@@ -24,6 +25,7 @@ __all__ = [
     "Column",
     "Continuous",
     "Dates",
+    "Detail",
     "Determines",
     "Generalisation",
     "Grain",

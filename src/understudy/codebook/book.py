@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.codebook.columns import Column, Origin
+from understudy.codebook.columns import Column, Origin, Role
+from understudy.codebook.details import Detail, detail_faults
 from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
 
@@ -63,6 +64,8 @@ class Codebook:
                         f"column {column.name!r} has the parent {parent!r}, which is not a column to be synthesized; "
                         f"choose among {', '.join(sorted(modelled - {column.name})) or 'no other column'}."
                     )
+        named = {column.name: column for column in self.columns}
+        found += [fault for detail in self.details for fault in detail_faults(detail, named)]
         if self.constraints and not found:
             from understudy.codebook.constraints import rule_faults
 
@@ -80,6 +83,25 @@ class Codebook:
     def modelled(self) -> tuple[Column, ...]:
         """The columns that take part: all but the identifiers."""
         return tuple(column for column in self.columns if column.is_modelled)
+
+    @cached_property
+    def details(self) -> tuple[Detail, ...]:
+        """Detailed codes: outside the model, drawn after it."""
+        return tuple(c for c in self.columns if isinstance(c, Detail) and c.role is not Role.IDENTIFIER)
+
+    @cached_property
+    def counted(self) -> tuple[Column, ...]:
+        """The columns that a source encodes: those of the model, then the details."""
+        return (*self.modelled, *self.details)
+
+    def count_position(self, name: str) -> int:
+        """Index of a column among those that a source encodes."""
+        return [column.name for column in self.counted].index(self.column(name).name)
+
+    @cached_property
+    def released(self) -> tuple[Column, ...]:
+        """The columns of a release, in the order of the codebook."""
+        return tuple(column for column in self.columns if column.is_modelled or column in self.details)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -116,7 +138,7 @@ class Codebook:
     @property
     def unattested(self) -> tuple[str, ...]:
         """Columns whose levels were read from data and that nobody has attested as public."""
-        return tuple(column.name for column in self.modelled if not column.is_public)
+        return tuple(column.name for column in self.released if not column.is_public)
 
     @property
     def is_public(self) -> bool:
@@ -127,7 +149,7 @@ class Codebook:
     def assumptions(self) -> tuple[str, ...]:
         """What a reader must accept about the columns for a guarantee to be true, grouped by who says so."""
         grounds: dict[str, list[str]] = {}
-        for column in self.modelled:
+        for column in self.released:
             if column.attestation is not None:
                 grounds.setdefault(f"attested by {column.attestation}", []).append(column.name)
             elif column.origin is Origin.DECLARED:

@@ -5,7 +5,7 @@ Numbers that the rules of the codebook put in order are drawn one after the othe
 before it leave, so that the order holds for values that share a bin too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,10 @@ Codes = npt.NDArray[np.unsignedinteger]
 _FAR = 1 << 60
 
 
-def decode_table(book: Codebook, codes: Sequence[Codes], below_each: BelowEach) -> pa.Table:
-    """One Arrow column per modelled column; missing values become nulls."""
+def decode_table(
+    book: Codebook, codes: Sequence[Codes], below_each: BelowEach, details: Mapping[str, Codes] | None = None
+) -> pa.Table:
+    """One Arrow column per column of a release; missing values become nulls. ``details`` holds the detail codes."""
     ordered = _ordered_steps(book, codes, below_each) if book.constraints else {}
     arrays = {}
     for column, values in zip(book.modelled, codes, strict=True):
@@ -34,7 +36,10 @@ def decode_table(book: Codebook, codes: Sequence[Codes], below_each: BelowEach) 
             arrays[column.name] = _from_steps(column, ordered[column.name], np.asarray(values == column.missing_code))
         else:
             arrays[column.name] = decode_column(column, values, below_each)
-    return pa.table(arrays)
+    for detail in book.details:
+        if details is not None:
+            arrays[detail.name] = decode_column(detail, details[detail.name], below_each)
+    return pa.table({column.name: arrays[column.name] for column in book.released if column.name in arrays})
 
 
 def _ordered_steps(book: Codebook, codes: Sequence[Codes], below_each: BelowEach) -> dict[str, npt.NDArray[np.int64]]:

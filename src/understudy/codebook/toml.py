@@ -9,6 +9,7 @@ from typing import Any
 
 from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Attestation, Categorical, Column, Dates, Grain, Ordinal, Origin, Role, Text
+from understudy.codebook.details import Detail
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer
 from understudy.codebook.rules_toml import read_rules, rule_lines
@@ -18,7 +19,7 @@ from understudy.errors import CodebookError
 __all__ = ["read_codebook", "write_codebook"]
 
 FORMAT = 1
-_KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Text)}
+_KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
 _TOP = ("format", "title", "description", "columns", "constraints")
 
 
@@ -152,6 +153,12 @@ def _hierarchy(value: Any) -> tuple[Generalisation, ...]:
     )
 
 
+def _groups(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError('it must be a table of coarse levels with their codes, such as { heart = ["410", "411"] }.')
+    return tuple((group, _texts(codes)) for group, codes in value.items())
+
+
 def _attestation(value: Any) -> Attestation:
     if strange := sorted(set(value) - {"by", "source", "on"}):
         raise ValueError(f"it knows by, source and on, not {', '.join(strange)}.")
@@ -185,6 +192,7 @@ _OWN: dict[str, dict[str, Callable[[Any], Any]]] = {
     "integer": _BINNED,
     "continuous": {**_BINNED, "precision": _whole},
     "date": {"grain": lambda value: Grain(_GRAIN(value)), "start": _day, "end": _day},
+    "detail": {"detail_of": _text, "other": _text, "groups": _groups},
     "text": {},
 }
 _NEEDED = {
@@ -193,6 +201,7 @@ _NEEDED = {
     "integer": ("edges",),
     "continuous": ("edges", "precision"),
     "date": ("grain", "start", "end"),
+    "detail": ("detail_of", "other", "groups"),
 }
 
 
@@ -227,6 +236,9 @@ def _column_lines(column: Column) -> list[str]:
         a = column.attestation
         lines += ["", "[columns.attestation]", f"by = {quoted(a.by)}", f"source = {quoted(a.source)}"]
         lines.append(f"on = {a.on.isoformat()}")
+    if isinstance(column, Detail):
+        lines += ["", "[columns.groups]"]
+        lines += [list_line(bare_key(group), [quoted(code) for code in codes]) for group, codes in column.groups]
     for step in column.hierarchy:
         lines += [
             "",
@@ -250,6 +262,9 @@ def _own_lines(column: Column) -> list[str]:
         if column.clip:
             lines.append("clip = true")
         return [*lines, f"precision = {column.precision}"] if isinstance(column, Continuous) else lines
+    if isinstance(column, Detail):
+        lines = [f"detail_of = {quoted(column.detail_of)}"]
+        return lines if column.other is None else [*lines, f"other = {quoted(column.other)}"]
     if isinstance(column, Dates):
         return [f'grain = "{column.grain.value}"', f"start = {column.start}", f"end = {column.end}"]
     return []

@@ -9,11 +9,11 @@ from typing import Any
 import ibis
 import numpy as np
 
-from understudy.codebook import Codebook, Column, Number
+from understudy.codebook import Codebook, Column, Detail, Number
 from understudy.codebook.clauses import Clause, clause_of
 from understudy.codebook.constraints import Orders
 from understudy.codebook.rules import Order
-from understudy.sources.expressions import as_number, code_expression, present
+from understudy.sources.expressions import as_number, as_text, code_expression, present
 from understudy.sources.files import Opened
 
 __all__ = ["Broken", "broken_rules"]
@@ -43,7 +43,30 @@ def broken_rules(opened: Opened, book: Codebook, most: int) -> list[Broken]:
             found.append((title, *_unordered(opened, low, high, orders.gaps[low.name, high.name], most)))
         else:
             found.append((title, *_forbidden(opened, clause, named, most)))
+    for detail in book.details:
+        if detail.name in opened.header and detail.detail_of in opened.header:
+            found.append((f"{detail.name} belongs to {detail.detail_of}", *_misplaced(opened, book, detail, most)))
     return [broken for broken in found if broken[1]]
+
+
+def _misplaced(
+    opened: Opened, book: Codebook, detail: Detail, most: int
+) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
+    """Detail codes under a coarse level that they do not belong to; a missing coarse level says nothing."""
+    coarse = book.column(detail.detail_of)
+    looked_at = {
+        "level": code_expression(coarse, opened.value(coarse.name)),
+        "code": as_text(present(opened.value(detail.name))),
+    }
+    pairs = opened.connection.raw_sql(
+        f"SELECT level, code, count(*), min(row, {most}) FROM ({_rows(opened, **looked_at)}) AS scan "
+        "WHERE level IS NOT NULL AND code IS NOT NULL GROUP BY level, code ORDER BY min(row)"
+    ).fetchall()
+    parent = {code: coarse.labels.index(group) for group, codes in detail.groups for code in codes}
+    bad = [pair for pair in pairs if pair[0] != coarse.missing_code and parent.get(pair[1], pair[0]) != pair[0]]
+    rows = sorted(row for pair in bad for row in pair[3])[:most]
+    values = [f"{coarse.name} = {coarse.labels[level]}, {detail.name} = {code}" for level, code, *_ in bad[:most]]
+    return sum(int(pair[2]) for pair in bad), tuple(rows), tuple(values)
 
 
 def _rows(opened: Opened, **looked_at: Any) -> str:

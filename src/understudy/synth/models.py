@@ -23,6 +23,7 @@ from understudy.samplers.gibbs import ConditionalSampler
 from understudy.samplers.gradual import draw_gradual
 from understudy.samplers.rejecting import RejectingSampler
 from understudy.sources.tables import CountTable, code_type
+from understudy.synth.details import DetailTable
 
 __all__ = ["Drawn", "ReleasedModel"]
 
@@ -66,11 +67,14 @@ class ReleasedModel:
     """Where the chains of a baseline without promise begin; a released model finds its own starts."""
     warnings: tuple[str, ...] = ()
     """What a user should know about the promise, for every release drawn from it."""
+    details: tuple[DetailTable, ...] = ()
+    """Tables of the detail columns, in codebook order."""
 
     def faults(self) -> list[str]:
         """Everything in which tables, codebook and way of drawing contradict each other."""
         names = self.codebook.names
         found = [fault for table in self.tables for fault in _table_faults(self.codebook, table)]
+        found += self._detail_faults()
         children = [table.columns[-1] for table in self.tables]
         if self.kind == "marginals":
             found += self._marginal_faults()
@@ -85,6 +89,13 @@ class ReleasedModel:
         elif self.kind == "network" and not self._parents_first():
             found.append("the order of its columns does not put parents first")
         return found
+
+    def _detail_faults(self) -> list[str]:
+        wanted = [((detail.detail_of,), (detail.detail_of, detail.name)) for detail in self.codebook.details]
+        if [(table.totals.columns, table.pairs.columns) for table in self.details] != wanted:
+            return ["the tables of its details are not those of the codebook"]
+        both = [table for details in self.details for table in (details.totals, details.pairs)]
+        return [fault for table in both for fault in _table_faults(self.codebook, table)]
 
     def _marginal_faults(self) -> list[str]:
         names = self.codebook.names
@@ -213,7 +224,7 @@ def _of(where: Where) -> str:
 
 def _table_faults(book: Codebook, table: CountTable) -> list[str]:
     codes, counts = table.occupied()
-    if len(set(table.columns)) != len(table.columns) or not set(table.columns) <= set(book.names):
+    if len(set(table.columns)) != len(table.columns) or not set(table.columns) <= {c.name for c in book.counted}:
         return [f"a table has the columns {', '.join(map(str, table.columns))}, which the codebook does not know"]
     if table.sizes != tuple(book.column(name).size for name in table.columns):
         return [f"the table of {', '.join(table.columns)} does not have the levels of the codebook"]

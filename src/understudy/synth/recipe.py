@@ -27,6 +27,7 @@ from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
 from understudy.sources.base import Report, Source
+from understudy.synth.details import count_details, detail_entries, draw_details
 
 __all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "part_facts", "positive"]
 
@@ -107,11 +108,15 @@ class Recipe(ABC):
     summary: ClassVar[str]
     promise: ClassVar[str]
     """What the method can promise, in a few words, for lists of methods."""
+    detail_epsilon: float | None = None
+    """What the tables of all detail columns cost together, beside the model; needed where the codebook has some."""
+    detail_delta: float | None = None
 
     @property
     def total_delta(self) -> float | None:
-        """The delta at which the whole-file total is stated, if any."""
-        return getattr(self, "delta", None)
+        """The delta at which the whole-file total is stated, if any: that of the model and that of the details."""
+        own = getattr(self, "delta", None)
+        return own if own is None or self.detail_delta is None else own + self.detail_delta
 
     @abstractmethod
     def price(self, book: Codebook, rows: int) -> list[Entry]:
@@ -128,7 +133,8 @@ class Recipe(ABC):
     def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
         """The price of ``rows`` rows; reads nothing but the codebook."""
         check_rows(rows)
-        ledger = Ledger.of([*_codebook_entries(book), *self.price(book, rows), *_stream_entries(secure)])
+        priced = [*self.price(book, rows), *detail_entries(self, book)]
+        ledger = Ledger.of([*_codebook_entries(book), *priced, *_stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
@@ -210,6 +216,8 @@ class Fitted(ABC):
     def __init__(self, *, recipe: Recipe, source: Source, stream: Stream, report: Report | None) -> None:
         self.recipe = recipe
         self.codebook = source.codebook
+        self.details = count_details(recipe, source, stream)
+        """Released tables of the detail columns."""
         self._account = source.account
         self._stream = stream
         self._report = report
@@ -262,7 +270,8 @@ class Fitted(ABC):
         with self._paying(quote, identity) as settle:
             codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
             self._tell("decoding", 0, 1)
-            table = decode_table(self.codebook, codes, self._stream.below_each)
+            details = draw_details(self.codebook, self.details, codes, self._stream)
+            table = decode_table(self.codebook, codes, self._stream.below_each, details)
             self._tell("decoding", 1, 1)
             yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
 

@@ -76,6 +76,7 @@ class FittedReleased(Fitted):
             order=found.order,
             starts=found.starts,
             warnings=quote.warnings,
+            details=self.details,
         )
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:
