@@ -10,6 +10,7 @@ from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.codebook.declare import declare_text
+from understudy.codebook.where import parse_where
 from understudy.errors import CodebookError, ParameterError, ReleaseError
 from understudy.evaluate.audit import Audit
 from understudy.evaluate.audit import audit as run_audit
@@ -228,10 +229,19 @@ def impute(
     return releases
 
 
-def draw(model: Path, *, rows: int, out: str | Path, csv: bool = False, report: Report | None = None) -> Release:
-    """More rows from a released model; nothing is paid."""
+def draw(
+    model: Path,
+    *,
+    rows: int,
+    out: str | Path,
+    csv: bool = False,
+    where: Sequence[str] = (),
+    report: Report | None = None,
+) -> Release:
+    """More rows from a released model, of a sub-population if asked for; nothing is paid."""
     _check_target(Path(out))
-    release = load_model(model).sample(rows, report=report)
+    part = parse_where(where) if where else None
+    release = load_model(model).sample(rows, where=part, report=report)
     release.save(out, csv=csv)
     return release
 

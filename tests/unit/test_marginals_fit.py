@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
 from understudy.blocks.measured import choose_pairs, group_small
 from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
+from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.agreeing import draw_agreeing
 
@@ -21,6 +22,9 @@ CLASSES = LatentClasses(
         np.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [0.7, 0.1, 0.1, 0.1]]),
     ],
 )
+FREE = Codebook(
+    columns=tuple(Categorical(name=f"c{size}", levels=tuple(map(str, range(size)))) for size in (3, 2, 4))
+).allowed
 PAIRS = list(itertools.combinations(range(3), 2))
 counts = st.lists(st.floats(-500, 5000), min_size=1, max_size=30).map(np.array)
 
@@ -155,6 +159,7 @@ def test_rows_agree_with_tables(rows):
         CLASSES.weights,
         CLASSES.levels,
         pairs,
+        allowed=FREE,
         rows=rows,
         stream=Stream.from_system(),
         report=lambda *step: steps.append(step),
@@ -168,7 +173,7 @@ def test_rows_agree_with_tables(rows):
 
 
 def test_every_class_gets_its_rows_and_every_level_within_one():
-    drawn = draw_agreeing(CLASSES.weights, CLASSES.levels, {}, rows=1000, stream=Stream.from_system())
+    drawn = draw_agreeing(CLASSES.weights, CLASSES.levels, {}, allowed=FREE, rows=1000, stream=Stream.from_system())
     for column, values in enumerate(drawn):
         expected = CLASSES.one(column) * 1000
         assert (

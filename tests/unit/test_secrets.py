@@ -31,6 +31,7 @@ PUBLIC_TABLES = {"synth/choices.py", "synth/seeds.py"}
 EXPOSED = {
     "blocks/parents.py",
     "synth/contingency.py",
+    "synth/details.py",
     "synth/filling.py",
     "synth/gibbs.py",
     "synth/imputation.py",

@@ -94,7 +94,7 @@ def declare(
     from understudy import jobs
 
     book = jobs.declare(codebook, columns=column or None, by=by, source=source, on=dt.datetime.now(dt.UTC).date())
-    attested = [item.name for item in book.modelled if item.attestation is not None]
+    attested = [item.name for item in book.released if item.attestation is not None]
     if json:
         print_json({"codebook": str(codebook), "attested": attested, "still_drafted": list(book.unattested)})
         return
@@ -120,7 +120,7 @@ def show(codebook: Book, json: o.Json = False) -> None:
                         "name": column.name,
                         "kind": column.kind,
                         "role": column.role.value,
-                        "levels": list(column.labels) if column.is_modelled else None,
+                        "levels": list(column.labels) if column in book.released else None,
                         "missing": column.missing,
                         "parents": None if column.parents is None else list(column.parents),
                         "public": column.is_public,
@@ -143,7 +143,7 @@ def _show_table(book: Codebook) -> None:
     for heading in ("column", "kind", "role", "levels", "parents", "public"):
         table.add_column(heading, overflow="fold")
     for column in book.columns:
-        labels = f"{column.size}: {', '.join(column.labels)}" if column.is_modelled else "dropped"
+        labels = f"{column.size}: {', '.join(column.labels)}" if column in book.released else "dropped"
         shown = labels if len(labels) <= 70 else labels[:67] + "..."
         cells = (
             column.name,

@@ -17,6 +17,8 @@ __all__ = [
     "Columns",
     "Data",
     "Delta",
+    "DetailDelta",
+    "DetailEpsilon",
     "Engines",
     "Epsilon",
     "EpsilonPerRecord",
@@ -381,6 +383,18 @@ Account = Annotated[
         show_default=False,
     ),
 ]
+DetailEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        help="Epsilon of the tables of all detail columns together.", rich_help_panel=_PRIVACY, show_default=False
+    ),
+]
+DetailDelta = Annotated[
+    float | None,
+    typer.Option(
+        help="Delta of the tables of all detail columns together.", rich_help_panel=_PRIVACY, show_default=False
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
 
 
@@ -388,6 +402,8 @@ RECIPE_OPTIONS = (
     "epsilon",
     "delta",
     "epsilon_per_record",
+    "detail_epsilon",
+    "detail_delta",
     "alpha",
     "neighbours",
     "parents",

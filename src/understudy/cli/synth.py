@@ -21,6 +21,8 @@ def quote(
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     epsilon_per_record: o.EpsilonPerRecord = None,
+    detail_epsilon: o.DetailEpsilon = None,
+    detail_delta: o.DetailDelta = None,
     alpha: o.Alpha = None,
     neighbours: o.NeighbourRelation = None,
     parents: o.Parents = None,
@@ -99,6 +101,8 @@ def synth(
     epsilon: o.Epsilon = None,
     delta: o.Delta = None,
     epsilon_per_record: o.EpsilonPerRecord = None,
+    detail_epsilon: o.DetailEpsilon = None,
+    detail_delta: o.DetailDelta = None,
     alpha: o.Alpha = None,
     neighbours: o.NeighbourRelation = None,
     account: o.Account = None,
@@ -192,14 +196,18 @@ def draw(
     model: Annotated[Path, typer.Argument(help="Model file written by `synth --save-model`.")],
     rows: o.Rows,
     output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="COLUMN=VALUE: only rows of this sub-population. Repeat for more columns or values."),
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
     json: o.Json = False,
 ) -> None:
-    """Draw more rows from a released model: no data, no further price."""
+    """Draw more rows from a released model, also of a sub-population: no data, no further price."""
     from understudy import jobs
 
     with progress(quiet=json) as report:
-        release = jobs.draw(model, rows=rows, out=output, csv=csv, report=report)
+        release = jobs.draw(model, rows=rows, out=output, csv=csv, where=where or (), report=report)
     _tell(release, output, csv=csv, json=json)
 
 

@@ -13,8 +13,10 @@ from understudy.codebook.columns import (
     Role,
     Text,
 )
+from understudy.codebook.details import Detail
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer, Number
+from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 
 __all__ = [
     "Attestation",
@@ -23,13 +25,19 @@ __all__ = [
     "Column",
     "Continuous",
     "Dates",
+    "Detail",
+    "Determines",
     "Generalisation",
     "Grain",
+    "Implies",
+    "Impossible",
     "Integer",
     "Levelled",
     "Number",
+    "Order",
     "Ordinal",
     "Origin",
     "Role",
+    "Rule",
     "Text",
 ]

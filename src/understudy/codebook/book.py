@@ -6,9 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from understudy.codebook.columns import Column, Origin
+from understudy.codebook.columns import Column, Origin, Role
+from understudy.codebook.details import Detail, detail_faults
+from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
+
+if TYPE_CHECKING:
+    from understudy.codebook.constraints import Allowed
 
 __all__ = ["Codebook"]
 
@@ -26,6 +32,8 @@ class Codebook:
     columns: tuple[Column, ...]
     title: str = ""
     description: str = ""
+    constraints: tuple[Rule, ...] = ()
+    """Which combinations cannot occur; public like the levels."""
 
     def __post_init__(self) -> None:
         faults = self.faults()
@@ -56,12 +64,44 @@ class Codebook:
                         f"column {column.name!r} has the parent {parent!r}, which is not a column to be synthesized; "
                         f"choose among {', '.join(sorted(modelled - {column.name})) or 'no other column'}."
                     )
+        named = {column.name: column for column in self.columns}
+        found += [fault for detail in self.details for fault in detail_faults(detail, named)]
+        if self.constraints and not found:
+            from understudy.codebook.constraints import rule_faults
+
+            found += rule_faults(self.modelled, self.constraints)
         return found
+
+    @cached_property
+    def allowed(self) -> "Allowed":
+        """The rules, compiled."""
+        from understudy.codebook.constraints import Allowed
+
+        return Allowed(self.modelled, self.constraints)
 
     @cached_property
     def modelled(self) -> tuple[Column, ...]:
         """The columns that take part: all but the identifiers."""
         return tuple(column for column in self.columns if column.is_modelled)
+
+    @cached_property
+    def details(self) -> tuple[Detail, ...]:
+        """Detailed codes: outside the model, drawn after it."""
+        return tuple(c for c in self.columns if isinstance(c, Detail) and c.role is not Role.IDENTIFIER)
+
+    @cached_property
+    def counted(self) -> tuple[Column, ...]:
+        """The columns that a source encodes: those of the model, then the details."""
+        return (*self.modelled, *self.details)
+
+    def count_position(self, name: str) -> int:
+        """Index of a column among those that a source encodes."""
+        return [column.name for column in self.counted].index(self.column(name).name)
+
+    @cached_property
+    def released(self) -> tuple[Column, ...]:
+        """The columns of a release, in the order of the codebook."""
+        return tuple(column for column in self.columns if column.is_modelled or column in self.details)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -98,7 +138,7 @@ class Codebook:
     @property
     def unattested(self) -> tuple[str, ...]:
         """Columns whose levels were read from data and that nobody has attested as public."""
-        return tuple(column.name for column in self.modelled if not column.is_public)
+        return tuple(column.name for column in self.released if not column.is_public)
 
     @property
     def is_public(self) -> bool:
@@ -109,14 +149,16 @@ class Codebook:
     def assumptions(self) -> tuple[str, ...]:
         """What a reader must accept about the columns for a guarantee to be true, grouped by who says so."""
         grounds: dict[str, list[str]] = {}
-        for column in self.modelled:
+        for column in self.released:
             if column.attestation is not None:
                 grounds.setdefault(f"attested by {column.attestation}", []).append(column.name)
             elif column.origin is Origin.DECLARED:
                 grounds.setdefault("declared in the codebook", []).append(column.name)
-        return tuple(
-            f"the levels of {', '.join(names)} are public knowledge ({ground})" for ground, names in grounds.items()
-        )
+        said = [f"the levels of {', '.join(told)} are public knowledge ({ground})" for ground, told in grounds.items()]
+        if self.constraints:
+            rules = "; ".join(rule.title for rule in self.constraints)
+            said.append(f"the rules of the codebook are public knowledge and were not read off the data ({rules})")
+        return tuple(said)
 
     def with_parents(self, parents: Mapping[str, Sequence[str]]) -> "Codebook":
         """The same book with other declared parents for some columns."""

@@ -1,9 +1,11 @@
 """Codes back to values: the one place where a bin becomes a number again.
 
 Inside a bin the value is drawn uniformly from the declared grid. That reads no private data, so it costs nothing.
+Numbers that the rules of the codebook put in order are drawn one after the other, each within what its bin and those
+before it leave, so that the order holds for values that share a bin too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +21,60 @@ BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
 """Draws one uniform integer below each bound; supplied by ``mechanisms.stream``."""
 
 Codes = npt.NDArray[np.unsignedinteger]
+_FAR = 1 << 60
 
 
-def decode_table(book: Codebook, codes: Sequence[Codes], below_each: BelowEach) -> pa.Table:
-    """One Arrow column per modelled column; missing values become nulls."""
-    arrays = [decode_column(c, col, below_each) for c, col in zip(book.modelled, codes, strict=True)]
-    return pa.table(dict(zip(book.names, arrays, strict=True)))
+def decode_table(
+    book: Codebook, codes: Sequence[Codes], below_each: BelowEach, details: Mapping[str, Codes] | None = None
+) -> pa.Table:
+    """One Arrow column per column of a release; missing values become nulls. ``details`` holds the detail codes."""
+    ordered = _ordered_steps(book, codes, below_each) if book.constraints else {}
+    arrays = {}
+    for column, values in zip(book.modelled, codes, strict=True):
+        if column.name in ordered:
+            assert isinstance(column, Number)
+            arrays[column.name] = _from_steps(column, ordered[column.name], np.asarray(values == column.missing_code))
+        else:
+            arrays[column.name] = decode_column(column, values, below_each)
+    for detail in book.details:
+        if details is not None:
+            arrays[detail.name] = decode_column(detail, details[detail.name], below_each)
+    return pa.table({column.name: arrays[column.name] for column in book.released if column.name in arrays})
+
+
+def _ordered_steps(book: Codebook, codes: Sequence[Codes], below_each: BelowEach) -> dict[str, npt.NDArray[np.int64]]:
+    """Values, in steps, of the number columns that order rules compare.
+
+    The codes satisfy the rules, so some values do (difference constraints: every chain fits between the ends of any two
+    bins), and drawing lower columns first, each below what the higher ones can still reach, finds some.
+    """
+    from understudy.codebook.clauses import value_range
+    from understudy.codebook.constraints import Orders
+
+    orders = Orders(book.modelled, book.constraints)
+    names = [name for name in orders.order if isinstance(book.column(name), Number)]
+    low: dict[str, npt.NDArray[np.int64]] = {}
+    high: dict[str, npt.NDArray[np.int64]] = {}
+    for name in names:
+        smallest, largest = value_range(book.column(name))
+        found = codes[book.position(name)]
+        absent = found >= len(smallest)
+        inside = np.where(absent, 0, found)
+        low[name] = np.where(absent, -_FAR, smallest[inside])
+        high[name] = np.where(absent, _FAR, largest[inside])
+    drawn: dict[str, npt.NDArray[np.int64]] = {}
+    for name in names:
+        start, end = low[name], high[name]
+        for other in names:
+            if (other, name) in orders.gaps:
+                start = np.maximum(start, drawn[other] + orders.gaps[other, name])
+            if (name, other) in orders.gaps:
+                end = np.minimum(end, high[other] - orders.gaps[name, other])
+        known = low[name] > -_FAR
+        width = np.where(known, end - start + 1, 1)
+        steps = start + below_each(width.astype(np.uint64)).astype(np.int64)
+        drawn[name] = np.where(known, steps, -_FAR)
+    return drawn
 
 
 def decode_column(column: Column, codes: Codes, below_each: BelowEach) -> pa.Array:
@@ -38,15 +88,13 @@ def decode_column(column: Column, codes: Codes, below_each: BelowEach) -> pa.Arr
         days = np.array(column.firsts, dtype="datetime64[D]")
         return pa.array(days[proper], mask=absent, type=pa.date32())
     assert isinstance(column, Number)
-    return _decode_number(column, proper, absent, below_each)
-
-
-def _decode_number(
-    column: Number, proper: npt.NDArray[np.integer], absent: npt.NDArray[np.bool_], below_each: BelowEach
-) -> pa.Array:
     first = np.array([start for start, _ in column.grids], dtype=np.int64)
     width = np.array([count for _, count in column.grids], dtype=np.uint64)
-    steps = first[proper] + below_each(width[proper]).astype(np.int64)
+    return _from_steps(column, first[proper] + below_each(width[proper]).astype(np.int64), absent)
+
+
+def _from_steps(column: Number, steps: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:
+    steps = np.where(absent, 0, steps)
     if isinstance(column, Integer):
         return pa.array(steps, mask=absent, type=pa.int64())
     assert isinstance(column, Continuous)

@@ -1,8 +1,6 @@
 """Codebooks as TOML text: one canonical layout, so that reading and writing again changes no byte."""
 
 import datetime as dt
-import json
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -11,16 +9,18 @@ from typing import Any
 
 from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Attestation, Categorical, Column, Dates, Grain, Ordinal, Origin, Role, Text
+from understudy.codebook.details import Detail
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer
+from understudy.codebook.rules_toml import read_rules, rule_lines
+from understudy.codebook.toml_text import bare_key, list_line, number_text, quoted
 from understudy.errors import CodebookError
 
 __all__ = ["read_codebook", "write_codebook"]
 
 FORMAT = 1
-_KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Text)}
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_WIDTH = 100
+_KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
+_TOP = ("format", "title", "description", "columns", "constraints")
 
 
 class _Fault(Exception):
@@ -36,8 +36,8 @@ def read_codebook(text: str) -> Codebook:
     faults: list[str] = []
     if data.get("format") != FORMAT:
         faults.append(f"format is {data.get('format')!r}; this version reads format = {FORMAT}.")
-    if strange := sorted(set(data) - {"format", "title", "description", "columns"}):
-        faults.append(f"unknown keys {', '.join(strange)} at the top; known are format, title, description, columns.")
+    if strange := sorted(set(data) - set(_TOP)):
+        faults.append(f"unknown keys {', '.join(strange)} at the top; known are {', '.join(_TOP)}.")
     entries = data.get("columns", [])
     if not isinstance(entries, list) or not entries:
         faults.append("there are no [[columns]]; describe at least one.")
@@ -48,12 +48,17 @@ def read_codebook(text: str) -> Codebook:
             columns.append(_read_column(entry, number))
         except _Fault as fault:
             faults.append(str(fault))
+    constraints, bad = read_rules(data.get("constraints", []))
+    faults += bad
     if faults:
         for column in columns:
             faults.extend(column.faults())
         raise CodebookError(f"the codebook has {len(faults)} fault{'s' * (len(faults) != 1)}:", faults)
     return Codebook(
-        columns=tuple(columns), title=str(data.get("title", "")), description=str(data.get("description", ""))
+        columns=tuple(columns),
+        title=str(data.get("title", "")),
+        description=str(data.get("description", "")),
+        constraints=constraints,
     )
 
 
@@ -148,6 +153,12 @@ def _hierarchy(value: Any) -> tuple[Generalisation, ...]:
     )
 
 
+def _groups(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError('it must be a table of coarse levels with their codes, such as { heart = ["410", "411"] }.')
+    return tuple((group, _texts(codes)) for group, codes in value.items())
+
+
 def _attestation(value: Any) -> Attestation:
     if strange := sorted(set(value) - {"by", "source", "on"}):
         raise ValueError(f"it knows by, source and on, not {', '.join(strange)}.")
@@ -181,6 +192,7 @@ _OWN: dict[str, dict[str, Callable[[Any], Any]]] = {
     "integer": _BINNED,
     "continuous": {**_BINNED, "precision": _whole},
     "date": {"grain": lambda value: Grain(_GRAIN(value)), "start": _day, "end": _day},
+    "detail": {"detail_of": _text, "other": _text, "groups": _groups},
     "text": {},
 }
 _NEEDED = {
@@ -189,6 +201,7 @@ _NEEDED = {
     "integer": ("edges",),
     "continuous": ("edges", "precision"),
     "date": ("grain", "start", "end"),
+    "detail": ("detail_of", "other", "groups"),
 }
 
 
@@ -196,81 +209,65 @@ def write_codebook(book: Codebook) -> str:
     """The canonical text of a codebook; defaults are left out."""
     lines = [f"format = {FORMAT}"]
     if book.title:
-        lines.append(f"title = {_quoted(book.title)}")
+        lines.append(f"title = {quoted(book.title)}")
     if book.description:
-        lines.append(f"description = {_quoted(book.description)}")
+        lines.append(f"description = {quoted(book.description)}")
     for column in book.columns:
         lines += ["", "[[columns]]", *_column_lines(column)]
+    for rule in book.constraints:
+        lines += ["", "[[constraints]]", *rule_lines(rule)]
     return "\n".join(lines) + "\n"
 
 
 def _column_lines(column: Column) -> list[str]:
-    lines = [f"name = {_quoted(column.name)}", f'kind = "{column.kind}"']
+    lines = [f"name = {quoted(column.name)}", f'kind = "{column.kind}"']
     if column.role is not Role.OTHER:
         lines.append(f'role = "{column.role.value}"')
     if column.description:
-        lines.append(f"description = {_quoted(column.description)}")
+        lines.append(f"description = {quoted(column.description)}")
     lines += _own_lines(column)
     if column.missing is not None:
-        lines.append(f"missing = {_quoted(column.missing)}")
+        lines.append(f"missing = {quoted(column.missing)}")
     if column.parents is not None:
-        lines.append(_list("parents", [_quoted(name) for name in column.parents]))
+        lines.append(list_line("parents", [quoted(name) for name in column.parents]))
     if column.origin is not Origin.DECLARED:
         lines.append(f'origin = "{column.origin.value}"')
     if column.attestation is not None:
         a = column.attestation
-        lines += ["", "[columns.attestation]", f"by = {_quoted(a.by)}", f"source = {_quoted(a.source)}"]
+        lines += ["", "[columns.attestation]", f"by = {quoted(a.by)}", f"source = {quoted(a.source)}"]
         lines.append(f"on = {a.on.isoformat()}")
+    if isinstance(column, Detail):
+        lines += ["", "[columns.groups]"]
+        lines += [list_line(bare_key(group), [quoted(code) for code in codes]) for group, codes in column.groups]
     for step in column.hierarchy:
         lines += [
             "",
             "[[columns.hierarchy]]",
-            f"name = {_quoted(step.name)}",
+            f"name = {quoted(step.name)}",
             "",
             "[columns.hierarchy.groups]",
         ]
-        lines += [_list(_key(group), [_quoted(level) for level in levels]) for group, levels in step.groups]
+        lines += [list_line(bare_key(group), [quoted(level) for level in levels]) for group, levels in step.groups]
     return lines
 
 
 def _own_lines(column: Column) -> list[str]:
     if isinstance(column, Categorical | Ordinal):
-        lines = [_list("levels", [_quoted(level) for level in column.levels])]
-        return lines if column.other is None else [*lines, f"other = {_quoted(column.other)}"]
+        lines = [list_line("levels", [quoted(level) for level in column.levels])]
+        return lines if column.other is None else [*lines, f"other = {quoted(column.other)}"]
     if isinstance(column, Integer | Continuous):
-        lines = [_list("edges", [_number(edge) for edge in column.edges])]
+        lines = [list_line("edges", [number_text(edge) for edge in column.edges])]
         if column.closed != "left":
             lines.append(f'closed = "{column.closed}"')
         if column.clip:
             lines.append("clip = true")
         return [*lines, f"precision = {column.precision}"] if isinstance(column, Continuous) else lines
+    if isinstance(column, Detail):
+        lines = [f"detail_of = {quoted(column.detail_of)}"]
+        return lines if column.other is None else [*lines, f"other = {quoted(column.other)}"]
     if isinstance(column, Dates):
         return [f'grain = "{column.grain.value}"', f"start = {column.start}", f"end = {column.end}"]
     return []
-
-
-def _quoted(text: str) -> str:
-    """A TOML basic string: JSON's escapes are a subset of TOML's, save for DEL, which TOML wants escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _quoted(name)
-
-
-def _number(value: Fraction) -> str:
-    if value.denominator == 1:
-        return str(value.numerator)
-    exact = Decimal(value.numerator) / Decimal(value.denominator)
-    text = format(exact, "f")
-    return text if "." in text else text + ".0"
-
-
-def _list(key: str, items: list[str]) -> str:
-    line = f"{key} = [{', '.join(items)}]"
-    if len(line) <= _WIDTH:
-        return line
-    return f"{key} = [\n" + "".join(f"    {item},\n" for item in items) + "]"
 
 
 def column_as_mapping(column: Column) -> Mapping[str, Any]:

@@ -124,13 +124,21 @@ def to_units(predicted: npt.NDArray[np.float64], *, bits: int) -> Units:
 
 
 def draw_predicted(
-    predicted: npt.NDArray[np.float64], *, alpha: Fraction, stream: Stream
+    predicted: npt.NDArray[np.float64],
+    *,
+    alpha: Fraction,
+    stream: Stream,
+    inside: npt.NDArray[np.bool_] | None = None,
 ) -> npt.NDArray[np.unsignedinteger]:
     """One level per row of predictions, with probability exactly (units/2^bits + alpha) / (1 + C alpha).
 
-    ``alpha = 0`` draws from the prediction itself: for baselines that promise nothing.
+    ``alpha = 0`` draws from the prediction itself: for baselines that promise nothing. ``inside`` says which levels the
+    rules of the codebook allow in each row: the prediction is held to them first, and a level outside, which then only
+    the perturbation can cause, becomes any of them (proof file, "Rules").
     """
     levels = predicted.shape[1]
+    if inside is not None:
+        predicted = _held_to(predicted, inside)
     bits = unit_bits(alpha, levels)
     added = alpha * (1 << bits)
     assert added.denominator == 1
@@ -138,7 +146,23 @@ def draw_predicted(
     total = (1 << bits) + levels * int(added)
     picks = stream.below_each(np.full(len(predicted), total, dtype=np.uint64)).astype(np.int64)
     chosen: npt.NDArray[np.int64] = (cumulative[:, :-1] <= picks[:, None]).sum(axis=1)
+    if inside is not None:
+        lost = np.flatnonzero(~inside[np.arange(len(chosen)), chosen])
+        if len(lost):
+            ranks = np.cumsum(inside[lost], axis=1)  # the allowed levels of each row, numbered from 1
+            picked = stream.below_each(ranks[:, -1].astype(np.uint64)).astype(np.int64)
+            chosen[lost] = (ranks <= picked[:, None]).sum(axis=1)
     return chosen.astype(code_type(levels))
+
+
+def _held_to(predicted: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Predictions without what is not allowed; one that leaves nothing, or is none, becomes uniform over the rest."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        held = np.where(inside, predicted, 0.0)
+        mass = held.sum(axis=1)
+        broken = ~(np.isfinite(held).all(axis=1) & (held >= 0).all(axis=1) & np.isfinite(mass) & (mass > 0))
+    held[broken] = inside[broken]
+    return held
 
 
 def unit_bits(alpha: Fraction, levels: int) -> int:

@@ -79,7 +79,7 @@ class Manifest:
                 "digest": self.codebook.digest,
                 "attested": {
                     column.name: str(column.attestation)
-                    for column in self.codebook.modelled
+                    for column in self.codebook.released
                     if column.attestation is not None
                 },
                 "drafted_from_data": list(self.codebook.unattested),

@@ -79,16 +79,17 @@ class Release:
     def _with_tokens(self) -> pa.Table:
         """For CSV: missing values spelled as the codebook spells them."""
         columns = []
-        for column in self.codebook.modelled:
+        present = [column for column in self.codebook.released if column.name in self.table.column_names]
+        for column in present:
             values = self.table.column(column.name)
             columns.append(values if column.missing is None else values.cast(pa.string()).fill_null(column.missing))
-        return pa.table(columns, names=list(self.codebook.names))
+        return pa.table(columns, names=[column.name for column in present])
 
     def formula_like(self) -> list[str]:
         """Columns with a level that a spreadsheet would run as a formula when it opens the CSV."""
         return [
             column.name
-            for column in self.codebook.modelled
+            for column in self.codebook.released
             if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
         ]
 

@@ -3,8 +3,8 @@
 Rows are apportioned to the classes, and within a class every column's levels to its rows (systematic sampling: the
 number of rows with a level differs from its expectation by less than one). Single values are then changed wherever that
 lowers the squared distance to all tables together; where tables contradict each other this settles on a compromise that
-rows can realise. All of it works on released tables, so its random numbers need no secure generator: a fast one is
-seeded from the stream.
+rows can realise. Rows start within the rules of the codebook, and no change leaves them. All of it works on released
+tables, so its random numbers need no secure generator: a fast one is seeded from the stream.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codebook.constraints import Allowed
 from understudy.compiled import kernel
 from understudy.mechanisms.stream import Stream
 
@@ -72,7 +73,26 @@ def _fill(values: Any, shares: Any, ends: Any, state: Any) -> None:
 
 
 @kernel
-def _descend(rows: Any, sizes: Any, offsets: Any, gap: Any, shares: Any, share_at: Any, state: Any) -> None:
+def _holds(rows: Any, row: int, first: int, one: int, second: int, two: int, rules: Any) -> Any:
+    """Whether the row breaks no rule of two columns once they hold these values."""
+    class_of, member_at, member, stride, table_at, table, check_at, check = rules
+    for turn in range(2):
+        column = first if turn == 0 else second
+        for number in range(check_at[column], check_at[column + 1]):
+            cell = table_at[check[number]]
+            for place in range(member_at[check[number]], member_at[check[number] + 1]):
+                other = member[place]
+                value = one if other == first else two if other == second else rows[other, row]
+                cell += class_of[other, value] * stride[place]
+            if not table[cell]:
+                return False
+        if first == second:
+            break
+    return True
+
+
+@kernel
+def _descend(rows: Any, sizes: Any, offsets: Any, gap: Any, shares: Any, share_at: Any, state: Any, rules: Any) -> None:
     """One pass of single-value changes that lower the squared distance; ``gap`` is count minus target of every cell."""
     columns, number = rows.shape
     for _ in range(columns * number):
@@ -92,7 +112,7 @@ def _descend(rows: Any, sizes: Any, offsets: Any, gap: Any, shares: Any, share_a
                 else:
                     enter, leave = at + value * sizes[column] + new, at + value * sizes[column] + old
                 change += gap[enter] - gap[leave] + 1.0
-        if change >= 0:
+        if change >= 0 or not _holds(rows, row, column, new, column, new, rules):
             continue
         for other in range(columns):
             at = offsets[column, other]
@@ -112,6 +132,7 @@ def draw_agreeing(
     levels: Sequence[Values],
     pairs: Mapping[tuple[int, int], Values],
     *,
+    allowed: Allowed,
     rows: int,
     stream: Stream,
     report: Callable[[int, int], None] | None = None,
@@ -119,17 +140,42 @@ def draw_agreeing(
     """``rows`` rows from classes of these weights and levels, brought close to the two-way tables ``pairs``."""
     state = stream.words(1) | np.uint64(1)
     ends = np.rint(np.cumsum(weights) / weights.sum() * rows).astype(np.int64)
-    drawn = np.empty((len(levels), rows), dtype=np.int32)
-    for values, shares in zip(drawn, levels, strict=True):
-        _fill(values, np.ascontiguousarray(shares), ends, state)
+    if allowed:  # what is impossible is not aimed at
+        single = [allowed.possible((place,)) for place in range(len(levels))]
+        levels = [
+            np.stack([_possible(row, mask) for row in shares]) for shares, mask in zip(levels, single, strict=True)
+        ]
+        pairs = {pair: _possible(table, allowed.possible(pair)) for pair, table in pairs.items()}
+    drawn = _started(levels, ends, allowed, state)
     order = np.arange(rows)
     _shuffle(order, state)
     drawn = np.ascontiguousarray(drawn[:, order])
     if report:
         report(1, (_passes(len(levels)) if pairs else 0) + 1)
     if pairs:
-        _mend(drawn, weights, levels, pairs, state, report)
+        _mend(drawn, weights, levels, pairs, _flat(allowed), state, report)
     return list(drawn)
+
+
+def _started(levels: Sequence[Values], ends: npt.NDArray[np.int64], allowed: Allowed, state: Any) -> Codes:
+    """Rows class by class; where rules join columns, each column goes on as those before it allow."""
+    rows = int(ends[-1])
+    drawn = np.zeros((len(levels), rows), dtype=np.int32)
+    kind = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    for column, step in enumerate(allowed.plan(range(len(levels)))):
+        shares = np.ascontiguousarray(levels[column])
+        if step is None:
+            _fill(drawn[column], shares, ends, state)
+            continue
+        masks = np.asarray(step.choices.levels)
+        groups, of_row, sizes = np.unique(
+            kind * len(masks) + step.sets(list(drawn)), return_inverse=True, return_counts=True
+        )
+        within = np.stack([_possible(shares[group // len(masks)], masks[group % len(masks)]) for group in groups])
+        values = np.empty(rows, dtype=np.int32)
+        _fill(values, within, np.cumsum(sizes), state)
+        drawn[column, np.argsort(of_row, kind="stable")] = values
+    return drawn
 
 
 def _mend(
@@ -137,6 +183,7 @@ def _mend(
     weights: Values,
     levels: Sequence[Values],
     pairs: Mapping[tuple[int, int], Values],
+    rules: Any,
     state: Any,
     report: Callable[[int, int], None] | None,
 ) -> None:
@@ -156,10 +203,40 @@ def _mend(
     share_at = np.concatenate([[0], np.cumsum(sizes)])
     passes = _passes(len(sizes))
     for done in range(passes):
-        _descend(drawn, sizes, offsets, gap, flat, share_at, state)
+        _descend(drawn, sizes, offsets, gap, flat, share_at, state, rules)
         if report:
             report(done + 2, passes + 1)
 
 
 def _passes(columns: int) -> int:
     return max(_FEWEST, min(_PASSES, _LOOKS // columns))
+
+
+def _possible(table: Values, mask: npt.NDArray[np.bool_]) -> Values:
+    """The table without its impossible cells; where the noise left nothing else, all others alike."""
+    kept = np.where(mask, np.maximum(table, 0), 0.0)
+    return kept if kept.sum() > 0 else mask.astype(np.float64)
+
+
+def _flat(allowed: Allowed) -> tuple[Any, ...]:
+    """The rules as arrays that a compiled loop can walk: classes, members of each rule, rules of each column."""
+    checks = allowed.checks()
+    width = max(len(classes) for classes in allowed.classes)
+    class_of = np.stack([np.pad(classes, (0, width - len(classes))) for classes in allowed.classes])
+    columns = len(allowed.classes)
+    member = [column for places, _ in checks for column in places]
+    stride = [size // table.itemsize for _, table in checks for size in np.ascontiguousarray(table).strides]
+    member_at = np.cumsum([0, *(len(places) for places, _ in checks)])
+    table_at = np.cumsum([0, *(table.size for _, table in checks)])
+    by_column = [[number for number, (places, _) in enumerate(checks) if column in places] for column in range(columns)]
+    flat = np.concatenate([np.ascontiguousarray(table).ravel() for _, table in checks] or [np.ones(1, dtype=np.bool_)])
+    return (
+        class_of,
+        member_at.astype(np.int64),
+        np.array(member, dtype=np.int64),
+        np.array(stride, dtype=np.int64),
+        table_at.astype(np.int64),
+        flat,
+        np.cumsum([0, *(len(numbers) for numbers in by_column)]).astype(np.int64),
+        np.array([number for numbers in by_column for number in numbers], dtype=np.int64),
+    )

@@ -27,7 +27,7 @@ def draw_ancestral(
     def work(start: int, pool: WordPool, keys: npt.NDArray[np.int64]) -> None:
         block = [column[start : start + BLOCK] for column in drawn]
         for column in order:
-            sampler.draw(column, sampler.slots(column, block, keys), pool, block[column])
+            sampler.draw(column, sampler.slots(column, block, keys), pool, block[column], block)
 
     in_threads(range(0, rows, BLOCK), BLOCK, work, stream, threads, report, rows)
     return drawn

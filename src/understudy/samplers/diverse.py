@@ -5,7 +5,7 @@ Chunks, not threads, own the streams, so the same seed gives the same rows on an
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from understudy.blocks.minhash import GOLDEN, NO_HASH, RecordMinHash, key_from, mixed
 from understudy.blocks.nearest import BlockIndex, nearest_block
+from understudy.codebook.constraints import Step
 from understudy.compiled import high_low_product, kernel
 from understudy.mechanisms.diverse_weights import UNIFORM
 from understudy.mechanisms.l_diversity import DiverseTables
@@ -27,13 +28,19 @@ Codes = npt.NDArray[np.unsignedinteger]
 _CHUNK = 1 << 14
 _GROUP = 1 << 10
 _SCAN_CELLS = 16
+_ATTEMPTS = 16
+_FREE = (np.zeros(0, dtype=np.int64), np.zeros((0, 1), dtype=np.bool_))
 
 
 class DiverseSampler:
     """Turns opened l-diverse tables into rows of codes."""
 
-    def __init__(self, tables: DiverseTables, hashing: RecordMinHash, bands: int) -> None:
+    def __init__(
+        self, tables: DiverseTables, hashing: RecordMinHash, bands: int, steps: Sequence[Step | None] = ()
+    ) -> None:
         self.tables = tables
+        self._steps = tuple(steps) or (None,) * len(tables.sizes)
+        """How each column goes on within the rules of the codebook, in codebook order."""
         self._hashing = hashing
         self._index = BlockIndex.build(tables, hashing, bands)
         self._sizes = np.array(tables.sizes, dtype=np.int64)
@@ -106,20 +113,31 @@ class _Group:
         self._prefix = np.empty((hashing.hashes, chains), dtype=np.uint64)
         self._run(lambda *where: _scatter(self.state, sampler._sizes, pool.words, *where))
 
-    def _run(self, step: Callable[[int, int, int], tuple[int, int, int]]) -> None:
-        """Until all columns of all chains are done; words that run out are replaced."""
-        column = chain = 0
+    def _run(self, step: Callable[[int, int, int], tuple[int, int, int]], first: int = 0, last: int = -1) -> None:
+        """Until the columns from first to last of all chains are done; words that run out are replaced."""
+        column, chain = first, 0
         while True:
             column, chain, self._pool.position = step(self._pool.position, column, chain)
-            if column == len(self.state):
+            if column == (last if last >= 0 else len(self.state)):
                 return
             self._pool.refill()
 
     def sweep(self) -> None:
         """Every column once, given all others."""
         sampler = self._sampler
-        hashing, tables, index = sampler._hashing, sampler.tables, sampler._index
+        hashing = sampler._hashing
         _suffixes(self.state, hashing.tokens, hashing.offsets, self._suffix, self._prefix)
+        if not any(sampler._steps):
+            self._columns(0, len(self.state), _FREE)
+            return
+        for column, step in enumerate(sampler._steps):
+            rules = _FREE if step is None else (step.sets(list(self.state)), step.choices.levels)
+            self._columns(column, column + 1, rules)
+
+    def _columns(self, first: int, last: int, rules: Any) -> None:
+        """Draw some columns of all chains, within ``rules`` where they hold any."""
+        sampler = self._sampler
+        hashing, tables, index = sampler._hashing, sampler.tables, sampler._index
         self._run(
             lambda *where: _sweep(
                 self.state,
@@ -139,8 +157,12 @@ class _Group:
                 index.copies,
                 self._counted,
                 self._pool.words,
+                last,
+                *rules,
                 *where,
-            )
+            ),
+            first,
+            last,
         )
 
 
@@ -199,15 +221,22 @@ def _sweep(
     copies: Any,
     counted: Any,
     words: Any,
+    last: int,
+    sets: Any,
+    allowed: Any,
     position: int,
     column: int,
     chain: int,
 ) -> tuple[int, int, int]:
-    """One Gibbs sweep; returns where it stopped, so that it can go on with fresh words."""
-    columns, chains = state.shape
+    """One Gibbs sweep up to a column; returns where it stopped, so that it can go on with fresh words.
+
+    Where rules narrow a column (``sets`` is not empty), a level that is not allowed is drawn again, and after some
+    attempts any allowed level is taken.
+    """
+    chains = state.shape[1]
     hashes = tokens.shape[0]
     key_space = slots.shape[1]
-    while column < columns:
+    while column < last:
         while chain < chains:
             total = np.uint64(0)
             for number in range(hashes):
@@ -223,22 +252,17 @@ def _sweep(
                 if block < 0:
                     lost = 1
                     block = first[column + 1] - 1
-            virtual, weight = blocks[block, 0], blocks[block, 1]
-            while True:
-                if position == len(words):
-                    return column, chain, position
-                pick, low = high_low_product(words[position], weight)
-                position += 1
-                if low >= weight or low >= (np.uint64(0) - weight) % weight:
-                    break
+            if len(sets):
+                level, position = _draw_allowed(
+                    blocks[block], sizes[column], levels, cumulative, words, position, allowed[sets[chain]]
+                )
+            else:
+                level, position = _draw_level(blocks[block], sizes[column], levels, cumulative, words, position)
+            if level < 0:
+                return column, chain, position
             counted[0] += 1
             counted[1] += unseen
             counted[2] += lost
-            smooth = virtual * np.uint64(sizes[column])
-            if pick < smooth:
-                level: Any = np.int64(pick // virtual)
-            else:
-                level = _level(pick - smooth, blocks[block, 2], blocks[block, 3], levels, cumulative)
             state[column, chain] = level
             for number in range(hashes):
                 prefix[number, chain] = min(prefix[number, chain], tokens[number, offsets[column] + level])
@@ -246,6 +270,51 @@ def _sweep(
         column += 1
         chain = 0
     return column, 0, position
+
+
+@kernel
+def _below(bound: Any, words: Any, position: int) -> Any:
+    """A uniform number below ``bound`` and the next position, which is negative when the words ran out."""
+    while position < len(words):
+        pick, low = high_low_product(words[position], bound)
+        position += 1
+        if low >= bound or low >= (np.uint64(0) - bound) % bound:
+            return pick, position
+    return np.uint64(0), -1
+
+
+@kernel
+def _draw_level(block: Any, size: int, levels: Any, cumulative: Any, words: Any, position: int) -> Any:
+    """A level of the block, -1 when the words ran out, and how many words are used up."""
+    virtual = block[0]
+    pick, after = _below(block[1], words, position)
+    if after < 0:
+        return np.int64(-1), len(words)
+    smooth = virtual * np.uint64(size)
+    if pick < smooth:
+        return np.int64(pick // virtual), after
+    return _level(pick - smooth, block[2], block[3], levels, cumulative), after
+
+
+@kernel
+def _draw_allowed(block: Any, size: int, levels: Any, cumulative: Any, words: Any, position: int, allowed: Any) -> Any:
+    """The same within the levels that rules allow: drawn again while it is outside, and at last any allowed one."""
+    for _ in range(_ATTEMPTS):
+        level, position = _draw_level(block, size, levels, cumulative, words, position)
+        if level < 0 or allowed[level]:
+            return level, position
+    number = np.uint64(0)
+    for code in range(size):
+        number += np.uint64(allowed[code])
+    pick, position = _below(number, words, position)
+    if position < 0:
+        return np.int64(-1), len(words)
+    for code in range(size):
+        if allowed[code]:
+            if pick == 0:
+                return np.int64(code), position
+            pick -= np.uint64(1)
+    return np.int64(0), position  # never: no set is empty
 
 
 @kernel

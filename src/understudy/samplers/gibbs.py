@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from understudy.blocks.keys import KeyFunction
 from understudy.codebook import Codebook
+from understudy.codebook.constraints import Allowed, Step
 from understudy.mechanisms.smoothing import Weights
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.kernels import LookUp, draw_by_halving, draw_by_scan, mark_visits
 from understudy.samplers.threads import BLOCK, WordPool, in_threads
+from understudy.samplers.within import draw_within
 from understudy.sources.tables import code_type
 
 __all__ = ["ConditionalSampler"]
@@ -24,10 +26,26 @@ _SCAN_LEVELS = 64
 
 
 class ConditionalSampler:
-    """Turns opened conditional tables into rows of codes."""
+    """Turns opened conditional tables into rows of codes.
 
-    def __init__(self, book: Codebook, keys: Sequence[KeyFunction], weights: Sequence[Weights]) -> None:
+    ``order`` is the order in which the columns of a row are drawn; each is drawn within what the rules allow after
+    those before it (``allowed``, by default the codebook's own), so that every finished sweep leaves rows that break
+    none. ``virtual`` says that the last row of each table holds the prior alone, as on route S.
+    """
+
+    def __init__(
+        self,
+        book: Codebook,
+        keys: Sequence[KeyFunction],
+        weights: Sequence[Weights],
+        *,
+        order: Sequence[int] | None = None,
+        virtual: bool = False,
+        allowed: Allowed | None = None,
+    ) -> None:
         self._book = book
+        self._virtual = virtual
+        self._steps = (allowed or book.allowed).plan(range(len(keys)) if order is None else order)
         self._keys = keys
         self.code_kind = code_type(max(book.sizes))
         self._weights = weights
@@ -52,7 +70,7 @@ class ConditionalSampler:
             for _ in range(sweeps):
                 for column in range(len(block)):
                     slots = self.slots(column, block, keys)
-                    self.draw(column, slots, source, block[column])
+                    self.draw(column, slots, source, block[column], block)
 
         in_threads(starts, BLOCK, work, stream, threads, report, len(rows[0]))
         return rows
@@ -84,7 +102,7 @@ class ConditionalSampler:
                 for column in range(len(state)):
                     slots = self.slots(column, state, keys)
                     visits[column].mark(slots, owners, self._weights[column].unseen)
-                    self.draw(column, slots, source, state[column])
+                    self.draw(column, slots, source, state[column], state)
                 where = slice(start * block_size + step, (start + number) * block_size, block_size)
                 for target, column_state in zip(out, state, strict=True):
                     target[where] = column_state
@@ -101,13 +119,43 @@ class ConditionalSampler:
             look_up.replace(slots)
         return slots
 
-    def draw(self, column: int, slots: npt.NDArray[np.int64], source: WordPool, out: Codes) -> None:
-        """One exact draw per record."""
+    def draw(
+        self, column: int, slots: npt.NDArray[np.int64], source: WordPool, out: Codes, block: Sequence[Codes]
+    ) -> None:
+        """One exact draw per record of the block, within what the rules allow."""
         cumulative = self._weights[column].cumulative
+        step = self._steps[column]
+        if step is not None:
+            self._draw_within(step, slots, source, out, step.sets(block))
+            return
         draw = draw_by_scan if cumulative.shape[1] <= _SCAN_LEVELS else draw_by_halving
         done = 0
         while True:
             done, source.position = draw(slots, cumulative, source.words, source.position, out, done)
+            if done == len(slots):
+                return
+            source.refill()
+
+    def _draw_within(
+        self, step: Step, slots: npt.NDArray[np.int64], source: WordPool, out: Codes, sets: npt.NDArray[np.int64]
+    ) -> None:
+        table = self._weights[step.column]
+        prior = table.unseen if self._virtual else -1
+        stage = np.zeros(1, dtype=np.int64)
+        done = 0
+        while True:
+            done, source.position = draw_within(
+                slots,
+                sets,
+                *step.choices.runs,
+                table.cumulative,
+                prior,
+                source.words,
+                source.position,
+                out,
+                done,
+                stage,
+            )
             if done == len(slots):
                 return
             source.refill()

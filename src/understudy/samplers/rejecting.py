@@ -2,6 +2,8 @@
 
 A proposal for column j is accepted when every column whose key reads x_j still finds a non-empty histogram; otherwise
 the old value stays. (The printed test is inverted and looks at column j's own key, which does not contain x_j.)
+Columns that rules of the codebook tie together are proposed one after the other, each within what the rules allow after
+those before it, and are accepted or kept together, so that no chain ever holds a forbidden row.
 Everything here works on perturbed tables that are already paid for: starts, sweeps and diagnostics are post-processing.
 """
 
@@ -15,6 +17,7 @@ import numpy.typing as npt
 
 from understudy.blocks.keys import KeyFunction
 from understudy.codebook import Codebook
+from understudy.codebook.constraints import Allowed
 from understudy.compiled import kernel
 from understudy.errors import RefusalError
 from understudy.mechanisms.smoothing import Weights
@@ -40,11 +43,11 @@ class Mixing:
     blockers: dict[str, str]
     """The column whose table rejected most proposals for this one; only where some were rejected."""
 
-    def warnings(self) -> list[str]:
-        """What a user should know about chains that hardly move."""
+    def warnings(self, *, fixed: Sequence[str] = ()) -> list[str]:
+        """What a user should know about chains that hardly move; ``fixed`` columns are not meant to."""
         said = []
         for name, share in self.moved.items():
-            if share == 0:
+            if share == 0 and name not in fixed:
                 cause = f": the table of {self.blockers[name]!r} rejects every change" if name in self.blockers else ""
                 said.append(
                     f"no chain ever changed {name!r}{cause}. Use fewer parents or a larger epsilon, or drop the column."
@@ -59,13 +62,26 @@ class RejectingSampler:
     only while a start is being looked for.
     """
 
-    def __init__(self, book: Codebook, keys: Sequence[KeyFunction], weights: Sequence[Weights]) -> None:
+    def __init__(
+        self,
+        book: Codebook,
+        keys: Sequence[KeyFunction],
+        weights: Sequence[Weights],
+        *,
+        allowed: Allowed | None = None,
+    ) -> None:
         self._book = book
-        self._sampler = ConditionalSampler(book, keys, weights)
+        self._allowed = allowed or book.allowed
+        self._sampler = ConditionalSampler(book, keys, weights, allowed=self._allowed)
         self._weights = weights
         self._alive = [_alive(table) for table in weights]
         names = book.names
         self._readers = [[j for j, key in enumerate(keys) if name in key.reads] for name in names]
+        tied = {group[0]: group for group in self._allowed.tied if len(group) > 1}
+        inner = {column for group in tied.values() for column in group}
+        self._groups = [
+            tied.get(column, (column,)) for column in range(len(names)) if column in tied or column not in inner
+        ]
 
     def starts(self, count: int, stream: Stream, *, among: int = _TRIES) -> list[Codes]:
         """``count`` states that satisfy all blocks, found by sweeps in which a missing block lends its marginal."""
@@ -82,7 +98,7 @@ class RejectingSampler:
             for column in range(len(rows)):
                 slots = sampler.slots(column, rows, keys)
                 _lend(slots, self._alive[column])
-                sampler.draw(column, slots, pool, rows[column])
+                sampler.draw(column, slots, pool, rows[column], rows)
             fits = self._satisfied(rows, keys)
             for states, values in zip(kept, rows, strict=True):
                 states[fits] = values[fits]  # a later sweep may leave the known states again
@@ -132,8 +148,11 @@ class RejectingSampler:
             block = [column[start : start + BLOCK] for column in rows]
             counted = np.zeros_like(tallies)
             for _ in range(sweeps):
-                for column in range(len(block)):
-                    self._step(column, block, pool, keys, counted[column])
+                for group in self._groups:
+                    if len(group) > 1:
+                        self._step_together(group, block, pool, keys, counted)
+                    else:
+                        self._step(group[0], block, pool, keys, counted[group[0]])
             with lock:
                 tallies[:] += counted
 
@@ -156,7 +175,7 @@ class RejectingSampler:
         slots = self._sampler.slots(column, block, keys)
         before = block[column]
         proposal = np.empty_like(before)
-        self._sampler.draw(column, slots, pool, proposal)
+        self._sampler.draw(column, slots, pool, proposal, block)
         fits = np.ones(len(before), dtype=np.bool_)
         readers = self._readers[column]
         if readers:
@@ -164,6 +183,24 @@ class RejectingSampler:
             for reader in readers:
                 counted[2 + reader] += _require(self._sampler.slots(reader, proposed, keys), self._alive[reader], fits)
         _accept(before, proposal, fits, counted)
+
+    def _step_together(
+        self, group: Sequence[int], block: list[Codes], pool: WordPool, keys: Keys, counted: Any
+    ) -> None:
+        """Propose columns that rules tie together; a missing block lends its marginal on the way, not at the end."""
+        proposed = list(block)
+        for column in group:
+            slots = self._sampler.slots(column, proposed, keys)
+            _lend(slots, self._alive[column])
+            fresh = np.empty_like(block[column])
+            self._sampler.draw(column, slots, pool, fresh, proposed)
+            proposed[column] = fresh
+        fits = np.ones(len(block[0]), dtype=np.bool_)
+        for reader in sorted({*group, *(reader for column in group for reader in self._readers[column])}):
+            struck = _require(self._sampler.slots(reader, proposed, keys), self._alive[reader], fits)
+            counted[list(group), 2 + reader] += struck
+        for column in group:
+            _accept(block[column], proposed[column], fits, counted[column])
 
 
 def _alive(table: Weights) -> npt.NDArray[np.bool_]:

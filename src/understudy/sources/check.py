@@ -13,8 +13,9 @@ import ibis
 
 from understudy.codebook import Codebook, Column, Dates, Integer, Levelled, Number
 from understudy.errors import DataError, ParameterError
+from understudy.sources.broken_rules import broken_rules
 from understudy.sources.dialect import repeated_names
-from understudy.sources.expressions import as_date, as_number, as_text, code_expression, is_whole, present
+from understudy.sources.expressions import as_date, as_number, as_text, is_known, is_whole, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
 from understudy.sources.repair import repair_csv
@@ -28,6 +29,7 @@ FaultKind = Literal[
     "outside the edges",
     "not a date",
     "missing value",
+    "broken rule",
     "missing column",
     "extra column",
     "duplicate header",
@@ -55,7 +57,8 @@ class Fault:
     """One thing that does not fit, with its place.
 
     ``rows`` are data rows counted from 1, through all files of a glob in order of name; for kind ``encoding`` they
-    are lines of the file. ``count`` is exact; ``rows`` and ``values`` are only the first few.
+    are lines of the file. ``count`` is exact; ``rows`` and ``values`` are only the first few (for kind ``broken rule``
+    the values of whole combinations).
     """
 
     kind: FaultKind
@@ -114,7 +117,7 @@ def _check_together(address: str, book: Codebook) -> list[Fault]:
     try:
         opened = open_table(address)
         with engine_errors(repr(address)):
-            for batch in batched(book.modelled):
+            for batch in batched(book.counted):
                 _bad_columns(opened, batch)
     except DataError as reason:
         return [Fault(kind="unreadable", sentence=str(reason))]
@@ -123,7 +126,7 @@ def _check_together(address: str, book: Codebook) -> list[Fault]:
 
 def _placed(fault: Fault, path: Path, before: int) -> Fault:
     """A fault of one file among several: rows are numbered on, what is not about rows names its file."""
-    if fault.kind in _IN_CELLS:
+    if fault.kind in (*_IN_CELLS, "broken rule"):
         return replace(fault, rows=tuple(before + row for row in fault.rows))
     return replace(fault, sentence=fault.sentence or str(path))
 
@@ -188,16 +191,22 @@ def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple
 def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[Fault]]:
     header = opened.header
     found = [Fault(kind="duplicate header", column=name, count=header.count(name)) for name in repeated_names(header)]
-    found += [Fault(kind="missing column", column=name) for name in book.names if name not in header]
+    found += [
+        Fault(kind="missing column", column=name) for name in (c.name for c in book.counted) if name not in header
+    ]
     known = {column.name for column in book.columns}
     found += [Fault(kind="extra column", column=name) for name in dict.fromkeys(header) if name not in known]
     with engine_errors(repr(opened.label)):
         rows = int(opened.table.count().to_pyarrow().as_py())
         if rows == 0:
             return 0, [*found, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
-        columns = [column for column in book.modelled if column.name in header]
+        columns = [column for column in book.counted if column.name in header]
         bad = [column for batch in batched(columns) for column in _bad_columns(opened, batch)]
         found += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
+        found += [
+            Fault(kind="broken rule", sentence=title, count=count, rows=places, values=values)
+            for title, count, places, values in broken_rules(opened, book, most)
+        ]
     return rows, found
 
 
@@ -209,8 +218,9 @@ def batched(columns: Sequence[Column]) -> Iterator[Sequence[Column]]:
 
 def _bad_columns(opened: Opened, columns: Sequence[Column]) -> list[Column]:
     """The columns with any fault; on clean data this one scan is all."""
-    tests = {f"b{p}": code_expression(c, opened.value(c.name)).isnull().any() for p, c in enumerate(columns)}
-    found = opened.table.aggregate(**tests).to_pyarrow().to_pylist()[0]
+    known = opened.table.select(**{f"k{p}": is_known(c, opened.value(c.name)) for p, c in enumerate(columns)})
+    tests = {f"b{p}": (~known[f"k{p}"]).any() for p in range(len(columns))}
+    found = known.aggregate(**tests).to_pyarrow().to_pylist()[0]
     return [column for p, column in enumerate(columns) if found[f"b{p}"]]
 
 
@@ -276,7 +286,7 @@ def _reason(column: Column, value: Any) -> Any:
         return ibis.literal(_IN_CELLS.index(kind), "int8")
 
     value = present(value)
-    branches = [(code_expression(column, value).notnull(), ibis.null("int8")), (value.isnull(), why("missing value"))]
+    branches = [(is_known(column, value, looked_up=False), ibis.null("int8")), (value.isnull(), why("missing value"))]
     if isinstance(column, Levelled):
         return ibis.cases(*branches, else_=why("outside levels"))
     if isinstance(column, Number):
@@ -292,6 +302,13 @@ def _reason(column: Column, value: Any) -> Any:
 def _with_sentence(fault: Fault, book: Codebook) -> Fault:
     """Say what is wrong, where, and what to do about it."""
     name = fault.column
+    if fault.kind == "broken rule":
+        shown = "; ".join(fault.values[:3]) + ("; ..." if len(fault.values) > 3 else "")
+        return replace(
+            fault,
+            sentence=f"rule {fault.sentence!r} is broken in {_places('row', fault.rows, fault.count)} ({shown}); mend "
+            "the data or the rule. No synthetic row will break it.",
+        )
     if name is None:
         return fault
     where = f" in {fault.sentence!r}" if fault.sentence else ""

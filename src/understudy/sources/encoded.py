@@ -37,7 +37,7 @@ class EncodedSource(Source):
         done = 0
 
         def one(clique: Clique) -> Secret[CountTable]:
-            picked = [columns[self.codebook.position(name)] for name in clique]
+            picked = [columns[self.codebook.count_position(name)] for name in clique]
             return Secret(count_codes(clique, self.sizes(clique), picked))
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -60,7 +60,7 @@ class EngineSource(Source):
 
     def _refuse_unknown(self, codes: Any) -> None:
         """Values outside the codebook are never dropped in silence."""
-        columns = self.codebook.modelled
+        columns = self.codebook.counted
         tests = {
             f"u{position}": (codes[f"c{position}"] == unknown_code(column)).sum()
             for position, column in enumerate(columns)
@@ -79,7 +79,7 @@ class EngineSource(Source):
         """The in-memory fast path, when the codes are few enough."""
         if self._local is None and self._local_bytes:
             codes = self.materialize(report)
-            width = sum(code_type(column.size + 1)(0).nbytes for column in self.codebook.modelled)
+            width = sum(code_type(column.size + 1)(0).nbytes for column in self.codebook.counted)
             if int(codes.count().to_pyarrow().as_py()) * width <= self._local_bytes:
                 batch = codes.to_pyarrow()
                 columns = [np.ascontiguousarray(batch.column(i).to_numpy()) for i in range(batch.num_columns)]
@@ -105,7 +105,7 @@ class EngineSource(Source):
         return tables
 
     def _count_one(self, codes: Any, clique: Clique) -> CountTable:
-        keys = [f"c{self.codebook.position(name)}" for name in clique]
+        keys = [f"c{self.codebook.count_position(name)}" for name in clique]
         result = codes.group_by(keys).aggregate(n=codes.count()).to_pyarrow()
         sizes = self.sizes(clique)
         occupied = [result.column(key).to_numpy() for key in keys]

@@ -21,12 +21,16 @@ __all__ = [
     "as_text",
     "code_expression",
     "encoded_table",
+    "is_known",
     "is_whole",
     "present",
     "unknown_code",
 ]
 
 UNKNOWN_POLICIES = ("error", "missing", "other")
+_LISTED = 256
+"""Up to so many levels are written into the query as a list."""
+_LOOKED_UP = "understudy looked up "
 
 
 def unknown_code(column: Column) -> int:
@@ -39,12 +43,43 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     if unknown not in UNKNOWN_POLICIES:
         raise ParameterError(f"`unknown` is {unknown!r}; it must be one of {', '.join(UNKNOWN_POLICIES)}.")
     codes = {}
-    for position, column in enumerate(book.modelled):
+    for position, column in enumerate(book.counted):
+        if isinstance(column, Levelled) and column.size > _LISTED:
+            table = _joined_codes(table, column, position)
+    for position, column in enumerate(book.counted):
         kind = code_type(column.size + 1).__name__
         stand_in = _stand_in(column, unknown)
-        code = code_expression(column, table[column.name])
+        if isinstance(column, Levelled) and column.size > _LISTED:
+            code = _or_missing(column, table[column.name], table[f"{_LOOKED_UP}{position}"])
+        else:
+            code = code_expression(column, table[column.name])
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
     return table.select(**codes)
+
+
+def _joined_codes(table: Any, column: Levelled, position: int) -> Any:
+    """The table with the codes of one column of very many levels: a hash join instead of a search through a list."""
+    text, code = f"{_LOOKED_UP}text{position}", f"{_LOOKED_UP}{position}"
+    levels = ibis.memtable({text: list(column.levels), code: list(range(len(column.levels)))})
+    return table.left_join(levels, as_text(present(table[column.name])) == levels[text]).drop(text)
+
+
+def _or_missing(column: Column, value: Any, code: Any) -> Any:
+    if column.missing_code is None:
+        return code
+    value = present(value)
+    absent = value.isnull() | (as_text(value) == column.missing)
+    return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
+
+
+def is_known(column: Column, value: Any, *, looked_up: bool = True) -> Any:
+    """Whether the codebook knows a value; very many levels are looked up in a table of their own, if that may be."""
+    if isinstance(column, Levelled) and column.size > _LISTED:
+        value = present(value)
+        levels = ibis.memtable({"level": list(column.levels)}).level if looked_up else list(column.levels)
+        known = as_text(value).isin(levels).fill_null(False)
+        return known if column.missing is None else known | value.isnull() | (as_text(value) == column.missing)
+    return code_expression(column, value).notnull()
 
 
 def _stand_in(column: Column, unknown: str) -> int:
@@ -71,10 +106,7 @@ def code_expression(column: Column, value: Any) -> Any:
         code = _grain_index(column, as_date(value))
     else:
         raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
-    if column.missing_code is None:
-        return code
-    absent = value.isnull() | (text == column.missing)
-    return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
+    return _or_missing(column, value, code)
 
 
 def present(value: Any) -> Any:

@@ -51,6 +51,16 @@ class Chain:
         later = self.drawn[self.drawn.index(name) :]
         return tuple(other for other in self.book.names if other not in later)
 
+    @property
+    def given(self) -> tuple[int, ...]:
+        """Positions of the columns that are not drawn."""
+        return tuple(place for place, name in enumerate(self.book.names) if name not in self.drawn)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """What is given, then what is drawn: each column is held to the rules after those before it."""
+        return (*self.given, *(self.book.position(name) for name in self.drawn))
+
     def learners(self) -> dict[str, Learner]:
         """One learner per drawn column."""
         return {name: make_learner(self.book, name, self.reads(name), self.choice) for name in self.drawn}
@@ -66,14 +76,17 @@ class Chain:
     ) -> list[Codes]:
         """Draw the columns anew, each value from its perturbed prediction; alpha = 0 perturbs nothing."""
         kind = code_type(max(self.book.sizes))
+        steps = self.book.allowed.plan(self.order)
         done = [np.array(column, dtype=kind) for column in rows]
         total = len(done[0])
         for start in range(0, total, _BATCH):
             batch = [column[start : start + _BATCH] for column in done]
             for _ in range(max(self.sweeps, 1)):
                 for name in self.drawn:
-                    found = draw_predicted(predict(name, batch), alpha=alpha, stream=stream)
-                    batch[self.book.position(name)][:] = found
+                    place = self.book.position(name)
+                    step = steps[place]
+                    inside = None if step is None else step.choices.levels[step.sets(batch)]
+                    batch[place][:] = draw_predicted(predict(name, batch), alpha=alpha, stream=stream, inside=inside)
             if report:
                 report(min(start + _BATCH, total), total)
         return done

@@ -176,6 +176,7 @@ class FittedImputation(Fitted):
         weights, models = self._parameters(generator)
         state = self._start(rows, weights, generator)
         chosen = self._chosen(state)
+        self._refuse_violations(state, chosen)
         block = [column[chosen] for column in state]
         if chosen.any():
             self._scatter(block, weights, generator)
@@ -209,10 +210,30 @@ class FittedImputation(Fitted):
         if self.recipe.synthesis == "complete":
             return [np.zeros(rows, dtype=kind) for _ in self.codebook.names]
         if self.recipe.synthesis == "full":
+            weights = weights * self._completable(self._records.columns)
+            if not weights.sum() > 0:
+                raise RefusalError(
+                    "no record has values of the given columns that the rules of the codebook allow; list them with "
+                    "`understudy codebook check`. (Confidential: this depends on the data.)"
+                )
             picked = generator.choice(len(weights), size=rows, p=weights / weights.sum())
         else:
             picked = self._every_record(rows, generator)
         return [column[picked].astype(kind) for column in self._records.columns]
+
+    def _completable(self, state: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+        """Whether what is given in a row can be completed within the rules."""
+        return self.codebook.allowed.completable(state, self._chain.order, len(self._chain.given))
+
+    def _refuse_violations(self, state: Sequence[Codes], chosen: npt.NDArray[np.bool_]) -> None:
+        """Real values that break a rule are kept by a partial synthesis, so it cannot be honoured there."""
+        good = np.where(chosen, self._completable(state), self.codebook.allowed.fits(state))
+        if not good.all():
+            raise RefusalError(
+                f"{int((~good).sum()):,} records break a rule of the codebook in values that this synthesis keeps; "
+                "list them with `understudy codebook check`, and mend them or the rule. (Confidential: this depends on "
+                "the data.)"
+            )
 
     def _every_record(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int64]:
         """All records in one random order that all files share; their sorted order would show what was replaced."""

@@ -85,7 +85,20 @@ class DiverseRecipe(Recipe):
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """A promise per draw, whatever was read: blocks, neighbours and their keys."""
         reads = f"hashed conditional tables of {len(book.names)} columns, by drawing {rows:,} rows"
-        return [Entry(stage="rows", reads=reads, event=self.event(book), assumptions=book.assumptions)]
+        entries = [Entry(stage="rows", reads=reads, event=self.event(book), assumptions=book.assumptions)]
+        narrowed = [
+            name for name, step in zip(book.names, book.allowed.plan(range(len(book.names))), strict=True) if step
+        ]
+        if narrowed:
+            entries.append(
+                Entry.unpriced(
+                    stage="rules",
+                    reads=f"blocks of {', '.join(narrowed)}, within the rules of the codebook",
+                    why=f"rules narrow {', '.join(narrowed)}, and a value with fewer than l levels to choose from "
+                    "cannot be l-diverse",
+                )
+            )
+        return entries
 
     def paper_figure(self, book: Codebook) -> dict[str, Any]:
         """l column by column, and how likely one value may still be."""
@@ -150,7 +163,8 @@ class FittedDiverse(Fitted):
 
     def _sampler(self, ledger: Ledger) -> DiverseSampler:
         opened = open_for_draws([self.tables], event=self.choices.event(self.codebook), ledger=ledger)
-        return DiverseSampler(opened[0], self.choices.hashing(self.codebook), self.choices.bands)
+        steps = self.codebook.allowed.plan(range(len(self.codebook.names)))
+        return DiverseSampler(opened[0], self.choices.hashing(self.codebook), self.choices.bands, steps)
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
         # a key of its own, as each partition of PLUGS has: one partition then draws the very same rows

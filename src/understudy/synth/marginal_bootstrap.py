@@ -93,11 +93,19 @@ class FittedBootstrap(Fitted):
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:
         generator = self._stream.generator()
         kind = code_type(max(self.codebook.sizes))
-        columns = []
-        for counts in self._counts:
+        columns = [np.zeros(rows, dtype=kind) for _ in self._counts]
+        steps = self.codebook.allowed.plan(range(len(columns)))
+        for column, counts, step in zip(columns, self._counts, steps, strict=True):
             if counts.sum() == 0:
                 raise RefusalError("the table has no rows, so there is nothing to resample; open one that has some.")
             shares = generator.standard_gamma(counts.astype(float))
-            chosen = generator.choice(len(counts), size=rows, p=shares / shares.sum())
-            columns.append(chosen.astype(kind))
+            if step is None:
+                column[:] = generator.choice(len(counts), size=rows, p=shares / shares.sum())
+                continue
+            sets = step.sets(columns)
+            for number in np.unique(sets):
+                held = shares * step.choices.levels[number]
+                held = held if held.sum() > 0 else step.choices.levels[number].astype(float)
+                here = np.flatnonzero(sets == number)
+                column[here] = generator.choice(len(held), size=len(here), p=held / held.sum())
         return columns

@@ -15,12 +15,14 @@ import numpy as np
 
 from understudy.codebook import Codebook
 from understudy.codebook.decode import decode_table
+from understudy.codebook.where import Where, where_codes
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
 from understudy.release import Manifest, Release
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
+from understudy.synth.details import DetailTable, draw_details
 from understudy.synth.models import ReleasedModel
 
 __all__ = ["LoadedModel", "load_model", "write_model"]
@@ -56,6 +58,8 @@ def write_model(model: ReleasedModel, path: Path, *, before: Callable[[], None])
 
 
 def _packed(model: ReleasedModel) -> bytes:
+    """Tables of the model first, then two for each detail column."""
+    tables = [*model.tables, *(table for detail in model.details for table in (detail.totals, detail.pairs))]
     described = {
         "format": FORMAT,
         "kind": model.kind,
@@ -68,13 +72,14 @@ def _packed(model: ReleasedModel) -> bytes:
         "order": list(model.order),
         "warnings": list(model.warnings),
         "classes": len(model.classes),
-        "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in model.tables],
+        "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in tables],
+        "details": len(model.details),
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.json", json.dumps(described, indent=2, ensure_ascii=False))
         archive.writestr("codebook.toml", model.codebook.to_toml())
-        for number, table in enumerate(model.tables):
+        for number, table in enumerate(tables):
             codes, counts = table.occupied()
             archive.writestr(f"table-{number}-codes.npy", _array(codes))
             archive.writestr(f"table-{number}-noisy-counts.npy", _array(counts))
@@ -135,10 +140,14 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         )
         for number, shape in enumerate(described["tables"])
     )
+    own = len(tables) - 2 * int(described.get("details", 0))
     return ReleasedModel(
         kind=described["kind"],
         codebook=Codebook.from_toml(archive.read("codebook.toml").decode("utf-8")),
-        tables=tables,
+        tables=tables[:own],
+        details=tuple(
+            DetailTable(totals=a, pairs=b) for a, b in zip(tables[own::2], tables[own + 1 :: 2], strict=True)
+        ),
         ledger=Ledger.from_list(described["ledger"]),
         delta=described["delta_for_total"],
         method=described["method"],
@@ -167,20 +176,29 @@ class LoadedModel:
     def __init__(self, model: ReleasedModel) -> None:
         self.model = model
 
-    def sample(self, rows: int, *, stream: Stream | None = None, report: Report | None = None) -> Release:
-        """``rows`` new records under the promise that the model was released with."""
-        from understudy.synth.recipe import check_rows
+    def sample(
+        self, rows: int, *, where: Where | None = None, stream: Stream | None = None, report: Report | None = None
+    ) -> Release:
+        """``rows`` new records, of a sub-population if asked for, under the promise that the model came with."""
+        from understudy.synth.recipe import check_rows, part_facts
 
         stream = stream or Stream.from_system()
         model = self.model
+        part = None if where is None else where_codes(model.codebook, where)
         drawn = model.draw(
-            check_rows(rows), stream, None if report is None else lambda done, of: report("drawing rows", done, of)
+            check_rows(rows),
+            stream,
+            None if report is None else lambda done, of: report("drawing rows", done, of),
+            where=part,
         )
+        parameters, said = model.parameters, tuple[str, ...]()
+        if part is not None:
+            parameters, said = part_facts(model.codebook, parameters, part)
         manifest = Manifest(
             release_id=str(uuid.uuid4()),
             method=model.method,
             route="N",
-            parameters=model.parameters,
+            parameters=parameters,
             rows=rows,
             rows_origin="declared by the caller; the number of confidential records was not used",
             ledger=model.ledger,
@@ -189,9 +207,10 @@ class LoadedModel:
             codebook=model.codebook,
             secure=model.secure and stream.is_secure,
             account=_FROM_MODEL,
-            warnings=(*model.warnings, *drawn.warnings),
+            warnings=(*model.warnings, *drawn.warnings, *said),
         )
-        return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each), manifest=manifest)
+        details = draw_details(model.codebook, model.details, drawn.codes, stream)
+        return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each, details), manifest=manifest)
 
     def __repr__(self) -> str:
         return f"<released {self.model.method} model of {len(self.model.codebook.names)} columns>"

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from understudy.blocks.released import released_key, released_weights
 from understudy.codebook import Codebook
+from understudy.codebook.constraints import Allowed
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
@@ -22,11 +23,16 @@ from understudy.samplers.cells import draw_cells
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.samplers.rejecting import RejectingSampler
 from understudy.sources.tables import CountTable, code_type
+from understudy.synth.details import DetailTable
 
 __all__ = ["Drawn", "ReleasedModel"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 Progress = Callable[[int, int], None] | None
+Where = Mapping[str, Sequence[int]]
+"""Some columns, each with the codes that it may hold."""
+_MOST_DRAWN = 2_000_000
+"""Rows that are looked through for those of a sub-population."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +69,14 @@ class ReleasedModel:
     """Where the chains of a baseline without promise begin; a released model finds its own starts."""
     warnings: tuple[str, ...] = ()
     """What a user should know about the promise, for every release drawn from it."""
+    details: tuple[DetailTable, ...] = ()
+    """Tables of the detail columns, in codebook order."""
 
     def faults(self) -> list[str]:
         """Everything in which tables, codebook and way of drawing contradict each other."""
         names = self.codebook.names
         found = [fault for table in self.tables for fault in _table_faults(self.codebook, table)]
+        found += self._detail_faults()
         children = [table.columns[-1] for table in self.tables]
         if self.kind == "marginals":
             found += self._marginal_faults()
@@ -82,6 +91,13 @@ class ReleasedModel:
         elif self.kind == "network" and not self._parents_first():
             found.append("the order of its columns does not put parents first")
         return found
+
+    def _detail_faults(self) -> list[str]:
+        wanted = [((detail.detail_of,), (detail.detail_of, detail.name)) for detail in self.codebook.details]
+        if [(table.totals.columns, table.pairs.columns) for table in self.details] != wanted:
+            return ["the tables of its details are not those of the codebook"]
+        both = [table for details in self.details for table in (details.totals, details.pairs)]
+        return [fault for table in both for fault in _table_faults(self.codebook, table)]
 
     def _marginal_faults(self) -> list[str]:
         names = self.codebook.names
@@ -109,21 +125,34 @@ class ReleasedModel:
         place = {names[column]: when for when, column in enumerate(self.order)}
         return all(place[parent] < place[t.columns[-1]] for t in self.tables for parent in t.columns[:-1])
 
-    def draw(self, rows: int, stream: Stream, report: Progress = None) -> Drawn:
-        """``rows`` new records; post-processing, hence free."""
+    def draw(self, rows: int, stream: Stream, report: Progress = None, *, where: Where | None = None) -> Drawn:
+        """``rows`` new records, of the sub-population ``where`` if one is named; post-processing, hence free."""
         ways = {
             "cells": self._cells,
             "gibbs": self._gibbs,
             "network": self._network,
             "marginals": self._marginals,
         }
-        return ways[self.kind](rows, stream, report)
+        return ways[self.kind](rows, stream, report, where or {})
 
-    def _cells(self, rows: int, stream: Stream, report: Progress) -> Drawn:
-        codes, counts = self.tables[0].occupied()
-        return Drawn(codes=draw_cells(codes, counts, rows=rows, stream=stream))
+    def _cells(self, rows: int, stream: Stream, report: Progress, where: Where) -> Drawn:
+        return Drawn(codes=draw_cells(*self._allowed_cells(self.tables[0], where), rows=rows, stream=stream))
 
-    def _gibbs(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+    def _allowed_cells(self, table: CountTable, where: Where) -> tuple[Codes, npt.NDArray[np.int64]]:
+        """The cells of whole records that break no rule and belong to the sub-population."""
+        codes, counts = table.occupied()
+        kept = self._rules(where).fits([codes[:, place] for place in range(codes.shape[1])])
+        if len(kept) and not kept.any():
+            raise RefusalError(
+                f"no cell of the released table {_of(where)}satisfies the rules of the codebook, so there is nothing "
+                "to draw from. Use a larger epsilon, or fewer and coarser columns. This attempt is paid for."
+            )
+        return codes[kept], counts[kept]
+
+    def _rules(self, where: Where) -> Allowed:
+        return self.codebook.allowed.within(where) if where else self.codebook.allowed
+
+    def _gibbs(self, rows: int, stream: Stream, report: Progress, where: Where) -> Drawn:
         empty = [table.columns[-1] for table in self.tables if not table.occupied()[1].sum()]
         if empty:
             raise RefusalError(
@@ -133,15 +162,15 @@ class ReleasedModel:
             )
         keys = [released_key(self.codebook, table) for table in self.tables]
         weights = [released_weights(key, table) for key, table in zip(keys, self.tables, strict=True)]
-        sampler = RejectingSampler(self.codebook, keys, weights)
+        sampler = RejectingSampler(self.codebook, keys, weights, allowed=self._rules(where))
         if self.starts is None:
             starts = sampler.starts(rows, stream)
         else:
-            starts = draw_cells(*self.starts.occupied(), rows=rows, stream=stream)
+            starts = draw_cells(*self._allowed_cells(self.starts, where), rows=rows, stream=stream)
         codes, mixing = sampler.run(starts, sweeps=self.sweeps, stream=stream, report=report)
-        return Drawn(codes=codes, warnings=tuple(mixing.warnings()))
+        return Drawn(codes=codes, warnings=tuple(mixing.warnings(fixed=tuple(where))))
 
-    def _marginals(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+    def _marginals(self, rows: int, stream: Stream, report: Progress, where: Where) -> Drawn:
         book = self.codebook
         weights, *levels = [part.astype(np.float64) for part in self.classes]
         pairs = {
@@ -149,11 +178,17 @@ class ReleasedModel:
             for table in self.tables
             if len(table.columns) == 2
         }
-        codes = draw_agreeing(weights, levels, pairs, rows=rows, stream=stream, report=report)
         kind = code_type(max(book.sizes))
-        return Drawn(codes=[column.astype(kind) for column in codes])
 
-    def _network(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+        def some(number: int) -> list[Codes]:
+            codes = draw_agreeing(
+                weights, levels, pairs, allowed=book.allowed, rows=number, stream=stream, report=report
+            )
+            return [column.astype(kind) for column in codes]
+
+        return self._filtered(some, rows, where)
+
+    def _network(self, rows: int, stream: Stream, report: Progress, where: Where) -> Drawn:
         keys = [released_key(self.codebook, table) for table in self.tables]
         weights = []
         for key, table in zip(keys, self.tables, strict=True):
@@ -162,13 +197,42 @@ class ReleasedModel:
             bare = found.cumulative[:, -1] == 0  # a parent combination that the noise left without any child
             found.cumulative[bare] = np.cumsum(np.array(uniform, dtype=np.uint64))
             weights.append(found)
-        sampler = ConditionalSampler(self.codebook, keys, weights)
-        return Drawn(codes=draw_ancestral(sampler, self.order, rows=rows, stream=stream, report=report))
+        sampler = ConditionalSampler(self.codebook, keys, weights, order=self.order)
+
+        def some(number: int) -> list[Codes]:
+            return draw_ancestral(sampler, self.order, rows=number, stream=stream, report=report)
+
+        return self._filtered(some, rows, where)
+
+    def _filtered(self, some: Callable[[int], list[Codes]], rows: int, where: Where) -> Drawn:
+        """Rows of the whole population until enough of them belong to the sub-population: its exact law."""
+        if not where:
+            return Drawn(codes=some(rows))
+        rules = self._rules(where)
+        found: list[list[Codes]] = []
+        kept, drawn, batch = 0, 0, max(1000, 2 * rows)
+        while kept < rows:
+            if drawn >= _MOST_DRAWN:
+                raise RefusalError(
+                    f"only {kept:,} of {drawn:,} rows drawn {_of(where)}were found, and {rows:,} were asked for; the "
+                    "sub-population is too rare in this model. Ask for fewer rows, or for a larger sub-population."
+                )
+            codes = some(batch)
+            mine = rules.fits(codes)
+            found.append([column[mine] for column in codes])
+            kept, drawn = kept + int(mine.sum()), drawn + batch
+            share = max(kept, 1) / drawn
+            batch = int(min(max(1000, 1.2 * (rows - kept) / share), _MOST_DRAWN))
+        return Drawn(codes=[np.concatenate(parts)[:rows] for parts in zip(*found, strict=True)])
+
+
+def _of(where: Where) -> str:
+    return f"with the values asked for in {' and '.join(where)} " if where else ""
 
 
 def _table_faults(book: Codebook, table: CountTable) -> list[str]:
     codes, counts = table.occupied()
-    if len(set(table.columns)) != len(table.columns) or not set(table.columns) <= set(book.names):
+    if len(set(table.columns)) != len(table.columns) or not set(table.columns) <= {c.name for c in book.counted}:
         return [f"a table has the columns {', '.join(map(str, table.columns))}, which the codebook does not know"]
     if table.sizes != tuple(book.column(name).size for name in table.columns):
         return [f"the table of {', '.join(table.columns)} does not have the levels of the codebook"]

@@ -166,7 +166,7 @@ class FittedPerturbed(Fitted):
         assert isinstance(self.recipe, PerturbedRecipe)
         event = self.recipe.event(self.recipe.priors(self.codebook), rows)
         weights = open_for_draws(self.blocks.tables, event=event, ledger=ledger)
-        sampler = ConditionalSampler(self.codebook, self.blocks.keys, weights)
+        sampler = ConditionalSampler(self.codebook, self.blocks.keys, weights, virtual=True)
         return self.recipe.draw(sampler, self, rows)
 
     def seed_rows(self, count: int) -> list[Codes]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.blocks.minhash import RecordMinHash
+from understudy.codebook.constraints import Step
 from understudy.errors import ParameterError
 from understudy.mechanisms.l_diversity import diverse_tables, split_counts
 from understudy.mechanisms.smoothing import open_for_draws
@@ -95,6 +96,7 @@ class FittedParts(Fitted):
                 ls=choices.ls(book),
                 floor=float(choices.floor),
                 bands=choices.bands,
+                steps=book.allowed.plan(range(len(book.names))),
                 rows=int(share),
                 sweeps=choices.sweeps,
                 key=self._stream.fresh_key(),
@@ -123,6 +125,7 @@ class _Task:
     ls: tuple[float, ...]
     floor: float
     bands: int
+    steps: tuple[Step | None, ...]
     rows: int
     sweeps: int
     key: bytes
@@ -142,7 +145,7 @@ def _work(task: _Task) -> list[Codes]:
         floor=task.floor,
         threads=1,
     )
-    sampler = DiverseSampler(tables, hashing, task.bands)
+    sampler = DiverseSampler(tables, hashing, task.bands, task.steps)
     return sampler.draw(rows=task.rows, sweeps=task.sweeps, stream=Stream(key=task.key, secure=task.secure), threads=1)
 
 

@@ -6,7 +6,7 @@ draws, after the price has been reserved in the account of the source, if it has
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.codebook.decode import decode_table
+from understudy.codebook.where import Where, where_codes, where_words
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Reservation
@@ -26,8 +27,9 @@ from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
 from understudy.sources.base import Report, Source
+from understudy.synth.details import count_details, detail_entries, draw_details
 
-__all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "positive"]
+__all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "part_facts", "positive"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
@@ -106,11 +108,15 @@ class Recipe(ABC):
     summary: ClassVar[str]
     promise: ClassVar[str]
     """What the method can promise, in a few words, for lists of methods."""
+    detail_epsilon: float | None = None
+    """What the tables of all detail columns cost together, beside the model; needed where the codebook has some."""
+    detail_delta: float | None = None
 
     @property
     def total_delta(self) -> float | None:
-        """The delta at which the whole-file total is stated, if any."""
-        return getattr(self, "delta", None)
+        """The delta at which the whole-file total is stated, if any: that of the model and that of the details."""
+        own = getattr(self, "delta", None)
+        return own if own is None or self.detail_delta is None else own + self.detail_delta
 
     @abstractmethod
     def price(self, book: Codebook, rows: int) -> list[Entry]:
@@ -127,7 +133,8 @@ class Recipe(ABC):
     def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
         """The price of ``rows`` rows; reads nothing but the codebook."""
         check_rows(rows)
-        ledger = Ledger.of([*_codebook_entries(book), *self.price(book, rows), *_stream_entries(secure)])
+        priced = [*self.price(book, rows), *detail_entries(self, book)]
+        ledger = Ledger.of([*_codebook_entries(book), *priced, *_stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
@@ -185,12 +192,32 @@ def _stream_entries(secure: bool) -> list[Entry]:
     return [Entry.unpriced(stage="randomness", reads="a seed instead of the secure stream", why=why)]
 
 
+_NOT_FREE = {
+    "S": "{method} pays for every row it draws, so rows of a sub-population would cost as much as all the rows that "
+    "are drawn to find them; draw rows of the whole population and keep those you need, or use a method of route N "
+    "(marginals, sbhg, privbayes ...), where they are free.",
+}
+_NO_MODEL = "{method} has no table to draw a sub-population from; use a method of route N, or filter its rows."
+
+
+def part_facts(
+    book: Codebook, parameters: Mapping[str, Any], part: Mapping[str, Sequence[int]]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What a manifest says about a sub-population: its values among the parameters, and a sentence."""
+    words = where_words(book, part)
+    said = " and ".join(f"{name} = {' or '.join(values)}" for name, values in words.items())
+    sentence = f"all rows are of the sub-population {said}; how large it is among all records does not show in them."
+    return {**parameters, "where": words}, (sentence,)
+
+
 class Fitted(ABC):
     """A recipe with its counts. On route S it is itself confidential: it cannot be written to disk."""
 
     def __init__(self, *, recipe: Recipe, source: Source, stream: Stream, report: Report | None) -> None:
         self.recipe = recipe
         self.codebook = source.codebook
+        self.details = count_details(recipe, source, stream)
+        """Released tables of the detail columns."""
         self._account = source.account
         self._stream = stream
         self._report = report
@@ -213,9 +240,13 @@ class Fitted(ABC):
         """Where the number of rows of a release comes from."""
         return "declared by the caller; the number of confidential records was not used"
 
-    def sample(self, rows: int) -> Release:
-        """Pay, draw, and hand over."""
-        with self.sampling(rows) as release:
+    def _draw_where(self, rows: int, ledger: Ledger, where: Mapping[str, Sequence[int]]) -> Sequence[Codes]:
+        """Codes of ``rows`` new records of a sub-population, where that is free."""
+        raise RefusalError(_NOT_FREE.get(self.recipe.route, _NO_MODEL).format(method=self.recipe.name))
+
+    def sample(self, rows: int, *, where: Where | None = None) -> Release:
+        """Pay, draw, and hand over; ``where`` asks for rows of a sub-population, which is free on route N."""
+        with self.sampling(rows, where=where) as release:
             release.settle()
             return release
 
@@ -224,20 +255,30 @@ class Fitted(ABC):
         return [self.sample(rows) for _ in range(check_files(files))]
 
     @contextmanager
-    def sampling(self, rows: int) -> Iterator[Release]:
+    def sampling(self, rows: int, *, where: Where | None = None) -> Iterator[Release]:
         """As :meth:`sample`, for callers who deliver the release themselves.
 
         The price is reserved before the draw and committed by ``release.settle()``, which :meth:`Release.save` calls
         just before the release appears. A failure before that gives the price back; a process that dies stays charged.
         """
         quote = self.quote(rows)
+        part = None if where is None else where_codes(self.codebook, where)
+        if part is not None:
+            self._check_free()
+            self.codebook.allowed.within(part)  # refuse what the rules exclude before anything is paid
         identity = str(uuid.uuid4())
         with self._paying(quote, identity) as settle:
-            codes = self._draw(rows, quote.ledger)
+            codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
             self._tell("decoding", 0, 1)
-            table = decode_table(self.codebook, codes, self._stream.below_each)
+            details = draw_details(self.codebook, self.details, codes, self._stream)
+            table = decode_table(self.codebook, codes, self._stream.below_each, details)
             self._tell("decoding", 1, 1)
-            yield Release(table=table, manifest=self._manifest(quote, identity), settle=settle)
+            yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
+
+    def _check_free(self) -> None:
+        """Refuse sub-populations where they are not free, before anything is paid."""
+        if type(self)._draw_where is Fitted._draw_where:
+            self._draw_where(0, Ledger(), {})
 
     @contextmanager
     def _paying(self, quote: Quote, identity: str | None = None) -> Iterator[Callable[[], None]]:
@@ -278,12 +319,15 @@ class Fitted(ABC):
         self._held = self._account.reserve(quote.ledger, label=label, delta=quote.delta)
         return self._held
 
-    def _manifest(self, quote: Quote, identity: str) -> Manifest:
+    def _manifest(self, quote: Quote, identity: str, part: Mapping[str, Sequence[int]] | None = None) -> Manifest:
+        parameters, said = self.recipe.parameters(), tuple[str, ...]()
+        if part is not None:
+            parameters, said = part_facts(self.codebook, parameters, part)
         return Manifest(
             release_id=identity,
             method=self.recipe.name,
             route=self.recipe.route,
-            parameters=self.recipe.parameters(),
+            parameters=parameters,
             rows=quote.rows,
             rows_origin=self.rows_origin,
             ledger=quote.ledger,
@@ -291,7 +335,7 @@ class Fitted(ABC):
             paper=quote.paper,
             codebook=self.codebook,
             secure=self._stream.is_secure,
-            warnings=(*quote.warnings, *self.warnings),
+            warnings=(*quote.warnings, *self.warnings, *said),
             account=NO_ACCOUNT if self._account is None else f"charged to the account of {self._account.dataset!r}",
         )
 

@@ -1,7 +1,7 @@
 """What all recipes of route N share: pay for perturbed tables once, then draw rows from them for nothing."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,10 +78,16 @@ class FittedReleased(Fitted):
             classes=found.classes,
             starts=found.starts,
             warnings=quote.warnings,
+            details=self.details,
         )
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:
-        drawn = self.model.draw(rows, self._stream, lambda done, of: self._tell("drawing rows", done, of))
+        return self._draw_where(rows, ledger, {})
+
+    def _draw_where(
+        self, rows: int, ledger: Ledger, where: Mapping[str, Sequence[int]]
+    ) -> Sequence[npt.NDArray[np.unsignedinteger]]:
+        drawn = self.model.draw(rows, self._stream, lambda done, of: self._tell("drawing rows", done, of), where=where)
         self.warnings = drawn.warnings
         return drawn.codes
 

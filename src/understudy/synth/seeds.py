@@ -14,6 +14,7 @@ from understudy.mechanisms.smoothing import declared_public, exposed
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry
 from understudy.samplers.cells import draw_cells
+from understudy.samplers.within import uniform_within
 from understudy.sources import open_source
 from understudy.sources.base import Source
 from understudy.sources.tables import code_type
@@ -34,12 +35,18 @@ class SeedPool(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class UniformSeeds(SeedPool):
-    """Every record that the codebook allows, equally likely."""
+    """Records that the codebook allows, equally likely where no rule ties columns together."""
 
     def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
-        """Independent uniform codes."""
-        kind = code_type(max(source.codebook.sizes))
-        return [stream.below_each(np.full(count, size, dtype=np.uint64)).astype(kind) for size in source.codebook.sizes]
+        """Independent uniform codes, each column within what the rules allow after those before it."""
+        book = source.codebook
+        rows = [np.zeros(count, dtype=code_type(max(book.sizes))) for _ in book.names]
+        for place, (size, step) in enumerate(zip(book.sizes, book.allowed.plan(range(len(rows))), strict=True)):
+            if step is None:
+                rows[place][:] = stream.below_each(np.full(count, size, dtype=np.uint64))
+            else:
+                rows[place][:] = uniform_within(step, rows, stream.below_each)
+        return list(rows)
 
     def __str__(self) -> str:
         return "uniform over the codebook"

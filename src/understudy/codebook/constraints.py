@@ -1,0 +1,365 @@
+"""What the rules of a codebook allow: for any row whether it may exist, for the beginning of a row how it may go on.
+
+The rules are joined column by column, from the last one of an order to the first, and what a column leaves possible for
+those before it becomes a rule of its own (adaptive consistency: Dechter and Pearl 1987). Afterwards a row can be drawn
+in that order without ever getting stuck: each column has at least one level that fits what was drawn and can be
+completed. Codes that no rule tells apart are treated as one class, so that thousands of levels cost nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook.clauses import Clause, clause_of, order_clause
+from understudy.codebook.columns import Column
+from understudy.codebook.rules import Order, Rule
+from understudy.errors import CodebookError, ParameterError
+
+__all__ = ["Allowed", "Choices", "Orders", "Step", "conflict", "rule_faults"]
+
+Codes = npt.NDArray[np.integer]
+Bools = npt.NDArray[np.bool_]
+_MOST_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Table:
+    """Allowed combinations of classes of some columns, in the order of ``columns``, and the rules they come from."""
+
+    columns: tuple[int, ...]
+    allowed: Bools
+    rules: frozenset[int]
+
+
+class _Unsatisfiable(Exception):
+    """Nothing is allowed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choices:
+    """Sets of levels of one column. ``levels[i, c]`` says whether set ``i`` holds code ``c``."""
+
+    levels: Bools
+
+    @cached_property
+    def runs(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The sets as runs of codes: set ``i`` is runs ``starts[i]`` to ``starts[i + 1]``, each [low, high)."""
+        padded = np.zeros((len(self.levels), self.levels.shape[1] + 2), dtype=np.int8)
+        padded[:, 1:-1] = self.levels
+        change = np.diff(padded, axis=1)
+        which, low = np.nonzero(change == 1)
+        _, high = np.nonzero(change == -1)
+        starts = np.searchsorted(which, np.arange(len(self.levels) + 1))
+        return starts.astype(np.int64), low.astype(np.int64), high.astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Step:
+    """How one column may go on from the columns drawn before it."""
+
+    column: int
+    reads: tuple[int, ...]
+    classes: tuple[npt.NDArray[np.int64], ...]
+    """For each column read, class times stride of each of its codes."""
+    set_of: npt.NDArray[np.int64]
+    """Which set of levels belongs to each combination of classes read."""
+    choices: Choices
+
+    def sets(self, row: Sequence[Codes]) -> npt.NDArray[np.int64]:
+        """For each row the number of the set of levels that its column may take; ``row`` holds all columns."""
+        number = len(row[self.column])
+        if not self.reads:
+            return np.full(number, self.set_of[0], dtype=np.int64)
+        cells = self.classes[0][row[self.reads[0]]]
+        for position, classes in zip(self.reads[1:], self.classes[1:], strict=True):
+            cells = cells + classes[row[position]]
+        return self.set_of[cells]
+
+
+class Allowed:
+    """All rules of a codebook, compiled. ``None`` as a step means that a column is free."""
+
+    def __init__(self, columns: Sequence[Column], rules: Sequence[Rule], extra: Sequence[Clause] = ()) -> None:
+        self._columns = tuple(columns)
+        self._rules = tuple(rules)
+        self._extra = tuple(extra)
+        position = {column.name: place for place, column in enumerate(columns)}
+        named = {column.name: column for column in columns}
+        found = [(clause_of(rule, named), frozenset([number])) for number, rule in enumerate(rules)]
+        found += Orders(columns, rules).implied(named)
+        found += [(clause, frozenset()) for clause in extra]
+        self._classes = _common_classes(columns, [clause for clause, _ in found])
+        self._tables = tuple(
+            _Table(columns=places, allowed=self._on_classes(clause, places), rules=origin)
+            for clause, origin in found
+            for places in [tuple(position[name] for name in clause.columns)]
+        )
+        self._plans: dict[tuple[int, ...], tuple[Step | None, ...]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._tables)
+
+    def within(self, choice: Mapping[str, Sequence[int]]) -> "Allowed":
+        """The same rules in a part of the domain: some columns hold only these codes."""
+        extra = []
+        for name, codes in choice.items():
+            column = next(column for column in self._columns if column.name == name)
+            inside = np.zeros(column.size, dtype=np.int64)
+            inside[list(codes)] = 1
+            extra.append(Clause(columns=(name,), classes=(inside,), allowed=np.array([False, True])))
+        narrowed = Allowed(self._columns, self._rules, (*self._extra, *extra))
+        try:
+            narrowed._eliminate(range(len(self._columns)), len(self._columns))
+        except _Unsatisfiable:
+            said = " and ".join(choice)
+            raise ParameterError(f"no row with these values of {said} satisfies the rules of the codebook.") from None
+        return narrowed
+
+    def _on_classes(self, clause: Clause, places: Sequence[int]) -> Bools:
+        """The clause on the common classes of its columns."""
+        index = []
+        for place, own in zip(places, clause.classes, strict=True):
+            common = self._classes[place]
+            _, first = np.unique(common, return_index=True)
+            index.append(own[first])
+        return np.asarray(clause.allowed[np.ix_(*index)])
+
+    @cached_property
+    def tied(self) -> tuple[tuple[int, ...], ...]:
+        """Groups of columns that rules tie together, each in codebook order; columns without a rule are left out."""
+        groups: list[set[int]] = []
+        for table in self._tables:
+            joined = set(table.columns)
+            for group in [group for group in groups if group & joined]:
+                joined |= group
+                groups.remove(group)
+            groups.append(joined)
+        return tuple(sorted(tuple(sorted(group)) for group in groups))
+
+    def fits(self, row: Sequence[Codes]) -> Bools:
+        """Which rows break no rule."""
+        good = np.ones(len(row[0]), dtype=bool)
+        for table in self._tables:
+            classes = tuple(self._classes[place][row[place]] for place in table.columns)
+            good &= table.allowed[classes]
+        return good
+
+    def completable(self, row: Sequence[Codes], order: Sequence[int], number: int) -> Bools:
+        """Which rows can be completed after the first ``number`` columns of an order."""
+        steps = self.plan(order)
+        good = np.ones(len(row[0]), dtype=bool)
+        for column in order[:number]:
+            step = steps[column]
+            if step is not None:
+                good &= step.choices.levels[step.sets(row), row[column]]
+        return good
+
+    def checks(self) -> list[tuple[tuple[int, ...], Bools]]:
+        """Columns and allowed combinations of classes of every rule, for samplers that check single changes."""
+        return [(table.columns, table.allowed) for table in self._tables]
+
+    @property
+    def classes(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """Class of every code of every column."""
+        return self._classes
+
+    def plan(self, order: Sequence[int]) -> tuple[Step | None, ...]:
+        """For each column, in codebook order, how it goes on when columns are drawn in ``order``."""
+        key = tuple(order)
+        if key not in self._plans:
+            try:
+                buckets, _ = self._eliminate(key, len(key))
+            except _Unsatisfiable:
+                raise CodebookError(*conflict(self._columns, self._rules)) from None
+            steps: list[Step | None] = [None] * len(self._columns)
+            for column, table in buckets.items():
+                steps[column] = self._step(column, table)
+            self._plans[key] = tuple(steps)
+        return self._plans[key]
+
+    def possible(self, columns: Sequence[int]) -> Bools:
+        """Which combinations of codes of these columns occur in some allowed row."""
+        first = sorted(columns)
+        order = (*first, *(place for place in range(len(self._columns)) if place not in columns))
+        _, left = self._eliminate(order, len(order) - len(first))
+        shape = [self._columns[place].size for place in first]
+        mask = np.ones(shape, dtype=bool)
+        for table in left:
+            own = table.allowed[np.ix_(*(self._classes[place] for place in table.columns))]
+            where = [first.index(place) for place in table.columns]
+            order_ = np.argsort(where)
+            own = own.transpose(order_)
+            mask &= own.reshape([shape[axis] if axis in where else 1 for axis in range(len(shape))])
+        return mask.transpose([first.index(place) for place in columns])
+
+    def _eliminate(self, order: Sequence[int], number: int) -> tuple[dict[int, _Table], list[_Table]]:
+        """Join and project out the last ``number`` columns of an order; the joined tables, and what is left."""
+        place = {column: when for when, column in enumerate(order)}
+        waiting = [_sorted(table, place) for table in self._tables]
+        buckets: dict[int, _Table] = {}
+        for column in reversed(order[len(order) - number :] if number else ()):
+            mine = [table for table in waiting if table.columns[-1] == column]
+            if not mine:
+                continue
+            waiting = [table for table in waiting if table.columns[-1] != column]
+            joined = self._join(mine, place)
+            buckets[column] = joined
+            rest = np.asarray(joined.allowed.any(axis=-1))
+            if not rest.any():
+                raise _Unsatisfiable
+            if not rest.all():
+                waiting.append(replace(joined, columns=joined.columns[:-1], allowed=rest))
+        return buckets, waiting
+
+    def _join(self, tables: Sequence[_Table], place: Mapping[int, int]) -> _Table:
+        columns = tuple(sorted({column for table in tables for column in table.columns}, key=place.__getitem__))
+        shape = [int(self._classes[column].max()) + 1 for column in columns]
+        rules = frozenset().union(*(table.rules for table in tables))
+        if prod(shape) > _MOST_CELLS:
+            tied = ", ".join(self._columns[column].name for column in columns)
+            said = "; ".join(self._rules[number].title for number in sorted(rules))
+            raise CodebookError(
+                f"the rules ({said}) tie {tied} together in {prod(shape):,} combinations, more than {_MOST_CELLS:,}; "
+                "use fewer rules between them, or coarser columns."
+            )
+        allowed = np.ones(shape, dtype=bool)
+        for table in tables:
+            allowed &= table.allowed.reshape(
+                [size if column in table.columns else 1 for column, size in zip(columns, shape, strict=True)]
+            )
+        return _Table(columns=columns, allowed=allowed, rules=rules)
+
+    def _step(self, column: int, table: _Table) -> Step | None:
+        reads = table.columns[:-1]
+        shape = table.allowed.shape
+        sets, set_of = np.unique(table.allowed.reshape(-1, shape[-1]), axis=0, return_inverse=True)
+        if sets.all():
+            return None
+        strides = [prod(shape[axis + 1 : -1]) for axis in range(len(reads))]
+        return Step(
+            column=column,
+            reads=reads,
+            classes=tuple(self._classes[place] * stride for place, stride in zip(reads, strides, strict=True)),
+            set_of=set_of.reshape(-1).astype(np.int64),
+            choices=Choices(levels=np.ascontiguousarray(sets[:, self._classes[column]])),
+        )
+
+
+def _sorted(table: _Table, place: Mapping[int, int]) -> _Table:
+    axes = sorted(range(len(table.columns)), key=lambda axis: place[table.columns[axis]])
+    return replace(table, columns=tuple(table.columns[a] for a in axes), allowed=table.allowed.transpose(axes))
+
+
+def _common_classes(columns: Sequence[Column], clauses: Sequence[Clause]) -> tuple[npt.NDArray[np.int64], ...]:
+    """Codes of a column that all clauses treat alike share a class."""
+    found = []
+    for column in columns:
+        told = [own for clause in clauses for name, own in zip(clause.columns, clause.classes, strict=True)
+                if name == column.name]  # fmt: skip
+        if not told:
+            found.append(np.zeros(column.size, dtype=np.int64))
+            continue
+        _, classes = np.unique(np.stack(told), axis=1, return_inverse=True)
+        found.append(classes.reshape(-1).astype(np.int64))
+    return tuple(found)
+
+
+class Orders:
+    """All order rules together: which column lies how many steps below which other, through any chain."""
+
+    def __init__(self, columns: Sequence[Column], rules: Sequence[Rule]) -> None:
+        self.rules = [(number, rule) for number, rule in enumerate(rules) if isinstance(rule, Order)]
+        self.gaps: dict[tuple[str, str], int] = {}
+        self.origin: dict[tuple[str, str], frozenset[int]] = {}
+        for number, rule in self.rules:
+            self._keep((rule.low, rule.high), rule.gap, frozenset([number]))
+        names = sorted({name for pair in self.gaps for name in pair})
+        for middle in names:  # the longest chain between any two (Floyd and Warshall)
+            for low in names:
+                for high in names:
+                    if (low, middle) in self.gaps and (middle, high) in self.gaps:
+                        gap = self.gaps[low, middle] + self.gaps[middle, high]
+                        if self.gaps.get((low, high), -1) < gap and (low != high or (low, high) not in self.gaps):
+                            self._keep((low, high), gap, self.origin[low, middle] | self.origin[middle, high])
+        place = {column.name: number for number, column in enumerate(columns)}
+        below = {name: sum((other, name) in self.gaps for other in names) for name in names}
+        self.order = tuple(sorted(names, key=lambda name: (below[name], place[name])))
+        """Lower columns before higher ones."""
+
+    def _keep(self, pair: tuple[str, str], gap: int, origin: frozenset[int]) -> None:
+        if self.gaps.get(pair, -1) < gap:
+            self.gaps[pair], self.origin[pair] = gap, origin
+
+    @property
+    def circle(self) -> frozenset[int]:
+        """Numbers of the rules of some circle, or nothing."""
+        return next((self.origin[low, high] for low, high in self.gaps if low == high), frozenset())
+
+    def implied(self, columns: Mapping[str, Column]) -> list[tuple[Clause, frozenset[int]]]:
+        """Clauses for the pairs that only a chain compares."""
+        said = {(rule.low, rule.high): rule.gap for _, rule in self.rules}
+        return [
+            (order_clause(columns[low], columns[high], gap), self.origin[low, high])
+            for (low, high), gap in self.gaps.items()
+            if low != high and gap > said.get((low, high), -1)
+        ]
+
+
+def conflict(columns: Sequence[Column], rules: Sequence[Rule]) -> tuple[str, list[str]]:
+    """Rules that contradict each other, none of which could be left out: a sentence and the rules in words."""
+    kept = list(rules)
+    for rule in rules:
+        fewer = [other for other in kept if other is not rule]
+        if not _satisfiable(columns, fewer):
+            kept = fewer
+    said = f"no row satisfies {'this rule' if len(kept) == 1 else f'these {len(kept)} rules together'}; change one:"
+    return said, [f"{rule.title}" + (f" ({rule.words()})" if rule.name else "") for rule in kept]
+
+
+def _satisfiable(columns: Sequence[Column], rules: Sequence[Rule]) -> bool:
+    allowed = Allowed(columns, rules)
+    try:
+        allowed._eliminate(range(len(columns)), len(columns))
+    except _Unsatisfiable:
+        return False
+    return True
+
+
+def rule_faults(columns: Sequence[Column], rules: Sequence[Rule]) -> list[str]:
+    """Everything wrong with the rules of a codebook; ``columns`` are those that rules may speak about."""
+    named = {column.name: column for column in columns}
+    found = []
+    for rule in rules:
+        names = rule.columns
+        if strange := [name for name in names if name not in named]:
+            found.append(
+                f"rule {rule.title!r} speaks about {strange[0]!r}, which is not a column of the model; choose among "
+                f"{', '.join(named)}."
+            )
+        elif len(set(names)) < len(names) and not isinstance(rule, Order):
+            found.append(f"rule {rule.title!r} names a column twice; name each once.")
+        else:
+            found.extend(rule.faults(named))
+    titles = [rule.title for rule in rules]
+    found += [
+        f"two rules are called {title!r}; name each differently."
+        for title in sorted({title for title in titles if titles.count(title) > 1})
+    ]
+    if found:
+        return found
+    circle = Orders(columns, rules).circle
+    if circle:
+        said = "; ".join(rules[number].words() for number in sorted(circle))
+        return [f"the orders {said} run in a circle, so no such row exists, or all are equal; drop one of them."]
+    try:
+        satisfiable = _satisfiable(columns, rules)
+    except CodebookError as reason:
+        return [str(reason)]
+    if satisfiable:
+        return []
+    sentence, which = conflict(columns, rules)
+    return [f"{sentence} {'; '.join(which)}."]

@@ -1,0 +1,118 @@
+"""Exact draws from a conditional table restricted to the levels that the rules of the codebook allow.
+
+Route N restricts released weights: post-processing. Route S (``prior`` given) draws as from the whole table without
+the records outside the allowed set S: level j of S has weight n_j + a_j, and the virtual records outside S, which are
+as many as ever, are dealt out to S in proportion to a. That is one paid draw followed by a public map, so it costs what
+a draw without rules costs (proofs/dirichlet_draw.md, "Rules").
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.compiled import high_low_product, kernel
+
+__all__ = ["draw_within", "uniform_within"]
+
+Numbers = npt.NDArray[np.int64]
+
+
+@kernel
+def _weight(cumulative: Any, slot: int, first: int, last: int, lows: Numbers, highs: Numbers) -> Any:
+    """Total weight of the runs ``first`` to ``last``."""
+    total = np.uint64(0)
+    for run in range(first, last):
+        total += cumulative[slot, highs[run] - 1]
+        if lows[run] > 0:
+            total -= cumulative[slot, lows[run] - 1]
+    return total
+
+
+@kernel
+def _level(cumulative: Any, slot: int, pick: Any, first: int, last: int, lows: Numbers, highs: Numbers) -> Any:
+    """The level that holds the pick-th unit of weight of the runs."""
+    for run in range(first, last):
+        below = np.uint64(0)
+        if lows[run] > 0:
+            below = cumulative[slot, lows[run] - 1]
+        here = cumulative[slot, highs[run] - 1] - below
+        if pick < here:
+            low, high = lows[run], highs[run] - 1
+            while low < high:
+                middle = (low + high) >> 1
+                if cumulative[slot, middle] - below <= pick:
+                    low = middle + 1
+                else:
+                    high = middle
+            return low
+        pick -= here
+    return np.int64(-1)  # never: pick is below the total
+
+
+@kernel
+def draw_within(
+    slots: Numbers,
+    sets: Numbers,
+    starts: Numbers,
+    lows: Numbers,
+    highs: Numbers,
+    cumulative: Any,
+    prior: int,
+    words: Any,
+    position: int,
+    out: Any,
+    start: int,
+    stage: Any,
+) -> tuple[int, int]:
+    """Draw one level per row, within its set; returns (rows finished, words used so far).
+
+    ``prior`` is the row of the virtual records alone, or -1. Where the whole set has weight 0 (route N only) every
+    level of it is equally likely. ``stage[0]`` remembers, when the words run out, that the row is at its second draw:
+    to start it over would favour the rows that need only one.
+    """
+    levels = cumulative.shape[1]
+    for row in range(start, len(slots)):
+        first, last = starts[sets[row]], starts[sets[row] + 1]
+        while True:
+            slot = slots[row] if stage[0] == 0 else prior
+            inside = _weight(cumulative, slot, first, last, lows, highs)
+            total = inside
+            if prior >= 0 and stage[0] == 0:
+                total += cumulative[prior, levels - 1] - _weight(cumulative, prior, first, last, lows, highs)
+            is_bare = total == 0
+            if is_bare:
+                for run in range(first, last):
+                    total += np.uint64(highs[run] - lows[run])
+            while True:
+                if position == len(words):
+                    return row, position
+                pick, low = high_low_product(words[position], total)
+                position += 1
+                if low >= total or low >= (np.uint64(0) - total) % total:
+                    break
+            if is_bare:
+                for run in range(first, last):
+                    width = np.uint64(highs[run] - lows[run])
+                    if pick < width:
+                        out[row] = lows[run] + np.int64(pick)
+                        break
+                    pick -= width
+                break
+            if pick < inside:
+                out[row] = _level(cumulative, slot, pick, first, last, lows, highs)
+                break
+            stage[0] = 1
+        stage[0] = 0
+    return len(slots), position
+
+
+def uniform_within(step: Any, row: Any, below_each: Any) -> Any:
+    """For each row one of its allowed levels, equally likely; ``step`` and ``row`` as for the draws."""
+    levels = step.choices.levels
+    members = [np.flatnonzero(allowed) for allowed in levels]
+    sizes = np.array([len(codes) for codes in members], dtype=np.uint64)
+    offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    sets = step.sets(row)
+    picks = below_each(np.maximum(sizes[sets], 1)).astype(np.int64)
+    return np.concatenate(members)[offsets[sets] + picks]
