@@ -25,6 +25,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
 from understudy.release import Release
 from understudy.release.release import refuse_existing, save_many
+from understudy.sources.ancestry import find_ancestor
 from understudy.sources import open_source
 from understudy.sources.base import Report
 from understudy.sources.check import Fault, check_table
@@ -96,9 +97,9 @@ def declare(path: Path, *, columns: Sequence[str] | None, by: str, source: str, 
     return book
 
 
-def quote(book: Codebook, choices: Choices, rows: int) -> Quote:
-    """The price of a release; reads no row of the data."""
-    return choices.recipe(book, rows).quote(book, rows)
+def quote(book: Codebook, choices: Choices, rows: int, *, data: Any = None) -> Quote:
+    """The price of a release; reads no row of the data, only whether they are an anonymised release."""
+    return choices.recipe(book, rows).quote(book, rows, ancestor=find_ancestor(data))
 
 
 def open_account(path: str | Path) -> Account:

@@ -127,7 +127,5 @@ def _how_close(problem: Problem, closest: Outcome | None) -> str:
             f"{name}: {hierarchy.names[height]}"
             for name, hierarchy, height in zip(problem.quasi, problem.hierarchies, closest.node, strict=True)
         )
-        said += (
-            f"; the closest would suppress {closest.suppressed:,} rows ({closest.suppressed / n:.4g}), at {heights}"
-        )
+        said += f"; the closest would suppress {closest.suppressed:,} rows ({closest.suppressed / n:.4g}), at {heights}"
     return said + ". Raise the suppression limit, add coarser steps, or ask for less."

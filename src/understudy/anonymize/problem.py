@@ -142,7 +142,9 @@ class Problem:
 
     def wholes(self, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Histogram of each sensitive column over the kept rows."""
-        found = np.zeros((max(self.sensitive.shape[1], 1), max(int(self.packed.sizes.max(initial=1)), 1)), dtype=np.int64)
+        found = np.zeros(
+            (max(self.sensitive.shape[1], 1), max(int(self.packed.sizes.max(initial=1)), 1)), dtype=np.int64
+        )
         for place in range(self.sensitive.shape[1]):
             np.add.at(found[place], self.sensitive[kept, place], self.counts[kept])
         return found
@@ -153,7 +155,9 @@ class Problem:
         if total[0] < self.k:
             return False
         whole = self.wholes(np.ones(len(self.counts), dtype=bool))
-        return not self._check(np.zeros(int(out.sum()), np.int64), self.counts[out], self.sensitive[out], total, whole)[0]
+        return not self._check(np.zeros(int(out.sum()), np.int64), self.counts[out], self.sensitive[out], total, whole)[
+            0
+        ]
 
     def _bad(
         self, classes: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], wholes: npt.NDArray[np.int64]

@@ -57,7 +57,7 @@ def quote(
     from understudy.codebook import Codebook
 
     choices = jobs.Choices(method=method, options=o.recipe_options(context))
-    priced = jobs.quote(Codebook.load(codebook), choices, rows)
+    priced = jobs.quote(Codebook.load(codebook), choices, rows, data=data)
     if json:
         print_json(priced.to_dict())
         return

@@ -25,6 +25,7 @@ from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
+from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 
 __all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "positive"]
@@ -124,17 +125,18 @@ class Recipe(ABC):
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "Fitted":
         """Read the counts. The default stream is secure; a seeded one makes the release not private."""
 
-    def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
-        """The price of ``rows`` rows; reads nothing but the codebook."""
+    def quote(self, book: Codebook, rows: int, *, secure: bool = True, ancestor: Ancestor | None = None) -> Quote:
+        """The price of ``rows`` rows; reads nothing but the codebook (and where the table says it comes from)."""
         check_rows(rows)
-        ledger = Ledger.of([*_codebook_entries(book), *self.price(book, rows), *_stream_entries(secure)])
+        given = () if ancestor is None else ancestor.entries
+        ledger = Ledger.of([*given, *_codebook_entries(book), *self.price(book, rows), *_stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
             route=self.route,
             delta=self.total_delta,
             paper=self.paper_figure(book),
-            warnings=tuple(self.warnings(book)),
+            warnings=(*self.warnings(book), *(() if ancestor is None else ancestor.warnings)),
         )
 
     def warnings(self, book: Codebook) -> list[str]:
@@ -192,6 +194,7 @@ class Fitted(ABC):
         self.recipe = recipe
         self.codebook = source.codebook
         self._account = source.account
+        self._ancestor = source.ancestor
         self._stream = stream
         self._report = report
         self.warnings: tuple[str, ...] = ()
@@ -206,7 +209,7 @@ class Fitted(ABC):
 
     def quote(self, rows: int) -> Quote:
         """The price of ``rows`` rows from this fit."""
-        return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure)
+        return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure, ancestor=self._ancestor)
 
     @property
     def rows_origin(self) -> str:
@@ -291,6 +294,7 @@ class Fitted(ABC):
             paper=quote.paper,
             codebook=self.codebook,
             secure=self._stream.is_secure,
+            ancestor=self._ancestor,
             warnings=(*quote.warnings, *self.warnings),
             account=NO_ACCOUNT if self._account is None else f"charged to the account of {self._account.dataset!r}",
         )
