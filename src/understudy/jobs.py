@@ -25,8 +25,8 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
 from understudy.release import Release
 from understudy.release.release import refuse_existing, save_many
-from understudy.sources.ancestry import find_ancestor
 from understudy.sources import open_source
+from understudy.sources.ancestry import find_ancestor
 from understudy.sources.base import Report
 from understudy.sources.check import Fault, check_table
 from understudy.sources.draft import draft_codebook

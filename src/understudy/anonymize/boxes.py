@@ -55,7 +55,7 @@ def _half_is_bad(
 
 
 @kernel
-def cut_boxes(
+def cut_boxes(  # noqa: PLR0912, PLR0915 - one compiled loop: calls between kernels would copy their state
     ranks: npt.NDArray[np.int32],
     counts: npt.NDArray[np.int64],
     sensitive: npt.NDArray[np.int32],

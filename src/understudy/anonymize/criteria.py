@@ -9,6 +9,7 @@ Missing sensitive values count as one more level.
 
 import math
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -259,7 +260,7 @@ def criterion_from_dict(data: dict[str, Any]) -> Criterion:
         raise ParameterError(f"criterion kind {kind!r} is unknown; kinds are {', '.join(_KINDS)}.")
     cls = _KINDS[kind]
     fields = {name: value for name, value in data.items() if name != "kind"}
-    wanted = list(cls.__dataclass_fields__)
+    wanted = [one.name for one in dataclass_fields(cls)]
     if set(fields) != set(wanted):
         raise ParameterError(f"a criterion of kind {kind!r} has {', '.join(fields)}; it needs {', '.join(wanted)}.")
     return cls(**fields)

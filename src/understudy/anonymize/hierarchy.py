@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -87,7 +88,7 @@ def build(column: Column, steps: Sequence[tuple[str, Sequence[str]]], *, top: bo
     """
     proper = column.proper_levels
     faults = []
-    for (before, finer), (after, coarser) in zip(steps, steps[1:], strict=False):
+    for (before, finer), (after, coarser) in pairwise(steps):
         if torn := _torn(finer, coarser):
             faults.append(
                 f"step {after!r} parts what step {before!r} has joined ({', '.join(torn)}): that is not a tree. "

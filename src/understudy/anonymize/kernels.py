@@ -39,7 +39,9 @@ class Packed:
     heights: npt.NDArray[np.int64]
 
 
-def pack(criteria: Sequence[Criterion], names: Sequence[str], sizes: Sequence[int], trees: dict[str, npt.NDArray[np.int64]]) -> Packed:  # fmt: skip
+def pack(
+    criteria: Sequence[Criterion], names: Sequence[str], sizes: Sequence[int], trees: dict[str, npt.NDArray[np.int64]]
+) -> Packed:
     """``names`` and ``sizes`` are those of the sensitive columns, ``trees`` their hierarchies where needed."""
     kinds, first, second = [], [], []
     for one in criteria:
@@ -124,7 +126,7 @@ def class_of(
 
 
 @kernel
-def is_bad(
+def is_bad(  # noqa: PLR0912 - one branch per criterion
     histogram: npt.NDArray[np.int64],
     total: int,
     levels: int,

@@ -45,7 +45,7 @@ class Height(Loss):
 
     def known(self) -> npt.NDArray[np.float64]:
         """The loss itself."""
-        return np.indices(self.problem.dims).sum(axis=0).astype(np.float64)
+        return np.asarray(np.indices(self.problem.dims).sum(axis=0), dtype=np.float64)
 
     def lower(self, outcome: Outcome) -> float:
         """The loss itself."""

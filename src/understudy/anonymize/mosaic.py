@@ -1,7 +1,7 @@
 """Mosaic plots of quasi-identifiers (dissertation figures 2.5 and 2.6): small boxes are people who can be found.
 
-Columns stand for combinations of all but the last quasi-identifier shown, boxes for the last; areas are numbers of rows.
-Boxes of fewer than k rows are marked by colour and pattern, empty ones by a ring.
+Columns stand for combinations of all but the last quasi-identifier shown, boxes for the last; areas are numbers of
+rows. Boxes of fewer than k rows are marked by colour and pattern, empty ones by a ring.
 """
 
 from collections.abc import Sequence
@@ -188,11 +188,12 @@ def _axis_labels(mosaic: Mosaic, widths: Sequence[float], lefts: Sequence[float]
             last = middle
         y += tall + gap
     foot = _HEIGHT - _FOOT + 14
-    for x, label in enumerate(mosaic.x_labels):
+    for x, combination in enumerate(mosaic.x_labels):
         if widths[x] >= 14:
             at = _LEFT + lefts[x] + widths[x] / 2
             parts.append(
-                f'<text transform="translate({at:.1f},{foot}) rotate(28)" font-size="11">{escape(label[-1][:20])}</text>'
+                f'<text transform="translate({at:.1f},{foot}) rotate(28)" font-size="11">'
+                f"{escape(combination[-1][:20])}</text>"
             )
     if len(mosaic.across) > 1:
         for first in dict.fromkeys(label[0] for label in mosaic.x_labels):

@@ -78,7 +78,8 @@ class Problem:
         """Whether a coarser node is feasible whenever a finer one is.
 
         Without suppression always (entropy is concave, distances are convex). With it, rows of a good class stay good
-        for k and for distinct diversity; entropy, recursive diversity and closeness may be spoilt by bad rows that join.
+        for k and for distinct diversity; entropy, recursive diversity and closeness may be spoilt by bad rows
+        that join.
         """
         return self.allowed == 0 or all(isinstance(one, DistinctDiversity) for one in self.criteria)
 

@@ -17,8 +17,9 @@ __all__ = ["released"]
 def released(cells: Cells, *, drawn: Collection[str], below_each: BelowEach, title: str) -> tuple[pa.Table, Codebook]:
     """One row per record, in the order of the released values, and the codebook of these rows.
 
-    Numbers are released as their bins, unless every bin holds one value, or noise was added (``drawn``): then as numbers,
-    drawn inside their bins. A column that reads ``*`` everywhere is described as text to be dropped: it says nothing.
+    Numbers are released as their bins, unless every bin holds one value, or noise was added (``drawn``): then as
+    numbers, drawn inside their bins. A column that reads ``*`` everywhere says nothing: it is described as text to be
+    dropped.
     """
     if not len(cells.counts):
         raise RefusalError("every row was suppressed, so that there is nothing to release. Ask for less.")

@@ -18,7 +18,7 @@ _KINDS = ("codebook", "intervals", "prefix", "dates", "arx")
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One of: the codebook's own steps, ``intervals`` of numbers, ``prefix`` lengths, ``dates`` units, an ``arx`` file."""
+    """One of: the codebook's steps, ``intervals`` of numbers, ``prefix`` lengths, ``dates`` units, an ``arx`` file."""
 
     intervals: tuple[Any, ...] = ()
     start: Any = 0
@@ -70,7 +70,8 @@ def rule_from_dict(name: str, data: Any, folder: Path) -> Rule:
         raise ParameterError(f"the hierarchy of {name!r} is given by {' and by '.join(given)}; choose one.")
     if strange := sorted(set(data) - {*_KINDS, "start", "top"}):
         raise ParameterError(
-            f"the hierarchy of {name!r} has unknown keys {', '.join(strange)}; known are {', '.join(_KINDS)}, start, top."
+            f"the hierarchy of {name!r} has unknown keys {', '.join(strange)}; known are"
+            f" {', '.join(_KINDS)}, start, top."
         )
     top = data.get("top", True)
     if not isinstance(top, bool):

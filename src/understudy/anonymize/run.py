@@ -140,8 +140,8 @@ def _refuse_less(state: State, measured: Measured) -> None:
     if measured.broken:
         one, value = measured.broken[0]
         raise RefusalError(
-            f"the recipe asks for {one.said}, but the released table would measure {value:.4g}: a step after it changed "
-            "the rows or the column. Put that step before it."
+            f"the recipe asks for {one.said}, but the released table would measure {value:.4g}: a step after it "
+            "changed the rows or the column. Put that step before it."
         )
 
 

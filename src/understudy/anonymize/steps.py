@@ -1,4 +1,4 @@
-"""Steps that recode, drop or blank values: variable reduction, coding at the ends, bins, rounding, groups, suppression."""
+"""Steps that recode, drop or blank: variable reduction, coding at the ends, bins, rounding, groups, suppression."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -194,8 +194,8 @@ class Bin(Step):
         wanted = self._wanted(column)
         if strange := [edge for edge in wanted if edge not in column.edges]:
             raise ParameterError(
-                f"bin of {self.column!r} asks for the edge {float(strange[0]):g}, which the codebook's bins do not have; "
-                "add it there, or choose among its edges."
+                f"bin of {self.column!r} asks for the edge {float(strange[0]):g}, which the codebook's bins do not "
+                "have; add it there, or choose among its edges."
             )
         inside = [edge for edge in wanted if column.edges[0] < edge < column.edges[-1]]
         return _binned(state, column, (column.edges[0], *sorted(set(inside)), column.edges[-1]), self.do)
@@ -240,10 +240,11 @@ class Round(Step):
         for label, (first, count) in zip(column.labels, column.grids, strict=False):
             ends = {floor(value * column.step / unit + Fraction(1, 2)) * unit for value in (first, first + count - 1)}
             if len(ends) > 1:
-                border = float((min(ends) + max(ends)) / 2)
+                border = float(min(ends) + unit / 2)
                 raise ParameterError(
-                    f"column {self.column!r} is known to its bin {label}, whose values round to {float(min(ends)):g} and "
-                    f"{float(max(ends)):g}; add the edge {border:g} to the codebook, or round more coarsely."
+                    f"column {self.column!r} is known to its bin {label}, whose values round to "
+                    f"{float(min(ends)):g} and {float(max(ends)):g}; add the edge {border:g} to the codebook, "
+                    "or round more coarsely."
                 )
             nearest = ends.pop()
             labels.append(str(nearest.numerator) if nearest.denominator == 1 else repr(float(nearest)))

@@ -88,15 +88,15 @@ def _anonymous(ledger: Ledger, total: KAnonymous, rows: int) -> str:
     event = ledger.entries[0].event
     names = ", ".join(getattr(event, "quasi_identifiers", ()))
     lines = [
-        f"This table of {rows:,} rows is {total.k}-anonymous for the quasi-identifiers {names}: every combination of their "
-        f"values that occurs is shared by at least {total.k} rows."
+        f"This table of {rows:,} rows is {total.k}-anonymous for the quasi-identifiers {names}: every combination "
+        f"of their values that occurs is shared by at least {total.k} rows."
     ]
     if criteria := getattr(event, "criteria", ()):
         lines.append(f"Every such class of rows also has {', '.join(criteria)}.")
     lines.append(
         "This is a property of this table alone. It is not differential privacy and gives no bound against other "
-        "releases about the same people, against an intruder who knows more than the quasi-identifiers, or on what all rows "
-        "of one class have in common. The rows are records of real people, made vaguer."
+        "releases about the same people, against an intruder who knows more than the quasi-identifiers, or on what "
+        "all rows of one class have in common. The rows are records of real people, made vaguer."
     )
     if ledger.assumptions:
         lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")

@@ -42,9 +42,9 @@ class Ancestor:
                 stage="input",
                 reads=f"the anonymised table of release {self.release}"
                 + ("" if self.k is None else f" ({self.k}-anonymous)"),
-                why="the rows were drawn from a table that was anonymised by looking at the confidential records, where one "
-                "person can change the rows of many: what the draw promises holds for the rows of that table and not "
-                "for the people behind them, and its k-anonymity is not inherited",
+                why="the rows were drawn from a table that was anonymised by looking at the confidential records, "
+                "where one person can change the rows of many: what the draw promises holds for the rows of that "
+                "table and not for the people behind them, and its k-anonymity is not inherited",
             ),
         )
 
@@ -54,8 +54,8 @@ class Ancestor:
         if not self.record_wise:
             return ()
         return (
-            f"the input is the anonymised release {self.release}: every record was recoded by itself by public rules, so "
-            "that what is promised here holds for the people behind it as well; k-anonymity is not inherited.",
+            f"the input is the anonymised release {self.release}: every record was recoded by itself by public "
+            "rules, so that what is promised here holds for the people behind it too; k-anonymity is not inherited.",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,8 +98,8 @@ def _of_file(path: Path) -> Ancestor | None:
             digest = "sha256:" + hashlib.file_digest(data, "sha256").hexdigest()
         if digest != listed[path.name]:
             raise DataError(
-                f"{str(path)!r} was changed after its release: its digest is not the one in its manifest, so that nobody "
-                "knows what it promises. Take the file as it was released."
+                f"{str(path)!r} was changed after its release: its digest is not the one in its manifest, so that "
+                "nobody knows what it promises. Take the file as it was released."
             )
         return _of_manifest(manifest, text)
     if path.suffix.lower() in (".parquet", ".pq"):
