@@ -16,6 +16,7 @@ from understudy.errors import CodebookError, ParameterError
 __all__ = ["from_arx", "from_codebook", "from_dates", "from_intervals", "from_prefixes"]
 
 _SHOWN = 8
+_MOST_IN_BIN = 1000
 
 
 def from_codebook(column: Column, *, top: bool = True) -> Hierarchy:
@@ -201,7 +202,7 @@ def from_arx(column: Column, path: str | Path, *, top: bool = True) -> Hierarchy
     for line in lines:
         if known.setdefault(line[0], line) != line:
             faults.append(f"the value {line[0]!r} is listed twice, with different groups; list it once.")
-    texts = base_texts(column)
+    texts = _first_values(column, known, faults)
     if lost := [text for text in texts if text not in known]:
         shown = ", ".join(map(repr, lost[:_SHOWN])) + (f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else "")
         faults.append(f"it misses the value{'s' * (len(lost) > 1)} {shown}; add a line for each.")
@@ -214,6 +215,25 @@ def from_arx(column: Column, path: str | Path, *, top: bool = True) -> Hierarchy
         )
     steps = [(f"step {height}", [known[text][height] for text in texts]) for height in range(1, max(widths))]
     return build(column, steps, top=top)
+
+
+def _first_values(column: Column, known: dict[str, list[str]], faults: list[str]) -> tuple[str, ...]:
+    """What to look up for each code: its text, or for a bin of whole numbers its first one, if all go the same way."""
+    texts = list(base_texts(column))
+    if not isinstance(column, Integer):
+        return tuple(texts)
+    for code, (first, width) in enumerate(column.grids):
+        values = [str(value) for value in range(first, first + width)] if 1 < width <= _MOST_IN_BIN else []
+        if not values or texts[code] in known:
+            continue
+        if lost := next((value for value in values if value not in known), None):
+            texts[code] = lost
+        elif len({tuple(known[value][1:]) for value in values}) > 1:
+            faults.append(f"it parts the values of the bin {texts[code]}; add an edge to the codebook.")
+            texts[code] = values[0]
+        else:
+            texts[code] = values[0]
+    return tuple(texts)
 
 
 def _read(path: Path) -> list[list[str]]:

@@ -301,7 +301,9 @@ class GroupRare(Step):
         assert isinstance(column, Levelled)
         counts = state.cells.marginal(self.column)[: column.proper_levels]
         rare = (counts < self.below) & (counts > 0)
-        order = [code for code in np.argsort(counts, kind="stable") if counts[code] >= self.below]
+        if rare.any() and self.into in column.levels:
+            rare[column.levels.index(self.into)] = True
+        order = [code for code in np.argsort(counts, kind="stable") if counts[code] >= self.below and not rare[code]]
         while rare.any() and counts[rare].sum() < self.below and order:
             rare[order.pop(0)] = True
         if not rare.any():
