@@ -2,9 +2,9 @@
 
 import sys
 
-from experiments import combining, coverage, lugs, pegs, prices, sbhg
+from experiments import chapter2, combining, coverage, lugs, pegs, prices, sbhg
 
-QUICK = {"prices": prices.main, "coverage": coverage.main}
+QUICK = {"prices": prices.main, "coverage": coverage.main, "chapter2": chapter2.main}
 HEAVY = {"lugs": lugs.main, "combining": combining.main, "sbhg": sbhg.main, "pegs": pegs.main}
 """Run only when named: each takes many minutes."""
 

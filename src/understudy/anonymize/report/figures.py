@@ -80,6 +80,7 @@ def mosaic_figure(key: str, title: str, found: Mapping[str, Any]) -> Figure:
                     "pattern": {
                         "shape": [step[2] for step in steps],
                         "fgcolor": "#ffffff",
+                        "bgcolor": [step[1] for step in steps],
                         "size": 5,
                         "solidity": 0.25,
                     },
@@ -109,7 +110,7 @@ def mosaic_figure(key: str, title: str, found: Mapping[str, Any]) -> Figure:
             "showlegend": True,
             "marker": {
                 "color": step[1],
-                "pattern": {"shape": step[2], "fgcolor": "#ffffff", "size": 5, "solidity": 0.25},
+                "pattern": {"shape": step[2], "fgcolor": "#ffffff", "bgcolor": step[1], "size": 5, "solidity": 0.25},
             },
         }
         for step, words in zip(_STEPS, said, strict=True)
