@@ -58,7 +58,8 @@ def scatter_matrix(table: pa.Table, title: str) -> str:
             shake = rng.uniform(-0.018, 0.018, (2, table.num_rows))
             xs = x0 + 12 + (_CELL - 24) * np.clip(axes[across][0] + shake[0], -0.07, 1.03)
             ys = y0 + _CELL - 12 - (_CELL - 24) * np.clip(axes[up][0] + shake[1], -0.07, 1.03)
-            dots = "".join(f"M{x:.0f},{y:.0f}h0" for x, y in zip(xs, ys, strict=True))
+            seen = dict.fromkeys(zip(np.rint(xs).astype(int), np.rint(ys).astype(int), strict=True))
+            dots = "".join(f"M{x},{y}h0" for x, y in seen)
             parts.append(
                 f'<path d="{dots}" stroke="#0072b2" stroke-width="2.2" stroke-linecap="round" opacity="0.35"/>'
             )
