@@ -35,7 +35,7 @@ from understudy.synth.choices import Choices, model_words, relation_of
 from understudy.synth.filling import Filling
 from understudy.synth.model_file import load_model
 from understudy.synth.recipe import Fitted, check_files
-from understudy.synth.released import FittedReleased
+from understudy.synth.released import FittedReleased, refuse_model_of
 
 __all__ = [
     "Choices",
@@ -141,6 +141,7 @@ def synthesize(
     recipe = choices.recipe(book, rows)
     if model_out is not None:
         _check_model_target(recipe, model_out, Path(out))
+        refuse_model_of(find_ancestor(data))
     fitted = _fitted(recipe, data, book, rows, report, **opening)
     with fitted.sampling(rows) as release:
         release.save(out, csv=csv)

@@ -147,6 +147,8 @@ def test_synthesis_of_an_anonymised_table_keeps_both_manifests_and_upgrades_noth
     Account.create(account, dataset="d", epsilon=9, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
     refused = run("synth", *words, "-o", tmp_path / "paid", "--account", account)
     assert refused.code != 0 and not (tmp_path / "paid").exists()
+    model = run("synth", *words, "-o", tmp_path / "m", "--save-model", tmp_path / "m.model")
+    assert model.code == 1 and "a model would lose it" in model.err and not (tmp_path / "m").exists()
     # nor does a copy without its manifest forget where it came from
     copy = tmp_path / "copy.parquet"
     shutil.copy(table, copy)
@@ -271,5 +273,7 @@ def test_other_commands_refuse_what_they_cannot_read(run, discharges, released, 
         *("--k", 2, "--mondrian", "-o", tmp_path / "out"),
     )
     assert again.code == 2 and "itself the anonymised release" in again.err
+    compared = run("evaluate", data, released / "columns", "-c", book, "-o", tmp_path / "e.html")
+    assert compared.code == 2 and "anonymize report" in compared.err
     existing = run("anonymize", "run", data, "-c", book, "--k", 3, "--mondrian", "-o", released / "columns")
     assert existing.code == 2 and "never overwrites" in existing.err

@@ -31,9 +31,11 @@ from understudy.anonymize import (
     read_recipe,
 )
 from understudy.codebook import Categorical, Codebook, Integer, Ordinal, Origin, Role
+from understudy.codebook.encode import encode_value
 from understudy.errors import CodebookError, DataError, ParameterError, RefusalError
 from understudy.mechanisms import Stream
 from understudy.privacy import KAnonymous, NoFormal
+from understudy.sources import EncodedSource
 
 PLACES = ("75217", "75211", "76101")
 QI = Role.QUASI_IDENTIFIER
@@ -61,9 +63,11 @@ ROWS = [
 
 
 def source(rows=ROWS):
-    names = ("zip", "age", "stay", "why")
-    table = {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    return us.open(pa.table(table), book())
+    columns = [
+        np.array([encode_value(column, row[place]) for row in rows], dtype=np.uint8)
+        for place, column in enumerate(book().modelled)
+    ]
+    return EncodedSource(codebook=book(), columns=columns)
 
 
 def made(*steps, seed=None, **more):

@@ -127,26 +127,37 @@ def _recoded(
 ) -> tuple[Column, npt.NDArray[np.int32]]:
     """One column as labels of ranges: data-derived, so the released levels are marked as drafted."""
     column = hierarchy.column
-    present = np.zeros((cut.boxes, column.size), dtype=bool)
-    present[cut.box, cut.problem.codes[:, place]] = True
     if is_ordered(column):
         spans = np.stack([cut.lows[:, place], cut.highs[:, place]], axis=1)
         distinct, which = np.unique(spans, axis=0, return_inverse=True)
         labels = [_range_label(column, int(low), int(high)) for low, high in distinct]
     else:
-        distinct, which = np.unique(present, axis=0, return_inverse=True)
-        labels = [_set_label(hierarchy, np.flatnonzero(members)) for members in distinct]
+        labels, which = _sets(hierarchy, cut.box, cut.problem.codes[:, place], cut.boxes)
     which = which.ravel()
-    found = tuple(dict.fromkeys(labels))
-    code = np.array([found.index(label) for label in labels], dtype=np.int32)
     token = column.missing
-    if token is not None and token in found:  # a box of missing values only: they stay missing
-        found = (*(label for label in found if label != token), token)
-        code = np.array([found.index(label) for label in labels], dtype=np.int32)
-        released = levelled(column, found[:-1], missing=True)
-    else:
-        released = levelled(column, found, missing=False)
+    found = tuple(dict.fromkeys(label for label in labels if label != token))
+    released = levelled(column, found, missing=token is not None and token in labels)
+    at = {label: code for code, label in enumerate(found)}  # a box of missing values only: they stay missing
+    code = np.array([at.get(label, len(found)) for label in labels], dtype=np.int32)
     return replace(released, origin=Origin.DRAFTED, attestation=None), code[which][box]
+
+
+def _sets(
+    hierarchy: Hierarchy, box: npt.NDArray[np.int64], codes: npt.NDArray[np.int32], boxes: int
+) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """The different sets of levels that boxes hold, as labels, and which one each box has."""
+    pairs = np.unique(box * hierarchy.column.size + codes)
+    ends = np.searchsorted(pairs, np.arange(1, boxes + 1) * hierarchy.column.size)
+    known: dict[bytes, int] = {}
+    labels: list[str] = []
+    which = np.empty(boxes, dtype=np.int64)
+    for number, members in enumerate(np.split(pairs % hierarchy.column.size, ends[:-1])):
+        key = members.tobytes()
+        if key not in known:
+            known[key] = len(labels)
+            labels.append(_set_label(hierarchy, members))
+        which[number] = known[key]
+    return labels, which
 
 
 def _range_label(column: Column, low: int, high: int) -> str:

@@ -160,7 +160,8 @@ def _relabelled(
 ) -> State:
     """Proper codes to labels; equal labels become one level."""
     found = tuple(dict.fromkeys(labels))
-    mapping = [found.index(label) for label in labels]
+    at = {label: code for code, label in enumerate(found)}
+    mapping = [at[label] for label in labels]
     mapping += [] if column.missing_code is None else [len(found)]
     fresh = levelled(column, found, missing=column.missing is not None, ordered=ordered)
     if drafted:

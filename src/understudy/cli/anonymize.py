@@ -7,6 +7,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
+from understudy.cli.synth import warn
 from understudy.cli.verify import tell_verdict
 from understudy.errors import ParameterError
 
@@ -136,6 +137,7 @@ def run(
             table=table,
             report=report,
         )
+    warn(made.release, csv)
     if json:
         print_json({"folder": str(output), "manifest": made.release.manifest.to_dict()})
         return
@@ -148,9 +150,6 @@ def run(
             errors_to.print(
                 f"for you only: {fact['suppressed']:,} rows were {what}, {fact['allowed']:,} were allowed", markup=False
             )
-    for warning in made.release.manifest.warnings:
-        errors_to.print("[bold yellow]warning:[/] ", end="")
-        errors_to.print(warning, markup=False)
     out.print(f"wrote {output}", markup=False)
     if page is not None:
         out.print(f"wrote {page} (computed on confidential data: not for release)", markup=False)

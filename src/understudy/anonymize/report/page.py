@@ -88,7 +88,11 @@ def anonymity_page(doc: Mapping[str, Any]) -> str:
 
 def _risks(doc: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     before, after = doc["before"], doc["after"]
-    known = "" if before["population"] else " Without a population file this is the prosecutor's, an upper bound."
+    known = " Without a population file this is the prosecutor's, an upper bound."
+    if before["population"]:
+        known = (
+            " The population is compared with the table before; what is released has the prosecutor's, an upper bound."
+        )
     lines = [
         ("Rows", "", "rows", "whole"),
         ("Classes", "Different combinations of quasi-identifiers.", "classes", "whole"),
