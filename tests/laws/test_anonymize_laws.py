@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from tables_to_anonymize import SENSITIVE, criteria, naive_loss, naive_measure, naive_outcome, naive_passes, tables
 
 from understudy.anonymize.anonymity import apply_node
-from understudy.anonymize.criteria import Closeness
+from understudy.anonymize.cells import Cells
+from understudy.anonymize.criteria import Closeness, EntropyDiversity, RecursiveDiversity
+from understudy.anonymize.hierarchy import build
 from understudy.anonymize.lattice import search
 from understudy.anonymize.losses import LOSSES, make_loss
 from understudy.anonymize.measure import measure
 from understudy.anonymize.mondrian import apply_partition, partition
 from understudy.anonymize.problem import pose
 from understudy.anonymize.run import table_of, tree_words
+from understudy.codebook import Ordinal
 from understudy.errors import RefusalError
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -167,3 +170,55 @@ def test_missing_values_are_alike(rows):
     counted = measure(table, quasi=["p", "q"])
     assert counted.classes == len(set(rows))
     assert counted.k == min(rows.count(row) for row in set(rows))
+
+
+def skewed_table(seed):
+    """Larger than what Hypothesis likes, and skewed: there a bound that is a little wrong costs the optimum."""
+    rng = np.random.default_rng(seed)
+    names, trees, columns = ("x", "y", "z"), {}, []
+    for name in names:
+        size = int(rng.integers(3, 6))
+        column = Ordinal(name=name, levels=tuple(f"{name}{level}" for level in range(size)))
+        fine = np.sort(rng.integers(0, 3, size))
+        coarse = np.minimum(fine, 1)
+        trees[name] = build(column, [("fine", [f"f{g}" for g in fine]), ("coarse", [f"c{g}" for g in coarse])])
+        columns.append(column)
+    trees["s"] = build(SENSITIVE, [("half", ("ab", "ab", "cd", "cd"))])
+    rows = int(rng.integers(12, 40))
+    codes = [np.minimum(rng.geometric(0.45, rows) - 1, column.size - 1) for column in (*columns, SENSITIVE)]
+    lines = [tuple(int(code) for code in line) for line in np.stack(codes, axis=1)]
+    cells = Cells(
+        columns=(*columns, SENSITIVE), codes=np.array(lines, dtype=np.int32), counts=np.ones(rows, np.int64)
+    ).merged()
+    return names, trees, cells, lines
+
+
+HARD = [
+    (),
+    (EntropyDiversity(column="s", l=1.6),),
+    (RecursiveDiversity(column="s", c=2.0, l=2),),
+    (Closeness(column="s", t=0.3, distance="ordered"),),
+]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_optimum_of_skewed_tables(seed):
+    names, trees, cells, rows = skewed_table(seed)
+    for number, (wanted, loss) in enumerate(itertools.product(HARD, sorted(LOSSES))):
+        k, share = 2 + (seed + number) % 3, (0.1, 0.25, 0.4)[(seed + number) % 3]
+        problem = pose(cells, quasi=names, hierarchies=trees, k=k, criteria=wanted, suppression=share)
+        best = optimum(names, trees, rows, k, wanted, problem.allowed, False, loss)
+        if best is None:
+            with pytest.raises(RefusalError):
+                search(problem, make_loss(loss, problem))
+        else:
+            assert search(problem, make_loss(loss, problem)).loss == pytest.approx(best[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_boxes_of_skewed_tables(seed):
+    names, trees, cells, rows = skewed_table(seed)
+    for k in (2, 3, 5):
+        cut = partition(cells, quasi=names, hierarchies=trees, k=k, criteria=())
+        sizes = np.bincount(cut.box, weights=cut.problem.counts)
+        assert sizes.min() >= k and sizes.sum() == len(rows)
