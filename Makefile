@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo test check bench experiments docs clean
+.PHONY: install demo test check bench experiments docs pycanon clean
 
 install: $(STAMP)
 
@@ -36,5 +36,13 @@ bench: $(STAMP)
 experiments: $(STAMP)
 	$(BIN)/python -m experiments
 
+# pycanon pins old versions of its own: an environment apart, for the tests of group pycanon
+pycanon: .venv-pycanon/.installed
+
+.venv-pycanon/.installed:
+	$(PYTHON) -m venv .venv-pycanon
+	.venv-pycanon/bin/python -m pip install --quiet --disable-pip-version-check "pycanon==1.3.6"
+	touch .venv-pycanon/.installed
+
 clean:
-	rm -rf $(VENV) $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-pycanon $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import counting, imputation, linear, lugs, marginals, report, sbhg, sweep, utility
+from benchmarks import anonymize, counting, imputation, linear, lugs, marginals, report, sbhg, sweep, utility
 
 ALL = {
     "sweep": sweep.main,
@@ -14,6 +14,7 @@ ALL = {
     "marginals": marginals.main,
     "utility": utility.main,
     "report": report.main,
+    "anonymize": anonymize.main,
 }
 
 if __name__ == "__main__":

@@ -2,9 +2,13 @@
 
 import sys
 
-from experiments import anonymeter_check, combining, coverage, lugs, pegs, prices, sbhg
+from experiments import anonymeter_check, chapter2, combining, coverage, lugs, pegs, prices, sbhg
 
-QUICK = {"prices": prices.main, "coverage": coverage.main}
+QUICK = {
+    "prices": prices.main,
+    "coverage": coverage.main,
+    "chapter2": chapter2.main,
+}
 HEAVY = {
     "lugs": lugs.main,
     "combining": combining.main,

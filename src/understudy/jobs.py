@@ -27,6 +27,7 @@ from understudy.privacy.account import Account
 from understudy.release import Release
 from understudy.release.release import refuse_existing, save_many
 from understudy.sources import open_source
+from understudy.sources.ancestry import find_ancestor
 from understudy.sources.base import Report
 from understudy.sources.check import Fault, check_table
 from understudy.sources.draft import draft_codebook
@@ -35,7 +36,7 @@ from understudy.synth.choices import Choices, model_words, relation_of
 from understudy.synth.filling import Filling
 from understudy.synth.model_file import load_model
 from understudy.synth.recipe import Fitted, check_files
-from understudy.synth.released import FittedReleased
+from understudy.synth.released import FittedReleased, refuse_model_of
 
 __all__ = [
     "Choices",
@@ -97,9 +98,9 @@ def declare(path: Path, *, columns: Sequence[str] | None, by: str, source: str, 
     return book
 
 
-def quote(book: Codebook, choices: Choices, rows: int) -> Quote:
-    """The price of a release; reads no row of the data."""
-    return choices.recipe(book, rows).quote(book, rows)
+def quote(book: Codebook, choices: Choices, rows: int, *, data: Any = None) -> Quote:
+    """The price of a release; reads no row of the data, only whether they are an anonymised release."""
+    return choices.recipe(book, rows).quote(book, rows, ancestor=find_ancestor(data))
 
 
 def open_account(path: str | Path) -> Account:
@@ -141,6 +142,7 @@ def synthesize(
     recipe = choices.recipe(book, rows)
     if model_out is not None:
         _check_model_target(recipe, model_out, Path(out))
+        refuse_model_of(find_ancestor(data))
     fitted = _fitted(recipe, data, book, rows, report, **opening)
     with fitted.sampling(rows) as release:
         release.save(out, csv=csv)

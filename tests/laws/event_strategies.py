@@ -11,6 +11,7 @@ from understudy.mechanisms import (
     GaussianMeasurements,
     GaussianStability,
     GeometricHistogram,
+    KAnonymousTable,
     LDiverseDraws,
     PerturbedPrediction,
     SparseHistogram,
@@ -88,7 +89,15 @@ diverse = st.builds(
 )
 """Promises of another kind."""
 
-any_event = relations.flatmap(priced_under) | unpriced | diverse
+anonymous = st.builds(
+    KAnonymousTable,
+    k=st.integers(2, 50),
+    quasi_identifiers=st.lists(words, min_size=1, max_size=3).map(tuple),
+    criteria=st.lists(words, max_size=2).map(tuple),
+)
+"""Properties of one table."""
+
+any_event = relations.flatmap(priced_under) | unpriced | diverse | anonymous
 stages = st.sampled_from(["tables", "rows", "parents"])
 
 

@@ -9,7 +9,7 @@ from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.errors import ParameterError
 
-__all__ = ["draw", "quote", "synth", "tell_many"]
+__all__ = ["draw", "quote", "synth", "tell_many", "warn"]
 
 
 def quote(
@@ -59,7 +59,7 @@ def quote(
     from understudy.codebook import Codebook
 
     choices = jobs.Choices(method=method, options=o.recipe_options(context))
-    priced = jobs.quote(Codebook.load(codebook), choices, rows)
+    priced = jobs.quote(Codebook.load(codebook), choices, rows, data=data)
     if json:
         print_json(priced.to_dict())
         return
@@ -217,14 +217,14 @@ def tell_many(releases: Any, output: Path, *, csv: bool, json: bool) -> None:
         found = [release.manifest.to_dict() for release in releases]
         print_json({"folder": str(output), "manifests": found})
         return
-    _warn(releases[0], csv)
+    warn(releases[0], csv)
     out.print(releases[0].statement, markup=False)
     for number in range(1, len(releases) + 1):
         out.print(f"wrote {output / str(number)}", markup=False)
 
 
 def _tell(release: Any, output: Path, *, csv: bool, json: bool) -> None:
-    _warn(release, csv)
+    warn(release, csv)
     if json:
         print_json({"folder": str(output), "manifest": release.manifest.to_dict()})
         return
@@ -233,13 +233,14 @@ def _tell(release: Any, output: Path, *, csv: bool, json: bool) -> None:
         out.print(f"wrote {path}", markup=False)
 
 
-def _warn(release: Any, csv: bool) -> None:
+def warn(release: Any, csv: bool) -> None:
+    """What a reader should know, on standard error."""
     for warning in release.manifest.warnings:
         errors_to.print("[bold yellow]warning:[/] ", end="")
         errors_to.print(warning, markup=False)
     if csv and (names := release.formula_like()):
         errors_to.print(
-            f"note: {', '.join(names)} have levels that start like a formula; open synthetic.csv as text in a "
-            "spreadsheet, or use synthetic.parquet.",
+            f"note: {', '.join(names)} have levels that start like a formula; open the CSV file as text in a "
+            "spreadsheet, or use the Parquet file.",
             markup=False,
         )

@@ -1,14 +1,17 @@
 """`verify`: is a release what it says it is?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json
 
-__all__ = ["verify"]
+if TYPE_CHECKING:
+    from understudy.release.verify import Verdict
+
+__all__ = ["tell_verdict", "verify"]
 
 
 def verify(
@@ -17,9 +20,15 @@ def verify(
 ) -> None:
     """Recompute digests, fit to the codebook, price and statement of a release."""
     import understudy.synth.registry  # noqa: F401 - makes every event known, so that any ledger can be priced
+    from understudy.anonymize.verify import is_anonymized, verify_anonymized
     from understudy.release.verify import verify_release
 
-    verdict = verify_release(folder)
+    verdict = verify_anonymized(folder)[0] if is_anonymized(folder) else verify_release(folder)
+    tell_verdict(verdict, json=json)
+
+
+def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:
+    """Print what was looked at and what was wrong; exit with 1 if anything was."""
     if json:
         total = None if verdict.total is None else verdict.total.to_dict()
         print_json(
@@ -28,6 +37,7 @@ def verify(
                 "passed": list(verdict.passed),
                 "problems": list(verdict.problems),
                 "total": total,
+                **more,
             }
         )
     else:

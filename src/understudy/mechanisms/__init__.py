@@ -8,6 +8,7 @@ from understudy.mechanisms.exponential import ExponentialSelection
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
+from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.l_diversity import LDiverseDraws
 from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.stability import StabilityHistogram
@@ -20,6 +21,7 @@ __all__ = [
     "GaussianMeasurements",
     "GaussianStability",
     "GeometricHistogram",
+    "KAnonymousTable",
     "LDiverseDraws",
     "PerturbedPrediction",
     "SparseHistogram",

@@ -6,7 +6,8 @@
 - addition of Renyi curves and conversion to (epsilon, delta) [Mironov17, CKS20 Prop 12], by ``dp-accounting``.
 
 Any unpriced read, missing proof or mixture of neighbour relations makes it ``NoFormal``, naming the culprit. A ledger
-that promises entropy l-diversity and nothing else totals as the smallest l: another promise, never added to these.
+that promises entropy l-diversity and nothing else totals as the smallest l, and one k-anonymous table alone as its k:
+other promises, never added to these.
 """
 
 import math
@@ -18,7 +19,7 @@ import numpy as np
 
 from understudy.errors import ParameterError
 from understudy.privacy.events import Event, UnpricedRead, event_from_dict
-from understudy.privacy.guarantees import ApproxDP, Guarantee, LDiverse, Neighbours, NoFormal, PureDP
+from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP
 
 __all__ = ["Entry", "Ledger"]
 
@@ -115,7 +116,11 @@ class Ledger:
             relations = sorted({c.neighbours.value for _, c in claims if isinstance(c, PureDP | ApproxDP)})
             if others == [LDiverse.kind] and not relations:
                 return None  # a promise of its own kind
-            if others:
+            if others == [KAnonymous.kind] and not relations:
+                if len(claims) == 1:
+                    return None  # a property of one table
+                reasons = ["k-anonymity is a property of one table; several tables together have none"]
+            elif others:
                 reasons = [f"a promise of kind {', '.join(others)} does not add up to differential privacy"]
             elif len(relations) > 1:
                 reasons = [f"entries of different neighbour relations ({', '.join(relations)}) cannot be added"]
@@ -132,6 +137,8 @@ class Ledger:
         diverse = [claim.l for claim in claims if isinstance(claim, LDiverse)]
         if diverse:  # all of them, or why_informal had spoken: every draw keeps its own l
             return LDiverse(l=min(diverse))
+        if isinstance(claims[0], KAnonymous):
+            return claims[0]
         epsilon = math.fsum(getattr(claim, "epsilon", math.inf) for claim in claims)
         delta = math.fsum(getattr(claim, "delta", 0.0) for claim in claims)
         relation = self.neighbours
@@ -147,7 +154,7 @@ class Ledger:
         its first draw; releases that are planned one after another are added up by an account instead.
         """
         basic = self.basic()
-        if delta is None or isinstance(basic, NoFormal | LDiverse):
+        if delta is None or isinstance(basic, NoFormal | LDiverse | KAnonymous):
             return basic
         if not 0 < delta < 1:
             raise ParameterError(f"`delta` is {delta}; it must lie strictly between 0 and 1. Try 1e-6.")

@@ -2,7 +2,7 @@
 
 import math
 
-from understudy.privacy.guarantees import ApproxDP, Guarantee, LDiverse, NoFormal, PureDP, Unit
+from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, NoFormal, PureDP, Unit
 from understudy.privacy.ledger import Ledger
 
 __all__ = ["statement"]
@@ -18,6 +18,8 @@ def statement(
         return _informal(total, rows)
     if isinstance(total, LDiverse):
         return _diverse(ledger, total, rows, paper)
+    if isinstance(total, KAnonymous):
+        return _anonymous(ledger, total, rows)
     assert isinstance(total, PureDP | ApproxDP)
     name = (unit or Unit()).name
     change = total.neighbours.plain.format(unit=name)
@@ -75,6 +77,26 @@ def _diverse(ledger: Ledger, total: LDiverse, rows: int, paper: str | None) -> s
         "Whoever links the file to another table on columns that both have learns more: the link gain, how much "
         "likelier the right value becomes, is bounded only by 1 / Pr(right value | those columns), which l does not "
         "make small. Further files drawn from the same data show the distributions themselves more and more closely."
+    )
+    if ledger.assumptions:
+        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    return " ".join(lines)
+
+
+def _anonymous(ledger: Ledger, total: KAnonymous, rows: int) -> str:
+    """PRIVACY section 10: what k rows alike mean, and all that they do not."""
+    event = ledger.entries[0].event
+    names = ", ".join(getattr(event, "quasi_identifiers", ()))
+    lines = [
+        f"This table of {rows:,} rows is {total.k}-anonymous for the quasi-identifiers {names}: every combination "
+        f"of their values that occurs is shared by at least {total.k} rows."
+    ]
+    if criteria := getattr(event, "criteria", ()):
+        lines.append(f"Every such class of rows also has {', '.join(criteria)}.")
+    lines.append(
+        "This is a property of this table alone. It is not differential privacy and gives no bound against other "
+        "releases about the same people, against an intruder who knows more than the quasi-identifiers, or on what "
+        "all rows of one class have in common. The rows are records of real people, made vaguer."
     )
     if ledger.assumptions:
         lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")

@@ -15,6 +15,7 @@ from understudy.codebook import Codebook
 from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.statement import statement
+from understudy.sources.ancestry import Ancestor
 from understudy.version import __version__
 
 __all__ = ["FORMAT", "Manifest"]
@@ -42,6 +43,12 @@ class Manifest:
     """The account that paid, or the sentence that none did."""
     warnings: tuple[str, ...] = ()
     """What a reader should know about the choices and the draw."""
+    holds: str = "synthetic"
+    """What the table is: ``synthetic`` rows, or ``anonymized`` records of real people."""
+    anonymity: Mapping[str, Any] | None = None
+    """What an anonymised table was asked to satisfy, and what was measured in it."""
+    ancestor: Ancestor | None = None
+    """The release that the rows were drawn from, if that was not the confidential table itself."""
     confidential: bool = False
     """Whether the table holds real records, so that it must not leave the house."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
@@ -89,7 +96,18 @@ class Manifest:
             "account": self.account,
             "versions": {"understudy": __version__, "python": platform.python_version(), **_versions()},
             "files": dict(files or {}),
+            **self._more(),
         }
+
+    def _more(self) -> dict[str, Any]:
+        more: dict[str, Any] = {}
+        if self.holds != "synthetic":
+            more["holds"] = self.holds
+        if self.anonymity is not None:
+            more["anonymity"] = dict(self.anonymity)
+        if self.ancestor is not None:
+            more["ancestor"] = self.ancestor.to_dict()
+        return more
 
 
 _RANDOMNESS = {

@@ -20,11 +20,26 @@ from understudy.codebook import Codebook, Levelled
 from understudy.errors import ReleaseError
 from understudy.release.manifest import Manifest
 
-__all__ = ["CODEBOOK", "COMPLETED", "CSV", "MANIFEST", "TABLE", "Release", "digest_of", "save_many"]
+__all__ = [
+    "ANONYMIZED",
+    "CODEBOOK",
+    "COMPLETED",
+    "CSV",
+    "INPUT_MANIFEST",
+    "MANIFEST",
+    "TABLE",
+    "Release",
+    "digest_of",
+    "save_many",
+    "table_names",
+]
 
 TABLE, CSV, MANIFEST, CODEBOOK = "synthetic.parquet", "synthetic.csv", "manifest.json", "codebook.toml"
 COMPLETED, COMPLETED_CSV = "completed.parquet", "completed.csv"
 """Names of tables that hold real records: nobody should take them for synthetic ones."""
+ANONYMIZED, ANONYMIZED_CSV = "anonymized.parquet", "anonymized.csv"
+INPUT_MANIFEST = "input-manifest.json"
+"""The manifest of the release that the rows were drawn from, word for word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +79,16 @@ class Release:
         """Write table, codebook and manifest to a new folder. A crash or a full disk leaves no folder behind."""
         target = Path(folder)
         with new_folder(target, before=self.settle) as scratch:
-            table, text_table = (COMPLETED, COMPLETED_CSV) if self.manifest.confidential else (TABLE, CSV)
+            table, text_table = table_names(self.manifest.holds, confidential=self.manifest.confidential)
             pyarrow.parquet.write_table(self.table, scratch / table)
             written = [table, CODEBOOK]
             (scratch / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
             if csv:
                 pyarrow.csv.write_csv(self._with_tokens(), scratch / text_table)
                 written.append(text_table)
+            if self.manifest.ancestor is not None and self.manifest.ancestor.text:
+                (scratch / INPUT_MANIFEST).write_text(self.manifest.ancestor.text, encoding="utf-8", newline="\n")
+                written.append(INPUT_MANIFEST)
             files = {name: digest_of(scratch / name) for name in sorted(written)}
             text = json.dumps(self.manifest.to_dict(files), indent=2, ensure_ascii=False)
             (scratch / MANIFEST).write_text(text + "\n", encoding="utf-8", newline="\n")
@@ -79,11 +97,10 @@ class Release:
     def _with_tokens(self) -> pa.Table:
         """For CSV: missing values spelled as the codebook spells them."""
         columns = []
-        present = [column for column in self.codebook.released if column.name in self.table.column_names]
-        for column in present:
-            values = self.table.column(column.name)
-            columns.append(values if column.missing is None else values.cast(pa.string()).fill_null(column.missing))
-        return pa.table(columns, names=[column.name for column in present])
+        for name in self.table.column_names:
+            values, token = self.table.column(name), self.codebook.column(name).missing
+            columns.append(values if token is None else values.cast(pa.string()).fill_null(token))
+        return pa.table(columns, names=self.table.column_names)
 
     def formula_like(self) -> list[str]:
         """Columns with a level that a spreadsheet would run as a formula when it opens the CSV."""
@@ -92,6 +109,13 @@ class Release:
             for column in self.codebook.released
             if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
         ]
+
+
+def table_names(holds: str, *, confidential: bool) -> tuple[str, str]:
+    """What the table of a release is called, as Parquet and as CSV."""
+    if confidential:
+        return COMPLETED, COMPLETED_CSV
+    return (ANONYMIZED, ANONYMIZED_CSV) if holds == "anonymized" else (TABLE, CSV)
 
 
 def save_many(releases: Sequence[Release], folder: str | Path, *, csv: bool = False) -> Path:

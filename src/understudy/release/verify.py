@@ -11,7 +11,7 @@ from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.statement import statement
 from understudy.release.manifest import FORMAT
-from understudy.release.release import CODEBOOK, COMPLETED, MANIFEST, TABLE, digest_of
+from understudy.release.release import CODEBOOK, MANIFEST, digest_of, table_names
 from understudy.sources.check import check_table
 
 __all__ = ["Verdict", "verify_release"]
@@ -62,7 +62,7 @@ def _read_manifest(place: Path) -> dict[str, Any]:
 
 
 def _table_name(manifest: dict[str, Any]) -> str:
-    return COMPLETED if manifest.get("confidential") else TABLE
+    return table_names(str(manifest.get("holds")), confidential=bool(manifest.get("confidential")))[0]
 
 
 def _check_files(place: Path, manifest: dict[str, Any], passed: list[str], problems: list[str]) -> None:

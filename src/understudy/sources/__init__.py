@@ -6,6 +6,7 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.errors import DataError
 from understudy.privacy.account import Account
+from understudy.sources.ancestry import find_ancestor
 from understudy.sources.base import Source
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.engine import EngineSource
@@ -48,7 +49,7 @@ def open_source(
             f"{opened.label} lacks the columns {', '.join(map(repr, absent))} that the codebook describes; "
             f"it has {_some(opened.header)}. Is this the codebook of another file?"
         )
-    return EngineSource(
+    source = EngineSource(
         codebook=book,
         connection=opened.connection,
         table=opened.table,
@@ -57,6 +58,8 @@ def open_source(
         account=Account.open(account) if isinstance(account, str | Path) else account,
         local_bytes=local_bytes,
     )
+    source.ancestor = find_ancestor(what)
+    return source
 
 
 def _some(names: tuple[str, ...], most: int = 12) -> str:

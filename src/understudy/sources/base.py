@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from understudy.codebook import Codebook
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
+from understudy.sources.ancestry import Ancestor
 from understudy.sources.tables import CountTable
 
 __all__ = ["Clique", "Report", "Source"]
@@ -23,6 +24,8 @@ class Source(ABC):
     def __init__(self, *, codebook: Codebook, account: Account | None) -> None:
         self.codebook = codebook
         self.account = account
+        self.ancestor: Ancestor | None = None
+        """The anonymised release that the rows come from, if they do."""
 
     @abstractmethod
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:

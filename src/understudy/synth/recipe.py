@@ -26,6 +26,7 @@ from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
+from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 from understudy.synth.details import count_details, detail_entries, draw_details
 
@@ -130,18 +131,19 @@ class Recipe(ABC):
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "Fitted":
         """Read the counts. The default stream is secure; a seeded one makes the release not private."""
 
-    def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
-        """The price of ``rows`` rows; reads nothing but the codebook."""
+    def quote(self, book: Codebook, rows: int, *, secure: bool = True, ancestor: Ancestor | None = None) -> Quote:
+        """The price of ``rows`` rows; reads nothing but the codebook (and where the table says it comes from)."""
         check_rows(rows)
+        given = () if ancestor is None else ancestor.entries
         priced = [*self.price(book, rows), *detail_entries(self, book)]
-        ledger = Ledger.of([*_codebook_entries(book), *priced, *_stream_entries(secure)])
+        ledger = Ledger.of([*given, *_codebook_entries(book), *priced, *_stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
             route=self.route,
             delta=self.total_delta,
             paper=self.paper_figure(book),
-            warnings=tuple(self.warnings(book)),
+            warnings=(*self.warnings(book), *(() if ancestor is None else ancestor.warnings)),
         )
 
     def warnings(self, book: Codebook) -> list[str]:
@@ -219,6 +221,7 @@ class Fitted(ABC):
         self.details = count_details(recipe, source, stream)
         """Released tables of the detail columns."""
         self._account = source.account
+        self._ancestor = source.ancestor
         self._stream = stream
         self._report = report
         self.warnings: tuple[str, ...] = ()
@@ -233,7 +236,7 @@ class Fitted(ABC):
 
     def quote(self, rows: int) -> Quote:
         """The price of ``rows`` rows from this fit."""
-        return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure)
+        return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure, ancestor=self._ancestor)
 
     @property
     def rows_origin(self) -> str:
@@ -335,6 +338,7 @@ class Fitted(ABC):
             paper=quote.paper,
             codebook=self.codebook,
             secure=self._stream.is_secure,
+            ancestor=self._ancestor,
             warnings=(*quote.warnings, *self.warnings, *said),
             account=NO_ACCOUNT if self._account is None else f"charged to the account of {self._account.dataset!r}",
         )

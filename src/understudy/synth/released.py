@@ -13,13 +13,14 @@ from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.model_file import write_model
 from understudy.synth.models import ReleasedModel
 from understudy.synth.recipe import Fitted, Recipe
 
-__all__ = ["FittedReleased", "Perturbed", "ReleasedRecipe", "public_size"]
+__all__ = ["FittedReleased", "Perturbed", "ReleasedRecipe", "public_size", "refuse_model_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +98,18 @@ class FittedReleased(Fitted):
             raise RefusalError(
                 f"a fit of {self.recipe.name} holds exact counts, so it is not written to a file; sample it."
             )
+        refuse_model_of(self._ancestor)
         with self._paying(self.quote(1)) as settle:
             return write_model(self.model, Path(path), before=settle)
+
+
+def refuse_model_of(ancestor: Ancestor | None) -> None:
+    """A model file has no room for the manifest of an anonymised input, which every release made from it must keep."""
+    if ancestor is not None:
+        raise RefusalError(
+            f"the input is the anonymised release {ancestor.release}, whose manifest must go with every file drawn "
+            "from it; a model would lose it. Draw all the rows you need now, without a model."
+        )
 
 
 def public_size(book: Codebook, neighbours: Neighbours) -> tuple[str, ...]:

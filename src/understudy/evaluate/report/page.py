@@ -67,15 +67,19 @@ def _titled(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "title": title_of(item["metric"])}
 
 
-def render(template: str, *, figures: Sequence[Figure], **values: Any) -> str:
-    """Fill a template of this folder, with style, script and Plotly inside."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def render(
+    template: str, *, figures: Sequence[Figure], package: str = "understudy.evaluate.report", **values: Any
+) -> str:
+    """Fill a template of this folder, or of another room's, with style, script and Plotly inside."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
     from plotly.offline import get_plotlyjs
 
     folder = resources.files("understudy.evaluate.report")
     environment = Environment(
-        loader=PackageLoader("understudy.evaluate.report", ""), autoescape=True, undefined=StrictUndefined
+        loader=ChoiceLoader([PackageLoader(name, "") for name in (package, "understudy.evaluate.report")]),
+        autoescape=True,
+        undefined=StrictUndefined,
     )
     environment.filters["number"] = number
     environment.filters["whole"] = "{:,}".format

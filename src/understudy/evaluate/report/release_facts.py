@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import ReleaseError
-from understudy.release.release import MANIFEST, TABLE
+from understudy.release.release import ANONYMIZED, MANIFEST, TABLE
 from understudy.release.verify import verify_release
 
 __all__ = ["ReleaseFacts", "find_release"]
@@ -44,6 +44,11 @@ class ReleaseFacts:
 def find_release(address: str) -> tuple[str, ReleaseFacts | None]:
     """The synthetic table behind ``address``, and what its manifest says: in a release folder, or beside the file."""
     place = Path(address)
+    if place.is_dir() and (place / ANONYMIZED).is_file():
+        raise ReleaseError(
+            f"{address!r} is an anonymised release, whose columns have other levels than the confidential table; "
+            "compare them with `understudy anonymize report`."
+        )
     if place.is_dir():
         return str(place / TABLE), _facts(place)
     if place.is_file() and (place.parent / MANIFEST).is_file():

@@ -1,0 +1,63 @@
+"""Generalise, suppress, and say what that achieves: k-anonymity, l-diversity, t-closeness.
+
+>>> import understudy as us
+>>> from understudy.anonymize import FullDomain, Recipe, anonymize
+>>> source = us.open(us.datasets.discharges(rows=2000, seed=1), us.datasets.discharges_codebook())
+>>> recipe = Recipe(steps=(FullDomain(k=5, suppression=0.05, loss="entropy"),), quasi=("sex", "pay", "patzip"))
+>>> made = anonymize(source, recipe)
+>>> made.release.manifest.total.k >= 5
+True
+"""
+
+from understudy.anonymize.anonymity import FullDomain, Mondrian
+from understudy.anonymize.criteria import Closeness, DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from understudy.anonymize.hierarchy import Hierarchy
+from understudy.anonymize.measure import Measured, measure
+from understudy.anonymize.perturb import AddNoise, RankSwap
+from understudy.anonymize.recipe import Recipe, load_recipe, read_recipe
+from understudy.anonymize.rules import Rule
+from understudy.anonymize.run import Anonymized, anonymize
+from understudy.anonymize.steps import (
+    Bin,
+    BottomCode,
+    Drop,
+    Generalise,
+    GroupLevels,
+    GroupRare,
+    Keep,
+    Round,
+    SuppressCells,
+    SuppressRows,
+    TopCode,
+)
+
+__all__ = [
+    "AddNoise",
+    "Anonymized",
+    "Bin",
+    "BottomCode",
+    "Closeness",
+    "DistinctDiversity",
+    "Drop",
+    "EntropyDiversity",
+    "FullDomain",
+    "Generalise",
+    "GroupLevels",
+    "GroupRare",
+    "Hierarchy",
+    "Keep",
+    "Measured",
+    "Mondrian",
+    "RankSwap",
+    "Recipe",
+    "RecursiveDiversity",
+    "Round",
+    "Rule",
+    "SuppressCells",
+    "SuppressRows",
+    "TopCode",
+    "anonymize",
+    "load_recipe",
+    "measure",
+    "read_recipe",
+]

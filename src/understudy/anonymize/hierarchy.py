@@ -1,0 +1,130 @@
+"""A generalisation hierarchy: every value of a column sent to coarser and coarser groups, as a tree."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.anonymize.cells import STAR, base_texts, levelled
+from understudy.codebook import Column
+from understudy.errors import CodebookError, ParameterError
+
+__all__ = ["Hierarchy", "build", "identity"]
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Hierarchy:
+    """Height 0 is the column as it stands; at each further height groups are joined.
+
+    ``maps[h][code]`` is the group of a code at height h, ``labels[h]`` the names of the groups. The missing level keeps
+    a group of its own, the last one, until everything is ``*``.
+    """
+
+    column: Column
+    names: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    """Names of the groups at each height, without the missing one."""
+    maps: npt.NDArray[np.int32]
+
+    @property
+    def height(self) -> int:
+        """Number of steps above the column as it stands."""
+        return len(self.names) - 1
+
+    def groups(self, height: int) -> int:
+        """Number of groups at a height, the missing one included."""
+        return int(self.maps[height].max()) + 1
+
+    def has_missing(self, height: int) -> bool:
+        """Whether missing values still form a group of their own at this height."""
+        code = self.column.missing_code
+        return code is not None and int(self.maps[height][code]) == len(self.labels[height])
+
+    def at(self, height: int) -> Column:
+        """The column as it is released at this height."""
+        if height == 0:
+            return self.column
+        return levelled(self.column, self.labels[height], missing=self.has_missing(height))
+
+    def find(self, step: int | str) -> int:
+        """The height of a step, given by its name or number."""
+        if isinstance(step, str) and step in self.names:
+            return self.names.index(step)
+        if isinstance(step, int) and not isinstance(step, bool) and 0 <= step <= self.height:
+            return step
+        raise ParameterError(
+            f"column {self.column.name!r} cannot be generalised to {step!r}; its steps are "
+            f"{', '.join(f'{h} ({name})' for h, name in enumerate(self.names))}."
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data, for a manifest: public knowledge only."""
+        return {
+            "column": self.column.name,
+            "steps": [
+                {"name": name, "groups": len(labels)} for name, labels in zip(self.names, self.labels, strict=True)
+            ],
+        }
+
+
+def identity(column: Column, *, top: bool = True) -> Hierarchy:
+    """A column that can only be kept or suppressed."""
+    return build(column, (), top=top)
+
+
+def build(column: Column, steps: Sequence[tuple[str, Sequence[str]]], *, top: bool = True) -> Hierarchy:
+    """A hierarchy from the group of every value (without the missing one) at each step, finest first.
+
+    ``top`` adds a last step that sends everything to ``*``, unless the steps end there already.
+
+    >>> from understudy.codebook import Categorical
+    >>> place = Categorical(name="zip", levels=("75217", "75211", "76101"))
+    >>> build(place, [("three digits", ("752**", "752**", "761**"))]).names
+    ('as it stands', 'three digits', '*')
+    """
+    proper = column.proper_levels
+    faults = []
+    for (before, finer), (after, coarser) in pairwise(steps):
+        if torn := _torn(finer, coarser):
+            faults.append(
+                f"step {after!r} parts what step {before!r} has joined ({', '.join(torn)}): that is not a tree. "
+                "Send all of one group to one group."
+            )
+    names, labels, maps = ["as it stands"], [tuple(base_texts(column))], [np.arange(column.size, dtype=np.int32)]
+    for name, groups in steps:
+        assert len(groups) == proper
+        found = tuple(dict.fromkeys(groups))
+        code = {label: place for place, label in enumerate(found)}
+        mapping = [code[label] for label in groups]
+        if column.missing is not None:
+            mapping.append(0 if found == (STAR,) else len(found))
+            if column.missing in found:
+                faults.append(
+                    f"step {name!r} has a group called {column.missing!r}, which is also the token of missing values; "
+                    "rename the group."
+                )
+        names.append(name)
+        labels.append(found)
+        maps.append(np.array(mapping, dtype=np.int32))
+    if top and (int(maps[-1].max()) > 0 or len(maps) == 1):
+        names.append(STAR)
+        labels.append((STAR,))
+        maps.append(np.zeros(column.size, dtype=np.int32))
+    if faults:
+        plural = "fault" if len(faults) == 1 else "faults"
+        raise CodebookError(f"the hierarchy of column {column.name!r} has {len(faults)} {plural}:", faults)
+    return Hierarchy(column=column, names=tuple(names), labels=tuple(labels), maps=np.stack(maps))
+
+
+def _torn(finer: Sequence[str], coarser: Sequence[str]) -> list[str]:
+    """Groups of the finer step that the coarser one splits, with the two groups they end in."""
+    parent: dict[str, str] = {}
+    torn: dict[str, str] = {}
+    for group, above in zip(finer, coarser, strict=True):
+        if parent.setdefault(group, above) != above:
+            torn.setdefault(group, f"{group!r} goes to {parent[group]!r} and {above!r}")
+    return list(torn.values())[:_SHOWN]

@@ -1,0 +1,1 @@
+"""One page about an anonymised release, for a disclosure board."""

@@ -1,0 +1,167 @@
+"""Everything the page says, as one document: counted from the confidential table and from the released one."""
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from understudy.anonymize.cells import STAR, Cells
+from understudy.anonymize.measure import class_sizes, row_classes
+from understudy.anonymize.mosaic import Mosaic, mosaic_counts
+from understudy.anonymize.risk import RiskFigures, risk_figures
+from understudy.anonymize.run import table_of
+from understudy.anonymize.verify import verify_anonymized
+from understudy.codebook import Codebook, Role
+from understudy.errors import ReleaseError
+from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
+from understudy.version import __version__
+
+__all__ = ["FORMAT", "Findings", "gather", "people_in"]
+
+FORMAT = "understudy-anonymity/1"
+_SHOWN = 3
+"""Quasi-identifiers in a mosaic."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """The document."""
+
+    title: str
+    manifest: Mapping[str, Any]
+    problems: tuple[str, ...]
+    before: RiskFigures
+    after: RiskFigures
+    duplicates: tuple[Mapping[str, int], Mapping[str, int]]
+    """Rows by how many rows share all their values, before and after (figure 2.3)."""
+    duplicate_uniques: tuple[int, int]
+    suppressed: int
+    """Rows that read * in every quasi-identifier."""
+    deleted: int
+    mosaics: tuple[Mosaic, Mosaic] | None
+    homogeneity: Mapping[str, Mapping[str, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; the page says no number that is not in it."""
+        return {
+            "format": FORMAT,
+            "title": self.title,
+            "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "understudy": __version__,
+            "statement": self.manifest["statement"],
+            "release": self.manifest["release"],
+            "anonymity": self.manifest["anonymity"],
+            "parameters": self.manifest["parameters"],
+            "warnings": self.manifest["warnings"],
+            "problems": list(self.problems),
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "duplicates": [dict(part) for part in self.duplicates],
+            "duplicate_uniques": list(self.duplicate_uniques),
+            "suppressed": self.suppressed,
+            "deleted": self.deleted,
+            "mosaics": None if self.mosaics is None else [one.to_dict() for one in self.mosaics],
+            "homogeneity": {name: dict(found) for name, found in self.homogeneity.items()},
+        }
+
+
+def gather(
+    before: Cells, folder: str | Path, *, population: Cells | None = None, threshold: float = 0.2, title: str = ""
+) -> Findings:
+    """Compare the confidential table with an anonymised release of it. What comes out is confidential."""
+    import pyarrow.parquet as pq
+
+    place = Path(folder)
+    verdict, _ = verify_anonymized(place)
+    try:
+        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        table = pq.read_table(place / ANONYMIZED)
+        anonymity = manifest["anonymity"]
+    except (OSError, ValueError, KeyError, pa.ArrowException) as reason:
+        raise ReleaseError(f"{str(folder)!r} holds no anonymised release that can be read ({reason}).") from None
+    quasi = tuple(anonymity["quasi_identifiers"])
+    known = before.select(quasi)
+    asked = anonymity["asked"]["k"] or 2
+    stars = _all_stars(table, quasi)
+    kept = [name for name in table.column_names if name in before.names]
+    whole_before, whole_after = before.select(kept).counts, class_sizes(table, kept)
+    return Findings(
+        title=title or Codebook.load(place / CODEBOOK).title or "Anonymised table",
+        manifest=manifest,
+        problems=verdict.problems,
+        before=risk_figures(
+            known.counts, population=None if population is None else people_in(known, population), threshold=threshold
+        ),
+        after=risk_figures(class_sizes(table, quasi), threshold=threshold),
+        duplicates=(
+            risk_figures(whole_before).histogram,
+            risk_figures(whole_after).histogram,
+        ),
+        duplicate_uniques=(int((whole_before == 1).sum()), int((whole_after == 1).sum())),
+        suppressed=int(stars.sum()),
+        deleted=before.rows - table.num_rows,
+        mosaics=_mosaics(table_of(known), table, quasi, asked),
+        homogeneity=_homogeneity(before, table, quasi),
+    )
+
+
+def _all_stars(table: pa.Table, quasi: Sequence[str]) -> npt.NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
+    found = np.ones(table.num_rows, dtype=bool)
+    for name in quasi:
+        values = table.column(name).cast(pa.string())
+        found &= pc.fill_null(pc.equal(values, STAR), False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def people_in(known: Cells, population: Cells) -> npt.NDArray[np.int64]:
+    """People of the population in each class of the table: at least as many as the table has."""
+    wide = population.select(known.names)
+    counts = {tuple(codes): int(count) for codes, count in zip(wide.codes.tolist(), wide.counts, strict=True)}
+    found = np.array([counts.get(tuple(codes), 0) for codes in known.codes.tolist()], dtype=np.int64)
+    if (short := int((found < known.counts).sum())) > 0:
+        raise ReleaseError(
+            f"the population has fewer people than the table in {short:,} of {len(found):,} classes; it must hold the "
+            "people of the table too. Is this another population?"
+        )
+    return found
+
+
+def _mosaics(before: pa.Table, after: pa.Table, quasi: Sequence[str], k: int) -> tuple[Mosaic, Mosaic] | None:
+    """The first few quasi-identifiers; the one with most values stands upright."""
+    shown = list(quasi[:_SHOWN])
+    if len(shown) < 2:
+        return None
+    sizes = {name: len(before.column(name).unique()) for name in shown}
+    up = max(shown, key=lambda name: sizes[name])
+    across = sorted((name for name in shown if name != up), key=lambda name: sizes[name])
+    return mosaic_counts(before, across=across, up=up, k=k), mosaic_counts(after, across=across, up=up, k=k)
+
+
+def _homogeneity(before: Cells, table: pa.Table, quasi: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Share of rows whose class has one sensitive value only: whoever finds the class knows it."""
+    found = {}
+    text = None
+    for column in before.columns:
+        if column.role is not Role.SENSITIVE or column.name not in table.column_names or column.name in quasi:
+            continue
+        text = table_of(before) if text is None else text
+        found[column.name] = {
+            "before": _one_valued(text, quasi, column.name),
+            "after": _one_valued(table, quasi, column.name),
+        }
+    return found
+
+
+def _one_valued(table: pa.Table, quasi: Sequence[str], column: str) -> float:
+    classes = row_classes(table, quasi)
+    pairs = row_classes(table, [*quasi, column])
+    values = np.bincount(np.unique(np.stack([classes, pairs]), axis=1)[0])
+    return float((values[classes] == 1).mean())

@@ -1,0 +1,425 @@
+"""Steps that recode, drop or blank: variable reduction, coding at the ends, bins, rounding, groups, suppression."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import floor
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.anonymize.cells import Cells, as_levels, base_texts, levelled, star_map, with_star
+from understudy.anonymize.state import State, Step, texts, whole
+from understudy.codebook import Column, Levelled, Number, Ordinal, Origin
+from understudy.errors import CodebookError, ParameterError
+
+__all__ = [
+    "Bin",
+    "BottomCode",
+    "Drop",
+    "Generalise",
+    "GroupLevels",
+    "GroupRare",
+    "Keep",
+    "Round",
+    "SuppressCells",
+    "SuppressRows",
+    "TopCode",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keep(Step):
+    """Variable reduction: only these columns go on."""
+
+    do: ClassVar[str] = "keep"
+    says: ClassVar[str] = "keep only these columns"
+    is_record_wise = True
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        texts("columns", self.columns)
+
+    def apply(self, state: State) -> State:
+        """Project; the quasi-identifiers that are left stay quasi-identifiers."""
+        cells = state.cells.select(self.columns)
+        quasi = tuple(name for name in state.quasi if name in self.columns)
+        return replace(state, cells=cells, quasi=quasi).told(do=self.do, columns=list(cells.names))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drop(Step):
+    """Variable reduction: these columns go."""
+
+    do: ClassVar[str] = "drop"
+    says: ClassVar[str] = "drop these columns"
+    is_record_wise = True
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        texts("columns", self.columns)
+
+    def apply(self, state: State) -> State:
+        """Project on the others."""
+        for name in self.columns:
+            state.cells.place(name)
+        kept = tuple(name for name in state.cells.names if name not in self.columns)
+        if not kept:
+            raise ParameterError(f"dropping {', '.join(self.columns)} leaves no column; keep at least one.")
+        return Keep(columns=kept).apply(state)
+
+
+def _edge(column: Number, at: Any) -> int:
+    """Place of an edge strictly inside."""
+    try:
+        wanted = Fraction(str(at))
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"`at` is {at!r}; it must be a number.") from None
+    if wanted not in column.edges[1:-1]:
+        near = ", ".join(str(float(edge)) for edge in sorted(column.edges[1:-1], key=lambda e: abs(e - wanted))[:3])
+        raise ParameterError(
+            f"`at` is {at} and column {column.name!r} has no bin that begins there; near it are {near or 'no edges'}. "
+            "Choose one of them, or add the edge to the codebook."
+        )
+    return column.edges.index(wanted)
+
+
+def _place(column: Column, at: Any) -> int:
+    texts_of = base_texts(column)
+    if str(at) not in texts_of:
+        raise ParameterError(f"`at` is {at!r}; column {column.name!r} has the levels {', '.join(texts_of)}.")
+    return texts_of.index(str(at))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopCode(Step):
+    """All values from ``at`` on become one."""
+
+    do: ClassVar[str] = "top-code"
+    says: ClassVar[str] = "put the highest values together"
+    is_record_wise = True
+    column: str
+    at: Any
+
+    def apply(self, state: State) -> State:
+        """Join the last bins, or the last levels."""
+        column = state.cells.column(self.column)
+        if isinstance(column, Number):
+            place = _edge(column, self.at)
+            edges = (*column.edges[: place + 1], column.edges[-1])
+            return _binned(state, column, edges, self.do)
+        if not isinstance(column, Ordinal):
+            raise _no_order(column, self.do)
+        place = _place(column, self.at)
+        labels = [*column.levels[:place], *([f"{self.at} or more"] * (len(column.levels) - place))]
+        return _relabelled(state, column, labels, self.do)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BottomCode(Step):
+    """All values below ``at`` become one (for levels: up to and including ``at``)."""
+
+    do: ClassVar[str] = "bottom-code"
+    says: ClassVar[str] = "put the lowest values together"
+    is_record_wise = True
+    column: str
+    at: Any
+
+    def apply(self, state: State) -> State:
+        """Join the first bins, or the first levels."""
+        column = state.cells.column(self.column)
+        if isinstance(column, Number):
+            place = _edge(column, self.at)
+            return _binned(state, column, (column.edges[0], *column.edges[place:]), self.do)
+        if not isinstance(column, Ordinal):
+            raise _no_order(column, self.do)
+        place = _place(column, self.at)
+        labels = [*([f"{self.at} or less"] * (place + 1)), *column.levels[place + 1 :]]
+        return _relabelled(state, column, labels, self.do)
+
+
+def _no_order(column: Column, do: str) -> CodebookError:
+    return CodebookError(
+        f"column {column.name!r} is of kind {column.kind!r}, which has no highest and lowest value here; {do} needs a "
+        "number or an ordinal column."
+    )
+
+
+def _binned(state: State, column: Number, edges: Sequence[Fraction], do: str) -> State:
+    coarse = replace(column, edges=tuple(edges), parents=None, hierarchy=())
+    mapping = [bisect_right(edges, low) - 1 for low in column.edges[:-1]]
+    mapping += [] if column.missing_code is None else [len(edges) - 1]
+    cells = state.cells.recoded(column.name, coarse, mapping)
+    return replace(state, cells=cells).told(do=do, column=column.name, levels=coarse.size)
+
+
+def _relabelled(
+    state: State, column: Column, labels: Sequence[str], do: str, *, drafted: bool = False, ordered: bool | None = None
+) -> State:
+    """Proper codes to labels; equal labels become one level."""
+    found = tuple(dict.fromkeys(labels))
+    at = {label: code for code, label in enumerate(found)}
+    mapping = [at[label] for label in labels]
+    mapping += [] if column.missing_code is None else [len(found)]
+    fresh = levelled(column, found, missing=column.missing is not None, ordered=ordered)
+    if drafted:
+        fresh = replace(fresh, origin=Origin.DRAFTED, attestation=None)
+    if faults := fresh.faults():
+        raise CodebookError(f"{do} gives column {column.name!r} levels that contradict each other:", faults)
+    cells = state.cells.recoded(column.name, fresh, mapping)
+    return replace(state, cells=cells).told(do=do, column=column.name, levels=fresh.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin(Step):
+    """Wider bins: by their edges, or all of one width."""
+
+    do: ClassVar[str] = "bin"
+    says: ClassVar[str] = "widen the bins of a number"
+    is_record_wise = True
+    column: str
+    edges: tuple[Any, ...] | None = None
+    width: Any = None
+
+    def __post_init__(self) -> None:
+        if (self.edges is None) == (self.width is None):
+            raise ParameterError(f"bin of {self.column!r} needs edges or a width, one of them.")
+
+    def apply(self, state: State) -> State:
+        """Only edges that the codebook has can stay."""
+        column = state.cells.column(self.column)
+        if not isinstance(column, Number):
+            raise CodebookError(f"column {self.column!r} is of kind {column.kind!r}; only numbers are binned.")
+        wanted = self._wanted(column)
+        if strange := [edge for edge in wanted if edge not in column.edges]:
+            raise ParameterError(
+                f"bin of {self.column!r} asks for the edge {float(strange[0]):g}, which the codebook's bins do not "
+                "have; add it there, or choose among its edges."
+            )
+        inside = [edge for edge in wanted if column.edges[0] < edge < column.edges[-1]]
+        return _binned(state, column, (column.edges[0], *sorted(set(inside)), column.edges[-1]), self.do)
+
+    def _wanted(self, column: Number) -> list[Fraction]:
+        try:
+            if self.edges is not None:
+                return [Fraction(str(edge)) for edge in self.edges]
+            width = Fraction(str(self.width))
+        except (ValueError, ZeroDivisionError):
+            raise ParameterError(f"bin of {self.column!r} has edges or a width that are no numbers.") from None
+        if width <= 0:
+            raise ParameterError(f"bin of {self.column!r} has width {self.width}; it must be above 0.")
+        first, last = floor(column.edges[0] / width) + 1, floor(column.edges[-1] / width)
+        if last - first > 100_000:
+            raise ParameterError(f"bin of {self.column!r} with width {self.width} would make too many bins; widen it.")
+        return [place * width for place in range(first, last + 1) if place * width < column.edges[-1]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round(Step):
+    """Every number to the nearest multiple of ``to``, halves up."""
+
+    do: ClassVar[str] = "round"
+    says: ClassVar[str] = "round a number"
+    is_record_wise = True
+    column: str
+    to: Any
+
+    def apply(self, state: State) -> State:
+        """All values of a bin must round to one multiple, or the bin cannot be rounded."""
+        column = state.cells.column(self.column)
+        if not isinstance(column, Number):
+            raise CodebookError(f"column {self.column!r} is of kind {column.kind!r}; only numbers are rounded.")
+        try:
+            unit = Fraction(str(self.to))
+        except (ValueError, ZeroDivisionError):
+            unit = Fraction(0)
+        if unit <= 0:
+            raise ParameterError(f"`to` is {self.to!r}; it must be a number above 0. Try 10.")
+        labels = []
+        for label, (first, count) in zip(column.labels, column.grids, strict=False):
+            ends = {floor(value * column.step / unit + Fraction(1, 2)) * unit for value in (first, first + count - 1)}
+            if len(ends) > 1:
+                border = float(min(ends) + unit / 2)
+                raise ParameterError(
+                    f"column {self.column!r} is known to its bin {label}, whose values round to "
+                    f"{float(min(ends)):g} and {float(max(ends)):g}; add the edge {border:g} to the codebook, "
+                    "or round more coarsely."
+                )
+            nearest = ends.pop()
+            labels.append(str(nearest.numerator) if nearest.denominator == 1 else repr(float(nearest)))
+        return _relabelled(state, column, labels, self.do, ordered=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupLevels(Step):
+    """Named levels become one: public knowledge."""
+
+    do: ClassVar[str] = "group"
+    says: ClassVar[str] = "put named levels together"
+    is_record_wise = True
+    column: str
+    levels: tuple[str, ...]
+    into: str
+
+    def __post_init__(self) -> None:
+        texts("levels", self.levels)
+
+    def apply(self, state: State) -> State:
+        """Join them."""
+        column = as_levels(state.cells.column(self.column))
+        assert isinstance(column, Levelled)
+        if strange := [level for level in self.levels if level not in column.levels]:
+            raise ParameterError(f"column {self.column!r} has no level {', '.join(map(repr, strange))}.")
+        labels = [self.into if level in self.levels else level for level in column.levels]
+        return _relabelled(_as_levels(state, self.column), column, labels, self.do)
+
+
+def _as_levels(state: State, name: str) -> State:
+    """The state with one column named level by level; codes stay."""
+    column = state.cells.column(name)
+    return replace(state, cells=state.cells.recoded(name, as_levels(column), np.arange(column.size)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRare(Step):
+    """Levels that fewer than ``below`` records have become one; which ones is read from the data."""
+
+    do: ClassVar[str] = "group-rare"
+    says: ClassVar[str] = "put rare levels together"
+    is_record_wise = False
+    column: str
+    below: int
+    into: str = "other"
+
+    def __post_init__(self) -> None:
+        whole("below", self.below, 2)
+
+    def apply(self, state: State) -> State:
+        """Join the rare ones; if they are still too few together, the next rarest joins them."""
+        column = as_levels(state.cells.column(self.column))
+        assert isinstance(column, Levelled)
+        counts = state.cells.marginal(self.column)[: column.proper_levels]
+        rare = (counts < self.below) & (counts > 0)
+        if rare.any() and self.into in column.levels:
+            rare[column.levels.index(self.into)] = True
+        order = [code for code in np.argsort(counts, kind="stable") if counts[code] >= self.below and not rare[code]]
+        while rare.any() and counts[rare].sum() < self.below and order:
+            rare[order.pop(0)] = True
+        if not rare.any():
+            return state.told(do=self.do, column=self.column, grouped=0)
+        rare |= counts == 0  # a level that nobody has says by its absence that it was not rare
+        labels = [
+            self.into if is_rare or level == self.into else level
+            for level, is_rare in zip(column.levels, rare, strict=True)
+        ]
+        return _relabelled(_as_levels(state, self.column), column, labels, self.do, drafted=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generalise(Step):
+    """A column to one declared step of its hierarchy."""
+
+    do: ClassVar[str] = "generalise"
+    says: ClassVar[str] = "replace values by their groups"
+    is_record_wise = True
+    column: str
+    to: Any
+
+    def apply(self, state: State) -> State:
+        """Recode by the hierarchy."""
+        hierarchy = state.hierarchy(self.column)
+        height = hierarchy.find(self.to)
+        cells = state.cells.recoded(self.column, hierarchy.at(height), hierarchy.maps[height])
+        return replace(state, cells=cells).told(do=self.do, column=self.column, to=hierarchy.names[height])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Suppress(Step):
+    """Where: rows whose ``column`` has one of the levels ``when``, or whose combination of ``among`` is rare."""
+
+    when: tuple[str, ...] | None = None
+    rarer_than: int | None = None
+    among: tuple[str, ...] | None = None
+
+    @property
+    def is_record_wise(self) -> bool:
+        """A rule about the record's own values is; rarity is not."""
+        return self.when is not None
+
+    def __post_init__(self) -> None:
+        if (self.when is None) == (self.rarer_than is None):
+            raise ParameterError(f"{self.do} needs when = [levels] or rarer_than = k, one of them.")
+        if self.when is not None:
+            texts("when", self.when)
+        else:
+            whole("rarer_than", self.rarer_than, 2)
+            if self.among is not None:
+                texts("among", self.among)
+
+    def _meant(self, state: State, column: str | None) -> npt.NDArray[np.bool_]:
+        cells = state.cells
+        if self.when is not None:
+            if column is None:
+                raise ParameterError(f"{self.do} with when = [...] needs the column that is meant.")
+            labels = (
+                *base_texts(cells.column(column)),
+                *((cells.column(column).missing,) if cells.column(column).missing is not None else ()),
+            )
+            if strange := [level for level in self.when if level not in labels]:
+                raise ParameterError(f"column {column!r} has no level {', '.join(map(repr, strange))}.")
+            return np.isin(cells.of(column), [labels.index(level) for level in self.when])
+        assert self.rarer_than is not None
+        among = self.among or state.quasi
+        return rare_cells(cells, among, self.rarer_than)
+
+
+def rare_cells(cells: Cells, among: Sequence[str], k: int) -> npt.NDArray[np.bool_]:
+    """Cells whose combination of some columns fewer than ``k`` records share."""
+    places = [cells.place(name) for name in among]
+    _, which = np.unique(cells.codes[:, places], axis=0, return_inverse=True)
+    which = which.ravel()
+    return np.asarray(np.bincount(which, weights=cells.counts)[which] < k)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuppressCells(_Suppress):
+    """Values of ``columns`` become ``*``: where they are one of ``when``, or in rows of a rare combination."""
+
+    do: ClassVar[str] = "suppress-cells"
+    says: ClassVar[str] = "blank single values"
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        texts("columns", self.columns)
+
+    def apply(self, state: State) -> State:
+        """Star them."""
+        hit = 0
+        meant = {name: self._meant(state, name) for name in self.columns}
+        cells, columns, codes = state.cells, list(state.cells.columns), state.cells.codes.copy()
+        for name, out in meant.items():
+            place = cells.place(name)
+            starred, star = with_star(columns[place])
+            codes[:, place] = np.where(out, star, star_map(columns[place], starred)[codes[:, place]])
+            columns[place] = starred
+            hit += int(cells.counts[out].sum())
+        fresh = Cells(columns=tuple(columns), codes=codes, counts=cells.counts).merged()
+        return replace(state, cells=fresh).told(do=self.do, columns=list(self.columns), values=hit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuppressRows(_Suppress):
+    """Rows go: those whose ``column`` is one of ``when``, or of a rare combination."""
+
+    do: ClassVar[str] = "suppress-rows"
+    says: ClassVar[str] = "delete rows"
+    column: str | None = None
+
+    def apply(self, state: State) -> State:
+        """Delete them."""
+        out = self._meant(state, self.column)
+        rows = int(state.cells.counts[out].sum())
+        return replace(state, cells=state.cells.filtered(~out)).told(do=self.do, rows=rows)
