@@ -20,28 +20,28 @@ def pinv(matrix: Floats) -> Floats:
     return inverse
 
 
-def weighted_regression(sketch: Sketch, *, weights: str = "wls", noise: Floats | None = None) -> Floats:
+def weighted_regression(sketch: Sketch, *, weights: str = "wls") -> Floats:
     """Ecological regression (Z'WZ)^-1 Z'W s, through the least-squares problem itself (no squared condition number).
 
     ``wls``: W = K+, the inverse covariance of averages of independent individuals (generalised least squares where
-    levels are stacked), with ``noise`` (variances as multiples of that of one individual) added to K; ``ols``: W = I,
+    levels are stacked), with the sketch's noise added to K; ``ols``: W = I,
     the dissertation's own.
     """
     if weights not in ("ols", "wls"):
         raise ParameterError(f"`weights` is {weights!r}; it must be ols or wls.")
-    left, right = _whitened(sketch, weights, noise)
+    left, right = _whitened(sketch, weights)
     return np.linalg.lstsq(left, right, rcond=1e-12)[0]
 
 
-def _whitened(sketch: Sketch, weights: str, noise: Floats | None) -> tuple[Floats, Floats]:
+def _whitened(sketch: Sketch, weights: str) -> tuple[Floats, Floats]:
     if weights == "ols":
         return sketch.means, sketch.targets
-    groups = sketch.groups if noise is None else sketch.groups.plus(noise)
+    groups = sketch.groups if sketch.noise is None else sketch.groups.plus(sketch.noise)
     root = np.sqrt(groups.inverses)[:, None]
     return root * groups.turn(sketch.means), root * groups.turn(sketch.targets)
 
 
-def principal_regression(sketch: Sketch, *, rank: int, weights: str = "wls", noise: Floats | None = None) -> Floats:
+def principal_regression(sketch: Sketch, *, rank: int, weights: str = "wls") -> Floats:
     """Ecological regression on the ``rank`` leading principal components of the individuals' columns (PC-ER).
 
     The components come from n individuals, so they are known well; only ``rank`` slopes are left to the p averages.
@@ -59,12 +59,12 @@ def principal_regression(sketch: Sketch, *, rank: int, weights: str = "wls", noi
     turn[others, :rank] = vectors[:, ::-1][:, :rank]
     if sketch.intercept is not None:
         turn[sketch.intercept, rank] = 1.0
-    left, right = _whitened(sketch, weights, noise)
+    left, right = _whitened(sketch, weights)
     scores: Floats = turn @ np.linalg.lstsq(left @ turn, right, rcond=1e-12)[0]
     return scores
 
 
-def shrunken_regression(sketch: Sketch, *, penalty: float, noise: Floats | None = None) -> Floats:
+def shrunken_regression(sketch: Sketch, *, penalty: float) -> Floats:
     """Generalised least squares with slopes pulled towards 0 by ``penalty`` (ridge); the constant is free.
 
     Minimises (s - Z b)'W(s - Z b) + penalty * n * |b|^2, the slopes measured in units of their column's spread.
@@ -72,8 +72,8 @@ def shrunken_regression(sketch: Sketch, *, penalty: float, noise: Floats | None 
     if not penalty >= 0:
         raise ParameterError(f"`penalty` is {penalty}; it must be 0 or more.")
     if penalty == 0:
-        return weighted_regression(sketch, noise=noise)
-    left, right = _whitened(sketch, "wls", noise)
+        return weighted_regression(sketch)
+    left, right = _whitened(sketch, "wls")
     inner = left.T @ left
     spread = np.diagonal(sketch.gram).copy()
     if sketch.intercept is not None:

@@ -153,31 +153,27 @@ class Stack:
             return np.where(inside, 1.0 / np.concatenate([self.levels[0].counts, [1]])[codes], 0.0)
         if not exact.any():
             return np.zeros(self.matrix.shape[1])
-        part, rows = self.groups.part(exact), self.matrix[np.flatnonzero(exact)]
-        found = np.zeros(rows.shape[1])
-        columns = rows.tocsc()
-        root = np.sqrt(part.inverses)[:, None]
-        turned = root * part.turn(np.eye(part.size))  # W^1/2
-        for start in range(0, rows.shape[1], 1 << 16):
-            block = columns[:, start : start + (1 << 16)]
-            distinct, inverse = _distinct_columns(block)
-            found[start : start + (1 << 16)] = (np.asarray(turned @ distinct) ** 2).sum(axis=0)[inverse]
+        part = self.groups.part(exact)
+        weights = part.pinv(np.eye(part.size))  # W of the exact figures
+        place = np.full(len(exact) + 1, -1, dtype=np.int64)
+        place[:-1][exact] = np.arange(part.size)
+        own, above = [], 0
+        for level in self.levels:
+            shares = np.concatenate([1.0 / level.counts, [0.0]])
+            for codes in level.members:
+                rows = place[np.where(codes >= 0, codes + above, -1)]
+                own.append((rows, np.where(rows >= 0, shares[codes], 0.0)))
+            above += len(level.groups)
+        found: Floats = np.zeros(self.matrix.shape[1])
+        for rows, shares in own:  # a_i'W a_i, with as many entries in a_i as there are grouping columns
+            for others, theirs in own:
+                found += shares * theirs * weights[rows, others]
         return found
 
     @property
     def disclosed(self) -> npt.NDArray[np.bool_]:
         """Individuals whose value the exact figures give away."""
         return self.leverage > 1.0 - 1e-9
-
-
-def _distinct_columns(block: Any) -> tuple[Any, npt.NDArray[np.int64]]:
-    """Columns that differ, dense, and where each column went: people of the same groups look alike to A."""
-    keys = [tuple(block.indices[a:b]) for a, b in zip(block.indptr[:-1], block.indptr[1:], strict=True)]
-    first: dict[tuple[int, ...], int] = {}
-    inverse = np.array([first.setdefault(tuple(sorted(key)), len(first)) for key in keys], dtype=np.int64)
-    place = np.zeros(len(first), dtype=np.int64)
-    place[inverse[::-1]] = np.arange(len(keys))[::-1]
-    return block[:, place].toarray(), inverse
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -28,6 +28,8 @@ class Sketch:
     """s, p x d: the published averages."""
     intercept: int | None
     """Which column of X is constant one, if any."""
+    noise: Floats | None = None
+    """Variance of each published average beyond that of its people, in units of one individual's variance; None: exact."""
 
     @property
     def columns(self) -> int:
@@ -36,7 +38,13 @@ class Sketch:
 
     def part(self, kept: npt.NDArray[np.bool_]) -> "Sketch":
         """The same individuals, fewer aggregates: for choosing a rank or a penalty by those held out."""
-        return replace(self, means=self.means[kept], groups=self.groups.part(kept), targets=self.targets[kept])
+        return replace(
+            self,
+            means=self.means[kept],
+            groups=self.groups.part(kept),
+            targets=self.targets[kept],
+            noise=None if self.noise is None else self.noise[kept],
+        )
 
     def lift(self, beta: Floats) -> Floats:
         """K+ (s - Z beta): what the correction equation (4.7) adds to X beta, before A'."""
