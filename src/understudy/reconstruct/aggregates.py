@@ -22,17 +22,21 @@ class Aggregate:
     """One column of a published table: a figure per group."""
 
     by: str | tuple[str, ...]
-    """The individuals' column that names the group. ``"a+b"`` crosses two columns (groups are called ``"x+y"``); a tuple of
-    columns makes overlapping groups: a person belongs to every group that one of the columns names."""
+    """The individuals' column that names the group. ``"a+b"`` crosses two columns (groups are called ``"x+y"``); a
+    tuple of columns makes overlapping groups: a person belongs to every group that one of the columns names."""
     target: str
     """What was averaged; aggregates of one target are stacked (algorithm 3)."""
     values: Mapping[str, float]
     kind: str = "mean"
-    """``mean``, ``sum``, or ``median``: a median is no linear figure; it stands in for the mean and is never met by force."""
+    """``mean``, ``sum``, or ``median``: a median is no linear figure; it stands in for the mean and is never met by
+    force.
+    """
     sizes: Mapping[str, float] | None = None
     """People behind each figure, where published; else those in the individuals' file are counted."""
     noise: float | Mapping[str, float] | None = None
-    """Standard deviation of the error of each figure as it was published (noise, rounding), in its own unit; None: exact."""
+    """Standard deviation of the error of each figure as it was published (noise, rounding), in its own unit; None:
+    exact.
+    """
     label: str = ""
     """What messages call it."""
 
@@ -116,7 +120,8 @@ def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> 
         said = [f"{some(sorted(strange))} only among the individuals"] if strange else []
         said += [f"{some(empty)} only in the aggregates"] if empty else []
         raise DataError(
-            f"{aggregate.name} does not fit the individuals: {'; '.join(said)}. Mend the labels, or ignore groups without a "
+            f"{aggregate.name} does not fit the individuals: {'; '.join(said)}. Mend the labels, or ignore groups "
+            "without a "
             "partner: unmatched = 'ignore' (--unmatched ignore)."
         )
     if strange:
@@ -162,14 +167,16 @@ def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[F
         lacking = [group for group in groups if not math.isfinite(aggregate.sizes.get(group, math.nan))]
         if lacking:
             raise DataError(
-                f"{aggregate.name} has no size for {some(lacking)}; fill the column of sizes, or leave it out: people are "
+                f"{aggregate.name} has no size for {some(lacking)}; fill the column of sizes, or leave it out: "
+                "people are "
                 "then counted in the individuals' file."
             )
         sizes = np.array([aggregate.sizes[group] for group in groups], dtype=np.float64)
         small = [group for group, size, count in zip(groups, sizes, counts, strict=True) if size < count]
         if small:
             raise DataError(
-                f"{aggregate.name} has fewer people than the individuals' file in {some(small)}; a figure covers at least "
+                f"{aggregate.name} has fewer people than the individuals' file in {some(small)}; a figure covers "
+                "at least "
                 "the people listed. Mend the sizes, or leave the column of sizes out."
             )
     if aggregate.kind == "sum":
@@ -181,7 +188,8 @@ def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[F
     elif sampled.any():
         spread = np.where(sampled, np.nan, spread)
         notes.append(
-            f"{int(sampled.sum()):,} figures of {aggregate.name} cover more people than the individuals' file lists: they "
+            f"{int(sampled.sum()):,} figures of {aggregate.name} cover more people than the individuals' file "
+            "lists: they "
             "guide, and are not met by force."
         )
     return values, spread, notes

@@ -1,13 +1,16 @@
 """CUDIA (dissertation section 4.2): clusters of individuals whose target means explain the group averages.
 
-pi_p ~ Dirichlet(alpha); z_i ~ pi_p; x_i ~ p(x | z_i); s_p ~ N(pi_p eta, Sigma_p^2), N_p Sigma_p^2 = pi_p (eta^2 + T^2) - (pi_p eta)^2.
+pi_p ~ Dirichlet(alpha); z_i ~ pi_p; x_i ~ p(x | z_i); s_p ~ N(pi_p eta, Sigma_p^2), N_p Sigma_p^2 = pi_p (eta^2 +
+T^2) - (pi_p eta)^2.
 
-The E-step, alpha, T^2, W and the ridge are not in the dissertation; PRIVACY section 8 has the Monte-Carlo EM that is used here: z_i
-by Gibbs, pi_p by independence Metropolis-Hastings from Dirichlet(alpha + counts), accepted by the ratio of the densities of s_p, weighted
-maximum likelihood for the clusters, ridge generalised least squares with W = 1/Sigma^2 for eta, Newton for alpha.
-T^2 is barely identified: its moment estimate is kept from falling below zero. The ridge pulls towards the overall mean.
+The E-step, alpha, T^2, W and the ridge are not in the dissertation; PRIVACY section 8 has the Monte-Carlo EM that is
+used here: z_i by Gibbs, pi_p by independence Metropolis-Hastings from Dirichlet(alpha + counts), accepted by the
+ratio of the densities of s_p, weighted maximum likelihood for the clusters, ridge generalised least squares with W =
+1/Sigma^2 for eta, Newton for alpha. T^2 is barely identified: its moment estimate is kept from falling below zero.
+The ridge pulls towards the overall mean.
 
-The greedy version is ours: hard memberships, and pi_p by exponentiated-gradient steps on its own convex part; its objective falls at every step.
+The greedy version is ours: hard memberships, and pi_p by exponentiated-gradient steps on its own convex part; its
+objective falls at every step.
 """
 
 from dataclasses import dataclass
@@ -210,8 +213,8 @@ def _eta(pi: Floats, means: Floats, sizes: Floats, ridge: float, variance: Float
     centre = _centre(means, sizes)
     weights = sizes if variance is None else 1.0 / variance
     inner = pi.T @ (weights[:, None] * pi) + ridge * float(weights.mean()) * np.eye(pi.shape[1])
-    found: Floats = centre + np.linalg.lstsq(inner, pi.T @ (weights * (means - centre)), rcond=None)[0]
-    return found
+    solved = np.linalg.lstsq(inner, pi.T @ (weights * (means - centre)), rcond=None)[0]
+    return np.asarray(centre + solved, dtype=np.float64)
 
 
 def _check(clusters: int, iterations: int, sweeps: int, ridge: float) -> None:

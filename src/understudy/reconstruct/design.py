@@ -16,7 +16,9 @@ MOST_LEVELS = 100
 
 
 def as_frame(individuals: Any) -> Any:
-    """Whatever holds the individuals, as a pandas frame: a path, an Arrow table, a pandas or Polars frame, a dictionary."""
+    """Whatever holds the individuals, as a pandas frame: a path, an Arrow table, a pandas or Polars frame, a
+    dictionary.
+    """
     import pandas as pd
 
     if isinstance(individuals, pd.DataFrame):
@@ -91,15 +93,14 @@ class Design:
                 counted = pd.Series(values.dropna().astype(str)).value_counts()
                 if len(counted) > MOST_LEVELS:
                     raise DataError(
-                        f"the column {name!r} has {len(counted):,} different words; at most {MOST_LEVELS} can serve as a "
+                        f"the column {name!r} has {len(counted):,} different words; at most {MOST_LEVELS} can "
+                        "serve as a "
                         "covariate. Leave it out, or name the columns to use (--columns)."
                     )
                 ordered = sorted(counted.index, key=lambda level: (-int(counted[level]), level))
                 part = _Part(name=name, levels=tuple(sorted(ordered[1:])), has_gaps=gaps)
-            if (
-                part.levels == ()
-                and not gaps
-                or (numbers is not None and not gaps and float(numbers.std(ddof=0)) == 0.0)
+            if (part.levels == () and not gaps) or (
+                numbers is not None and not gaps and float(numbers.std(ddof=0)) == 0.0
             ):
                 notes.append(f"{name!r} is constant and says nothing: it was left out.")
                 continue

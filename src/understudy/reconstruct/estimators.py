@@ -1,7 +1,7 @@
 """One interface for every method: ``fit(individuals, aggregates)``, ``reconstruct()``, ``predict(new)``.
 
-As in scikit-learn, constructors only store; what was learned ends in an underscore. Methods differ in how they find the slopes; matching,
-stacking, links, correction and the account of what was met are the same for all.
+As in scikit-learn, constructors only store; what was learned ends in an underscore. Methods differ in how they find
+the slopes; matching, stacking, links, correction and the account of what was met are the same for all.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,8 +69,8 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
     """What all methods share.
 
     columns: individuals' columns to use; None for all that do not name a group.
-    link, aggregates_of: the model is linear on the link's scale; the averages are those of the ``value`` itself, or of the ``link`` of it.
-    correct: meet exact averages by the correction equation (4.7).
+    link, aggregates_of: the model is linear on the link's scale; the averages are those of the ``value`` itself, or
+    of the ``link`` of it. correct: meet exact averages by the correction equation (4.7).
     standardise, intercept: how columns enter. unmatched: ``error`` or ``ignore`` for groups found in one file only.
     """
 
@@ -135,7 +135,8 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         inside = sorted({a.target for a in aggregates} & set(map(str, frame.columns)))
         if inside:
             raise DataError(
-                f"the individuals already have a column {inside[0]!r}, the very thing to be reconstructed; leave it out of the "
+                f"the individuals already have a column {inside[0]!r}, the very thing to be reconstructed; leave "
+                "it out of the "
                 "file, or name it as the truth to score against (--truth)."
             )
 
@@ -154,6 +155,12 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
 
     def _fit_together(self, stacks: Sequence[Stack], link: Link, report: Report | None) -> None:
         published = np.stack([self._on_link(stack, link) for stack in stacks], axis=1)
+        self.effects_ |= self._effects_for(stacks, published, link, report)
+
+    def _effects_for(
+        self, stacks: Sequence[Stack], published: Floats, link: Link, report: Report | None
+    ) -> dict[str, Effects]:
+        """Slopes from these averages (the published ones, or a bootstrap's), corrected to the published ones."""
         weights = 1.0 / stacks[0].groups.diagonal
         centre = (
             (weights[:, None] * published).sum(axis=0) / weights.sum() if self.standardise else np.zeros(len(stacks))
@@ -166,14 +173,16 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         found, spreads = self._with_noise(stacks, sketch, size, link, report)
         self.notes_ += [note for note in found.notes if note not in self.notes_]
         constant = self.problem_.matrix.shape[1] - 1 if self.intercept else None
+        effects = {}
         for number, stack in enumerate(stacks):
             beta = found.beta[:, number] * size[number]
             if constant is not None:
                 beta[constant] += centre[number]
             lift = np.zeros(len(stack.means)) if found.lift is None else found.lift[:, number] * size[number]
-            self.effects_[stack.target] = self._finish(
+            effects[stack.target] = self._finish(
                 stack, link, beta, lift, float(spreads[number] * size[number]), sketch, constant
             )
+        return effects
 
     def _on_link(self, stack: Stack, link: Link) -> Floats:
         if self.aggregates_of == "link":
@@ -227,6 +236,26 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         """The best guess for every individual of the fit."""
         self._check_fitted()
         return self._result({stack.target: self._linear(stack.target) for stack in self.problem_.stacks}, None)
+
+    def reconstructions(
+        self, count: int, *, seed: int | None = None, spread: float | None = None
+    ) -> list[Reconstruction]:
+        """Several plausible answers instead of one best guess, so that analyses can carry the uncertainty.
+
+        Each has slopes from a parametric bootstrap of the averages, and individual scatter about them that leaves
+        exact averages met. ``spread`` is the scatter's standard deviation on the link's scale where it is known from
+        elsewhere; by default it is what the averages leave unexplained. Combine estimates by ``understudy.combine(..., kind="missing")``.
+        """
+        from understudy.reconstruct.uncertainty import reconstructions
+
+        self._check_fitted()
+        return reconstructions(self, count, seed=seed, spread=spread)
+
+    def _drawn(self, rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
+        """One plausible answer, before it is made to meet the averages again."""
+        from understudy.reconstruct.uncertainty import drawn
+
+        return drawn(self, rng, spread)
 
     def _linear(self, target: str) -> Floats:
         effects = self.effects_[target]
@@ -299,7 +328,9 @@ def _spreads(sketch: Sketch, beta: Floats, variances: Floats) -> Floats:
 
 
 def correction(stack: Stack, gap: Floats, variances: Floats, spread: float) -> Floats:
-    """K+ gap (4.7) for exact averages; shrunken, (K + V / sigma^2)+ gap, for those with noise of known size; 0 for others."""
+    """K+ gap (4.7) for exact averages; shrunken, (K + V / sigma^2)+ gap, for those with noise of known size; 0 for
+    others.
+    """
     used = stack.known_noise
     lift = np.zeros(len(gap))
     if not used.any():

@@ -1,7 +1,8 @@
 """K = A A', what groups share with each other: diagonal for one partition, small and dense for stacked ones.
 
-Everything that is done with the aggregation matrix A (p groups, n individuals, averages in its rows) needs only K, which is
-p x p. Stacked partitions make it singular (the whole is the sum of either parts), so inverses are pseudo-inverses.
+Everything that is done with the aggregation matrix A (p groups, n individuals, averages in its rows) needs only K,
+which is p x p. Stacked partitions make it singular (the whole is the sum of either parts), so inverses are
+pseudo-inverses.
 """
 
 from abc import ABC, abstractmethod
@@ -79,18 +80,21 @@ class GroupGram(ABC):
     def sylvester(self, other: Floats, right: Floats) -> Floats:
         """M with K M + M S = R for a symmetric S > 0: both are taken apart, and then it is a division.
 
-        This is the whole of the Sylvester equation of LUDIA (its U is X B + A'M, see :mod:`understudy.reconstruct.ludia`).
+        This is the whole of the Sylvester equation of LUDIA (its U is X B + A'M, see
+        :mod:`understudy.reconstruct.ludia`).
         """
         lam, q = np.linalg.eigh(other)
         lam = np.maximum(lam, np.finfo(float).tiny)
         turned = self.turn(right) @ q
-        return self.back(turned / (self.values[:, None] + lam[None, :])) @ q.T
+        solved: Floats = self.back(turned / (self.values[:, None] + lam[None, :])) @ q.T
+        return solved
 
     def relax(self, other: Floats, right: Floats) -> Floats:
         """P with K+ P T + P = R for a symmetric T >= 0: the update of Pi."""
         tau, q = np.linalg.eigh(other)
         turned = self.turn(right) @ q
-        return self.back(turned / (1.0 + self.inverses[:, None] * np.maximum(tau, 0.0)[None, :])) @ q.T
+        solved: Floats = self.back(turned / (1.0 + self.inverses[:, None] * np.maximum(tau, 0.0)[None, :])) @ q.T
+        return solved
 
 
 def _rows(values: Floats, block: Floats) -> Floats:
@@ -138,7 +142,8 @@ class DenseGram(GroupGram):
         self.size = len(matrix)
         if self.size > MOST_STACKED:
             raise RefusalError(
-                f"the stacked levels have {self.size:,} groups together; beyond {MOST_STACKED:,} their common matrix is "
+                f"the stacked levels have {self.size:,} groups together; beyond {MOST_STACKED:,} their common "
+                "matrix is "
                 "too large to take apart. Leave out the finest level, or reconstruct from one level alone."
             )
         self.matrix = matrix

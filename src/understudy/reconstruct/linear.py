@@ -30,7 +30,7 @@ def weighted_regression(sketch: Sketch, *, weights: str = "wls") -> Floats:
     if weights not in ("ols", "wls"):
         raise ParameterError(f"`weights` is {weights!r}; it must be ols or wls.")
     left, right = _whitened(sketch, weights)
-    return np.linalg.lstsq(left, right, rcond=1e-12)[0]
+    return np.asarray(np.linalg.lstsq(left, right, rcond=1e-12)[0], dtype=np.float64)
 
 
 def _whitened(sketch: Sketch, weights: str) -> tuple[Floats, Floats]:

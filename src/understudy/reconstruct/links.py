@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.reconstruct.aggregates import Codes
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.problem import Stack
 
-__all__ = ["LINKS", "Link", "link_of", "rake"]
+__all__ = ["LINKS", "Link", "link_of", "rake", "spread_offsets"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,8 @@ class Link:
         bad = values[~((values > self.low) & (values < self.high))]
         if bad.size:
             raise DataError(
-                f"{what} holds {bad[0]:g}; with the link {self.name!r} every figure lies strictly between {self.low:g} and "
+                f"{what} holds {bad[0]:g}; with the link {self.name!r} every figure lies strictly between "
+                f"{self.low:g} and "
                 f"{self.high:g}. Choose another link."
             )
 
@@ -77,18 +79,19 @@ def rake(stack: Stack, link: Link, linear: Floats, *, rounds: int = 500, toleran
     for _ in range(rounds):
         for number, level in enumerate(stack.levels):
             rows = slice(int(starts[number]), int(starts[number + 1]))
-            offsets[rows] += _shift(stack, level.members, rows, link, linear + _spread(stack, offsets))
-        averages = stack.average(link.back(linear + _spread(stack, offsets)))
+            offsets[rows] += _shift(stack, level.members, rows, link, linear + spread_offsets(stack, offsets))
+        averages = stack.average(link.back(linear + spread_offsets(stack, offsets)))
         gap = float(np.abs(averages - stack.means)[exact].max(initial=0.0))
         if gap <= tolerance * scale:
             return offsets
     raise RefusalError(
-        f"the averages of {stack.target!r} could not be met through the link {link.name!r} (still {gap:.3g} apart after "
+        f"the averages of {stack.target!r} could not be met through the link {link.name!r} (still {gap:.3g} apart "
+        "after "
         f"{rounds} rounds): the levels may ask for values outside its range. Use fewer levels, or the identity."
     )
 
 
-def _spread(stack: Stack, offsets: Floats) -> Floats:
+def spread_offsets(stack: Stack, offsets: Floats) -> Floats:
     """Offsets of an individual's groups, added up (A' would divide by the group's size)."""
     found = np.zeros(stack.matrix.shape[1])
     above = 0
@@ -100,8 +103,10 @@ def _spread(stack: Stack, offsets: Floats) -> Floats:
     return found
 
 
-def _shift(stack: Stack, members: tuple[Floats, ...], rows: slice, link: Link, linear: Floats) -> Floats:
-    """Newton steps for every group of a level at once; overlapping groups are taken as if alone, and met by repetition."""
+def _shift(stack: Stack, members: tuple[Codes, ...], rows: slice, link: Link, linear: Floats) -> Floats:
+    """Newton steps for every group of a level at once; overlapping groups are taken as if alone, and met by
+    repetition.
+    """
     exact = stack.exact[rows]
     wanted = stack.means[rows]
     matrix = stack.matrix[rows]
@@ -123,7 +128,7 @@ def _shift(stack: Stack, members: tuple[Floats, ...], rows: slice, link: Link, l
     return shift if len(members) == 1 else shift / len(members)
 
 
-def _own(members: tuple[Floats, ...], shift: Floats) -> Floats:
+def _own(members: tuple[Codes, ...], shift: Floats) -> Floats:
     own = np.concatenate([shift, [0.0]])
     found: Floats = sum((own[codes] for codes in members), np.zeros(len(members[0])))
     return found

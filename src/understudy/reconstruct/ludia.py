@@ -8,12 +8,12 @@ Minimising over U gives the Sylvester equation U S + A'A U = X V_x + A'Pi with S
 
     U = X B + A'M,   B = V_x S^-1,   M S + K M = Pi - Z B,
 
-as substitution shows, so only the p x r matrix M has to be found, and U'U, U'X and A U follow from X'X, Z = A X and K. An
-iteration costs a few p x r and m x r products; the individuals are never touched.
+as substitution shows, so only the p x r matrix M has to be found, and U'U, U'X and A U follow from X'X, Z = A X and
+K. An iteration costs a few p x r and m x r products; the individuals are never touched.
 
-The objective is degenerate: (U, Pi, V) -> (cU, cPi, V/c) leaves two terms as they are and scales the third, so for r = rank(X)
-its infimum is 0 and says nothing about y. Descent is monotone, but the answer depends on the number of iterations.
-Corrected, it is always ``X beta + A+(s - A X beta)`` with one common beta (PRIVACY section 8).
+The objective is degenerate: (U, Pi, V) -> (cU, cPi, V/c) leaves two terms as they are and scales the third, so for r
+= rank(X) its infimum is 0 and says nothing about y. Descent is monotone, but the answer depends on the number of
+iterations. Corrected, it is always ``X beta + A+(s - A X beta)`` with one common beta (PRIVACY section 8).
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def ludia(
     """Alternating minimisation of (4.9); ``tolerance`` stops it when an iteration lowers the objective by less."""
     _check(sketch, rank, iterations, tolerance)
     v_x, v_y, pi = _start(sketch, rank, start, rng)
-    groups, gram, z, s = sketch.groups, sketch.gram, sketch.means, sketch.targets
+    groups, gram, s = sketch.groups, sketch.gram, sketch.targets
     history: list[float] = []
     converged = False
     b, m = np.zeros((sketch.columns, rank)), np.zeros((groups.size, rank))
@@ -136,7 +136,8 @@ def ludia_svd(sketch: Sketch, *, rank: int, iterations: int, tolerance: float = 
     """True descent on (4.6): the best rank-r copy of [X y], then y <- f + A+(s - A f), and again.
 
     With P the projector on the r leading right singular vectors of [X y], f = X P_xy + y P_yy; since y = X beta +
-    A+(s - Z beta), the next beta is P_xy + beta P_yy. The objective is the sum of the singular values left out, squared.
+    A+(s - Z beta), the next beta is P_xy + beta P_yy. The objective is the sum of the singular values left out,
+    squared.
     """
     _check(sketch, rank, iterations, tolerance)
     m, d = sketch.columns, sketch.targets.shape[1]

@@ -26,8 +26,10 @@ __all__ = [
 
 _PENALTIES = tuple(float(x) for x in 10.0 ** np.arange(-6, 2.01, 0.5))
 DEGENERATE = (
-    "LUDIA's objective (4.9) has its infimum at 0 whatever the target is, so the answer depends on the number of iterations "
-    "({iterations} here{why}); corrected, it is one common slope for all groups. `pc-er` and `shrunken` fit that slope directly."
+    "LUDIA's objective (4.9) has its infimum at 0 whatever the target is, so the answer depends on the number of "
+    "iterations "
+    "({iterations} here{why}); corrected, it is one common slope for all groups. `pc-er` and `shrunken` fit that "
+    "slope directly."
 )
 
 
@@ -63,7 +65,9 @@ class MoorePenrose(Reconstructor):
 
 
 class EcologicalRegression(Reconstructor):
-    """Goodman's regression of group averages on group averages; ``wls`` weighs by group size, ``ols`` is the dissertation's."""
+    """Goodman's regression of group averages on group averages; ``wls`` weighs by group size, ``ols`` is the
+    dissertation's.
+    """
 
     name = "er"
 
@@ -80,7 +84,8 @@ class EcologicalRegression(Reconstructor):
         if sketch.columns > said:
             raise DataError(
                 f"ecological regression has {sketch.columns} coefficients ({', '.join(self.design_.names[:6])}"
-                f"{', ...' if sketch.columns > 6 else ''}) and only {said} different averages; it needs at least as many averages. "
+                f"{', ...' if sketch.columns > 6 else ''}) and only {said} different averages; it needs at least "
+                "as many averages. "
                 "Use fewer columns, finer groups, or a method that shrinks: pc-er or shrunken."
             )
         return Slopes(beta=weighted_regression(sketch, weights=self.weights))
@@ -171,8 +176,9 @@ class ShrunkenRegression(Reconstructor):
 class LUDIA(_Ranked):
     """Algorithm 2 with the corrected updates; ``effects`` adds random intercepts or slopes (section 4.4.1).
 
-    rank: a number, ``full`` (as the dissertation has it) or ``held-out``. iterations, tolerance: explicit, because the answer depends on
-    them. start: ``mp``, ``er`` or ``random``. ridge: penalty of the group effects, in units of one person's weight.
+    rank: a number, ``full`` (as the dissertation has it) or ``held-out``. iterations, tolerance: explicit, because
+    the answer depends on them. start: ``mp``, ``er`` or ``random``. ridge: penalty of the group effects, in units of
+    one person's weight.
     """
 
     name = "ludia"

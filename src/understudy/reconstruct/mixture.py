@@ -86,7 +86,8 @@ def starting_clusters(people: People, count: int, rng: np.random.Generator) -> F
         inertia = float(_distances(sample, found).min(axis=1).sum())
         if inertia < best:
             best, centres = inertia, found
-    return np.eye(count)[_distances(full, centres).argmin(axis=1)]
+    found_: Floats = np.eye(count)[_distances(full, centres).argmin(axis=1)]
+    return found_
 
 
 def _plus_plus(sample: Floats, count: int, rng: np.random.Generator) -> Floats:
@@ -101,7 +102,7 @@ def _plus_plus(sample: Floats, count: int, rng: np.random.Generator) -> Floats:
 
 def _distances(rows: Floats, centres: Floats) -> Floats:
     found = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centres.T + (centres**2).sum(axis=1)[None, :]
-    return np.maximum(found, 0.0)
+    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
 
 
 def minka(alpha: Floats, mean_log: Floats, *, steps: int = 20) -> Floats:

@@ -5,9 +5,10 @@ With G the group indicators (and the group's own copy of some columns), gamma mi
 
     gamma = (A G)' ((A G)(A G)' + ridge K)+ r,
 
-a p x p problem. (The dissertation inverts (A G)'W A G, which is singular as soon as there are slopes: rank 5 of 10 for five
-groups.) With intercepts only and no ridge, G gamma is exactly the correction equation. How r is split between intercept and slopes is
-not identified by the averages: this is the split of least norm, and it depends on where a column has its zero.
+a p x p problem. (The dissertation inverts (A G)'W A G, which is singular as soon as there are slopes: rank 5 of 10
+for five groups.) With intercepts only and no ridge, G gamma is exactly the correction equation. How r is split between
+intercept and slopes is not identified by the averages: this is the split of least norm, and it depends on where a
+column has its zero.
 """
 
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ def _texts(values: Any) -> npt.NDArray[np.object_]:
         texts = values.map(lambda x: None if pd.isna(x) else str(int(x)) if whole else repr(float(x)))
     else:
         texts = values.astype(object).where(values.notna(), None).map(lambda x: None if x is None else str(x))
-    array = texts.to_numpy(dtype=object)
+    array: npt.NDArray[np.object_] = texts.to_numpy(dtype=object).copy()
     array[pd.isna(array)] = None
     return array
 
@@ -139,7 +139,8 @@ class Stack:
             rows = np.flatnonzero(exact)[np.argsort(-gap)[:3]]
             worst = ", ".join(f"{self.labels[row][1]!r} of {self.labels[row][0]}" for row in rows)
             raise DataError(
-                f"the aggregates of {self.target!r} contradict each other by up to {gap.max():.4g}: no individuals have all "
+                f"the aggregates of {self.target!r} contradict each other by up to {gap.max():.4g}: no individuals "
+                "have all "
                 f"of them (most at odds: {worst}). If they are rounded or noisy, say by how much (noise=SD)."
             )
 

@@ -88,7 +88,8 @@ class Reconstruction:
     @property
     def statement(self) -> str:
         """What must stand beside the values."""
-        return f"Reconstructed by {self.method}: estimates of individual values from group averages, not data. {NO_PROTECTION}"
+        return f"Reconstructed by {self.method}: estimates of individual values from group averages, not data. "
+        f"{NO_PROTECTION}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the values, as plain data."""
@@ -112,13 +113,15 @@ def disclosure_notes(stack: Stack) -> list[str]:
         alone = [group for group, count in zip(level.groups, level.counts, strict=True) if count == 1]
         if alone and level.aggregate.kind != "median":
             found.append(
-                f"{len(alone):,} groups of {level.aggregate.name} hold one person, whose value is disclosed: {some(alone)}."
+                f"{len(alone):,} groups of {level.aggregate.name} hold one person, whose value is disclosed: "
+                f"{some(alone)}."
             )
     single = sum(int((level.counts == 1).sum()) for level in stack.levels)
     given_away = int(stack.disclosed.sum())
     if given_away > single:
         found.append(
-            f"{given_away:,} individuals' values of {stack.target!r} follow exactly from the aggregates, most of them by "
+            f"{given_away:,} individuals' values of {stack.target!r} follow exactly from the aggregates, most of "
+            "them by "
             "differences between overlapping groups."
         )
     return found
