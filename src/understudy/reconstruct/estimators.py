@@ -37,7 +37,7 @@ class Slopes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Effects:
-    """The fitted form of one target, on the scale of the link: x beta + offsets of the groups + x gamma of the group."""
+    """The fitted form of one target on the link's scale: x beta + offsets of the groups + x gamma of the group."""
 
     stack: Stack
     beta: Floats
@@ -193,7 +193,7 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
     def _with_noise(
         self, stacks: Sequence[Stack], sketch: Sketch, size: Floats, link: Link, report: Report | None
     ) -> tuple[Slopes, Floats]:
-        """Slopes, and the individuals' spread; where averages carry noise of known size, they weigh accordingly less."""
+        """Slopes, and the individuals' spread; averages with noise of known size weigh accordingly less."""
         found = self._slopes(sketch, report)
         variances = np.stack([self._variance(stack, link) for stack in stacks], axis=1) / size**2
         spreads = _spreads(sketch, found.beta, variances)
@@ -244,7 +244,8 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
 
         Each has slopes from a parametric bootstrap of the averages, and individual scatter about them that leaves
         exact averages met. ``spread`` is the scatter's standard deviation on the link's scale where it is known from
-        elsewhere; by default it is what the averages leave unexplained. Combine estimates by ``understudy.combine(..., kind="missing")``.
+        elsewhere; by default it is what the averages leave unexplained. Combine estimates by
+        ``understudy.combine(..., kind="missing")``.
         """
         from understudy.reconstruct.uncertainty import reconstructions
 

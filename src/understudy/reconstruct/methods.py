@@ -92,7 +92,7 @@ class EcologicalRegression(Reconstructor):
 
 
 class _Ranked(Reconstructor):
-    """A method with a rank: a number, ``full`` (that of X), or ``held-out`` (chosen by averages left out of the fit)."""
+    """A method with a rank: a number, ``full`` (that of X), or ``held-out`` (chosen by averages left out)."""
 
     def __init__(self, *, rank: int | str, **shared: Any) -> None:
         super().__init__(**shared)

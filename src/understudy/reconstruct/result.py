@@ -88,8 +88,8 @@ class Reconstruction:
     @property
     def statement(self) -> str:
         """What must stand beside the values."""
-        return f"Reconstructed by {self.method}: estimates of individual values from group averages, not data. "
-        f"{NO_PROTECTION}"
+        said = f"Reconstructed by {self.method}: estimates of individual values from group averages, not data."
+        return f"{said} {NO_PROTECTION}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the values, as plain data."""

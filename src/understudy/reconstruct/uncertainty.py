@@ -36,8 +36,8 @@ def reconstructions(
         raise ParameterError(f"`spread` is {spread}; a standard deviation is a finite number of 0 or more.")
     if spread is None and not model.uses_columns:
         raise ParameterError(
-            f"{model.name} gives everybody the average of the group, so nothing shows how people scatter about it; say how "
-            "much: `spread`, a standard deviation (--spread)."
+            f"{model.name} gives everybody the average of the group, so nothing shows how people scatter about it; say "
+            "how much: `spread`, a standard deviation (--spread)."
         )
     rng = np.random.default_rng(seed)
     found = []
