@@ -9,7 +9,7 @@ import numpy as np
 from understudy.errors import DataError
 from understudy.reconstruct.grams import Floats
 
-__all__ = ["Design", "as_frame"]
+__all__ = ["Design", "as_frame", "is_identifier"]
 
 MOST_LEVELS = 100
 """A column of words with more levels than this is a name, not a covariate."""
@@ -33,6 +33,14 @@ def as_frame(individuals: Any) -> Any:
     with engine_errors(repr(opened.label)):
         frame = opened.table.to_pyarrow().to_pandas()
     return frame.set_axis(list(opened.header), axis=1)
+
+
+def is_identifier(values: Any) -> bool:
+    """Whether a column of words or whole numbers differs in every one of many rows: a name, not a covariate."""
+    if len(values) < 100 or not bool(values.is_unique):
+        return False
+    numbers = _numbers(values)
+    return numbers is None or bool((numbers % 1 == 0).all())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

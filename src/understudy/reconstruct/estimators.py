@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from understudy.errors import DataError, ParameterError
 from understudy.reconstruct.aggregates import Aggregate
-from understudy.reconstruct.design import Design, as_frame
+from understudy.reconstruct.design import Design, as_frame, is_identifier
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.links import Link, link_of, rake
 from understudy.reconstruct.problem import Problem, Stack, group_labels
@@ -120,10 +120,11 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         if len(frame) == 0:
             raise DataError("the individuals' table has no rows; there is nobody to reconstruct.")
         self._check_names(frame, wanted)
+        self.notes_: list[str] = []
         columns = self._columns_of(frame, wanted)
         self.design_, matrix = Design.learn(frame, columns, standardise=self.standardise, intercept=self.intercept)
         self.problem_ = Problem.of(frame, matrix, wanted, intercept=self.intercept, unmatched=self.unmatched)
-        self.notes_ = [*self.design_.notes]
+        self.notes_ += self.design_.notes
         for stack in self.problem_.stacks:
             self.notes_ += [note for level in stack.levels for note in level.notes] + disclosure_notes(stack)
         self.effects_: dict[str, Effects] = {}
@@ -145,7 +146,13 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         if not self.uses_columns:
             return []
         if self.columns is None:
-            return [str(name) for name in frame.columns if name not in groups]
+            found = [str(name) for name in frame.columns if name not in groups]
+            names = [name for name in found if is_identifier(frame[name])]
+            if names:
+                self.notes_.append(
+                    f"every row has its own {', '.join(map(repr, names))}: left out as a name. Choose columns to use it."
+                )
+            return [name for name in found if name not in names]
         lacking = [name for name in self.columns if name not in frame.columns]
         if lacking:
             raise DataError(
