@@ -164,3 +164,114 @@ def files(
         errors_to.print(f"note: {note}", markup=False)
     out.print(f"wrote {output}: {', '.join(made.files)}", markup=False)
     out.print(made.result.statement, markup=False)
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+@app.command()
+def risk(
+    data: o.Data,
+    codebook: o.CodebookPath,
+    group: Annotated[
+        list[str],
+        typer.Option("--group", "-g", help="Column to group by, or a+b; may be repeated.", rich_help_panel=_IN),
+    ],
+    value: Annotated[
+        str,
+        typer.Option(
+            help="Number (or ordinal column, by rank) whose averages might be published.", rich_help_panel=_IN
+        ),
+    ],
+    known: Annotated[
+        str, typer.Option(help="Columns between commas that an intruder knows of everybody.", rich_help_panel=_IN)
+    ] = "",
+    epsilons: Annotated[
+        str | None,
+        typer.Option(help="Also try averages with Laplace noise at these prices, between commas.", show_default=False),
+    ] = None,
+    lower: Annotated[
+        float | None,
+        typer.Option(help="Declared lower bound for noise; default: first edge of the codebook.", show_default=False),
+    ] = None,
+    upper: Annotated[
+        float | None,
+        typer.Option(help="Declared upper bound for noise; default: last edge of the codebook.", show_default=False),
+    ] = None,
+    neighbours: o.NeighbourRelation = None,
+    most: Annotated[
+        float,
+        typer.Option(help="Share by which the best attack may lower the error.", parser=o.number, metavar="NUMBER"),
+    ] = 0.1,
+    output: Annotated[
+        Path | None, typer.Option("--out", "-o", help="HTML page; an earlier one is replaced.", show_default=False)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Reproducible runs.", show_default=False)] = None,
+    unknown: o.Unknown = "error",
+    table: o.Table = None,
+    json: o.Json = False,
+) -> None:
+    """Attack one's own table through averages that are not published yet. The outcome is confidential."""
+    from understudy.codebook import Codebook
+    from understudy.evaluate.report.write import check_page_target, write_page
+    from understudy.mechanisms.stream import Stream
+    from understudy.reconstruct.risk import RiskQuestion, assess
+    from understudy.reconstruct.risk_page import risk_page
+    from understudy.synth.choices import relation_of
+
+    if output is not None:
+        check_page_target(output)
+    question = RiskQuestion(
+        groups=tuple(group),
+        value=value,
+        known=_words(known),
+        epsilons=tuple(o.number(word) for word in _words(epsilons)),
+        neighbours=relation_of(neighbours or "add-remove"),
+        lower=lower,
+        upper=upper,
+        most=most,
+    )
+    with progress(quiet=json) as report:
+        document = assess(
+            data,
+            Codebook.load(codebook),
+            question,
+            unknown=unknown,
+            table=table,
+            stream=Stream.from_system() if seed is None else Stream.seeded(seed),
+            report=report,
+        )
+    if output is not None:
+        write_page(output, risk_page(document))
+    if json:
+        print_json(document)
+        return
+    _print_risk(document)
+    if output is not None:
+        out.print(f"wrote {output} (computed on confidential data: not for release)", markup=False)
+
+
+def _print_risk(document: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False)
+    for heading in ("grouping", "groups", "smallest", "blind", "average", "best attack", "exposed tenth", "lowered by"):
+        shown.add_column(heading, overflow="fold")
+    for study in [*document["groupings"], *document["noisy"]]:
+        best = study["attacks"][study["best"]]
+        name = study["name"] + (f", epsilon {study['epsilon']:g}" if "epsilon" in study else "")
+        cells = (
+            f"{study['groups']:,}" if "groups" in study else "",
+            f"{study['smallest']:,}" if "smallest" in study else "",
+            f"{study['blind']['mae']:.4g}",
+            f"{study['attacks']['average of the group (mp)']['mae']:.4g}",
+            f"{best['mae']:.4g} {study['best']}",
+            f"{best['tenth_mae']:.4g} for {best['tenth_blind']:.4g}",
+            f"{max(study['gain'], 0):.0%}",
+        )
+        shown.add_row(*map(escape, (name, *cells)))
+    out.print(shown)
+    for line in document["recommendation"]:
+        out.print(f"- {line}", markup=False)

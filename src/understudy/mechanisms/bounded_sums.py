@@ -173,7 +173,7 @@ def _released(
     of_sums, of_counts = (laplace_deviation(event.scale) for event in (sums_event, counts_event))
     spread = np.hypot(of_sums * step / people, of_counts * np.abs(shift) / people)
     return NoisyMeans(
-        sums=noisy * step,
+        sums=np.asarray(noisy * step, dtype=np.float64),
         sum_deviation=laplace_deviation(sums_event.scale) * step,
         counts=counts,
         means=middle + shift,

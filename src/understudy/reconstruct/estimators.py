@@ -150,7 +150,8 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
             names = [name for name in found if is_identifier(frame[name])]
             if names:
                 self.notes_.append(
-                    f"every row has its own {', '.join(map(repr, names))}: left out as a name. Choose columns to use it."
+                    f"every row has its own {', '.join(map(repr, names))}: left out as a name. Choose columns to "
+                    "use it."
                 )
             return [name for name in found if name not in names]
         lacking = [name for name in self.columns if name not in frame.columns]
