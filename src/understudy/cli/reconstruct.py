@@ -266,7 +266,7 @@ def _print_risk(document: dict[str, Any]) -> None:
             f"{study['groups']:,}" if "groups" in study else "",
             f"{study['smallest']:,}" if "smallest" in study else "",
             f"{study['blind']['mae']:.4g}",
-            f"{study['attacks']['average of the group (mp)']['mae']:.4g}",
+            f"{study['attacks']['mp']['mae']:.4g}",
             f"{best['mae']:.4g} {study['best']}",
             f"{best['tenth_mae']:.4g} for {best['tenth_blind']:.4g}",
             f"{max(study['gain'], 0):.0%}",

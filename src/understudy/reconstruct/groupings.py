@@ -10,6 +10,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook, Levelled, Ordinal
 from understudy.codebook.numbers import Number
 from understudy.errors import DataError, ParameterError
+from understudy.reconstruct.design import Design
 from understudy.sources.rows import Rows
 
 __all__ = ["Grouping", "OwnTable", "groupings_of"]
@@ -42,7 +43,7 @@ class OwnTable:
     """The publisher's records: what an intruder knows, and what they want to know."""
 
     frame: Any
-    """The known columns."""
+    """The known columns, as numbers and indicators."""
     values: npt.NDArray[np.float64]
     codes: dict[str, Codes]
     book: Codebook
@@ -68,8 +69,10 @@ class OwnTable:
                 column = pd.Series(_numbers(rows, book, name))
             picked[name] = column[there].reset_index(drop=True)
         codes = {name: rows.codes[book.position(name)][there].astype(np.int64) for name in group_columns}
+        words = pd.DataFrame(picked, index=range(int(there.sum())))
+        design, matrix = Design.learn(words, list(words.columns), standardise=False, intercept=False)
         return cls(
-            frame=pd.DataFrame(picked, index=range(int(there.sum()))),
+            frame=pd.DataFrame(matrix, columns=list(design.names)),
             values=numbers[there],
             codes=codes,
             book=book,

@@ -13,7 +13,7 @@ from understudy.reconstruct.sketch import Sketch
 __all__ = ["choose", "folds_of"]
 
 T = TypeVar("T")
-_ONE_BY_ONE = 40
+_ONE_BY_ONE = 20
 _FOLDS = 10
 
 

@@ -116,12 +116,15 @@ class _Ranked(Reconstructor):
             raise ParameterError(f"`rank` is {self.rank!r}; it must be a number, full, or held-out.")
         if self.rank == "held-out":
             most = min(full, max(sketch.groups.rank - 2, 1))
-            self.rank_, self.rank_scores_ = choose(
-                sketch, range(1, most + 1), lambda part, rank: self._at(part, rank).beta
-            )
+            self.rank_, self.rank_scores_ = choose(sketch, _ranks(most), lambda part, rank: self._at(part, rank).beta)
         else:
             self.rank_ = full if self.rank == "full" else int(self.rank)
         return self._at(sketch, self.rank_)
+
+
+def _ranks(most: int) -> list[int]:
+    """All small ranks, then fewer and fewer."""
+    return [rank for rank in (*range(1, 7), 8, 12, 16, 24, 32, 48, 64, 96) if rank < most] + [most]
 
 
 class PrincipalRegression(_Ranked):

@@ -33,9 +33,9 @@ from understudy.reconstruct.methods import (
 )
 from understudy.sources.rows import read_rows
 
-__all__ = ["BLIND", "LIMIT", "RiskQuestion", "assess"]
+__all__ = ["BLIND", "ELSEWHERE", "LIMIT", "RiskQuestion", "assess"]
 
-BLIND, LIMIT = "overall average only", "limit of one common slope"
+BLIND, LIMIT, ELSEWHERE = "overall average only", "limit of one common slope", "known columns alone"
 TENTH = 0.1
 _WHY = "the risk report is computed on the confidential records themselves; keep it with the data"
 Score = dict[str, float]
@@ -151,7 +151,7 @@ def _tell(report: Report | None, done: int, steps: int) -> None:
 
 def _attackers(own: OwnTable, noisy: bool) -> list[tuple[str, Reconstructor]]:
     """Everybody who might try; those that find too few groups for their coefficients give up."""
-    found: list[tuple[str, Reconstructor]] = [("average of the group (mp)", MoorePenrose())]
+    found: list[tuple[str, Reconstructor]] = [("mp", MoorePenrose())]
     if own.frame.shape[1] == 0:
         return found
     found += [("er", EcologicalRegression()), ("shrunken", ShrunkenRegression()), ("pc-er", PrincipalRegression())]
@@ -190,12 +190,13 @@ def _study(own: OwnTable, grouping: Grouping, question: RiskQuestion, rng: np.ra
     blind = np.abs(truth - truth.mean())
     guesses = _guesses(own, grouping.codes, _means(own, grouping.codes), None, noisy=False)
     guesses[LIMIT] = _limit(own, grouping)
+    guesses[ELSEWHERE] = _elsewhere(own)
     shuffled = rng.permutation(grouping.codes)
     chance = _guesses(own, shuffled, _means(own, shuffled), None, noisy=False)
     scores = {name: _score(truth, guess, blind) for name, guess in guesses.items()}
     for name, guess in chance.items():
         scores[name] |= {f"random_{key}": value for key, value in _score(truth, guess, blind).items()}
-    best = min((name for name in scores if name != LIMIT), key=lambda name: scores[name]["mae"])
+    best = min((name for name in scores if name not in (LIMIT, ELSEWHERE)), key=lambda name: scores[name]["mae"])
     errors = np.abs(guesses[best] - truth)
     return {
         "name": grouping.name,
@@ -234,10 +235,7 @@ def _limit(own: OwnTable, grouping: Grouping) -> Floats:
     """The best common slope, learned from the confidential values themselves: no corrected method of this kind errs
     less in squares.
     """
-    from understudy.reconstruct.design import Design
-
-    columns = list(own.frame.columns)
-    _, matrix = Design.learn(own.frame, columns, standardise=True, intercept=False)
+    matrix = own.frame.to_numpy(dtype=np.float64)
     counts = np.maximum(grouping.counts, 1)
 
     def within(values: Floats) -> Floats:
@@ -250,6 +248,20 @@ def _limit(own: OwnTable, grouping: Grouping) -> Floats:
         return own.values - own_part
     beta = np.linalg.lstsq(inner, own_part, rcond=1e-10)[0]
     return np.asarray(own.values - own_part + inner @ beta, dtype=np.float64)
+
+
+def _elsewhere(own: OwnTable) -> Floats:
+    """What the known columns say without any group: each half of the people guessed by a regression on the other half.
+
+    This much would be learned from a survey of other people; it is knowledge about everybody, not about somebody.
+    """
+    matrix = np.column_stack([own.frame.to_numpy(dtype=np.float64), np.ones(len(own.values))])
+    half = np.arange(len(own.values)) % 2 == 0
+    found = np.empty(len(own.values))
+    for part in (half, ~half):
+        beta = np.linalg.lstsq(matrix[~part], own.values[~part], rcond=1e-10)[0]
+        found[part] = matrix[part] @ beta
+    return found
 
 
 def _by_size(grouping: Grouping, errors: Floats, blind: Floats) -> list[dict[str, float]]:
@@ -365,6 +377,13 @@ def recommend(document: Mapping[str, Any]) -> list[str]:
             said.append(f"Coarser groups would do: {finest['name']} ({finest['groups']:,} groups).")
         else:
             said.append("No coarser grouping that was tried passes.")
+        relation = study["attacks"][ELSEWHERE]["mae"]
+        if relation <= 1.05 * study["attacks"][study["best"]]["mae"]:
+            said.append(
+                "Most of that is how the value depends on the known columns, which a survey of other people would "
+                "teach as well "
+                f"(error {relation:.3g}): noise protects single people and does not hide it."
+            )
         noisy = [item for item in document["noisy"] if item["name"] == study["name"]]
         if good := [item for item in noisy if item["passes"]]:
             largest = max(good, key=lambda item: item["epsilon"])
@@ -373,7 +392,7 @@ def recommend(document: Mapping[str, Any]) -> list[str]:
                 f"{largest['error_of_published_means']:.3g} (root mean square)."
             )
         elif noisy:
-            said.append("No epsilon that was tried passes this test; smaller ones protect more.")
+            said.append("No epsilon that was tried passes this test.")
         else:
             said.append("Noise was not tried: name prices with --epsilons to see what they buy.")
     said.append(

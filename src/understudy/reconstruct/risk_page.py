@@ -7,7 +7,7 @@ from understudy.evaluate.report.figures import Figure
 from understudy.evaluate.report.numbers import number, percent
 from understudy.evaluate.report.page import render
 from understudy.reconstruct.figures import bars, curves
-from understudy.reconstruct.risk import LIMIT
+from understudy.reconstruct.risk import ELSEWHERE, LIMIT
 from understudy.version import __version__
 
 __all__ = ["risk_page"]
@@ -48,6 +48,11 @@ def _notes(doc: Mapping[str, Any]) -> list[str]:
     found.append(
         f"“{LIMIT}”: slopes learned from the confidential values themselves. Every corrected reconstruction has one "
         "common slope, so none of them can have a smaller squared error than this."
+    )
+    found.append(
+        f"“{ELSEWHERE}”: a regression on the known columns without any group, learned from the other half of the "
+        "people. What is not "
+        "below this error was learned about everybody, not about somebody."
     )
     return found
 
@@ -161,8 +166,9 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
             [study["name"] for study in studies],
             [
                 ("overall average only", [study["blind"]["mae"] for study in studies]),
-                ("average of the group", [study["attacks"]["average of the group (mp)"]["mae"] for study in studies]),
+                ("average of the group", [study["attacks"]["mp"]["mae"] for study in studies]),
                 ("best attack", [study["attacks"][study["best"]]["mae"] for study in studies]),
+                (ELSEWHERE, [study["attacks"][ELSEWHERE]["mae"] for study in studies]),
                 (LIMIT, [study["attacks"][LIMIT]["mae"] for study in studies]),
             ],
             y="mean absolute error",
