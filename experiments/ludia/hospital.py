@@ -66,7 +66,7 @@ def load(quick: bool) -> Any:
     drg = frame["DRG"].astype(str).str.zfill(3)
     frame["drg1"], frame["drg2"] = drg.str[0], drg.str[:2]
     frame["diagnoses"] = frame[[f"dx{k:02d}" for k in range(1, 16)]].notna().sum(axis=1)
-    chosen = np.random.default_rng(2010).permutation(len(frame))[: 3000 if quick else 40_000]
+    chosen = np.random.default_rng(2010).permutation(len(frame))[: 3000 if quick else 20_000]
     return frame.iloc[np.sort(chosen)].reset_index(drop=True)
 
 
