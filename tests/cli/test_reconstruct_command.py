@@ -134,8 +134,8 @@ def test_risk_of_the_issue(run, files, tmp_path):
     assert run("codebook", "draft", files / "truth.csv", "-o", book).code == 0
     page = tmp_path / "risk.html"
     said = run(
-        "reconstruct", "risk", files / "truth.csv", "--codebook", book, "--group", "county", "--value", "charge", "--known",
-        "los,sex", "--epsilons", "1", "-o", page, "--seed", 1,
+        "reconstruct", "risk", files / "truth.csv", "--codebook", book, "--group", "county", "--value", "charge",
+        "--known", "los,sex", "--epsilons", "1", "-o", page, "--seed", 1,
     )  # fmt: skip
     assert said.code == 0, said.err
     assert "lowered by" in said.out and "no formal protection" in " ".join(said.out.split())

@@ -143,7 +143,7 @@ class CUDIA(Reconstructor):
             members = [self._members(frame, level) for level in effects.stack.levels]
             base = memberships(self.models_[target], people, members[0][0]) @ self.models_[target].eta
             empty = np.zeros((len(frame), len(effects.beta)))
-            found[target] = link.back(base + effects.linear(empty, members))
+            found[target] = link.back(base + effects.linear(empty, members, new=True))
         return found
 
 

@@ -48,16 +48,23 @@ class Effects:
     spread: float
     """Standard deviation of an individual about the form, as far as the averages show it."""
 
-    def linear(self, matrix: Floats, members: Sequence[Sequence[Any]]) -> Floats:
-        """Values on the link's scale; ``members`` as in the levels, -1 for nobody's group or an unknown one."""
+    def linear(self, matrix: Floats, members: Sequence[Sequence[Any]], *, new: bool) -> Floats:
+        """Values on the link's scale; ``members`` as in the levels, -1 for no group or an unknown one.
+
+        The group of a ``new`` record is merely unknown, so it gets what is typical of a level; somebody of the fit
+        who has no group in a level was not averaged there and gets nothing, but for people without any group at all.
+        """
         found: Floats = matrix @ self.beta
+        nowhere = np.logical_and.reduce([codes < 0 for columns in members for codes in columns])
         above = 0
         for number, (level, columns) in enumerate(zip(self.stack.levels, members, strict=True)):
             own = self.offsets[above : above + len(level.groups)]
+            table = np.concatenate([own, [0.0]])
             typical = float((own * level.counts).sum() / level.counts.sum())
-            table = np.concatenate([own, [typical]])
-            for place, codes in enumerate(columns):
-                found = found + (table[codes] if place == 0 else np.concatenate([own, [0.0]])[codes])
+            unknown = np.logical_and.reduce([codes < 0 for codes in columns]) if new else nowhere
+            found = found + typical * unknown
+            for codes in columns:
+                found = found + table[codes]
             if number == 0 and self.gamma is not None:
                 gamma = np.concatenate([self.gamma, np.zeros((1, self.gamma.shape[1]))])
                 found = found + (matrix * gamma[columns[0]]).sum(axis=1)
@@ -234,7 +241,7 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         sizes = np.concatenate([level.counts for level in stack.levels])
         effects = Effects(stack=stack, beta=beta, offsets=lift / sizes, gamma=gamma, spread=spread)
         if self.correct and self.aggregates_of == "value" and link.name != "identity":
-            linear = effects.linear(matrix, [level.members for level in stack.levels])
+            linear = effects.linear(matrix, [level.members for level in stack.levels], new=False)
             effects = replace(effects, offsets=effects.offsets + rake(stack, link, linear))
         return effects
 
@@ -268,7 +275,7 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
 
     def _linear(self, target: str) -> Floats:
         effects = self.effects_[target]
-        return effects.linear(self.problem_.matrix, [level.members for level in effects.stack.levels])
+        return effects.linear(self.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
 
     def _result(self, linear: dict[str, Floats], draw: int | None) -> Reconstruction:
         link = link_of(self.link)
@@ -299,7 +306,7 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         found = {}
         for target, effects in self.effects_.items():
             members = [self._members(frame, level) for level in effects.stack.levels]
-            found[target] = link.back(effects.linear(matrix, members))
+            found[target] = link.back(effects.linear(matrix, members, new=True))
         return found
 
     @staticmethod

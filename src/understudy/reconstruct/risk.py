@@ -78,6 +78,11 @@ class RiskQuestion:
             raise ParameterError(f"`most` is {self.most}; it is a share between 0 and 1. Try 0.1.")
         if self.repeats < 1:
             raise ParameterError(f"`repeats` is {self.repeats}; it must be 1 or more.")
+        lower, upper = self.bounds(book)
+        for epsilon in self.epsilons:  # refuse bad prices before the data are touched
+            noisy_means_entries(
+                "group", self.value, lower=lower, upper=upper, epsilon=epsilon, neighbours=self.neighbours
+            )
 
     def bounds(self, book: Codebook) -> tuple[float, float]:
         """Declared bounds of the value."""

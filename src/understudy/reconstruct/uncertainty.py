@@ -76,7 +76,7 @@ def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None
         effects_of = fixed._effects_for(stacks, np.stack(averages, axis=1), link, None)
         for target, effects in effects_of.items():
             sigma = model.effects_[target].spread if spread is None else spread
-            line = effects.linear(model.problem_.matrix, [level.members for level in effects.stack.levels])
+            line = effects.linear(model.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
             found[target] = line + sigma * rng.standard_normal(len(line))
     return found
 
