@@ -32,6 +32,7 @@ LEVELS = {
     "region x beds x ownership x month": ("region", "n_beds", "hospital_ownership", "dc_month"),
     "DRG (first two digits)": ("drg2",),
 }
+MAIN = "region x beds x ownership"
 KNOWN = ["age", "sex", "payor_primary", "adm_type", "drg1"]
 SHOWN = 400
 
@@ -44,7 +45,7 @@ def methods() -> dict[str, Reconstructor]:
         "WLS-ER, corrected": EcologicalRegression(),
         "LUDIA, full rank, 100 it.": LUDIA(rank="full", iterations=100),
         "LUDIA, held-out rank": LUDIA(rank="held-out", iterations=100),
-        "LUDIA-SVD, held-out rank": LUDIASingularValues(iterations=200),
+        "LUDIA-SVD, held-out rank": LUDIASingularValues(iterations=60),
         "PC-ER, held-out rank": PrincipalRegression(),
         "shrunken (ours)": ShrunkenRegression(),
         "CUDIA, 4 clusters": CUDIA(clusters=4, iterations=15, sweeps=2, seed=1),
@@ -75,13 +76,17 @@ def hospital(*, quick: bool) -> dict[str, Any]:
     frame = load(quick)
     if isinstance(frame, str):
         return {"skipped": frame}
-    levels = dict(list(LEVELS.items())[2:3]) if quick else LEVELS
+    levels = {MAIN: LEVELS[MAIN]} if quick else LEVELS
+    table, answers = {}, {}
+    for name, columns in levels.items():
+        table[name], found = _level(frame, columns)
+        answers = found if name == MAIN else answers
     return {
         "rows": len(frame),
-        "table": {name: _level(frame, columns) for name, columns in levels.items()},
-        "scatter": _scatter(frame),
+        "table": table,
+        "scatter": _scatter(frame, answers),
         "daily": _daily(frame),
-        "lines": _lines(frame),
+        "lines": _lines(frame, answers),
         "lasso": _lasso(frame),
     }
 
@@ -112,12 +117,16 @@ def _answers(frame: Any, labels: Any, y: Floats, known: list[str]) -> dict[str, 
     return found
 
 
-def _level(frame: Any, columns: tuple[str, ...]) -> dict[str, Any]:
+Answers = dict[str, tuple[Floats, Reconstructor]]
+
+
+def _level(frame: Any, columns: tuple[str, ...]) -> tuple[dict[str, Any], Answers]:
     y = np.log(frame["care_days"].to_numpy(dtype=float))
     labels = _grouped(frame, columns)
     known = [name for name in KNOWN if not (name == "drg1" and columns == ("drg2",))]
     rows = {}
-    for name, (guess, _) in _answers(frame, labels, y, known).items():
+    answers = _answers(frame, labels, y, known)
+    for name, (guess, _) in answers.items():
         gap = guess - y
         rows[name] = {
             "mae": float(np.abs(gap).mean()),
@@ -125,7 +134,8 @@ def _level(frame: Any, columns: tuple[str, ...]) -> dict[str, Any]:
             "mse": float((gap**2).mean()),
             "mse_sd": float((gap**2).std()),
         }
-    return {"groups": int(labels.nunique()), "methods": rows, "limit": _limit(frame, labels, y, known)}
+    limit = _limit(frame, labels, y, known)
+    return {"groups": int(labels.nunique()), "methods": rows, "limit": limit}, answers
 
 
 def _limit(frame: Any, labels: Any, y: Floats, known: list[str]) -> dict[str, float]:
@@ -145,11 +155,9 @@ def _limit(frame: Any, labels: Any, y: Floats, known: list[str]) -> dict[str, fl
     return {"mae": float(np.abs(gap).mean()), "mse": float((gap**2).mean())}
 
 
-def _scatter(frame: Any) -> dict[str, Any]:
+def _scatter(frame: Any, answers: Answers) -> dict[str, Any]:
     """Figure 4.6a, by region x beds x ownership."""
     y = np.log(frame["care_days"].to_numpy(dtype=float))
-    labels = _grouped(frame, LEVELS["region x beds x ownership"])
-    answers = _answers(frame, labels, y, KNOWN)
     shown = np.linspace(0, len(y) - 1, SHOWN).astype(int)
     jitter = np.random.default_rng(0).normal(0, 0.04, SHOWN)  # days are whole: points would hide each other
     picked = (
@@ -171,7 +179,7 @@ def _daily(frame: Any) -> dict[str, Any]:
     y = frame["diagnoses"].to_numpy(dtype=float)
     days = frame["care_days"].to_numpy(dtype=float)
     people = frame.assign(log_days=np.log(days))
-    labels = _grouped(frame, LEVELS["region x beds x ownership"])
+    labels = _grouped(frame, LEVELS[MAIN])
     edges = np.linspace(0, 12, 49)
     truth = y / days
     held = np.histogram(truth, edges)[0] / len(truth)
@@ -189,15 +197,15 @@ def _daily(frame: Any) -> dict[str, Any]:
     return found
 
 
-def _lines(frame: Any) -> dict[str, Any]:
+def _lines(frame: Any, answers: Answers) -> dict[str, Any]:
     """Figure 4.7: a random-intercept model fitted to the original and to the reconstructed values."""
     y = np.log(frame["care_days"].to_numpy(dtype=float))
-    labels = _grouped(frame, LEVELS["region x beds x ownership"])
+    labels = _grouped(frame, LEVELS[MAIN])
     codes = labels.astype("category").cat.codes.to_numpy()
     age = frame["age"].to_numpy(dtype=float)
     original = _intercepts(y, age, codes)
     found: dict[str, Any] = {"original": original, "answers": {}}
-    for name, (guess, _) in _answers(frame, labels, y, KNOWN).items():
+    for name, (guess, _) in answers.items():
         fitted = _intercepts(guess, age, codes)
         gap = np.array(fitted["effects"]) - np.array(original["effects"])
         found["answers"][name] = {**fitted, "mse": float((gap**2).mean())}
@@ -221,7 +229,7 @@ def _lasso(frame: Any) -> dict[str, Any]:
 
     y = np.log(frame["care_days"].to_numpy(dtype=float))
     test = np.random.default_rng(8).random(len(frame)) < 0.2
-    labels = _grouped(frame, LEVELS["region x beds x ownership"])
+    labels = _grouped(frame, LEVELS[MAIN])
     train = frame[~test].reset_index(drop=True)
     design, x = Design.learn(train, KNOWN, standardise=True, intercept=False)
     unseen = design.matrix(frame[test].reset_index(drop=True))

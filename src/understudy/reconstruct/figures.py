@@ -114,6 +114,7 @@ def _against(number_of: int, target: str, values: Floats, truth: Floats) -> Figu
     error = float(np.abs(values - truth).mean())
     slope = float(np.corrcoef(values, truth)[0, 1]) if values.std() > 0 and truth.std() > 0 else float("nan")
     said = f"Mean absolute error {number(error)}, correlation {number(slope)}. Perfect points lie on the dotted line."
+    said += " Shown are the values between the outer half per cents."
     return scatter(
         f"against-{number_of}",
         f"Reconstructed against original {target}",
@@ -123,6 +124,7 @@ def _against(number_of: int, target: str, values: Floats, truth: Floats) -> Figu
         y="reconstructed",
         header=("row", "original", "reconstructed"),
         wide=True,
+        span=_central(np.concatenate([values, truth])),
     )
 
 
@@ -229,6 +231,7 @@ def scatter(
     diagonal: bool = True,
     log: bool = False,
     wide: bool = False,
+    span: tuple[float, float] | None = None,
 ) -> Figure:
     """Points, with the diagonal of perfect ones where that means something."""
     data: list[dict[str, Any]] = [
@@ -269,14 +272,25 @@ def scatter(
         data=data,
         layout=layout(
             height=340,
-            xaxis=axis(title={"text": x}, **({"type": "log"} if log else {})),
-            yaxis=axis(title={"text": y}, rangemode="normal" if diagonal else "tozero"),
+            xaxis=axis(title={"text": x}, **({"type": "log"} if log else {}), **_range(span)),
+            yaxis=axis(title={"text": y}, rangemode="normal" if diagonal else "tozero", **_range(span)),
             showlegend=len(data) > 1,
         ),
         header=header,
         rows=rows,
         wide=wide,
     )
+
+
+def _central(values: Floats) -> tuple[float, float] | None:
+    """Where all but one in a hundred lie, with a margin: a few far values would squeeze the others into a corner."""
+    low, high = (float(end) for end in np.quantile(values, [0.005, 0.995]))
+    margin = 0.05 * (high - low)
+    return (low - margin, high + margin) if high > low else None
+
+
+def _range(span: tuple[float, float] | None) -> dict[str, Any]:
+    return {} if span is None else {"range": list(span)}
 
 
 def curves(
@@ -347,7 +361,13 @@ def bars(
             "y": list(values),
             "marker": {
                 "color": _INK[k % len(_INK)],
-                "pattern": {"shape": ("", "/", ".", "x", "-")[k % 5], "fgcolor": "#ffffff", "size": 6, "solidity": 0.3},
+                "pattern": {
+                    "shape": ("", "/", ".", "x", "-")[k % 5],
+                    "fgcolor": "#ffffff",
+                    "bgcolor": _INK[k % len(_INK)],
+                    "size": 6,
+                    "solidity": 0.3,
+                },
             },
         }
         for k, (name, values) in enumerate(series)

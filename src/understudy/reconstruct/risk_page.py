@@ -41,9 +41,13 @@ def _notes(doc: Mapping[str, Any]) -> list[str]:
     if doc["ranks"]:
         found.append(f"{doc['value']} is ordinal: its levels count as their ranks, 0 for the first.")
     found.append(
-        "The most exposed tenth are the people whose guess gained most over the overall average. Some gain by "
-        "chance alone: "
-        "the columns “random groups” show the same attack on groups of the same sizes drawn at random."
+        "Close: the share of people guessed within a tenth of a standard deviation. The exposed tenth are the "
+        "people whose "
+        "guess gained most over the overall average; beside their error stands what would be guessed of the same "
+        "people "
+        "without groups. Some gain by chance alone: “random groups” is the same attack on groups of the same sizes "
+        "drawn "
+        "at random."
     )
     found.append(
         f"“{LIMIT}”: slopes learned from the confidential values themselves. Every corrected reconstruction has one "
@@ -92,12 +96,12 @@ def _attacks(doc: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]
         "header": (
             "attack",
             "mean error",
-            "median error",
-            "guessed within a tenth of a deviation",
-            "most exposed tenth: error",
-            "of the same people, overall average only",
-            "mean error, random groups",
-            "most exposed tenth, random groups",
+            "median",
+            "close",
+            "exposed tenth",
+            "same people, no groups",
+            "mean, random groups",
+            "tenth, random groups",
         ),
         "rows": [
             (
