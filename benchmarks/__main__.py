@@ -2,7 +2,19 @@
 
 import sys
 
-from benchmarks import anonymize, counting, imputation, linear, lugs, marginals, report, sbhg, sweep, utility
+from benchmarks import (
+    anonymize,
+    counting,
+    imputation,
+    linear,
+    lugs,
+    marginals,
+    reconstruct,
+    report,
+    sbhg,
+    sweep,
+    utility,
+)
 
 ALL = {
     "sweep": sweep.main,
@@ -15,6 +27,7 @@ ALL = {
     "utility": utility.main,
     "report": report.main,
     "anonymize": anonymize.main,
+    "reconstruct": reconstruct.main,
 }
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import sys
 
-from experiments import anonymeter_check, chapter2, combining, coverage, lugs, pegs, prices, sbhg
+from experiments import anonymeter_check, chapter2, combining, coverage, ludia, lugs, pegs, prices, sbhg
 
 QUICK = {
     "prices": prices.main,
@@ -15,6 +15,7 @@ HEAVY = {
     "sbhg": sbhg.main,
     "pegs": pegs.main,
     "anonymeter": anonymeter_check.main,
+    "ludia": ludia.main,
 }
 """Run only when named: each takes many minutes."""
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from understudy.mechanisms import (
+    BoundedSums,
     DirichletDraws,
     DirichletResetBlocks,
     ExponentialSelection,
@@ -36,6 +37,9 @@ numbers = st.integers(1, 5000)
 def priced(relation):
     """Events that promise differential privacy under one relation, by kind."""
     return {
+        BoundedSums: st.builds(
+            BoundedSums, scale=scales, reach=st.sampled_from([1, 3, 1024]), neighbours=st.just(relation)
+        ),
         DirichletDraws: st.builds(DirichletDraws, priors=columns, draws=numbers, neighbours=st.just(relation)),
         DirichletResetBlocks: st.builds(
             DirichletResetBlocks, priors=columns, blocks=numbers, neighbours=st.just(relation)

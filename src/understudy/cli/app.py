@@ -5,7 +5,20 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from understudy.cli import account, anonymize, audit, codebook, demo, evaluate, impute, methods, rumap, synth, verify
+from understudy.cli import (
+    account,
+    anonymize,
+    audit,
+    codebook,
+    demo,
+    evaluate,
+    impute,
+    methods,
+    reconstruct,
+    rumap,
+    synth,
+    verify,
+)
 from understudy.cli.console import errors_to, print_json
 from understudy.errors import BudgetError, RefusalError, StoppedError, UnderstudyError
 from understudy.version import __version__
@@ -42,6 +55,7 @@ app.command()(audit.audit)
 app.command()(evaluate.evaluate)
 app.command()(rumap.rumap)
 app.add_typer(anonymize.app, name="anonymize")
+app.add_typer(reconstruct.app, name="reconstruct")
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(account.app, name="account")
 

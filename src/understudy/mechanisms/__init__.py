@@ -3,6 +3,7 @@
 Importing this room makes every pricing event known, so that any ledger can be read back and priced.
 """
 
+from understudy.mechanisms.bounded_sums import BoundedSums
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
 from understudy.mechanisms.exponential import ExponentialSelection
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
@@ -15,6 +16,7 @@ from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
 
 __all__ = [
+    "BoundedSums",
     "DirichletDraws",
     "DirichletResetBlocks",
     "ExponentialSelection",

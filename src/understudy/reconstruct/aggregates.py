@@ -1,0 +1,195 @@
+"""Published aggregates as values, and what is wrong with them before anything is computed."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import DataError, ParameterError
+from understudy.reconstruct.grams import Floats
+
+__all__ = ["KINDS", "Aggregate", "Level", "some"]
+
+KINDS = ("mean", "sum", "median")
+Codes = npt.NDArray[np.int64]
+Texts = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Aggregate:
+    """One column of a published table: a figure per group."""
+
+    by: str | tuple[str, ...]
+    """The individuals' column that names the group. ``"a+b"`` crosses two columns (groups are called ``"x+y"``); a
+    tuple of columns makes overlapping groups: a person belongs to every group that one of the columns names."""
+    target: str
+    """What was averaged; aggregates of one target are stacked (algorithm 3)."""
+    values: Mapping[str, float]
+    kind: str = "mean"
+    """``mean``, ``sum``, or ``median``: a median is no linear figure; it stands in for the mean and is never met by
+    force.
+    """
+    sizes: Mapping[str, float] | None = None
+    """People behind each figure, where published; else those in the individuals' file are counted."""
+    noise: float | Mapping[str, float] | None = None
+    """Standard deviation of the error of each figure as it was published (noise, rounding), in its own unit; None:
+    exact.
+    """
+    label: str = ""
+    """What messages call it."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ParameterError(f"`kind` is {self.kind!r}; an aggregate is one of {', '.join(KINDS)}.")
+        faults = [group for group, value in self.values.items() if not math.isfinite(value)]
+        if faults:
+            raise DataError(
+                f"{self.name} has no number for {some(faults)}; remove the groups without a figure from the file."
+            )
+        if not self.values:
+            raise DataError(f"{self.name} has no groups; give a table with a group and a figure in each row.")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The individuals' columns that name its groups."""
+        parts = (self.by,) if isinstance(self.by, str) else self.by
+        return tuple(name for part in parts for name in part.split("+"))
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        by = self.by if isinstance(self.by, str) else "/".join(self.by)
+        return self.label or f"the {self.kind} of {self.target} by {by}"
+
+    def spread_of(self, group: str) -> float:
+        """Standard deviation of the published figure's error."""
+        return float(self.noise[group] if isinstance(self.noise, Mapping) else self.noise or 0.0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Level:
+    """One aggregate matched with n individuals."""
+
+    aggregate: Aggregate
+    groups: tuple[str, ...]
+    members: tuple[Codes, ...]
+    """For each grouping column the group of every individual, -1 for none; nobody is twice in one group."""
+    counts: Codes
+    """Individuals in each group."""
+    means: Floats
+    """The figure as a mean per person."""
+    deviations: Floats
+    """Standard deviation of the error of those means; NaN: unknown, so the figure is never met by force."""
+    notes: tuple[str, ...]
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether nobody is in two groups."""
+        return len(self.members) == 1
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """A few of many names."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> Level:
+    """Find every individual's group. ``columns`` hold the labels, one array per grouping column, None for missing."""
+    if unmatched not in ("error", "ignore"):
+        raise ParameterError(f"`unmatched` is {unmatched!r}; groups without a partner are an error, or ignore them.")
+    known = {group: code for code, group in enumerate(aggregate.values)}
+    members, strange = [], set()
+    for labels in columns:
+        distinct, inverse = _distinct(labels)
+        codes = np.array([known.get(label, -1) if label is not None else -1 for label in distinct], dtype=np.int64)
+        strange |= {label for label in distinct if label is not None and label not in known}
+        members.append(codes[inverse])
+    for place in range(1, len(members)):  # in one group once, however many columns say so
+        for earlier in members[:place]:
+            members[place] = np.where(members[place] == earlier, -1, members[place])
+    counts = sum(
+        (np.bincount(codes[codes >= 0], minlength=len(known)) for codes in members),
+        np.zeros(len(known), dtype=np.int64),
+    )
+    empty = [group for group, count in zip(known, counts, strict=True) if count == 0]
+    notes = []
+    if (strange or empty) and unmatched == "error":
+        said = [f"{some(sorted(strange))} only among the individuals"] if strange else []
+        said += [f"{some(empty)} only in the aggregates"] if empty else []
+        raise DataError(
+            f"{aggregate.name} does not fit the individuals: {'; '.join(said)}. Mend the labels, or ignore groups "
+            "without a "
+            "partner: unmatched = 'ignore' (--unmatched ignore)."
+        )
+    if strange:
+        notes.append(
+            f"{len(strange):,} groups of individuals have no figure in {aggregate.name}: {some(sorted(strange))}."
+        )
+    if empty:
+        notes.append(f"{len(empty):,} groups of {aggregate.name} have no individuals and are not used: {some(empty)}.")
+    kept = np.flatnonzero(counts)
+    if len(kept) == 0:
+        raise DataError(f"{aggregate.name} shares no group with the individuals; is the grouping column the right one?")
+    renumber = np.full(len(known) + 1, -1, dtype=np.int64)
+    renumber[kept] = np.arange(len(kept))
+    groups = [group for group, count in zip(known, counts, strict=True) if count]
+    means, deviations, said = _as_means(aggregate, groups, counts[kept])
+    return Level(
+        aggregate=aggregate,
+        groups=tuple(groups),
+        members=tuple(renumber[codes] for codes in members),  # -1 stays -1: it is the last entry
+        counts=counts[kept],
+        means=means,
+        deviations=deviations,
+        notes=(*notes, *said),
+    )
+
+
+def _distinct(labels: Texts) -> tuple[list[str | None], Codes]:
+    import pandas as pd
+
+    codes, distinct = pd.factorize(labels, use_na_sentinel=True)
+    names: list[str | None] = [*map(str, distinct), None]
+    return names, np.where(codes < 0, len(names) - 1, codes).astype(np.int64)
+
+
+def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[Floats, Floats, list[str]]:
+    values = np.array([aggregate.values[group] for group in groups], dtype=np.float64)
+    spread = np.array([aggregate.spread_of(group) for group in groups], dtype=np.float64)
+    if not (np.isfinite(spread).all() and (spread >= 0).all()):
+        raise DataError(f"{aggregate.name} has a noise that is no number of 0 or more; it is a standard deviation.")
+    notes = []
+    sizes = counts.astype(np.float64)
+    if aggregate.sizes is not None:
+        lacking = [group for group in groups if not math.isfinite(aggregate.sizes.get(group, math.nan))]
+        if lacking:
+            raise DataError(
+                f"{aggregate.name} has no size for {some(lacking)}; fill the column of sizes, or leave it out: "
+                "people are "
+                "then counted in the individuals' file."
+            )
+        sizes = np.array([aggregate.sizes[group] for group in groups], dtype=np.float64)
+        small = [group for group, size, count in zip(groups, sizes, counts, strict=True) if size < count]
+        if small:
+            raise DataError(
+                f"{aggregate.name} has fewer people than the individuals' file in {some(small)}; a figure covers "
+                "at least "
+                "the people listed. Mend the sizes, or leave the column of sizes out."
+            )
+    if aggregate.kind == "sum":
+        values, spread = values / sizes, spread / sizes
+    sampled = sizes > counts
+    if aggregate.kind == "median":
+        spread = np.full_like(spread, np.nan)
+        notes.append(f"{aggregate.name} holds medians, which stand in for means: they guide, and are not met by force.")
+    elif sampled.any():
+        spread = np.where(sampled, np.nan, spread)
+        notes.append(
+            f"{int(sampled.sum()):,} figures of {aggregate.name} cover more people than the individuals' file "
+            "lists: they "
+            "guide, and are not met by force."
+        )
+    return values, spread, notes

@@ -1,0 +1,225 @@
+"""CUDIA (dissertation section 4.2): clusters of individuals whose target means explain the group averages.
+
+pi_p ~ Dirichlet(alpha); z_i ~ pi_p; x_i ~ p(x | z_i); s_p ~ N(pi_p eta, Sigma_p^2), N_p Sigma_p^2 = pi_p (eta^2 +
+T^2) - (pi_p eta)^2.
+
+The E-step, alpha, T^2, W and the ridge are not in the dissertation; PRIVACY section 8 has the Monte-Carlo EM that is
+used here: z_i by Gibbs, pi_p by independence Metropolis-Hastings from Dirichlet(alpha + counts), accepted by the
+ratio of the densities of s_p, weighted maximum likelihood for the clusters, ridge generalised least squares with W =
+1/Sigma^2 for eta, Newton for alpha. T^2 is barely identified: its moment estimate is kept from falling below zero.
+The ridge pulls towards the overall mean.
+
+The greedy version is ours: hard memberships, and pi_p by exponentiated-gradient steps on its own convex part; its
+objective falls at every step.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.errors import ParameterError
+from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.mixture import Clusters, Codes, People, minka, starting_clusters
+
+__all__ = ["Fitted", "greedy", "mcem", "memberships"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """A fitted CUDIA model of one target."""
+
+    clusters: Clusters
+    shares: Floats
+    """pi, p x k."""
+    typical: Floats
+    """Mean of pi over people, for records without a known group."""
+    eta: Floats
+    """Mean of the target in each cluster."""
+    spread: float
+    """T: deviation of the target within a cluster, 0 where the averages do not show any."""
+    history: tuple[float, ...]
+    accepted: float
+    """Share of the proposals for pi that were accepted."""
+
+
+def memberships(fitted: Fitted, people: People, groups: Codes) -> Floats:
+    """Probability of every cluster for every individual."""
+    shares = np.concatenate([fitted.shares, fitted.typical[None, :]])[groups]
+    return _softmax(np.log(np.maximum(shares, 1e-300)) + fitted.clusters.log_density(people))
+
+
+def _softmax(logs: Floats) -> Floats:
+    logs = logs - logs.max(axis=1, keepdims=True)
+    np.exp(logs, out=logs)
+    found: Floats = logs / logs.sum(axis=1, keepdims=True)
+    return found
+
+
+def mcem(
+    people: People,
+    groups: Codes,
+    means: Floats,
+    *,
+    clusters: int,
+    iterations: int,
+    sweeps: int,
+    ridge: float,
+    rng: np.random.Generator,
+) -> Fitted:
+    """Monte-Carlo EM. ``groups`` are codes of the partition (all known); ``means`` the published averages."""
+    _check(clusters, iterations, sweeps, ridge)
+    p = len(means)
+    sizes = np.bincount(groups, minlength=p).astype(float)
+    resp = starting_clusters(people, clusters, rng)
+    theta = Clusters.weighted(people, resp)
+    alpha = np.full(clusters, 1.0)
+    pi = (_counts(groups, resp.argmax(axis=1), p, clusters) + alpha) / (sizes[:, None] + alpha.sum())
+    eta, t2 = _eta(pi, means, sizes, ridge, None), 0.0
+    history, proposed, taken = [], 0, 0
+    for _ in range(iterations):
+        density = theta.log_density(people)
+        weights, averaged, logs = np.zeros_like(resp), np.zeros_like(pi), np.zeros_like(pi)
+        for sweep in range(sweeps + 1):
+            chance = _softmax(np.log(np.maximum(pi, 1e-300))[groups] + density)
+            z = (rng.random((people.count, 1)) > np.cumsum(chance, axis=1)[:, :-1]).sum(axis=1)
+            counts = _counts(groups, z, p, clusters)
+            fresh = rng.standard_gamma(counts + alpha) + 1e-300
+            fresh /= fresh.sum(axis=1, keepdims=True)
+            gain = _log_normal(means, fresh, eta, t2, sizes) - _log_normal(means, pi, eta, t2, sizes)
+            yes = np.log(rng.random(p)) < gain
+            pi = np.where(yes[:, None], fresh, pi)
+            if sweep == 0:  # forget where the last step of the parameters left the chain
+                continue
+            proposed, taken = proposed + p, taken + int(yes.sum())
+            weights += chance
+            averaged += pi
+            logs += np.log(np.maximum(pi, 1e-12))
+        weights, averaged, logs = weights / sweeps, averaged / sweeps, logs / sweeps
+        theta = Clusters.weighted(people, weights)
+        eta = _eta(averaged, means, sizes, ridge, _variance(averaged, eta, t2, sizes))
+        gaps = means - averaged @ eta
+        between = averaged @ eta**2 - (averaged @ eta) ** 2
+        t2 = max(float((sizes * gaps**2 - between).mean()), 0.0)
+        alpha = minka(alpha, logs.mean(axis=0))
+        pi = averaged
+        history.append(float(_log_normal(means, averaged, eta, t2, sizes).sum()))
+    typical = (sizes[:, None] * pi).sum(axis=0) / sizes.sum()
+    return Fitted(
+        clusters=theta,
+        shares=pi,
+        typical=typical,
+        eta=eta,
+        spread=float(np.sqrt(t2)),
+        history=tuple(history),
+        accepted=taken / max(proposed, 1),
+    )
+
+
+def greedy(
+    people: People,
+    groups: Codes,
+    means: Floats,
+    *,
+    clusters: int,
+    iterations: int,
+    ridge: float,
+    rng: np.random.Generator,
+) -> Fitted:
+    """Deterministic from its start on: memberships, clusters, shares and eta in turn, each lowering one objective."""
+    _check(clusters, iterations, 1, ridge)
+    p = len(means)
+    sizes = np.bincount(groups, minlength=p).astype(float)
+    z = starting_clusters(people, clusters, rng).argmax(axis=1)
+    counts = _counts(groups, z, p, clusters)
+    pi = (counts + 1.0) / (sizes[:, None] + clusters)
+    eta = _eta(pi, means, sizes, ridge, None)
+    noise = max(float((sizes * (means - pi @ eta) ** 2).mean()), 1e-6 * float(means.var()) * float(sizes.mean()), 1e-12)
+    weights = sizes / noise  # fixed: the objective must mean the same at every step
+    theta = Clusters.weighted(people, np.eye(clusters)[z])
+    history: list[float] = []
+    for _ in range(iterations):
+        z = (np.log(pi)[groups] + theta.log_density(people)).argmax(axis=1)
+        counts = _counts(groups, z, p, clusters)
+        theta = Clusters.weighted(people, np.eye(clusters)[z])
+        pi = _mirror(pi, counts + 1.0, means, eta, weights)
+        eta = _eta(pi, means, sizes, ridge, noise / sizes)
+        fit = theta.log_density(people)[np.arange(people.count), z].sum()
+        history.append(
+            float(
+                -fit
+                - ((counts + 1.0) * np.log(pi)).sum()
+                + 0.5 * (weights * (means - pi @ eta) ** 2).sum()
+                + 0.5 * ridge / noise * sizes.mean() * ((eta - _centre(means, sizes)) ** 2).sum()
+            )
+        )
+        if len(history) > 1 and history[-2] - history[-1] <= 1e-10 * abs(history[-2]):
+            break
+    typical = (sizes[:, None] * pi).sum(axis=0) / sizes.sum()
+    return Fitted(
+        clusters=theta,
+        shares=pi,
+        typical=typical,
+        eta=eta,
+        spread=0.0,
+        history=tuple(history),
+        accepted=1.0,
+    )
+
+
+def _mirror(pi: Floats, counts: Floats, means: Floats, eta: Floats, weights: Floats) -> Floats:
+    """Exponentiated-gradient steps with halving on -sum c log pi + w/2 (s - pi eta)^2, group by group; never uphill."""
+
+    def cost(share: Floats) -> Floats:
+        found: Floats = -(counts * np.log(share)).sum(axis=1) + 0.5 * weights * (means - share @ eta) ** 2
+        return found
+
+    now, step = cost(pi), np.full(len(pi), 1.0)
+    scale = counts.sum(axis=1, keepdims=True)
+    for _ in range(60):
+        slope = -counts / pi - (weights * (means - pi @ eta))[:, None] * eta[None, :]
+        slope = (slope - (pi * slope).sum(axis=1, keepdims=True)) / scale
+        logs = np.log(pi) - step[:, None] * slope
+        fresh = np.maximum(_softmax(logs), 1e-12)
+        fresh /= fresh.sum(axis=1, keepdims=True)
+        then = cost(fresh)
+        better = then < now
+        pi, now = np.where(better[:, None], fresh, pi), np.where(better, then, now)
+        step = np.where(better, np.minimum(step * 1.5, 10.0), step / 4)
+    return pi
+
+
+def _counts(groups: Codes, z: Codes, p: int, k: int) -> Floats:
+    return np.bincount(groups * k + z, minlength=p * k).reshape(p, k).astype(float)
+
+
+def _variance(pi: Floats, eta: Floats, t2: float, sizes: Floats) -> Floats:
+    """Sigma_p^2 (4.4), kept above rounding."""
+    found = (pi @ (eta**2 + t2) - (pi @ eta) ** 2) / sizes
+    return np.maximum(found, 1e-9 * (1.0 + float(np.var(eta))) / sizes)
+
+
+def _log_normal(means: Floats, pi: Floats, eta: Floats, t2: float, sizes: Floats) -> Floats:
+    variance = _variance(pi, eta, t2, sizes)
+    found: Floats = -0.5 * (means - pi @ eta) ** 2 / variance - 0.5 * np.log(variance)
+    return found
+
+
+def _centre(means: Floats, sizes: Floats) -> float:
+    return float((sizes * means).sum() / sizes.sum())
+
+
+def _eta(pi: Floats, means: Floats, sizes: Floats, ridge: float, variance: Floats | None) -> Floats:
+    """(Pi'W Pi + lambda I)^-1 Pi'W s about the overall mean; lambda in units of one typical group's weight."""
+    centre = _centre(means, sizes)
+    weights = sizes if variance is None else 1.0 / variance
+    inner = pi.T @ (weights[:, None] * pi) + ridge * float(weights.mean()) * np.eye(pi.shape[1])
+    solved = np.linalg.lstsq(inner, pi.T @ (weights * (means - centre)), rcond=None)[0]
+    return np.asarray(centre + solved, dtype=np.float64)
+
+
+def _check(clusters: int, iterations: int, sweeps: int, ridge: float) -> None:
+    for name, value, least in (("clusters", clusters, 1), ("iterations", iterations, 1), ("sweeps", sweeps, 1)):
+        if value < least:
+            raise ParameterError(f"`{name}` is {value}; it must be {least} or more.")
+    if not ridge >= 0:
+        raise ParameterError(f"`ridge` is {ridge}; it must be 0 or more.")

@@ -1,0 +1,359 @@
+"""One interface for every method: ``fit(individuals, aggregates)``, ``reconstruct()``, ``predict(new)``.
+
+As in scikit-learn, constructors only store; what was learned ends in an underscore. Methods differ in how they find
+the slopes; matching, stacking, links, correction and the account of what was met are the same for all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from understudy.errors import DataError, ParameterError
+from understudy.reconstruct.aggregates import Aggregate
+from understudy.reconstruct.design import Design, as_frame, is_identifier
+from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.links import Link, link_of, rake
+from understudy.reconstruct.problem import Problem, Stack, group_labels
+from understudy.reconstruct.result import Reconstruction, disclosure_notes, how_far_met
+from understudy.reconstruct.sketch import Sketch
+
+__all__ = ["Effects", "Reconstructor", "Slopes"]
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slopes:
+    """What a method found for targets with the same groups, on standardised scales."""
+
+    beta: Floats
+    lift: Floats | None = None
+    """What the method itself gives to groups (LUDIA's A'M v), before any correction."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Effects:
+    """The fitted form of one target on the link's scale: x beta + offsets of the groups + x gamma of the group."""
+
+    stack: Stack
+    beta: Floats
+    offsets: Floats
+    """One per row of A."""
+    gamma: Floats | None
+    """One row per group of the first level, one column per column of X."""
+    spread: float
+    """Standard deviation of an individual about the form, as far as the averages show it."""
+
+    def linear(self, matrix: Floats, members: Sequence[Sequence[Any]], *, new: bool) -> Floats:
+        """Values on the link's scale; ``members`` as in the levels, -1 for no group or an unknown one.
+
+        The group of a ``new`` record is merely unknown, so it gets what is typical of a level; somebody of the fit
+        who has no group in a level was not averaged there and gets nothing, but for people without any group at all.
+        """
+        found: Floats = matrix @ self.beta
+        nowhere = np.logical_and.reduce([codes < 0 for columns in members for codes in columns])
+        above = 0
+        for number, (level, columns) in enumerate(zip(self.stack.levels, members, strict=True)):
+            own = self.offsets[above : above + len(level.groups)]
+            table = np.concatenate([own, [0.0]])
+            typical = float((own * level.counts).sum() / level.counts.sum())
+            unknown = np.logical_and.reduce([codes < 0 for codes in columns]) if new else nowhere
+            found = found + typical * unknown
+            for codes in columns:
+                found = found + table[codes]
+            if number == 0 and self.gamma is not None:
+                gamma = np.concatenate([self.gamma, np.zeros((1, self.gamma.shape[1]))])
+                found = found + (matrix * gamma[columns[0]]).sum(axis=1)
+            above += len(level.groups)
+        return found
+
+
+class Reconstructor(BaseEstimator):  # type: ignore[misc]
+    """What all methods share.
+
+    columns: individuals' columns to use; None for all that do not name a group.
+    link, aggregates_of: the model is linear on the link's scale; the averages are those of the ``value`` itself, or
+    of the ``link`` of it. correct: meet exact averages by the correction equation (4.7).
+    standardise, intercept: how columns enter. unmatched: ``error`` or ``ignore`` for groups found in one file only.
+    """
+
+    name = ""
+    uses_columns = True
+
+    def __init__(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        link: str = "identity",
+        aggregates_of: str = "value",
+        correct: bool = True,
+        standardise: bool = True,
+        intercept: bool = True,
+        unmatched: str = "error",
+    ) -> None:
+        self.columns = columns
+        self.link = link
+        self.aggregates_of = aggregates_of
+        self.correct = correct
+        self.standardise = standardise
+        self.intercept = intercept
+        self.unmatched = unmatched
+
+    # ------------------------------------------------------------------ what a method writes
+
+    def _slopes(self, sketch: Sketch, report: Report | None) -> Slopes:
+        raise NotImplementedError
+
+    def _group_effects(self, stack: Stack, matrix: Floats, residual: Floats, intercept: int | None) -> Floats | None:
+        return None
+
+    # ------------------------------------------------------------------ fit
+
+    def fit(
+        self, individuals: Any, aggregates: Aggregate | Sequence[Aggregate], report: Report | None = None
+    ) -> "Reconstructor":
+        """Learn from individuals without the target and averages of the target by group."""
+        link = link_of(self.link)
+        if self.aggregates_of not in ("value", "link"):
+            raise ParameterError(
+                f"`aggregates_of` is {self.aggregates_of!r}; averages are those of the value or of the link."
+            )
+        wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
+        frame = as_frame(individuals)
+        if len(frame) == 0:
+            raise DataError("the individuals' table has no rows; there is nobody to reconstruct.")
+        self._check_names(frame, wanted)
+        self.notes_: list[str] = []
+        columns = self._columns_of(frame, wanted)
+        self.design_, matrix = Design.learn(frame, columns, standardise=self.standardise, intercept=self.intercept)
+        self.problem_ = Problem.of(frame, matrix, wanted, intercept=self.intercept, unmatched=self.unmatched)
+        self.notes_ += self.design_.notes
+        for stack in self.problem_.stacks:
+            self.notes_ += [note for level in stack.levels for note in level.notes] + disclosure_notes(stack)
+        self.effects_: dict[str, Effects] = {}
+        for stacks in self.problem_.together():
+            self._fit_together(stacks, link, report)
+        return self
+
+    def _check_names(self, frame: Any, aggregates: Sequence[Aggregate]) -> None:
+        inside = sorted({a.target for a in aggregates} & set(map(str, frame.columns)))
+        if inside:
+            raise DataError(
+                f"the individuals already have a column {inside[0]!r}, the very thing to be reconstructed; leave "
+                "it out of the "
+                "file, or name it as the truth to score against (--truth)."
+            )
+
+    def _columns_of(self, frame: Any, aggregates: Sequence[Aggregate]) -> list[str]:
+        groups = {name for aggregate in aggregates for name in aggregate.columns}
+        if not self.uses_columns:
+            return []
+        if self.columns is None:
+            found = [str(name) for name in frame.columns if name not in groups]
+            names = [name for name in found if is_identifier(frame[name])]
+            if names:
+                self.notes_.append(
+                    f"every row has its own {', '.join(map(repr, names))}: left out as a name. Choose columns to "
+                    "use it."
+                )
+            return [name for name in found if name not in names]
+        lacking = [name for name in self.columns if name not in frame.columns]
+        if lacking:
+            raise DataError(
+                f"the individuals have no column {lacking[0]!r}; they have {', '.join(map(str, frame.columns))}."
+            )
+        return list(self.columns)
+
+    def _fit_together(self, stacks: Sequence[Stack], link: Link, report: Report | None) -> None:
+        published = np.stack([self._on_link(stack, link) for stack in stacks], axis=1)
+        self.effects_ |= self._effects_for(stacks, published, link, report)
+
+    def _effects_for(
+        self, stacks: Sequence[Stack], published: Floats, link: Link, report: Report | None
+    ) -> dict[str, Effects]:
+        """Slopes from these averages (the published ones, or a bootstrap's), corrected to the published ones."""
+        weights = 1.0 / stacks[0].groups.diagonal
+        centre = (
+            (weights[:, None] * published).sum(axis=0) / weights.sum() if self.standardise else np.zeros(len(stacks))
+        )
+        size = published.std(axis=0) if self.standardise else np.ones(len(stacks))
+        size = np.where(size > 0, size, 1.0)
+        if not self.intercept:
+            centre = np.zeros(len(stacks))
+        sketch = self.problem_.sketch(stacks, (published - centre) / size)
+        found, spreads = self._with_noise(stacks, sketch, size, link, report)
+        self.notes_ += [note for note in found.notes if note not in self.notes_]
+        constant = self.problem_.matrix.shape[1] - 1 if self.intercept else None
+        effects = {}
+        for number, stack in enumerate(stacks):
+            beta = found.beta[:, number] * size[number]
+            if constant is not None:
+                beta[constant] += centre[number]
+            lift = np.zeros(len(stack.means)) if found.lift is None else found.lift[:, number] * size[number]
+            effects[stack.target] = self._finish(
+                stack, link, beta, lift, float(spreads[number] * size[number]), sketch, constant
+            )
+        return effects
+
+    def _on_link(self, stack: Stack, link: Link) -> Floats:
+        if self.aggregates_of == "link":
+            return stack.means
+        link.check(stack.means, f"the averages of {stack.target!r}")
+        return link.forth(stack.means)
+
+    def _with_noise(
+        self, stacks: Sequence[Stack], sketch: Sketch, size: Floats, link: Link, report: Report | None
+    ) -> tuple[Slopes, Floats]:
+        """Slopes, and the individuals' spread; averages with noise of known size weigh accordingly less."""
+        found = self._slopes(sketch, report)
+        variances = np.stack([self._variance(stack, link) for stack in stacks], axis=1) / size**2
+        spreads = _spreads(sketch, found.beta, variances)
+        if variances.any():
+            noise = variances.mean(axis=1) / max(float(np.mean(spreads**2)), 1e-12)
+            found = self._slopes(replace(sketch, noise=noise), report)
+            spreads = _spreads(sketch, found.beta, variances)
+        return found, spreads
+
+    def _variance(self, stack: Stack, link: Link) -> Floats:
+        """Variance of each published average on the link's scale (delta method)."""
+        known = np.where(np.isnan(stack.deviations), 0.0, stack.deviations)
+        if self.aggregates_of == "value" and link.name != "identity":
+            known = known / np.maximum(link.slope(link.forth(stack.means)), 1e-12)
+        return known**2
+
+    def _finish(
+        self, stack: Stack, link: Link, beta: Floats, lift: Floats, spread: float, sketch: Sketch, constant: int | None
+    ) -> Effects:
+        """Group effects, correction where the model is linear in the averages, raking where it is not."""
+        matrix = self.problem_.matrix
+        published = self._on_link(stack, link)
+        held = sketch.means @ beta + stack.groups.times(lift)
+        gamma = self._group_effects(stack, matrix, published - held, constant)
+        if gamma is not None:
+            own = np.concatenate([gamma, np.zeros((1, gamma.shape[1]))])[stack.levels[0].members[0]]
+            held = held + stack.average((matrix * own).sum(axis=1))
+        if self.correct:
+            lift = lift + correction(stack, published - held, self._variance(stack, link), spread)
+        sizes = np.concatenate([level.counts for level in stack.levels])
+        effects = Effects(stack=stack, beta=beta, offsets=lift / sizes, gamma=gamma, spread=spread)
+        if self.correct and self.aggregates_of == "value" and link.name != "identity":
+            linear = effects.linear(matrix, [level.members for level in stack.levels], new=False)
+            effects = replace(effects, offsets=effects.offsets + rake(stack, link, linear))
+        return effects
+
+    # ------------------------------------------------------------------ what comes out
+
+    def reconstruct(self) -> Reconstruction:
+        """The best guess for every individual of the fit."""
+        self._check_fitted()
+        return self._result({stack.target: self._linear(stack.target) for stack in self.problem_.stacks}, None)
+
+    def reconstructions(
+        self, count: int, *, seed: int | None = None, spread: float | None = None
+    ) -> list[Reconstruction]:
+        """Several plausible answers instead of one best guess, so that analyses can carry the uncertainty.
+
+        Each has slopes from a parametric bootstrap of the averages, and individual scatter about them that leaves
+        exact averages met. ``spread`` is the scatter's standard deviation on the link's scale where it is known from
+        elsewhere; by default it is what the averages leave unexplained. Combine estimates by
+        ``understudy.combine(..., kind="missing")``.
+        """
+        from understudy.reconstruct.uncertainty import reconstructions
+
+        self._check_fitted()
+        return reconstructions(self, count, seed=seed, spread=spread)
+
+    def _drawn(self, rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
+        """One plausible answer, before it is made to meet the averages again."""
+        from understudy.reconstruct.uncertainty import drawn
+
+        return drawn(self, rng, spread)
+
+    def _linear(self, target: str) -> Floats:
+        effects = self.effects_[target]
+        return effects.linear(self.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
+
+    def _result(self, linear: dict[str, Floats], draw: int | None) -> Reconstruction:
+        link = link_of(self.link)
+        values = {target: link.back(line) for target, line in linear.items()}
+        met = [
+            item
+            for stack in self.problem_.stacks
+            for item in how_far_met(
+                stack, values[stack.target] if self.aggregates_of == "value" else linear[stack.target]
+            )
+        ]
+        return Reconstruction(
+            method=self.name,
+            values=values,
+            linked=linear,
+            met=tuple(met),
+            disclosed={stack.target: stack.disclosed for stack in self.problem_.stacks},
+            notes=tuple(self.notes_),
+            parameters={key: value for key, value in self.get_params().items() if value is not None},
+            draw=draw,
+        )
+
+    def predict(self, new: Any) -> dict[str, Floats]:
+        """Values for new records, by target; the group's own level where the record names a known group."""
+        self._check_fitted()
+        frame, link = as_frame(new), link_of(self.link)
+        matrix = self.design_.matrix(frame)
+        found = {}
+        for target, effects in self.effects_.items():
+            members = [self._members(frame, level) for level in effects.stack.levels]
+            found[target] = link.back(effects.linear(matrix, members, new=True))
+        return found
+
+    @staticmethod
+    def _members(frame: Any, level: Any) -> list[Any]:
+        columns = level.aggregate.columns
+        if any(name not in frame.columns for name in columns):
+            return [np.full(len(frame), -1, dtype=np.int64) for _ in level.members]
+        known = {group: code for code, group in enumerate(level.groups)}
+        found: list[Any] = []
+        for labels in group_labels(frame, level.aggregate.by):
+            codes = np.array([known.get(label, -1) if label is not None else -1 for label in labels], dtype=np.int64)
+            for earlier in found:
+                codes = np.where(codes == earlier, -1, codes)
+            found.append(codes)
+        return found
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "effects_"):
+            raise ParameterError(f"{type(self).__name__} is not fitted yet; call fit(individuals, aggregates) first.")
+
+
+def _spreads(sketch: Sketch, beta: Floats, variances: Floats) -> Floats:
+    """Deviation of an individual about the slopes, if what averages leave unexplained is the scatter of individuals.
+
+    E r_g^2 = sigma^2 K_gg + noise, with p - q degrees of freedom where q slopes were fitted (at least 1 is left).
+    """
+    gaps = sketch.targets - sketch.means @ beta
+    k = sketch.groups.diagonal[:, None]
+    p = len(gaps)
+    free = max(p - int(np.linalg.matrix_rank(sketch.means)), 1)
+    moment = ((gaps**2 - variances) / k).mean(axis=0) * (p / free)
+    floor = 1e-12 + 1e-2 * (gaps**2 / k).mean(axis=0)  # where declared noise explains all, some scatter is left
+    found: Floats = np.sqrt(np.maximum(moment, floor))
+    return found
+
+
+def correction(stack: Stack, gap: Floats, variances: Floats, spread: float) -> Floats:
+    """K+ gap (4.7) for exact averages; shrunken, (K + V / sigma^2)+ gap, for those with noise of known size; 0 for
+    others.
+    """
+    used = stack.known_noise
+    lift = np.zeros(len(gap))
+    if not used.any():
+        return lift
+    groups = stack.groups if used.all() else stack.groups.part(used)
+    noisy = variances[used]
+    if noisy.any():
+        groups = groups.plus(noisy / max(spread**2, 1e-300))
+    lift[used] = groups.pinv(gap[used])
+    return lift

@@ -1,0 +1,186 @@
+"""Files of the analyst: individuals, published tables, and the folder that the answer goes to."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import DataError, ParameterError
+from understudy.reconstruct.aggregates import KINDS, Aggregate, some
+from understudy.reconstruct.design import as_frame
+from understudy.reconstruct.problem import group_labels
+from understudy.reconstruct.result import MARK, NO_PROTECTION, Reconstruction
+from understudy.release.release import digest_of, new_folder
+from understudy.version import __version__
+
+__all__ = ["PAGE", "TABLE", "AggregateSpec", "read_aggregate", "save"]
+
+TABLE, PAGE, FACTS = "reconstructed", "report.html", "reconstruction.json"
+_FORM = "FILE:GROUP:FIGURE, for example counties.csv:county:avg_charge"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateSpec:
+    """What a word of the command line asks for: ``FILE:GROUP:FIGURE[:OPTION,OPTION]``.
+
+    GROUP is a column of both files; ``a=b`` where the individuals call it ``a`` and the table ``b``; ``a+b`` crosses
+    two columns; ``a/b=c`` makes overlapping groups out of two columns of the individuals. Options: mean, sum or median;
+    ``size=COLUMN``; ``noise=SD`` or ``noise=COLUMN``; ``target=NAME``.
+    """
+
+    file: str
+    by: str | tuple[str, ...]
+    key: str
+    """Column (or columns, crossed) of the published table that names the group."""
+    figure: str
+    kind: str
+    target: str
+    size: str | None
+    noise: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> "AggregateSpec":
+        """Take a word apart.
+
+        >>> AggregateSpec.parse("c.csv:county:avg:sum,size=people").kind
+        'sum'
+        """
+        parts = text.split(":")
+        options: list[str] = []
+        if len(parts) >= 4 and all(_is_option(word) for word in parts[-1].split(",")):
+            options = parts.pop().split(",")
+        if len(parts) < 3 or not all(parts):
+            raise ParameterError(f"the aggregate {text!r} cannot be read; write {_FORM}.")
+        *file, group, figure = parts
+        ours, equals, theirs = group.partition("=")
+        by: str | tuple[str, ...] = tuple(ours.split("/")) if "/" in ours else ours
+        if isinstance(by, tuple) and not equals:
+            raise ParameterError(
+                f"the aggregate {text!r} has overlapping groups {ours!r}; say which column of the table names "
+                f"them: {ours}=COLUMN."
+            )
+        chosen: dict[str, str] = {"kind": "mean", "target": figure}
+        for word in options:
+            name, sign, value = word.partition("=")
+            chosen[name if sign else "kind"] = value if sign else word
+        return cls(
+            file=":".join(file),
+            by=by,
+            key=theirs if equals else ours,
+            figure=figure,
+            kind=chosen["kind"],
+            target=chosen["target"],
+            size=chosen.get("size"),
+            noise=chosen.get("noise"),
+        )
+
+
+def _is_option(word: str) -> bool:
+    return word in KINDS or (word.partition("=")[0] in ("size", "noise", "target") and "=" in word)
+
+
+def read_aggregate(spec: AggregateSpec) -> Aggregate:
+    """Read a published table."""
+    frame = as_frame(spec.file)
+    wanted = [spec.figure, *([spec.size] if spec.size else [])]
+    noise_column = None if spec.noise is None or _number(spec.noise) is not None else spec.noise
+    lacking = [name for name in [*wanted, *([noise_column] if noise_column else [])] if name not in frame.columns]
+    if lacking:
+        raise DataError(f"{spec.file!r} has no column {lacking[0]!r}; it has {some(list(frame.columns), 12)}.")
+    missing = [name for name in spec.key.split("+") if name not in frame.columns]
+    if missing:
+        raise DataError(
+            f"{spec.file!r} has no column {missing[0]!r} to name the groups; it has "
+            f"{some(list(frame.columns), 12)}. Write "
+            "individuals' column = table's column if they differ."
+        )
+    labels = group_labels(frame, spec.key)[0]
+    nameless = [str(row + 2) for row, label in enumerate(labels) if label is None]
+    if nameless:
+        raise DataError(f"{spec.file!r} has no group in line {', '.join(nameless[:5])}; name it or remove the line.")
+    names = [str(label) for label in labels]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise DataError(f"{spec.file!r} lists the group {some(twice)} twice; keep one line for each.")
+    noise: float | dict[str, float] | None = None
+    if noise_column:
+        noise = _column(frame, noise_column, names, spec.file)
+    elif spec.noise is not None:
+        noise = _number(spec.noise)
+    return Aggregate(
+        by=spec.by,
+        target=spec.target,
+        values=_column(frame, spec.figure, names, spec.file),
+        kind=spec.kind,
+        sizes=None if spec.size is None else _column(frame, spec.size, names, spec.file, gaps=True),
+        noise=noise,
+        label=f"{Path(spec.file).name}, {spec.figure}",
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _column(frame: Any, name: str, groups: Sequence[str], file: str, *, gaps: bool = False) -> dict[str, float]:
+    import pandas as pd
+
+    numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
+    there = frame[name].notna().to_numpy() & np.isnan(numbers)
+    words = [str(value) for value in frame[name][there] if str(value).strip()]
+    if words:
+        raise DataError(f"{file!r} has {words[0]!r} in the column {name!r}, which must hold numbers.")
+    if not gaps and np.isnan(numbers).any():
+        empty = [group for group, number in zip(groups, numbers, strict=True) if math.isnan(number)]
+        raise DataError(f"{file!r} has no {name!r} for {some(empty)}; remove the groups without a figure.")
+    return dict(zip(groups, numbers.tolist(), strict=True))
+
+
+def save(
+    folder: str | Path,
+    frame: Any,
+    results: Sequence[Reconstruction],
+    *,
+    page: str,
+    facts: Mapping[str, Any],
+    csv: bool,
+) -> list[str]:
+    """Write tables, facts and page to a new folder, all or nothing; everything in it says that it is reconstructed."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    with new_folder(Path(folder), before=lambda: None) as scratch:
+        written = []
+        for result in results:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            for target, values in result.values.items():
+                table = table.append_column(f"{target}_{MARK}", pa.array(values))
+                table = table.append_column(f"{target}_disclosed", pa.array(result.disclosed[target]))
+            table = table.replace_schema_metadata({"understudy.kind": MARK, "understudy.statement": result.statement})
+            name = TABLE if result.draw is None else f"{TABLE}-{result.draw}"
+            pa.parquet.write_table(table, scratch / f"{name}.parquet")
+            written.append(f"{name}.parquet")
+            if csv:
+                pa.csv.write_csv(table, scratch / f"{name}.csv")
+                written.append(f"{name}.csv")
+        (scratch / PAGE).write_text(page, encoding="utf-8", newline="\n")
+        written.append(PAGE)
+        document = {
+            "kind": MARK,
+            "warning": NO_PROTECTION,
+            **facts,
+            "understudy": __version__,
+            "files": {name: digest_of(scratch / name) for name in written},
+        }
+        (scratch / FACTS).write_text(
+            json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n"
+        )
+    return [*written, FACTS]

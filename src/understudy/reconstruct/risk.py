@@ -1,0 +1,413 @@
+"""The publisher's side: reconstruct one's own table from averages that are not published yet, and see how well it
+works.
+
+Every number is computed on the confidential table: the report stays with the data. Groupings with noise show what
+their release would cost; nothing is charged, because nothing is released.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.codebook import Codebook, Ordinal
+from understudy.codebook.numbers import Number
+from understudy.errors import DataError, ParameterError, UnderstudyError
+from understudy.mechanisms.bounded_sums import GroupValues, noisy_means, noisy_means_entries
+from understudy.mechanisms.smoothing import exposed
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.secret import Secret
+from understudy.reconstruct.aggregates import Aggregate
+from understudy.reconstruct.estimators import Reconstructor, Report
+from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.groupings import Grouping, OwnTable, groupings_of
+from understudy.reconstruct.methods import (
+    LUDIA,
+    EcologicalRegression,
+    MoorePenrose,
+    PrincipalRegression,
+    ShrunkenRegression,
+)
+from understudy.sources.rows import read_rows
+
+__all__ = ["BLIND", "ELSEWHERE", "LIMIT", "RiskQuestion", "assess"]
+
+BLIND, LIMIT, ELSEWHERE = "overall average only", "limit of one common slope", "known columns alone"
+TENTH = 0.1
+_WHY = "the risk report is computed on the confidential records themselves; keep it with the data"
+Score = dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskQuestion:
+    """What might be published, and what an intruder knows."""
+
+    groups: tuple[str, ...]
+    value: str
+    known: tuple[str, ...]
+    epsilons: tuple[float, ...] = ()
+    """Simulate averages with Laplace noise at these prices, each for one grouping alone."""
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    lower: float | None = None
+    upper: float | None = None
+    """Declared bounds of the value for noise; by default the outer edges in the codebook."""
+    most: float = 0.1
+    """A publication passes if the best attack lowers nobody-knows-better errors by no more than this share."""
+    repeats: int = 3
+
+    def check(self, book: Codebook) -> None:
+        """Refuse a question that the codebook cannot answer."""
+        columns = [name for group in self.groups for name in group.split("+")]
+        for name in (self.value, *self.known, *columns):
+            if not book.column(name).is_modelled:
+                raise ParameterError(
+                    f"{name!r} is an identifier, which is dropped; it cannot be known, grouped by or averaged."
+                )
+        if not self.groups:
+            raise ParameterError("no grouping is given; name at least one column to group by (--group county).")
+        if not isinstance(book.column(self.value), Number | Ordinal):
+            raise ParameterError(
+                f"`value` is {self.value!r}, which has no order; only numbers and ranks have averages."
+            )
+        if self.value in (*self.known, *columns):
+            raise ParameterError(f"{self.value!r} is what the intruder wants, so it cannot be known or grouped by.")
+        if not 0 < self.most < 1:
+            raise ParameterError(f"`most` is {self.most}; it is a share between 0 and 1. Try 0.1.")
+        if self.repeats < 1:
+            raise ParameterError(f"`repeats` is {self.repeats}; it must be 1 or more.")
+        lower, upper = self.bounds(book)
+        for epsilon in self.epsilons:  # refuse bad prices before the data are touched
+            noisy_means_entries(
+                "group", self.value, lower=lower, upper=upper, epsilon=epsilon, neighbours=self.neighbours
+            )
+
+    def bounds(self, book: Codebook) -> tuple[float, float]:
+        """Declared bounds of the value."""
+        column = book.column(self.value)
+        ends = column.float_edges if isinstance(column, Number) else (0.0, column.proper_levels - 1.0)
+        return ends[0] if self.lower is None else self.lower, ends[-1] if self.upper is None else self.upper
+
+
+def assess(
+    data: Any,
+    book: Codebook,
+    question: RiskQuestion,
+    *,
+    unknown: str = "error",
+    table: str | None = None,
+    stream: Stream | None = None,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """Attack every grouping, with and without noise; a document for the page and for machines. Confidential."""
+    question.check(book)
+    columns = [name for group in question.groups for name in group.split("+")]
+    used = tuple(dict.fromkeys((question.value, *question.known, *columns)))
+    small = _only(book, used)
+    found, entry = exposed(
+        [read_rows(data, small, unknown=unknown, table=table)], stage="risk", reads="every row", why=_WHY
+    )
+    own = OwnTable.of(found[0], small, value=question.value, known=question.known, group_columns=columns)
+    check_people(own)
+    stream = stream or Stream.from_system()
+    rng = stream.generator()
+    groupings = groupings_of(own, question.groups)
+    steps = len(groupings) * (1 + len(question.epsilons))
+    studied, done = [], 0
+    for grouping in groupings:
+        studied.append(_study(own, grouping, question, rng))
+        done += 1
+        _tell(report, done, steps)
+    noisy = []
+    for grouping in groupings:
+        for epsilon in question.epsilons if grouping.public and grouping.asked else ():
+            noisy.append(_study_noisy(own, grouping, question, epsilon, stream))
+            done += 1
+            _tell(report, done, steps)
+    document = {
+        "format": "understudy-reconstruction-risk/1",
+        "confidential": _WHY,
+        "value": question.value,
+        "ranks": isinstance(small.column(question.value), Ordinal),
+        "known": list(question.known),
+        "people": len(own.values),
+        "left_out": own.left_out,
+        "deviation": float(own.values.std()),
+        "most": question.most,
+        "groupings": studied,
+        "noisy": noisy,
+        "ledger_of_this_report": Ledger.of([entry]).to_list(),
+    }
+    return {**document, "recommendation": recommend(document)}
+
+
+def _only(book: Codebook, names: Sequence[str]) -> Codebook:
+    from dataclasses import replace
+
+    return Codebook(columns=tuple(replace(column, parents=None) for column in book.columns if column.name in names))
+
+
+def _tell(report: Report | None, done: int, steps: int) -> None:
+    if report:
+        report("attacking", done, steps)
+
+
+def _attackers(own: OwnTable, noisy: bool) -> list[tuple[str, Reconstructor]]:
+    """Everybody who might try; those that find too few groups for their coefficients give up."""
+    found: list[tuple[str, Reconstructor]] = [("mp", MoorePenrose())]
+    if own.frame.shape[1] == 0:
+        return found
+    found += [("er", EcologicalRegression()), ("shrunken", ShrunkenRegression()), ("pc-er", PrincipalRegression())]
+    if not noisy:
+        found.append(("ludia", LUDIA(rank="held-out", iterations=100)))
+        if float(own.values.min()) > 0:
+            found.append(("shrunken, log link", ShrunkenRegression(link="log")))
+    return found
+
+
+def _guesses(own: OwnTable, codes: Any, means: Mapping[str, float], noise: Any, *, noisy: bool) -> dict[str, Floats]:
+    frame = own.frame.assign(**{_GROUP: [str(code) for code in codes]})
+    aggregate = Aggregate(by=_GROUP, target=_VALUE, values=means, noise=noise, label="the averages")
+    found = {}
+    for name, attacker in _attackers(own, noisy):
+        try:
+            found[name] = attacker.fit(frame, aggregate).reconstruct().values[_VALUE]
+        except UnderstudyError:  # too few groups, no column that varies, figures outside a link
+            continue
+    return found
+
+
+_GROUP, _VALUE = "\x1fgroup", "\x1fvalue"
+"""Names that no column of a file has."""
+
+
+def _means(own: OwnTable, codes: Any) -> dict[str, float]:
+    counts = np.bincount(codes)
+    sums = np.bincount(codes, own.values)
+    return {str(k): float(sums[k] / counts[k]) for k in np.flatnonzero(counts)}
+
+
+def _study(own: OwnTable, grouping: Grouping, question: RiskQuestion, rng: np.random.Generator) -> dict[str, Any]:
+    counts = grouping.counts[grouping.counts > 0]
+    truth = own.values
+    blind = np.abs(truth - truth.mean())
+    guesses = _guesses(own, grouping.codes, _means(own, grouping.codes), None, noisy=False)
+    guesses[LIMIT] = _limit(own, grouping)
+    guesses[ELSEWHERE] = _elsewhere(own)
+    shuffled = rng.permutation(grouping.codes)
+    chance = _guesses(own, shuffled, _means(own, shuffled), None, noisy=False)
+    scores = {name: _score(truth, guess, blind) for name, guess in guesses.items()}
+    for name, guess in chance.items():
+        scores[name] |= {f"random_{key}": value for key, value in _score(truth, guess, blind).items()}
+    best = min((name for name in scores if name not in (LIMIT, ELSEWHERE)), key=lambda name: scores[name]["mae"])
+    errors = np.abs(guesses[best] - truth)
+    return {
+        "name": grouping.name,
+        "columns": list(grouping.columns),
+        "asked": grouping.asked,
+        "groups": len(counts),
+        "smallest": int(counts.min()),
+        "median_size": float(np.median(counts)),
+        "disclosed": int((counts == 1).sum()),
+        "blind": _score(truth, np.full(len(truth), truth.mean()), blind),
+        "attacks": scores,
+        "best": best,
+        "by_size": _by_size(grouping, errors, blind),
+        "gain": 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300),
+        "passes": bool(
+            1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300) <= question.most and not (counts == 1).any()
+        ),
+    }
+
+
+def _score(truth: Floats, guess: Floats, blind: Floats) -> Score:
+    """Errors of all, and of the tenth whose guess gained most over knowing only the overall average."""
+    errors = np.abs(guess - truth)
+    tenth = np.argsort(errors - blind, kind="stable")[: max(1, round(len(truth) * TENTH))]
+    return {
+        "mae": float(errors.mean()),
+        "rmse": float(np.sqrt((errors**2).mean())),
+        "median": float(np.median(errors)),
+        "close": float((errors <= 0.1 * max(float(truth.std()), 1e-300)).mean()),
+        "tenth_mae": float(errors[tenth].mean()),
+        "tenth_blind": float(blind[tenth].mean()),
+    }
+
+
+def _limit(own: OwnTable, grouping: Grouping) -> Floats:
+    """The best common slope, learned from the confidential values themselves: no corrected method of this kind errs
+    less in squares.
+    """
+    matrix = own.frame.to_numpy(dtype=np.float64)
+    counts = np.maximum(grouping.counts, 1)
+
+    def within(values: Floats) -> Floats:
+        means = np.bincount(grouping.codes, values, len(counts)) / counts
+        return values - means[grouping.codes]
+
+    inner = np.stack([within(matrix[:, k]) for k in range(matrix.shape[1])], axis=1) if matrix.shape[1] else matrix
+    own_part = within(own.values)
+    if not inner.shape[1]:
+        return own.values - own_part
+    beta = np.linalg.lstsq(inner, own_part, rcond=1e-10)[0]
+    return np.asarray(own.values - own_part + inner @ beta, dtype=np.float64)
+
+
+def _elsewhere(own: OwnTable) -> Floats:
+    """What the known columns say without any group: each half of the people guessed by a regression on the other half.
+
+    This much would be learned from a survey of other people; it is knowledge about everybody, not about somebody.
+    """
+    matrix = np.column_stack([own.frame.to_numpy(dtype=np.float64), np.ones(len(own.values))])
+    half = np.arange(len(own.values)) % 2 == 0
+    found = np.empty(len(own.values))
+    for part in (half, ~half):
+        beta = np.linalg.lstsq(matrix[~part], own.values[~part], rcond=1e-10)[0]
+        found[part] = matrix[part] @ beta
+    return found
+
+
+def _by_size(grouping: Grouping, errors: Floats, blind: Floats) -> list[dict[str, float]]:
+    """Mean errors of people in groups of similar size (powers of two)."""
+    sizes = grouping.counts[grouping.codes]
+    bands = np.floor(np.log2(sizes)).astype(int)
+    return [
+        {
+            "size": float(sizes[bands == band].mean()),
+            "people": int((bands == band).sum()),
+            "error": float(errors[bands == band].mean()),
+            "blind": float(blind[bands == band].mean()),
+        }
+        for band in np.unique(bands)
+    ]
+
+
+def _study_noisy(
+    own: OwnTable, grouping: Grouping, question: RiskQuestion, epsilon: float, stream: Stream
+) -> dict[str, Any]:
+    """Averages with noise that a ledger prices; the intruder knows epsilon, and the group sizes from the individuals'
+    file.
+    """
+    lower, upper = question.bounds(own.book)
+    ledger = Ledger.of(_priced(own.book, grouping, question, epsilon))
+    truth = own.values
+    blind = np.abs(truth - truth.mean())
+    counts = grouping.counts
+    there = np.flatnonzero(counts)
+    exact = np.bincount(grouping.codes, truth, len(counts))[there] / counts[there]
+    runs: dict[str, list[Score]] = {}
+    off = []
+    for _ in range(question.repeats):
+        made, _ = noisy_means(
+            Secret(GroupValues(groups=grouping.codes, values=truth)),
+            groups=len(grouping.labels),
+            group=grouping.name,
+            value=question.value,
+            lower=lower,
+            upper=upper,
+            epsilon=epsilon,
+            neighbours=question.neighbours,
+            stream=stream,
+        )
+        off.append(float(np.sqrt(((made.means[there] - exact) ** 2).mean())))
+        guessed = np.clip((lower + upper) / 2 + made.sums[there] / counts[there], lower, upper)
+        noise = {str(k): made.sum_deviation / counts[k] for k in there}
+        means = {str(k): float(mean) for k, mean in zip(there, guessed, strict=True)}
+        for name, guess in _guesses(own, grouping.codes, means, noise, noisy=True).items():
+            runs.setdefault(name, []).append(_score(truth, np.clip(guess, lower, upper), blind))
+    scores = {name: {key: float(np.mean([s[key] for s in each])) for key in each[0]} for name, each in runs.items()}
+    best = min(scores, key=lambda name: scores[name]["mae"])
+    gain = 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300)
+    return {
+        "name": grouping.name,
+        "epsilon": epsilon,
+        "guarantee": ledger.total().to_dict(),
+        "ledger": ledger.to_list(),
+        "error_of_published_means": float(np.mean(off)),
+        "attacks": scores,
+        "best": best,
+        "blind": _score(truth, np.full(len(truth), truth.mean()), blind),
+        "gain": gain,
+        "passes": bool(gain <= question.most),
+    }
+
+
+def _priced(book: Codebook, grouping: Grouping, question: RiskQuestion, epsilon: float) -> list[Entry]:
+    lower, upper = question.bounds(book)
+    entries = list(
+        noisy_means_entries(
+            grouping.name, question.value, lower=lower, upper=upper, epsilon=epsilon, neighbours=question.neighbours
+        )
+    )
+    drafted = [name for name in book.unattested if name in (question.value, *grouping.columns)]
+    if drafted:
+        entries.append(
+            Entry.unpriced(
+                stage="codebook",
+                reads=f"levels and edges of {', '.join(drafted)}",
+                why=f"levels of {', '.join(drafted)} were drafted from the data and nobody has attested that they "
+                "are public",
+            )
+        )
+    return entries
+
+
+def recommend(document: Mapping[str, Any]) -> list[str]:
+    """What to do, in sentences."""
+    most, said = document["most"], []
+    for study in (item for item in document["groupings"] if item["asked"]):
+        gain = f"the best attack ({study['best']}) lowers the error of a guess by {max(study['gain'], 0):.0%}"
+        if study["disclosed"]:
+            said.append(
+                f"Do not publish averages by {study['name']} as they are: {study['disclosed']:,} groups hold one "
+                "person, whose "
+                f"value would be disclosed exactly; {gain}."
+            )
+        elif study["passes"]:
+            said.append(f"Averages by {study['name']} pass: {gain}, no more than the {most:.0%} that was allowed.")
+            continue
+        else:
+            said.append(
+                f"Averages by {study['name']} give away too much: {gain}, more than the {most:.0%} that was allowed."
+            )
+        coarser = [
+            item
+            for item in document["groupings"]
+            if item["passes"] and not item["asked"] and set(item["columns"]) <= set(study["columns"])
+        ]
+        if coarser:
+            finest = max(coarser, key=lambda item: item["groups"])
+            said.append(f"Coarser groups would do: {finest['name']} ({finest['groups']:,} groups).")
+        else:
+            said.append("No coarser grouping that was tried passes.")
+        relation = study["attacks"][ELSEWHERE]["mae"]
+        if relation <= 1.05 * study["attacks"][study["best"]]["mae"]:
+            said.append(
+                "Most of that is how the value depends on the known columns, which a survey of other people would "
+                "teach as well "
+                f"(error {relation:.3g}): noise protects single people and does not hide it."
+            )
+        noisy = [item for item in document["noisy"] if item["name"] == study["name"]]
+        if good := [item for item in noisy if item["passes"]]:
+            largest = max(good, key=lambda item: item["epsilon"])
+            said.append(
+                f"Noise would do: Laplace means at epsilon {largest['epsilon']:g}; the averages are then off by "
+                f"{largest['error_of_published_means']:.3g} (root mean square)."
+            )
+        elif noisy:
+            said.append("No epsilon that was tried passes this test.")
+        else:
+            said.append("Noise was not tried: name prices with --epsilons to see what they buy.")
+    said.append(
+        "A pass means that these attacks failed, not that the averages are safe: aggregate publication gives no formal "
+        "protection; noise with a price does."
+    )
+    return said
+
+
+def check_people(own: OwnTable) -> None:
+    """Refuse tables in which nothing can be learned."""
+    if len(own.values) < 2:
+        raise DataError("the table has fewer than two records with a value; there is nothing to attack.")

@@ -1,0 +1,238 @@
+"""The risk of a planned publication as a page for the people who decide."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from understudy.evaluate.report.figures import Figure
+from understudy.evaluate.report.numbers import number, percent
+from understudy.evaluate.report.page import render
+from understudy.reconstruct.figures import bars, curves
+from understudy.reconstruct.risk import ELSEWHERE, LIMIT
+from understudy.version import __version__
+
+__all__ = ["risk_page"]
+
+
+def risk_page(doc: Mapping[str, Any]) -> str:
+    """The page for a document of :func:`understudy.reconstruct.risk.assess`."""
+    figures = _figures(doc)
+    known = ", ".join(doc["known"]) or "nothing but the group"
+    return render(
+        "reconstruct.html",
+        figures=figures,
+        drawn=figures,
+        title=f"What averages of {doc['value']} would give away",
+        flag="Confidential.",
+        banner="Computed on the confidential records; keep this page with the data. " + doc["recommendation"][-1],
+        sub=f"{doc['people']:,} records; the intruder knows {known} of everybody, and the published averages.",
+        lead="Every attack below was carried out on the table itself. Errors are in the unit of the value; "
+        "“overall average only” is what somebody who knows no group would say.",
+        recommendation=doc["recommendation"],
+        tables=[_overview(doc), *(_attacks(doc, study) for study in doc["groupings"]), *_noisy(doc)],
+        notes=_notes(doc),
+        version=__version__,
+    )
+
+
+def _notes(doc: Mapping[str, Any]) -> list[str]:
+    found = []
+    if doc["left_out"]:
+        found.append(f"{doc['left_out']:,} records without a value were left out.")
+    if doc["ranks"]:
+        found.append(f"{doc['value']} is ordinal: its levels count as their ranks, 0 for the first.")
+    found.append(
+        "Close: the share of people guessed within a tenth of a standard deviation. The exposed tenth are the "
+        "people whose "
+        "guess gained most over the overall average; beside their error stands what would be guessed of the same "
+        "people "
+        "without groups. Some gain by chance alone: “random groups” is the same attack on groups of the same sizes "
+        "drawn "
+        "at random."
+    )
+    found.append(
+        f"“{LIMIT}”: slopes learned from the confidential values themselves. Every corrected reconstruction has one "
+        "common slope, so none of them can have a smaller squared error than this."
+    )
+    found.append(
+        f"“{ELSEWHERE}”: a regression on the known columns without any group, learned from the other half of the "
+        "people. What is not "
+        "below this error was learned about everybody, not about somebody."
+    )
+    return found
+
+
+def _overview(doc: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "caption": "Groupings, the one asked for and coarser ones",
+        "header": (
+            "grouping",
+            "groups",
+            "smallest",
+            "disclosed",
+            "error, best attack",
+            "overall average only",
+            "lowered by",
+            "passes",
+        ),
+        "rows": [
+            (
+                study["name"],
+                f"{study['groups']:,}",
+                f"{study['smallest']:,}",
+                f"{study['disclosed']:,}",
+                f"{number(study['attacks'][study['best']]['mae'])} ({study['best']})",
+                number(study["blind"]["mae"]),
+                percent(max(study["gain"], 0.0)),
+                "yes" if study["passes"] else "no",
+            )
+            for study in doc["groupings"]
+        ],
+    }
+
+
+def _attacks(doc: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "caption": f"Attacks on averages by {study['name']}",
+        "header": (
+            "attack",
+            "mean error",
+            "median",
+            "close",
+            "exposed tenth",
+            "same people, no groups",
+            "mean, random groups",
+            "tenth, random groups",
+        ),
+        "rows": [
+            (
+                "overall average only",
+                number(study["blind"]["mae"]),
+                number(study["blind"]["median"]),
+                percent(study["blind"]["close"]),
+            )
+            + ("–",) * 4,
+            *(
+                (
+                    name,
+                    number(score["mae"]),
+                    number(score["median"]),
+                    percent(score["close"]),
+                    number(score["tenth_mae"]),
+                    number(score["tenth_blind"]),
+                    number(score["random_mae"]) if "random_mae" in score else "–",
+                    number(score["random_tenth_mae"]) if "random_tenth_mae" in score else "–",
+                )
+                for name, score in study["attacks"].items()
+            ),
+        ],
+    }
+
+
+def _noisy(doc: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if not doc["noisy"]:
+        return []
+    return [
+        {
+            "caption": "Averages with Laplace noise, one grouping each; nothing was released or charged",
+            "header": (
+                "grouping",
+                "epsilon",
+                "promise",
+                "averages off by",
+                "error, best attack",
+                "lowered by",
+                "passes",
+            ),
+            "rows": [
+                (
+                    item["name"],
+                    f"{item['epsilon']:g}",
+                    item["guarantee"]["kind"]
+                    + (f" {item['guarantee']['epsilon']:.4g}" if "epsilon" in item["guarantee"] else ""),
+                    number(item["error_of_published_means"]),
+                    f"{number(item['attacks'][item['best']]['mae'])} ({item['best']})",
+                    percent(max(item["gain"], 0.0)),
+                    "yes" if item["passes"] else "no",
+                )
+                for item in doc["noisy"]
+            ],
+        }
+    ]
+
+
+def _figures(doc: Mapping[str, Any]) -> list[Figure]:
+    studies = doc["groupings"]
+    found = [
+        bars(
+            "attacks",
+            "Mean absolute error of every attack",
+            "Lower bars mean that more is given away.",
+            [study["name"] for study in studies],
+            [
+                ("overall average only", [study["blind"]["mae"] for study in studies]),
+                ("average of the group", [study["attacks"]["mp"]["mae"] for study in studies]),
+                ("best attack", [study["attacks"][study["best"]]["mae"] for study in studies]),
+                (ELSEWHERE, [study["attacks"][ELSEWHERE]["mae"] for study in studies]),
+                (LIMIT, [study["attacks"][LIMIT]["mae"] for study in studies]),
+            ],
+            y="mean absolute error",
+        ),
+        bars(
+            "tenth",
+            "The most exposed tenth",
+            "Errors of the tenth of the people whose guess gains most, beside what would be guessed of the same "
+            "people without groups.",
+            [study["name"] for study in studies],
+            [
+                ("without groups", [study["attacks"][study["best"]]["tenth_blind"] for study in studies]),
+                ("best attack", [study["attacks"][study["best"]]["tenth_mae"] for study in studies]),
+            ],
+            y="mean absolute error",
+        ),
+        curves(
+            "sizes",
+            "Error against group size",
+            "Mean absolute error of the best attack among people in groups of similar size.",
+            [
+                (
+                    study["name"],
+                    [band["size"] for band in study["by_size"]],
+                    [band["error"] for band in study["by_size"]],
+                )
+                for study in studies
+                if study["asked"]
+            ],
+            x="people in the group",
+            y="mean absolute error",
+            log=True,
+            level=[("overall average only", studies[0]["blind"]["mae"])],
+            wide=True,
+        ),
+    ]
+    for number_of, name in enumerate(dict.fromkeys(item["name"] for item in doc["noisy"])):
+        items = sorted((item for item in doc["noisy"] if item["name"] == name), key=lambda item: item["epsilon"])
+        study = next(study for study in studies if study["name"] == name)
+        found.append(
+            curves(
+                f"noise-{number_of}",
+                f"Noise on averages by {name}",
+                "Error of the best attack, and of the published averages themselves, against epsilon.",
+                [
+                    ("best attack", [i["epsilon"] for i in items], [i["attacks"][i["best"]]["mae"] for i in items]),
+                    (
+                        "published averages",
+                        [i["epsilon"] for i in items],
+                        [i["error_of_published_means"] for i in items],
+                    ),
+                ],
+                x="epsilon",
+                y="error",
+                log=True,
+                level=[
+                    ("overall average only", study["blind"]["mae"]),
+                    ("best attack without noise", study["attacks"][study["best"]]["mae"]),
+                ],
+                wide=True,
+            )
+        )
+    return found

@@ -1,0 +1,151 @@
+"""From files to a folder: the use case behind `understudy reconstruct`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import DataError, ParameterError
+from understudy.reconstruct import METHODS
+from understudy.reconstruct.aggregates import some
+from understudy.reconstruct.design import as_frame
+from understudy.reconstruct.estimators import Reconstructor, Report
+from understudy.reconstruct.figures import figures_of
+from understudy.reconstruct.files import AggregateSpec, read_aggregate, save
+from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.page import reconstruction_page
+from understudy.reconstruct.result import Reconstruction
+from understudy.release.release import refuse_existing
+
+__all__ = ["Outcome", "make_method", "reconstruct_files"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What was written."""
+
+    result: Reconstruction
+    scores: Mapping[str, Mapping[str, float]]
+    files: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            **self.result.to_dict(),
+            "scores": {k: dict(v) for k, v in self.scores.items()},
+            "files": list(self.files),
+        }
+
+
+def make_method(name: str, options: Mapping[str, Any]) -> Reconstructor:
+    """A method by name; options that it does not know are refused, None means unsaid."""
+    from difflib import get_close_matches
+
+    if name not in METHODS:
+        near = get_close_matches(name, METHODS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ParameterError(
+            f"there is no method {name!r} to reconstruct with; methods are {', '.join(METHODS)}.{hint}"
+        )
+    said = {key: value for key, value in options.items() if value is not None}
+    method = METHODS[name]
+    strange = sorted(set(said) - set(method._get_param_names()))
+    if strange:
+        raise ParameterError(
+            f"{name} does not take {', '.join(strange)}; it takes {', '.join(method._get_param_names())}."
+        )
+    return method(**said)
+
+
+def reconstruct_files(
+    individuals: Any,
+    aggregates: Sequence[str],
+    *,
+    method: str,
+    options: Mapping[str, Any],
+    out: str | Path,
+    truth: Sequence[str] = (),
+    draws: int = 0,
+    spread: float | None = None,
+    seed: int | None = None,
+    csv: bool = False,
+    report: Report | None = None,
+) -> Outcome:
+    """Fit, reconstruct, score where the truth is given, and write the folder."""
+    refuse_existing(Path(out))
+    if not Path(out).absolute().parent.is_dir():
+        raise DataError(
+            f"the folder {str(Path(out).absolute().parent)!r} does not exist; make it first, then run again."
+        )
+    if draws < 0:
+        raise ParameterError(f"`draws` is {draws}; it must be 0 (one best guess only) or more.")
+    model = make_method(method, options)
+    specs = [AggregateSpec.parse(word) for word in aggregates]
+    published = [read_aggregate(spec) for spec in specs]
+    frame = as_frame(individuals)
+    known = _truth(frame, truth, [spec.target for spec in specs])
+    shown = frame.drop(columns=list(dict.fromkeys(column for column, _ in known.values())))
+    _tell(report, 1)
+    model.fit(shown, published)
+    _tell(report, 2)
+    result = model.reconstruct()
+    several = model.reconstructions(draws, seed=seed, spread=spread) if draws else []
+    _tell(report, 3)
+    values = {target: numbers for target, (_, numbers) in known.items()}
+    scores = _scores(model, result, values)
+    page = reconstruction_page(result, figures_of(model, result, values), scores)
+    facts = {**result.to_dict(), "scores": scores, "draws": draws}
+    files = save(out, shown, [result, *several], page=page, facts=facts, csv=csv)
+    _tell(report, 4)
+    return Outcome(result=result, scores=scores, files=tuple(files))
+
+
+def _tell(report: Report | None, done: int) -> None:
+    if report:
+        report("reconstructing", done, 4)
+
+
+def _truth(frame: Any, words: Sequence[str], targets: Sequence[str]) -> dict[str, tuple[str, Floats]]:
+    """``COLUMN``, or ``TARGET=COLUMN`` where there are several targets."""
+    import pandas as pd
+
+    found = {}
+    names = list(dict.fromkeys(targets))
+    for word in words:
+        target, equals, column = word.partition("=")
+        if not equals:
+            if len(names) > 1:
+                raise ParameterError(f"there are several targets ({', '.join(names)}); write --truth TARGET=COLUMN.")
+            target, column = names[0], word
+        if target not in names:
+            raise ParameterError(f"the truth {word!r} names the target {target!r}; targets are {', '.join(names)}.")
+        if column not in frame.columns:
+            raise DataError(
+                f"the individuals have no column {column!r} to score against; they have "
+                f"{some(list(frame.columns), 12)}."
+            )
+        numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64)
+        if np.isnan(numbers).any():
+            raise DataError(f"the column {column!r} must hold a number in every row to be scored against.")
+        found[target] = (column, numbers)
+    return found
+
+
+def _scores(model: Reconstructor, result: Reconstruction, truth: Mapping[str, Floats]) -> dict[str, dict[str, float]]:
+    scores = {}
+    for target, known in truth.items():
+        gap = result.values[target] - known
+        stack = next(stack for stack in model.problem_.stacks if stack.target == target)
+        alone = (
+            stack.spread(stack.groups.pinv(stack.means))
+            if model.aggregates_of == "value"
+            else np.full(len(known), np.nan)
+        )
+        scores[target] = {
+            "mae": float(np.abs(gap).mean()),
+            "rmse": float(np.sqrt((gap**2).mean())),
+            "mp": float(np.abs(alone - known).mean()),
+        }
+    return scores

@@ -1,0 +1,95 @@
+"""Several reconstructions instead of one, so that what is computed from them carries how little is known.
+
+1. Averages are drawn again around the fit: s* = A(fit) + N(0, sigma^2 K + V), V the declared noise (parametric
+bootstrap); the method is fitted to s* with its rank or penalty as chosen before.
+2. Every individual gets scatter N(0, sigma^2) about the new form.
+3. Exact averages are met again (correction equation, or raking through a link).
+
+sigma^2 is what the averages leave unexplained, scaled to one person: group effects are counted as individual scatter,
+since averages of one partition cannot tell the two apart. Where the scatter is known, say so.
+"""
+
+import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from understudy.errors import ParameterError
+from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.links import link_of, rake, spread_offsets
+from understudy.reconstruct.problem import Stack
+from understudy.reconstruct.result import Reconstruction
+
+if TYPE_CHECKING:
+    from understudy.reconstruct.estimators import Reconstructor
+
+__all__ = ["drawn", "meet", "reconstructions"]
+
+
+def reconstructions(
+    model: "Reconstructor", count: int, *, seed: int | None, spread: float | None
+) -> list[Reconstruction]:
+    """``count`` plausible answers."""
+    if count < 1:
+        raise ParameterError(f"`count` is {count}; draw 1 or more reconstructions.")
+    if spread is not None and not 0 <= spread < np.inf:
+        raise ParameterError(f"`spread` is {spread}; a standard deviation is a finite number of 0 or more.")
+    if spread is None and not model.uses_columns:
+        raise ParameterError(
+            f"{model.name} gives everybody the average of the group, so nothing shows how people scatter about it; say "
+            "how much: `spread`, a standard deviation (--spread)."
+        )
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(1, count + 1):
+        linear = model._drawn(rng, spread)
+        settled = {stack.target: meet(model, stack, linear[stack.target]) for stack in model.problem_.stacks}
+        found.append(model._result(settled, number))
+    return found
+
+
+def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
+    """Slopes by the bootstrap, scatter about them."""
+    link = link_of(model.link)
+    fixed = copy.copy(model)
+    fixed.notes_ = []
+    for name in ("rank", "penalty"):  # as chosen in the fit
+        if hasattr(model, f"{name}_"):
+            setattr(fixed, name, getattr(model, f"{name}_"))
+    found: dict[str, Floats] = {}
+    for stacks in model.problem_.together():
+        averages = []
+        for stack in stacks:
+            effects = model.effects_[stack.target]
+            sigma = effects.spread if spread is None else spread
+            matrix = model.problem_.matrix @ effects.beta
+            noisy = model._variance(stack, link)
+            roots = (
+                np.sqrt(stack.groups.values)[:, None] * stack.groups.turn(np.eye(stack.groups.size))
+                if not (stack.is_partition)
+                else None
+            )
+            shock = rng.standard_normal(len(stack.means))
+            scattered = np.sqrt(stack.groups.diagonal) * shock if roots is None else roots.T @ shock
+            drift = sigma * scattered + np.sqrt(noisy) * rng.standard_normal(len(stack.means))
+            averages.append(stack.average(matrix) + drift)
+        effects_of = fixed._effects_for(stacks, np.stack(averages, axis=1), link, None)
+        for target, effects in effects_of.items():
+            sigma = model.effects_[target].spread if spread is None else spread
+            line = effects.linear(model.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
+            found[target] = line + sigma * rng.standard_normal(len(line))
+    return found
+
+
+def meet(model: "Reconstructor", stack: Stack, linear: Floats) -> Floats:
+    """Make exact averages exact again."""
+    exact = stack.exact
+    if not model.correct or not exact.any():
+        return linear
+    link = link_of(model.link)
+    if link.name != "identity" and model.aggregates_of == "value":
+        return linear + spread_offsets(stack, rake(stack, link, linear))
+    gap = np.zeros(len(stack.means))
+    groups = stack.groups if exact.all() else stack.groups.part(exact)
+    gap[exact] = groups.pinv((stack.means - stack.average(linear))[exact])
+    return linear + stack.spread(gap)
