@@ -9,6 +9,8 @@ from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.l_diversity import LDiverseDraws
+from understudy.mechanisms.origin_baselines import SubsampledBinomial
+from understudy.mechanisms.origin_draws import OriginDraws
 from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
@@ -21,8 +23,10 @@ __all__ = [
     "GaussianStability",
     "GeometricHistogram",
     "LDiverseDraws",
+    "OriginDraws",
     "PerturbedPrediction",
     "SparseHistogram",
     "StabilityHistogram",
     "Stream",
+    "SubsampledBinomial",
 ]
