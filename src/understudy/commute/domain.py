@@ -50,13 +50,13 @@ def hidden_class(recipe: "CommuteRecipe") -> int | None:
     return None if recipe.cutoff is None else len(class_edges(recipe)[0]) - 1
 
 
-def build_domain(
-    recipe: "CommuteRecipe", flows: Flows, places: Places | None, regions: Regions | None
-) -> OriginDomain:
+def build_domain(recipe: "CommuteRecipe", flows: Flows, places: Places | None, regions: Regions | None) -> OriginDomain:
     """The origins of a table in distance classes around every destination."""
     units = len(flows.origins) if regions is None else len(regions.names)
     if units < 2:
-        raise DataError(f"the domain has {units} origin; with fewer than two there is nothing to protect or to synthesize.")
+        raise DataError(
+            f"the domain has {units} origin; with fewer than two there is nothing to protect or to synthesize."
+        )
     if not recipe.uses_distance:
         return everywhere(units, len(flows.destinations))
     if places is None or not places.has_coordinates:
@@ -137,11 +137,12 @@ def destination_facts(recipe: "CommuteRecipe", flows: Flows, domain: OriginDomai
 
 def _sizes(recipe: "CommuteRecipe", flows: Flows) -> Integers:
     if recipe.sizes is None:
-        return np.maximum(1, np.ceil(flows.totals * recipe.size)).astype(np.int64)
+        return np.asarray(np.maximum(1, np.ceil(flows.totals * recipe.size)), dtype=np.int64)
     strange = [name for name in recipe.sizes if name not in set(flows.destinations)]
     if strange:
         raise DataError(
-            f"the output sizes name the destination {strange[0]!r}, which has no workers in the table; there is nothing to "
+            f"the output sizes name the destination {strange[0]!r}, which has no workers in the table; there is "
+            "nothing to "
             "draw from. Leave it out."
         )
     missing = [name for name in flows.destinations if name not in recipe.sizes]

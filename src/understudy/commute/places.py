@@ -46,7 +46,8 @@ class Places:
                 )
             if len(bad := np.flatnonzero(np.abs(values) > most)):
                 raise DataError(
-                    f"the {word} of the place {self.names[bad[0]]!r} is {values[bad[0]]:g}{_more(len(bad))}; it must lie "
+                    f"the {word} of the place {self.names[bad[0]]!r} is {values[bad[0]]:g}{_more(len(bad))}; it must "
+                    "lie "
                     f"between -{most:g} and {most:g} degrees. Are latitude and longitude swapped?"
                 )
 

@@ -186,11 +186,16 @@ class CommuteRecipe:
             )
         if theorem and theorem["exact"]:
             notes.append(
-                f"theorem 4.4 certifies no useful virtual count for {theorem['exact']:,} of {len(public):,} destinations "
+                f"theorem 4.4 certifies no useful virtual count for {theorem['exact']:,} of {len(public):,} "
+                "destinations "
                 "(never for a single worker); there the exact probabilistic certificate was used."
             )
         entries = [
-            *([Entry.unpriced(stage="origins", reads="which origins exist", why=_DRAFTED)] if flows.origins_from_data else []),
+            *(
+                [Entry.unpriced(stage="origins", reads="which origins exist", why=_DRAFTED)]
+                if flows.origins_from_data
+                else []
+            ),
             Entry(
                 stage="origins",
                 reads=self._reads(public),
@@ -222,9 +227,7 @@ class CommuteRecipe:
         pure = public.draws / math.expm1(self.epsilon)
         values = theorem_44_alphas(public, epsilon=self.epsilon, delta=delta, highest=pure)
         given = np.where((values > 0) & (values <= pure), values, pure)
-        found = deltas_at(
-            public, exact_alphas(given), certificate=self._proved, epsilon=self.epsilon, delta=delta
-        )
+        found = deltas_at(public, exact_alphas(given), certificate=self._proved, epsilon=self.epsilon, delta=delta)
         useful = (values > 0) & (values <= pure) & (found <= delta)
         if not useful.all():
             rest = public.take(~useful)
@@ -272,12 +275,15 @@ class CommuteRecipe:
         if not isinstance(event, OriginDraws):
             return None
         if self._proved is Certificate.EXACT:
-            return {"statement": "Computed exactly from the Dirichlet-multinomial law, not by theorem 4.4 of the paper."}
+            return {
+                "statement": "Computed exactly from the Dirichlet-multinomial law, not by theorem 4.4 of the paper."
+            }
         promise = event.probabilistic()
         if promise is None:
             return None
         chosen = (
-            f" Theorem 4.4 of the paper chose the virtual counts of {theorem['theorem']:,} destinations, the exact tails "
+            f" Theorem 4.4 of the paper chose the virtual counts of {theorem['theorem']:,} destinations, the exact "
+            "tails "
             f"those of {theorem['exact']:,}."
             if theorem
             else ""

@@ -46,7 +46,8 @@ def read_regions(what: Any, origins: tuple[str, ...]) -> Regions:
     if missing:
         more = f" (and {len(missing) - 1:,} more)" if len(missing) > 1 else ""
         raise DataError(
-            f"the partition {columns.label} misses the origin {missing[0]!r}{more}; every possible origin belongs to one "
+            f"the partition {columns.label} misses the origin {missing[0]!r}{more}; every possible origin belongs to "
+            "one "
             "region, or its workers would have nowhere to be counted."
         )
     names = tuple(sorted({listed[name] for name in origins}))
@@ -61,7 +62,8 @@ def read_regions(what: Any, origins: tuple[str, ...]) -> Regions:
     of = np.array([number[listed[name]] for name in origins], dtype=np.int64)
     if len(empty := np.flatnonzero(np.bincount(of, weights=density, minlength=len(names)) == 0)):
         raise DataError(
-            f"the region {names[empty[0]]!r} of {columns.label} has density 0 everywhere; nobody could be placed there. "
+            f"the region {names[empty[0]]!r} of {columns.label} has density 0 everywhere; nobody could be placed "
+            "there. "
             "Give some origin of it a density."
         )
     return Regions(names=names, of=of, density=density, source=columns.label)

@@ -27,14 +27,19 @@ class Rings:
 
     def __post_init__(self) -> None:
         if not (len(self.miles) == len(self.shares) == len(self.keeps) >= 1):
-            raise DataError(f"the rings of {self.source} have columns of different length; give miles and share for each.")
+            raise DataError(
+                f"the rings of {self.source} have columns of different length; give miles and share for each."
+            )
         if any(not low < high for low, high in zip((0.0, *self.miles), self.miles, strict=False)):
             raise DataError(
-                f"the rings of {self.source} end at {', '.join(f'{edge:g}' for edge in self.miles)} miles; the edges must "
+                f"the rings of {self.source} end at {', '.join(f'{edge:g}' for edge in self.miles)} miles; the edges "
+                "must "
                 "rise, from above 0."
             )
         if not math.isinf(self.miles[-1]):
-            raise DataError(f"the last ring of {self.source} ends at {self.miles[-1]:g} miles; leave its edge open (inf).")
+            raise DataError(
+                f"the last ring of {self.source} ends at {self.miles[-1]:g} miles; leave its edge open (inf)."
+            )
         if any(not 0 <= share < math.inf for share in self.shares) or sum(self.shares) <= 0:
             raise DataError(f"the shares of {self.source} are {self.shares}; they must be 0 or more, and not all 0.")
         for keep in self.keeps:

@@ -41,9 +41,7 @@ class Drawn:
     left_out: int
 
 
-def draw(
-    plan: Plan, flows: Flows, *, regions: Regions | None, stream: Stream, report: Any = None
-) -> Drawn:
+def draw(plan: Plan, flows: Flows, *, regions: Regions | None, stream: Stream, report: Any = None) -> Drawn:
     """Draw by the plan, and place what was drawn in merged cells and regions."""
     recipe, domain, public = plan.recipe, plan.domain, plan.public
     cells = class_cells(flows.cells, domain, None if regions is None else regions.of)
@@ -148,7 +146,8 @@ def _release(
     warnings = list(plan.warnings)
     if recipe.cutoff is not None:
         warnings.append(
-            f"{drawn.left_out:,} of {plan.rows:,} synthetic workers fell in the cell beyond {recipe.cutoff:g} miles and are "
+            f"{drawn.left_out:,} of {plan.rows:,} synthetic workers fell in the cell beyond {recipe.cutoff:g} miles "
+            "and are "
             "left out of the file."
         )
     elif len(drawn.origins) < plan.rows:

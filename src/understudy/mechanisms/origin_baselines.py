@@ -64,7 +64,9 @@ def _two_cells(keep: int, trials: int, epsilon: float) -> float:
     """Largest P(S) - e^epsilon P'(S) when one worker moves between two cells that are empty otherwise."""
     share = keep / KEEP_ALL
     values = np.arange(trials + 2)
-    ways = np.array([math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in range(trials + 1)])
+    ways = np.array(
+        [math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in range(trials + 1)]
+    )
     without = np.append(np.exp(ways - trials * math.log(2)), 0.0)
     one = (1 - share) * without + share * np.concatenate([[0.0], without[:-1]])
     assert len(values) == len(one)
@@ -90,7 +92,8 @@ def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: fl
         low, high = high, 2 * high
         if high > _MOST_TRIALS:
             raise ParameterError(
-                f"`epsilon` is {epsilon} and `delta` {delta}; subsampling would need more than {_MOST_TRIALS:,} coins per "
+                f"`epsilon` is {epsilon} and `delta` {delta}; subsampling would need more than {_MOST_TRIALS:,} coins "
+                "per "
                 "cell, and nothing would be left of the data. Use a larger epsilon or a smaller `subsample`."
             )
     while high - low > 1:
@@ -100,7 +103,13 @@ def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: fl
 
 
 def draw_baseline(
-    histograms: Secret[Histograms], public: Destinations, event: Event, *, units: int, stream: Stream, report: Any = None
+    histograms: Secret[Histograms],
+    public: Destinations,
+    event: Event,
+    *,
+    units: int,
+    stream: Stream,
+    report: Any = None,
 ) -> tuple[Integers, Integers]:
     """Destination and unit of every synthetic worker; a destination whose cells all fell away has none."""
     found = histograms.open()
@@ -110,7 +119,8 @@ def draw_baseline(
         return _drawn(found.rows[kept], found.units[kept], noisy[kept], public, stream)
     if len(public) * units > _MOST_CELLS:
         raise RefusalError(
-            f"{len(public):,} destinations have {len(public) * units:,} cells, and this baseline puts noise on every one; at "
+            f"{len(public):,} destinations have {len(public) * units:,} cells, and this baseline puts noise on every "
+            "one; at "
             f"most {_MOST_CELLS:,} are handled. Coarsen the origins, or use the method dirichlet, whose cost does not "
             "depend on the domain."
         )
@@ -169,5 +179,3 @@ def _drawn(
     before = np.cumsum(totals) - totals
     picks = stream.below_each(totals[owners].astype(np.uint64)).astype(np.int64) + before[owners]
     return owners + first, units[np.searchsorted(cumulative, picks, side="right")]
-
-

@@ -66,7 +66,7 @@ class Index:
         empty = np.zeros(0, dtype=np.int64)
         return cls(order=empty, offsets=empty, shape=np.zeros(2, dtype=np.int64), box=np.zeros(4))
 
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, Any, Any, Any]:
         """As the kernels want them."""
         return self.order, self.offsets, self.shape, self.box
 
@@ -118,14 +118,14 @@ def _box(place: Any, radius: float, shape: Any, box: Any) -> tuple[int, int, int
     if not radius < 1.5:
         return 0, rows - 1, 0, columns - 1
     degrees = math.degrees(radius)
-    low = int(math.floor((place[0] - degrees - box[0]) / box[2])) - 1
-    high = int(math.floor((place[0] + degrees - box[0]) / box[2])) + 1
+    low = math.floor((place[0] - degrees - box[0]) / box[2]) - 1
+    high = math.floor((place[0] + degrees - box[0]) / box[2]) + 1
     first, last = 0, columns - 1
     if abs(place[0]) + degrees < 89.0:
         across = math.degrees(math.asin(min(1.0, math.sin(radius) / math.cos(math.radians(place[0])))))
-        if -180.0 < place[1] - across and place[1] + across < 180.0:  # else the box crosses the date line
-            first = int(math.floor((place[1] - across - box[1]) / box[3])) - 1
-            last = int(math.floor((place[1] + across - box[1]) / box[3])) + 1
+        if place[1] - across > -180.0 and place[1] + across < 180.0:  # else the box crosses the date line
+            first = math.floor((place[1] - across - box[1]) / box[3]) - 1
+            last = math.floor((place[1] + across - box[1]) / box[3]) + 1
     return max(low, 0), min(high, rows - 1), max(first, 0), min(last, columns - 1)
 
 
@@ -167,7 +167,7 @@ def count_classes(
 
 
 @kernel
-def below(words: Any, position: int, bound: int) -> tuple[int, int]:
+def below(words: Any, position: int, bound: int) -> tuple[Any, int]:
     """An exactly uniform integer in [0, bound) (Lemire), and the next word; -1 where the words ran out."""
     limit = np.uint64(bound)
     while position < len(words):
@@ -192,7 +192,7 @@ def draw_member(
     box: Any,
     words: Any,
     position: int,
-) -> tuple[int, int]:
+) -> tuple[Any, int]:
     """An exactly uniform unit of a class that is not empty, and the next word; -1 where the words ran out."""
     if len(cosines) == 1:
         return below(words, position, len(vectors))

@@ -78,7 +78,7 @@ class Destinations:
         """Whether any cell may be dropped."""
         return bool(np.any((self.keeps < KEEP_ALL) & (self.cells > 0)))
 
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, Any, Any]:
         """As the kernels want them."""
         wide = np.float64
         return self.cells.astype(wide), self.weights.astype(wide), self.keeps.astype(wide) / KEEP_ALL
@@ -131,7 +131,9 @@ def theorem_44_alphas(
     check_epsilon(epsilon)
     check_delta(delta)
     if epsilon <= math.log(3):
-        raise ParameterError(f"`epsilon` is {epsilon}; theorem 4.4 needs more than ln 3 = 1.0986. Use --certificate exact.")
+        raise ParameterError(
+            f"`epsilon` is {epsilon}; theorem 4.4 needs more than ln 3 = 1.0986. Use --certificate exact."
+        )
     if np.any(public.draws != public.workers):
         raise ParameterError(
             "theorem 4.4 needs as many synthetic workers as real ones in every destination; leave the output size as "
@@ -165,9 +167,7 @@ def _searched(
     np.maximum.at(top, where, highest)
     out = np.zeros(len(once))
     lost = delta * _LOST_SHARE
-    search(
-        kind, paper, once.workers, once.draws, top, *once.arrays(), epsilon, delta, lost, _STEP, _LOWEST, out
-    )
+    search(kind, paper, once.workers, once.draws, top, *once.arrays(), epsilon, delta, lost, _STEP, _LOWEST, out)
     return out[where]
 
 
@@ -269,9 +269,7 @@ def _prices(event: OriginDraws) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
     public, alphas = _parsed(event.groups)
     added, deltas = np.zeros(len(public)), np.zeros(len(public))
     kind = _KERNEL_KIND[event.certificate]
-    prices(
-        kind, public.workers, public.draws, alphas, *public.arrays(), event.epsilon, event.lost, added, deltas
-    )
+    prices(kind, public.workers, public.draws, alphas, *public.arrays(), event.epsilon, event.lost, added, deltas)
     return added, deltas
 
 
@@ -296,13 +294,17 @@ def _parsed(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float
             head = int(workers), int(draws)
             exact = Fraction(alpha)
             found = [_class_of(word) for word in rest]
-            if min(head) < 1 or exact <= 0 or not found or any(
-                cells < 1 or weight < 1 or not 0 < keep <= KEEP_ALL for cells, weight, keep in found
+            if (
+                min(head) < 1
+                or exact <= 0
+                or not found
+                or any(cells < 1 or weight < 1 or not 0 < keep <= KEEP_ALL for cells, weight, keep in found)
             ):
                 raise ValueError("a number is out of range")
         except (ValueError, ZeroDivisionError, AttributeError) as error:
             raise ParameterError(
-                f"a kind of destination reads {text!r} ({error}); it must be `workers draws alpha cells*weight@keep ...`."
+                f"a kind of destination reads {text!r} ({error}); it must be `workers draws alpha cells*weight@keep "
+                "...`."
             ) from None
         heads.append(head)
         alphas.append(float(exact))

@@ -42,15 +42,13 @@ def _log_rising(start: float, steps: int) -> float:
 def _log_chance(draws: int, mine: float, others: float, hits: int) -> float:
     """ln P(X = hits) for the beta-binomial law with these weights."""
     ways = math.lgamma(draws + 1.0) - math.lgamma(hits + 1.0) - math.lgamma(draws - hits + 1.0)
-    return (
-        ways + _log_rising(mine, hits) + _log_rising(others, draws - hits) - _log_rising(mine + others, draws)
-    )
+    return ways + _log_rising(mine, hits) + _log_rising(others, draws - hits) - _log_rising(mine + others, draws)
 
 
 @kernel
 def _tail(draws: int, mine: float, others: float, threshold: float) -> float:
     """P(X > threshold), from the first term upwards."""
-    first = int(math.floor(threshold)) + 1
+    first = math.floor(threshold) + 1
     if first <= 0:
         return 1.0
     if first > draws:
@@ -88,7 +86,7 @@ def hockey_stick(workers: int, draws: int, alpha: float, mass: float, epsilon: f
     other = 0
     while True:
         least = (alpha * (scale - 1.0) + scale * other) * _BELOW
-        first = int(math.floor(least)) + 1
+        first = math.floor(least) + 1
         left = draws - other
         if first > left:
             break
@@ -159,7 +157,7 @@ def disclosure_delta(
         best[size] = best[size - 1]
         for count in range(1, min(size, most) + 1):
             best[size] = max(best[size], best[size - count] + gain[count])
-    return min(1.0, empty + best[workers])
+    return min(1.0, empty + float(best[workers]))
 
 
 @kernel

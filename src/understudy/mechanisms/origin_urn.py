@@ -27,7 +27,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @kernel
-def _ones(word: Any) -> int:
+def _ones(word: Any) -> Any:
     """Number of set bits."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -36,7 +36,7 @@ def _ones(word: Any) -> int:
 
 
 @kernel
-def exact_binomial_bits(trials: int, keep: int, words: Any, position: int) -> tuple[int, int]:
+def exact_binomial_bits(trials: Any, keep: int, words: Any, position: int) -> tuple[Any, int]:
     """Successes of ``trials`` with probability keep / 2^32, exactly, and the next word; -1 where the words ran out.
 
     All trials compare their uniform number with the probability bit by bit: those whose bit differs are decided, the
@@ -124,7 +124,7 @@ def _is_good(
 
 
 @kernel
-def _draw_all(
+def _draw_all(  # noqa: PLR0912, PLR0915 - one urn: a kernel cannot share its many arrays cheaply
     starts: Any,
     units: Any,
     cumulative: Any,

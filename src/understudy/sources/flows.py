@@ -82,8 +82,8 @@ def read_flows(
 ) -> Flows:
     """Count a table of origin, destination and perhaps a number of workers, from any source.
 
-    ``origins`` is the public list of possible origins, names in any order; without it the list is read from the data, and no release made
-    from it can promise anything.
+    ``origins`` is the public list of possible origins, names in any order; without it the list is read from the data,
+    and no release made from it can promise anything.
     """
     opened = open_table(what, table)
     _check_columns(opened, origin, destination, count)
@@ -97,7 +97,8 @@ def read_flows(
     totals = np.bincount(rows, weights=counts, minlength=len(targets)).astype(np.int64)
     if len(idle := np.flatnonzero(totals == 0)):
         raise DataError(
-            f"destination {targets[idle[0]]!r} has no workers{_more(len(idle))}; there is nothing to protect or to draw. "
+            f"destination {targets[idle[0]]!r} has no workers{_more(len(idle))}; there is nothing to protect or to "
+            "draw. "
             "Leave its rows out."
         )
     keep = np.flatnonzero(counts > 0)
@@ -125,7 +126,8 @@ def _check_columns(opened: Opened, origin: str, destination: str, count: str | N
     for role, name in wanted:
         if name not in opened.header:
             raise DataError(
-                f"{opened.label} has no column {name!r} for the {role}; it has {', '.join(map(repr, opened.header[:12]))}. "
+                f"{opened.label} has no column {name!r} for the {role}; it has "
+                f"{', '.join(map(repr, opened.header[:12]))}. "
                 f"Name it with --{role}."
             )
     if origin == destination:
@@ -152,7 +154,8 @@ def _counted(opened: Opened, origin: str, destination: str, count: str | None) -
         bad = odd.limit(1).to_pyarrow().to_pylist()
         if bad:
             raise DataError(
-                f"{count!r} of {opened.label} is {bad[0]['n']} in some row ({odd.count().to_pyarrow().as_py():,} rows are "
+                f"{count!r} of {opened.label} is {bad[0]['n']} in some row ({odd.count().to_pyarrow().as_py():,} rows "
+                "are "
                 "no whole numbers of 0 or more); workers are counted, not weighted. Round or repeat the rows first."
             )
     return picked.group_by(["o", "d"]).aggregate(n=picked.n.cast("int64").sum()).to_pyarrow()
@@ -179,7 +182,8 @@ def _lookup(names: Any, origins: Any, label: str) -> Integers:
     if len(strange := np.flatnonzero(units < 0)):
         raise DataError(
             f"{label} has the origin {names[int(strange[0])].as_py()!r}{_more(len(strange))}, which the public list of "
-            "origins does not know; a domain that grew with the data would give somebody away. Add it to the list if it "
+            "origins does not know; a domain that grew with the data would give somebody away. Add it to the list if "
+            "it "
             "is public that people may live there."
         )
     return units
