@@ -5,7 +5,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from understudy.cli import account, audit, codebook, demo, evaluate, impute, methods, rumap, synth, verify
+from understudy.cli import account, audit, codebook, commute, demo, evaluate, impute, methods, rumap, synth, verify
 from understudy.cli.console import errors_to, print_json
 from understudy.errors import BudgetError, RefusalError, StoppedError, UnderstudyError
 from understudy.version import __version__
@@ -43,6 +43,7 @@ app.command()(evaluate.evaluate)
 app.command()(rumap.rumap)
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(account.app, name="account")
+app.add_typer(commute.app, name="commute")
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

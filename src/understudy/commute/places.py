@@ -28,6 +28,8 @@ class Places:
     names: tuple[str, ...]
     latitudes: Floats | None = None
     longitudes: Floats | None = None
+    homes: tuple[str, ...] | None = None
+    """Where people may live, a public list; None for everywhere."""
 
     def __post_init__(self) -> None:
         if len(set(self.names)) < len(self.names):
@@ -97,10 +99,19 @@ def _more(number: int) -> str:
 
 
 def read_places(what: Any) -> Places:
-    """A public table with the columns ``place`` and, for distances and the map, ``latitude`` and ``longitude``."""
+    """A public table with the column ``place``; for distances and the map, ``latitude`` and ``longitude``.
+
+    A column ``home`` (true or false) says where people may live; without it, everywhere.
+    """
     columns = read_columns(what)
     names = columns.texts("place", "name", "id", "geocode")
+    homes = None
+    if columns.has("home"):
+        words = [word.strip().lower() for word in columns.texts("home")]
+        if strange := sorted(set(words) - {"true", "false", "1", "0", "yes", "no"}):
+            raise DataError(f"the column 'home' of {columns.label} holds {strange[0]!r}; write true or false.")
+        homes = tuple(name for name, word in zip(names, words, strict=True) if word in ("true", "1", "yes"))
     north, east = ("latitude", "lat"), ("longitude", "lon", "lng")
     if not columns.has(*north) and not columns.has(*east):
-        return Places(names=names)
-    return Places(names=names, latitudes=columns.numbers(*north), longitudes=columns.numbers(*east))
+        return Places(names=names, homes=homes)
+    return Places(names=names, latitudes=columns.numbers(*north), longitudes=columns.numbers(*east), homes=homes)

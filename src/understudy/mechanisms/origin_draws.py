@@ -258,7 +258,8 @@ def _guarantee(event: OriginDraws) -> Guarantee:
         public, alphas = _parsed(event.groups)
         epsilon = float(np.max(np.log1p(public.draws / alphas) + _prices(event)[0]))
         return PureDP(epsilon=epsilon * (1 + 2.0**-45), neighbours=relation)
-    epsilon = (event.epsilon + event.added) * (1 + 2.0**-45)
+    added = event.added
+    epsilon = event.epsilon if added == 0 else (event.epsilon + added) * (1 + 2.0**-45)
     if delta == 0:
         return PureDP(epsilon=epsilon, neighbours=relation)
     return ApproxDP(epsilon=epsilon, delta=delta, neighbours=relation)
