@@ -218,7 +218,6 @@ def plan_facts(plan: Any) -> dict[str, Any]:
 
     alphas = np.array([float(alpha) for alpha in plan.alphas])
     weights = (plan.public.cells * plan.public.weights).sum(axis=1)
-    event = next(entry.event for entry in plan.ledger.entries if entry.event.kind != "unpriced-read")
     said = plan.paper.get("statement") if plan.paper else None
     route = "S" if plan.recipe.method == "dirichlet" else "N"
     return {
@@ -229,7 +228,7 @@ def plan_facts(plan: Any) -> dict[str, Any]:
         "alpha": _spread(alphas),
         "virtual_workers": _spread(alphas * weights) if len(alphas) else None,
         "median_workers": float(np.median(plan.public.workers)),
-        "epsilon_added": getattr(event, "added", 0.0),
+        "epsilon_added": getattr(plan.event, "added", 0.0),
         "ledger": [
             {
                 "stage": entry.stage,
@@ -355,6 +354,8 @@ def _show(findings: Any) -> None:
     from rich.table import Table
 
     out.print("[bold red]confidential[/]: these numbers compare with real origins")
+    if findings.within is not None:
+        out.print(f"commutes beyond {findings.within:g} miles are left out on both sides, as in the release")
     if findings.all_commutes:
         table = Table(box=None, pad_edge=False)
         for heading in ("workers", "destinations", "real miles", "synthetic", "bias", "mean |error|"):

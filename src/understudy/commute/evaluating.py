@@ -27,7 +27,10 @@ def on_the_same_rows(flows: Flows, destinations: tuple[str, ...], cells: Histogr
 
 
 def evaluate_commutes(real: Flows, made: ReleasedCommutes, *, short: float | None = None) -> CommuteFindings:
-    """Compare; ``real`` must have been read with the release's own list of origins."""
+    """Compare; ``real`` must have been read with the release's own list of origins.
+
+    Where the release has a cut-off, longer commutes are left out on both sides.
+    """
     synthetic = on_the_same_rows(made.flows, real.destinations, opened_flows(made.flows.cells))
     distance: Any = None
     places: Places | None = made.places
@@ -38,7 +41,9 @@ def evaluate_commutes(real: Flows, made: ReleasedCommutes, *, short: float | Non
         def distance(rows: Any, units: Any) -> Any:
             return places.miles(work[rows], homes[units])
 
-    return compare_flows(real.cells, synthetic, distance=distance, short=short)
+    return compare_flows(
+        real.cells, synthetic, distance=distance, short=short, within=made.manifest["parameters"].get("cutoff")
+    )
 
 
 def write_evaluation(path: Path, findings: CommuteFindings, made: ReleasedCommutes) -> None:
@@ -91,6 +96,8 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
     ]
     if findings.distance_tvd is not None:
         rows.append(("total variation distance of commute distances", f"{findings.distance_tvd:.3f}"))
+    if findings.within is not None:
+        rows.append(("left out on both sides: commutes beyond, miles", f"{findings.within:g}"))
     problems = "".join(f"<li>{html.escape(problem)}</li>" for problem in made.problems)
     title = html.escape(made.folder.name)
     short_title = f"Commutes shorter than {findings.short_miles or 0:.2f} miles"

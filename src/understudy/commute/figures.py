@@ -93,8 +93,8 @@ def distance_histogram(real: Sequence[float], synthetic: Sequence[float], *, tit
 
 
 def _nice(value: float) -> float:
-    power = 10 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value)
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(float(step * power) for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value)
 
 
 def _ticks(top: float) -> list[float]:

@@ -159,8 +159,8 @@
   }
   search.addEventListener("input", find);
   search.addEventListener("keydown", (e) => { if (e.key === "Enter") { const hits = find(); if (hits.length) { results.replaceChildren(); search.value = names[hits[0]]; choose(hits[0], true); } } else if (e.key === "Escape") results.replaceChildren(); });
-  for (const input of document.querySelectorAll("input[name=direction]")) input.addEventListener("change", () => { state.direction = input.value; results.replaceChildren(); if (state.place >= 0) choose(state.place, true); });
-  for (const input of document.querySelectorAll("input[name=mode]")) input.addEventListener("change", () => { state.mode = input.value; layout(); tell(); });
+  for (const input of document.querySelectorAll("input[name=direction]")) input.addEventListener("change", () => { state.direction = input.value; document.getElementById("others").textContent = state.direction === "to" ? "homes" : "workplaces"; results.replaceChildren(); if (state.place >= 0) choose(state.place, true); });
+  for (const input of document.querySelectorAll("input[name=mode]")) input.addEventListener("change", () => { state.mode = input.value; layout(); if (state.place >= 0) choose(state.place, true); else everything(); });
   function layout() { for (const panel of panels) panel.figure.hidden = !shown().includes(panel.name); draw(); }
   function zoom(factor, px, py, box) {
     const x = px === undefined ? 0 : (px - box.width / 2) / view.scale, y = py === undefined ? 0 : (py - box.height / 2) / view.scale;
@@ -181,7 +181,7 @@
       const box = canvas.getBoundingClientRect(), px = view.x + (e.clientX - box.left - box.width / 2) / view.scale, py = view.y + (e.clientY - box.top - box.height / 2) / view.scale;
       const bit = state.direction === "to" ? 2 : 1; let best = -1, gap = Infinity;
       for (let i = 0; i < number; i++) if (roles[i] & bit) { const d = (xs[i] - px) ** 2 + (ys[i] - py) ** 2; if (d < gap) { gap = d; best = i; } }
-      if (best >= 0) choose(best, false);
+      if (best >= 0) { results.replaceChildren(); search.value = names[best]; choose(best, false); }
     });
     canvas.addEventListener("pointercancel", () => { drag = null; });
     canvas.addEventListener("wheel", (e) => { e.preventDefault(); const box = canvas.getBoundingClientRect(); zoom(Math.exp(-e.deltaY / 400), e.clientX - box.left, e.clientY - box.top, box); }, { passive: false });

@@ -347,6 +347,11 @@ class Plan:
         return self.ledger.total(delta=self.recipe.delta)
 
     @property
+    def event(self) -> Event:
+        """What prices the draws."""
+        return next(entry.event for entry in self.ledger.entries if entry.event.proof is not None)
+
+    @property
     def rows(self) -> int:
         """Synthetic workers that will be drawn."""
         return int(self.public.draws.sum())

@@ -58,7 +58,7 @@ def draw(plan: Plan, flows: Flows, *, regions: Regions | None, stream: Stream, r
         )
         rows = np.repeat(np.arange(len(public)), public.draws)
     else:
-        event = plan.ledger.entries[-1 if stream.is_secure else -2].event
+        event = plan.event
         rows, units = draw_baseline(cells, public, event, units=domain.units, stream=stream, report=report)
     hidden = hidden_class(recipe)
     kept = np.ones(len(units), dtype=np.bool_) if hidden is None else units != domain.units + hidden

@@ -1,6 +1,5 @@
 """A simulated town of commuters: places with coordinates, and who lives and works where. Nobody in it is real."""
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ def commutes(workers: int, seed: int, *, homes: int = 600, workplaces: int = 80)
     (1000, 680)
     """
     for name, value in (("workers", workers), ("homes", homes), ("workplaces", workplaces)):
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 2:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 2:
             raise ParameterError(f"`{name}` is {value!r}; it must be a whole number of 2 or more. Try 1000.")
     generator = np.random.default_rng(seed)  # a simulation; nothing private
     number = homes + workplaces

@@ -44,6 +44,8 @@ class CommuteFindings:
 
     workers: int
     synthetic_workers: int
+    within: float | None
+    """Miles beyond which commutes were left out on both sides."""
     short_miles: float | None
     all_commutes: tuple[SizeBand, ...]
     short_commutes: tuple[SizeBand, ...]
@@ -102,9 +104,15 @@ def compare_flows(
     *,
     distance: Any,
     short: float | None,
+    within: float | None = None,
 ) -> CommuteFindings:
-    """Compare, with ``distance(rows, units)`` in miles or None where there are no coordinates."""
+    """Compare, with ``distance(rows, units)`` in miles or None where there are no coordinates.
+
+    ``within`` leaves longer commutes out on both sides, as a release with a cut-off does.
+    """
     truth = real.open()
+    if within is not None and distance is not None:
+        truth, synthetic = _nearer(truth, distance, within), _nearer(synthetic, distance, within)
     totals = np.bincount(truth.rows, weights=truth.counts, minlength=len(truth.starts) - 1).astype(np.int64)
     real_miles: Any = None if distance is None else distance(truth.rows, truth.units)
     made_miles: Any = None if distance is None else distance(synthetic.rows, synthetic.units)
@@ -131,6 +139,7 @@ def compare_flows(
     return CommuteFindings(
         workers=int(truth.counts.sum()),
         synthetic_workers=int(synthetic.counts.sum()),
+        within=within if distance is not None else None,
         short_miles=short,
         all_commutes=bands,
         short_commutes=shorts,
@@ -140,6 +149,12 @@ def compare_flows(
         by_destination=averages,
         **_pairs(truth, synthetic),
     )
+
+
+def _nearer(cells: Histograms, distance: Any, most: float) -> Histograms:
+    kept = distance(cells.rows, cells.units) <= most
+    number = len(cells.starts) - 1
+    return Histograms.of(cells.rows[kept], cells.units[kept], cells.counts[kept], number=number)
 
 
 def _bands(totals: Integers, real: Floats, made: Floats) -> tuple[SizeBand, ...]:
