@@ -15,6 +15,7 @@ REAL, SYNTHETIC = "#1f4e79", "#c8571b"
 
 Floats = npt.NDArray[np.float64]
 
+_MANY = 2000
 _WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BOTTOM = 680, 400, 62, 16, 34, 52
 
 
@@ -38,7 +39,12 @@ def size_scatter(
     parts.append(_label("workers of the destination (public)", "average commute, miles"))
     opacity = max(0.12, min(0.8, 60 / math.sqrt(len(sizes) + 1)))
     for values, colour, size in ((real, REAL, 3.2), (synthetic, SYNTHETIC, 3.2)):
-        path = "".join(f"M{x(n):.1f},{y(v):.1f}h0" for n, v in zip(sizes.tolist(), values.tolist(), strict=True))
+        # thousands of marks coincide on whole pixels: each is written once
+        digits = 0 if len(sizes) > _MANY else 1
+        marks = [
+            f"M{x(n):.{digits}f},{y(v):.{digits}f}h0" for n, v in zip(sizes.tolist(), values.tolist(), strict=True)
+        ]
+        path = "".join(dict.fromkeys(marks))
         parts.append(
             f'<path d="{path}" stroke="{colour}" stroke-width="{size}" stroke-linecap="round" '
             f'stroke-opacity="{opacity:.2f}" fill="none"/>'
