@@ -124,7 +124,8 @@ def main() -> None:
     for name, word in (("clock", "clock"), ("used", "processor")):
         ratio = many[name] / one[name]
         print(
-            f"{jobs}, {DOMAIN:,} origins: {many[name]:.2f} s {word}, ratio {ratio:.2f} (bar {RATIO:g}): {_word(ratio <= RATIO)}"
+            f"{jobs}, {DOMAIN:,} origins: {many[name]:.2f} s {word}, ratio {ratio:.2f} (bar {RATIO:g}): "
+            f"{_word(ratio <= RATIO)}"
         )
     print(f"peak memory {many['peak']:.2f} GiB (bar {MEMORY:g}): {_word(many['peak'] <= MEMORY)}")
     print(f"distance rings: index {rings['index']:.2f} s, whole synthesis with shrinking {rings['clock']:.2f} s")

@@ -49,6 +49,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "pure, 30 miles": {**_PLAIN, "certificate": "pure", "delta": None},
     "exact, no cut-off": {**_PLAIN, "cutoff": None},
     "exact, no cut-off, by tract": {**_PLAIN, "cutoff": None, "coarse": True},
+    "exact, 30 miles, by tract": {**_PLAIN, "coarse": True},
+    "exact, 30 miles, by tract, apart from 13.1": {
+        **_PLAIN,
+        "rings": ctpp_minnesota(),
+        "split": 13.1,
+        "coarse": True,
+    },
     "baseline SBA": {**_PLAIN, "cutoff": None, "method": "sba"},
     "baseline subsample": {**_PLAIN, "cutoff": None, "method": "subsample"},
     "baseline Laplace": {**_PLAIN, "cutoff": None, "method": "laplace", "delta": None},
@@ -115,13 +122,14 @@ def main(*, quick: bool = False, out: Path = OUT) -> dict[str, Any]:
         for given, label in ((few, ""), (whole, "all-")):
             facts, found = measure(world, given, {**PAPER, "cutoff": cut}, seed=int(cut))
             data = found.by_destination
-            words = f"{len(given.flows.destinations):,} destinations of {world.name}, origins within {cut:g} miles"
+            words = f"{len(given.flows.destinations):,} destinations, origins within {cut:g} miles"
             for place, (suffix, what) in enumerate((("", "all commutes"), ("_short", f"below {SHORT} miles"))):
                 svg = size_scatter(
                     data["workers"],
                     data[f"real{suffix}"],
                     data[f"synthetic{suffix}"],
-                    title=f"{words}: {what}",
+                    title=f"Figure {first + place}: {words}, {what}",
+                    real_label="original",
                     most=None if suffix == "" else 8.0,
                 )
                 (out / f"onthemap-{label}{first + place}.svg").write_text(svg, encoding="utf-8")

@@ -16,11 +16,17 @@ REAL, SYNTHETIC = "#1f4e79", "#c8571b"
 Floats = npt.NDArray[np.float64]
 
 _MANY = 2000
-_WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BOTTOM = 680, 400, 62, 16, 34, 52
+_WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BOTTOM = 680, 400, 62, 30, 34, 52
 
 
 def size_scatter(
-    sizes: npt.NDArray[np.int64], real: Floats, synthetic: Floats, *, title: str, most: float | None = None
+    sizes: npt.NDArray[np.int64],
+    real: Floats,
+    synthetic: Floats,
+    *,
+    title: str,
+    most: float | None = None,
+    real_label: str = "confidential",
 ) -> str:
     """Average distance against the number of workers (logarithmic): one mark per destination, lines of medians."""
     there = np.isfinite(real) & np.isfinite(synthetic)
@@ -37,8 +43,9 @@ def size_scatter(
     ticks = [10**power for power in range(round(math.log10(right)) + 1)]
     parts = _frame(title, [(x(tick), f"{tick:,}") for tick in ticks], [(y(t), f"{t:g}") for t in _ticks(top)])
     parts.append(_label("workers of the destination (public)", "average commute, miles"))
+    mark = 3.2 if len(sizes) > _MANY else 5.0
     opacity = max(0.12, min(0.8, 60 / math.sqrt(len(sizes) + 1)))
-    for values, colour, size in ((real, REAL, 3.2), (synthetic, SYNTHETIC, 3.2)):
+    for values, colour, size in ((real, REAL, mark), (synthetic, SYNTHETIC, mark)):
         # thousands of marks coincide on whole pixels: each is written once
         digits = 0 if len(sizes) > _MANY else 1
         marks = [
@@ -61,7 +68,7 @@ def size_scatter(
             parts.append(
                 f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>'
             )
-    parts.append(_legend())
+    parts.append(_legend(real_label))
     spoken = (
         f"{title}: {len(sizes):,} destinations; median of averages {np.median(real):.1f} miles real, "
         f"{np.median(synthetic):.1f} synthetic."
@@ -71,7 +78,9 @@ def size_scatter(
     return _svg(parts, spoken)
 
 
-def distance_histogram(real: Sequence[float], synthetic: Sequence[float], *, title: str) -> str:
+def distance_histogram(
+    real: Sequence[float], synthetic: Sequence[float], *, title: str, real_label: str = "confidential"
+) -> str:
     """Shares of workers by commute distance, bins of a mile: bars for the real ones, a stepped line for the others."""
     last = max(len(real), len(synthetic), 1)
     top = _nice(max([0.01, *real, *synthetic]))
@@ -94,7 +103,7 @@ def distance_histogram(real: Sequence[float], synthetic: Sequence[float], *, tit
         )
     path = f"M{x(0):.1f},{y(0):.1f}" + "".join(f"V{y(s):.1f}H{x(p + 1):.1f}" for p, s in enumerate(synthetic))
     parts.append(f'<path d="{path}V{y(0):.1f}" fill="none" stroke="{SYNTHETIC}" stroke-width="2"/>')
-    parts.append(_legend())
+    parts.append(_legend(real_label))
     return _svg(parts, f"{title}: shares of workers by distance in bins of a mile.")
 
 
@@ -108,7 +117,7 @@ def _ticks(top: float) -> list[float]:
 
 
 def _frame(title: str, across: list[tuple[float, str]], up: list[tuple[float, str]]) -> list[str]:
-    parts = [f'<text x="{_LEFT}" y="20" font-size="15" font-weight="600">{html.escape(title)}</text>']
+    parts = [f'<text x="{_LEFT}" y="20" font-size="14" font-weight="600">{html.escape(title)}</text>']
     floor = _HIGH - _BOTTOM
     for place, word in up:
         parts.append(f'<path d="M{_LEFT},{place:.1f}H{_WIDE - _RIGHT}" stroke="#d5d9dd"/>')
@@ -128,12 +137,12 @@ def _label(across: str, up: str) -> str:
     )
 
 
-def _legend() -> str:
+def _legend(real_label: str) -> str:
     x = _WIDE - _RIGHT - 150
     return (
         f'<rect x="{x - 8}" y="{_TOP}" width="158" height="42" fill="#fff" fill-opacity="0.85"/>'
         f'<path d="M{x},{_TOP + 14}h26" stroke="{REAL}" stroke-width="4"/>'
-        f'<text x="{x + 34}" y="{_TOP + 18}">confidential</text>'
+        f'<text x="{x + 34}" y="{_TOP + 18}">{html.escape(real_label)}</text>'
         f'<path d="M{x},{_TOP + 32}h26" stroke="{SYNTHETIC}" stroke-width="4" stroke-dasharray="7 4"/>'
         f'<text x="{x + 34}" y="{_TOP + 36}">synthetic</text>'
     )
