@@ -64,7 +64,12 @@ def copies(real, draws, alpha, *, keep=KEEP_ALL, gamma=None, weights=None):
         keeps=np.full((COPIES, 1), keep),
     )
     event = OriginDraws.of(
-        public.take(slice(0, 1)), [alpha], certificate=Certificate.PURE, epsilon=1.0, delta=None, rejects=False
+        public.take(slice(0, 1)),
+        [alpha],
+        certificate=Certificate.PURE if gamma is None else Certificate.PROBABILISTIC,
+        epsilon=1.0,
+        delta=0.01,
+        rejects=gamma is not None,
     )
     there = [cell for cell, n in enumerate(real) if n]
     table = Histograms.of(
@@ -95,6 +100,26 @@ def test_lazy_shrinking_follows_algorithm_2(real, alpha, keep):
     """Only the number of kept cells is drawn at once; which they are shows when one is needed."""
     law = release(real, (alpha,) * 4, (Fraction(keep, KEEP_ALL),) * 4, 3)
     agrees(copies(real, 3, alpha, keep=keep), law)
+
+
+def test_no_draw_without_its_price():
+    from understudy.errors import RefusalError
+
+    public = Destinations(
+        workers=np.array([1]),
+        draws=np.array([1]),
+        cells=np.array([[2]]),
+        weights=np.ones((1, 1), dtype=np.int64),
+        keeps=np.full((1, 1), KEEP_ALL),
+    )
+    table = Histograms.of(np.array([0]), np.array([1]), np.array([1]), number=1)
+    event = OriginDraws.of(public, [Fraction(1)], certificate=Certificate.PURE, epsilon=1.0, delta=None, rejects=False)
+    paid = Ledger.of([Entry(stage="origins", reads="test", event=event)])
+    options = {"gamma": None, "stream": Stream.seeded(1)}
+    assert len(draw_origins(Secret(table), everywhere(2, 1), public, [Fraction(1)], ledger=paid, **options)) == 1
+    for ledger, alpha in ((Ledger(), Fraction(1)), (paid, Fraction(1, 2))):
+        with pytest.raises(RefusalError, match="does not pay"):
+            draw_origins(Secret(table), everywhere(2, 1), public, [alpha], ledger=ledger, **options)
 
 
 def test_rejection_follows_lemma_52():

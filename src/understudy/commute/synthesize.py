@@ -59,7 +59,9 @@ def draw(plan: Plan, flows: Flows, *, regions: Regions | None, stream: Stream, r
         rows = np.repeat(np.arange(len(public)), public.draws)
     else:
         event = plan.event
-        rows, units = draw_baseline(cells, public, event, units=domain.units, stream=stream, report=report)
+        rows, units = draw_baseline(
+            cells, public, event, ledger=plan.ledger, units=domain.units, stream=stream, report=report
+        )
     hidden = hidden_class(recipe)
     kept = np.ones(len(units), dtype=np.bool_) if hidden is None else units != domain.units + hidden
     rows, units = rows[kept], units[kept]

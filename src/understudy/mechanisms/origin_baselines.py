@@ -21,6 +21,7 @@ from understudy.mechanisms.stability import StabilityHistogram, stable_histogram
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
+from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
@@ -107,11 +108,14 @@ def draw_baseline(
     public: Destinations,
     event: Event,
     *,
+    ledger: Ledger,
     units: int,
     stream: Stream,
     report: Any = None,
 ) -> tuple[Integers, Integers]:
     """Destination and unit of every synthetic worker; a destination whose cells all fell away has none."""
+    if event not in [entry.event for entry in ledger.entries]:
+        raise RefusalError("the ledger does not pay for this perturbation; quote and reserve it before drawing.")
     found = histograms.open()
     if isinstance(event, StabilityHistogram):
         noisy = discrete_laplace(found.counts, scale=event.scale, stream=stream)

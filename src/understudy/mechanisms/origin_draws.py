@@ -230,6 +230,13 @@ class OriginDraws(Event):
         if public.shrinks and self.lost == 0 and self.certificate != Certificate.PURE:
             raise ParameterError("`lost` is 0; a domain that is shrunk needs a probability set aside for it.")
 
+    def covers(self, public: Destinations, alphas: Sequence[Fraction], *, rejects: bool) -> bool:
+        """Whether this is the price of drawing from these destinations with these virtual counts."""
+        paid = set(self.groups)
+        return self.rejects == rejects and all(
+            _group_text(public, row, alpha) in paid for row, alpha in enumerate(alphas)
+        )
+
     @property
     def added(self) -> float:
         """What shrinking and rejection add to epsilon, at the destination that pays most."""

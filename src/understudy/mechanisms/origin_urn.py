@@ -15,7 +15,7 @@ import numpy.typing as npt
 from understudy.compiled import kernel
 from understudy.errors import RefusalError
 from understudy.mechanisms.origin_domain import OriginDomain, below, class_of, draw_member
-from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
+from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations, OriginDraws
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
@@ -304,7 +304,8 @@ def draw_origins(
 
     Only against a ledger that pays for these draws; ``gamma`` draws again what is not gamma-Good.
     """
-    if not any(entry.event.kind in ("origin-draws", "unpriced-read") for entry in ledger.entries):
+    events = [entry.event for entry in ledger.entries if isinstance(entry.event, OriginDraws)]
+    if not any(event.covers(public, alphas, rejects=gamma is not None) for event in events):
         raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
     found = histograms.open()
     numerators = np.array([alpha.numerator for alpha in alphas], dtype=np.int64)
