@@ -362,9 +362,10 @@ def _show(findings: Any) -> None:
             table.add_column(heading, justify="right")
         for band in findings.all_commutes:
             if band.real_miles is not None:
-                top = "and more" if band.largest is None else f"to {band.largest:,}"
+                top = " and more" if band.largest is None else f" to {band.largest:,}"
+                top = "" if band.largest == band.smallest else top
                 numbers = (band.real_miles, band.synthetic_miles, band.bias, band.mean_error)
-                table.add_row(f"{band.smallest:,} {top}", f"{band.destinations:,}", *(f"{n:.2f}" for n in numbers))
+                table.add_row(f"{band.smallest:,}{top}", f"{band.destinations:,}", *(f"{n:.2f}" for n in numbers))
         out.print(table)
         words = (10, 25, 50, 75, 90, 99)
         for name, values in (("real", findings.real_quantiles), ("synthetic", findings.synthetic_quantiles)):

@@ -142,11 +142,17 @@ def _quantile_table(doc: dict[str, Any]) -> str:
     return f"<h2>Commute distance, miles</h2><table><tr><th>quantile</th>{heads}</tr>{lines}</table>"
 
 
+def _sizes(band: SizeBand) -> str:
+    if band.largest is None:
+        return f"{band.smallest:,} and more"
+    return f"{band.smallest:,}" if band.largest == band.smallest else f"{band.smallest:,} to {band.largest:,}"
+
+
 def _band_table(title: str, bands: tuple[SizeBand, ...]) -> str:
     if not bands:
         return ""
     lines = "".join(
-        f"<tr><td>{band.smallest:,}{' and more' if band.largest is None else f' to {band.largest:,}'}</td>"
+        f"<tr><td>{_sizes(band)}</td>"
         f"<td>{band.destinations:,}</td><td>{_miles(band.real_miles)}</td><td>{_miles(band.synthetic_miles)}</td>"
         f"<td>{_miles(band.bias)}</td><td>{_miles(band.mean_error)}</td></tr>"
         for band in bands
