@@ -4,6 +4,7 @@ import sys
 
 from benchmarks import (
     anonymize,
+    commute,
     counting,
     imputation,
     linear,
@@ -28,6 +29,7 @@ ALL = {
     "report": report.main,
     "anonymize": anonymize.main,
     "reconstruct": reconstruct.main,
+    "commute": commute.main,
 }
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import sys
 
-from experiments import anonymeter_check, chapter2, combining, coverage, ludia, lugs, pegs, prices, sbhg
+from experiments import anonymeter_check, chapter2, combining, coverage, ludia, lugs, onthemap, pegs, prices, sbhg
 
 QUICK = {
     "prices": prices.main,
@@ -16,6 +16,7 @@ HEAVY = {
     "pegs": pegs.main,
     "anonymeter": anonymeter_check.main,
     "ludia": ludia.main,
+    "onthemap": onthemap.main,
 }
 """Run only when named: each takes many minutes."""
 

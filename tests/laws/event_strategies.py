@@ -14,9 +14,11 @@ from understudy.mechanisms import (
     GeometricHistogram,
     KAnonymousTable,
     LDiverseDraws,
+    OriginDraws,
     PerturbedPrediction,
     SparseHistogram,
     StabilityHistogram,
+    SubsampledBinomial,
 )
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
 from understudy.mechanisms.gaussian_stability import gaussian_stability_event
@@ -101,7 +103,34 @@ anonymous = st.builds(
 )
 """Properties of one table."""
 
-any_event = relations.flatmap(priced_under) | unpriced | diverse | anonymous
+groups = st.builds(
+    "{} {} {} {}*{}@{}".format,
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.sampled_from(["1/8", "1/2", "3/1", "70368745/1073741824"]),
+    st.integers(1, 20_000),
+    st.integers(1, 7),
+    st.sampled_from([1 << 32, 1 << 31, 162349974]),
+)
+commuting = {
+    OriginDraws: st.builds(
+        OriginDraws,
+        certificate=st.sampled_from(["pure", "probabilistic", "exact"]),
+        epsilon=st.sampled_from([0.5, 1.0, 4.6]),
+        lost=st.sampled_from([1e-9, 1e-7]),
+        rejects=st.just(False),
+        groups=st.lists(groups, min_size=1, max_size=3).map(tuple),
+    ),
+    SubsampledBinomial: st.builds(
+        SubsampledBinomial,
+        keep=st.integers(1, 1 << 32),
+        trials=st.integers(1, 40),
+        epsilon=st.sampled_from([0.5, 1.0, 4.6]),
+    ),
+}
+"""Events of commuting tables, by kind; their relation is their own."""
+
+any_event = relations.flatmap(priced_under) | unpriced | diverse | anonymous | st.one_of(list(commuting.values()))
 stages = st.sampled_from(["tables", "rows", "parents"])
 
 

@@ -11,6 +11,7 @@ from event_strategies import (
     AR,
     RO,
     any_event,
+    commuting,
     entries,
     ledgers,
     pairs_of_ledgers,
@@ -119,7 +120,7 @@ def test_every_kind_of_event_is_drawn_here():
     from understudy.privacy.events import _EVENTS
 
     ours = {cls for cls in _EVENTS.values() if cls.__module__.startswith("understudy.")}
-    assert ours == {*priced(AR), KAnonymousTable, LDiverseDraws, UnpricedRead}
+    assert ours == {*priced(AR), *commuting, KAnonymousTable, LDiverseDraws, UnpricedRead}
 
 
 @few

@@ -10,6 +10,7 @@ from understudy.cli import (
     anonymize,
     audit,
     codebook,
+    commute,
     demo,
     evaluate,
     impute,
@@ -58,6 +59,7 @@ app.add_typer(anonymize.app, name="anonymize")
 app.add_typer(reconstruct.app, name="reconstruct")
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(account.app, name="account")
+app.add_typer(commute.app, name="commute")
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

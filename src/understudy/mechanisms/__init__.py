@@ -11,6 +11,8 @@ from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.l_diversity import LDiverseDraws
+from understudy.mechanisms.origin_baselines import SubsampledBinomial
+from understudy.mechanisms.origin_draws import OriginDraws
 from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
@@ -25,8 +27,10 @@ __all__ = [
     "GeometricHistogram",
     "KAnonymousTable",
     "LDiverseDraws",
+    "OriginDraws",
     "PerturbedPrediction",
     "SparseHistogram",
     "StabilityHistogram",
     "Stream",
+    "SubsampledBinomial",
 ]

@@ -82,7 +82,7 @@ def check_scale(scale: Fraction) -> None:
 def count_sensitivity(neighbours: Neighbours) -> int:
     """Most that the counts of one table change in all: one record comes, goes or moves between two cells."""
     check_neighbours(neighbours)
-    return {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 2}[neighbours]
+    return {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 2, Neighbours.ORIGIN: 2}[neighbours]
 
 
 def scale_for(epsilon: float, sensitivity: int) -> Fraction:

@@ -33,6 +33,8 @@ class Neighbours(StrEnum):
     """One record more or less; the number of records is private."""
     REPLACE = "replace-one"
     """One record takes another value; the number of records is public."""
+    ORIGIN = "origin-in-destination"
+    """One worker's origin changes inside a public destination; destination totals are public. For commuting tables."""
 
     @property
     def plain(self) -> str:
@@ -40,6 +42,8 @@ class Neighbours(StrEnum):
         return {
             Neighbours.ADD_REMOVE: "adding or removing one {unit}",
             Neighbours.REPLACE: "changing one {unit} to any other (the number of records is public)",
+            Neighbours.ORIGIN: "changing the origin of one worker inside a destination (which worker works where, "
+            "destination totals and output sizes are public)",
         }[self]
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, NoFormal, PureDP, Unit
+from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP, Unit
 from understudy.privacy.ledger import Ledger
 
 __all__ = ["statement"]
@@ -21,7 +21,8 @@ def statement(
     if isinstance(total, KAnonymous):
         return _anonymous(ledger, total, rows)
     assert isinstance(total, PureDP | ApproxDP)
-    name = (unit or Unit()).name
+    commuting = total.neighbours is Neighbours.ORIGIN
+    name = "worker's origin" if commuting else (unit or Unit()).name
     change = total.neighbours.plain.format(unit=name)
     lines = [f"This file of {rows:,} rows is {_label(total)}-differentially private for {change}."]
     lines.append(_meaning(total, name))
@@ -34,7 +35,7 @@ def statement(
     else:
         lines.append("The price covers all rows together; drawing again from the same data pays again.")
     if paper:
-        lines.append(f"{paper} That per-row figure alone is not the cost of this file.")
+        lines.append(paper if commuting else f"{paper} That per-row figure alone is not the cost of this file.")
     if ledger.assumptions:
         lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
     lines.append("It says nothing about what the data as a whole teach about groups of people.")

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,6 +50,8 @@ class Release:
     manifest: Manifest
     settle: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
     """Called just before the release leaves the program: from then on its price cannot be given back."""
+    attachments: Mapping[str, pa.Table] = field(default_factory=dict, repr=False, compare=False)
+    """Public tables that go with it, by file name (Parquet)."""
 
     @property
     def codebook(self) -> Codebook:
@@ -89,6 +91,9 @@ class Release:
             if self.manifest.ancestor is not None and self.manifest.ancestor.text:
                 (scratch / INPUT_MANIFEST).write_text(self.manifest.ancestor.text, encoding="utf-8", newline="\n")
                 written.append(INPUT_MANIFEST)
+            for name, attached in self.attachments.items():
+                pyarrow.parquet.write_table(attached, scratch / name)
+                written.append(name)
             files = {name: digest_of(scratch / name) for name in sorted(written)}
             text = json.dumps(self.manifest.to_dict(files), indent=2, ensure_ascii=False)
             (scratch / MANIFEST).write_text(text + "\n", encoding="utf-8", newline="\n")

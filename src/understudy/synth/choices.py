@@ -30,6 +30,11 @@ class Choices:
         options = {name: value for name, value in self.options.items() if value is not None}
         if "neighbours" in options:
             options["neighbours"] = relation_of(options["neighbours"])
+            if options["neighbours"] is Neighbours.ORIGIN:
+                raise ParameterError(
+                    f"`neighbours` is {Neighbours.ORIGIN.value!r}; that relation belongs to commuting tables "
+                    "(`understudy commute synth`). Use add-remove or replace-one."
+                )
         if "prior" in options:
             options["prior"] = _prior(options["prior"], book)
         if "seeds" in options:

@@ -1,0 +1,164 @@
+"""Hold a commuting release against the confidential table: numbers, and a page for those who may see both."""
+
+import html
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.commute.figures import distance_histogram, size_scatter
+from understudy.commute.places import Places
+from understudy.commute.released import ReleasedCommutes
+from understudy.evaluate.commuting import CommuteFindings, SizeBand, compare_flows, opened_flows
+from understudy.evaluate.report.page import MARKER
+from understudy.evaluate.report.write import check_page_target, write_page
+from understudy.sources.flows import Flows, Histograms
+
+__all__ = ["evaluate_commutes", "evaluation_page", "on_the_same_rows", "write_evaluation"]
+
+
+def on_the_same_rows(flows: Flows, destinations: tuple[str, ...], cells: Histograms) -> Histograms:
+    """Cells of ``flows`` with rows numbered by ``destinations``; those of other destinations are dropped."""
+    number = {name: row for row, name in enumerate(destinations)}
+    to = np.array([number.get(name, -1) for name in flows.destinations], dtype=np.int64)
+    rows = to[cells.rows]
+    kept = rows >= 0
+    return Histograms.of(rows[kept], cells.units[kept], cells.counts[kept], number=len(destinations))
+
+
+def evaluate_commutes(real: Flows, made: ReleasedCommutes, *, short: float | None = None) -> CommuteFindings:
+    """Compare; ``real`` must have been read with the release's own list of origins.
+
+    Where the release has a cut-off, longer commutes are left out on both sides.
+    """
+    synthetic = on_the_same_rows(made.flows, real.destinations, opened_flows(made.flows.cells))
+    distance: Any = None
+    places: Places | None = made.places
+    if places is not None and places.has_coordinates:
+        homes = places.positions(made.origins, "origin")
+        work = places.positions(real.destinations, "destination")
+
+        def distance(rows: Any, units: Any) -> Any:
+            return places.miles(work[rows], homes[units])
+
+    return compare_flows(
+        real.cells, synthetic, distance=distance, short=short, within=made.manifest["parameters"].get("cutoff")
+    )
+
+
+def write_evaluation(path: Path, findings: CommuteFindings, made: ReleasedCommutes) -> None:
+    """One self-contained page; it is confidential, and readable by its owner only."""
+    check_page_target(path)
+    write_page(path, evaluation_page(findings, made))
+
+
+_STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:62rem;padding:1rem 1.2rem 4rem;color:#222}
+.banner{background:#7a1f1f;color:#fff;padding:.5rem .8rem;border-radius:.3rem}
+table{border-collapse:collapse;margin:.6rem 0}
+th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #dde1e5}
+th:first-child,td:first-child{text-align:left} figure{margin:1rem 0} svg{width:100%;height:auto}
+.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(24rem,1fr));gap:1rem}
+"""
+
+
+def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
+    """The page as text."""
+    doc = findings.to_dict()
+    figures = ""
+    if findings.by_destination:
+        data = findings.by_destination
+        top = float(np.nanmax(np.concatenate([data["real"], data["synthetic"]])))
+        figures = "".join(
+            f"<figure>{picture}</figure>"
+            for picture in (
+                size_scatter(data["workers"], data["real"], data["synthetic"], title="All commutes", most=_up(top)),
+                size_scatter(
+                    data["workers"],
+                    data["real_short"],
+                    data["synthetic_short"],
+                    title=f"Commutes shorter than {findings.short_miles:.2f} miles",
+                ),
+                distance_histogram(*data.get("histograms", ((), ())), title="Commute distances")
+                if "histograms" in data
+                else "",
+            )
+            if picture
+        )
+    rows = [
+        ("workers, confidential", f"{findings.workers:,}"),
+        ("workers, synthetic", f"{findings.synthetic_workers:,}"),
+        ("invented pairs: synthetic pairs that no real worker has", _percent(findings.invented_pairs)),
+        ("synthetic workers on invented pairs", _percent(findings.invented_workers)),
+        ("real pairs that no synthetic worker has", _percent(findings.lost_pairs)),
+        (f"mean relative error of the {findings.top_flows} largest flows", _percent(findings.top_flow_error)),
+        (f"of the {findings.top_flows} largest flows, still among the largest", _percent(findings.top_flow_overlap)),
+    ]
+    if findings.distance_tvd is not None:
+        rows.append(("total variation distance of commute distances", f"{findings.distance_tvd:.3f}"))
+    if findings.within is not None:
+        rows.append(("left out on both sides: commutes beyond, miles", f"{findings.within:g}"))
+    problems = "".join(f"<li>{html.escape(problem)}</li>" for problem in made.problems)
+    title = html.escape(made.folder.name)
+    short_title = f"Commutes shorter than {findings.short_miles or 0:.2f} miles"
+    return f"""<!doctype html>
+<!-- {MARKER} -->
+<html lang="en"><head><meta charset="utf-8"><title>Commutes: {title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>{_STYLE}</style></head><body>
+<p class="banner"><strong>Confidential.</strong> This page compares with real origins:
+it must stay with those who may see them.</p>
+<h1>Synthetic commutes against the confidential table</h1>
+<p>{html.escape(str(made.manifest["statement"]))}</p>
+{f"<p>The release does not verify:</p><ul>{problems}</ul>" if problems else ""}
+<h2>In short</h2><table>{"".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)}</table>
+{_quantile_table(doc) if findings.real_quantiles else "<p>There are no coordinates, so distances are not compared.</p>"}
+<h2>By destination</h2><div class="grid">{figures}</div>
+{_band_table("All commutes", findings.all_commutes)}
+{_band_table(short_title, findings.short_commutes)}
+</body></html>
+"""
+
+
+def _up(value: float) -> float:
+    return float(np.ceil(value / 10) * 10) if np.isfinite(value) and value > 0 else 10.0
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _miles(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _quantile_table(doc: dict[str, Any]) -> str:
+    heads = "".join(f"<th>{q} %</th>" for q in (10, 25, 50, 75, 90, 99))
+    lines = "".join(
+        f"<tr><td>{word}</td>{''.join(f'<td>{value:.2f}</td>' for value in doc[key])}</tr>"
+        for word, key in (("confidential", "real_quantiles"), ("synthetic", "synthetic_quantiles"))
+    )
+    return f"<h2>Commute distance, miles</h2><table><tr><th>quantile</th>{heads}</tr>{lines}</table>"
+
+
+def _sizes(band: SizeBand) -> str:
+    if band.largest is None:
+        return f"{band.smallest:,} and more"
+    return f"{band.smallest:,}" if band.largest == band.smallest else f"{band.smallest:,} to {band.largest:,}"
+
+
+def _band_table(title: str, bands: tuple[SizeBand, ...]) -> str:
+    if not bands:
+        return ""
+    lines = "".join(
+        f"<tr><td>{_sizes(band)}</td>"
+        f"<td>{band.destinations:,}</td><td>{_miles(band.real_miles)}</td><td>{_miles(band.synthetic_miles)}</td>"
+        f"<td>{_miles(band.bias)}</td><td>{_miles(band.mean_error)}</td></tr>"
+        for band in bands
+    )
+    return (
+        f"<h3>{title}: average distance by size of destination, miles</h3><table><tr><th>workers</th>"
+        "<th>destinations</th><th>confidential</th><th>synthetic</th><th>bias</th><th>mean |error|</th></tr>"
+        f"{lines}</table>"
+    )

@@ -1,0 +1,64 @@
+"""A simulated town of commuters: places with coordinates, and who lives and works where. Nobody in it is real."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from understudy.errors import ParameterError
+
+__all__ = ["CommuteTables", "commutes"]
+
+_CENTRE = (41.8, -71.4)
+_MILES_PER_DEGREE = 69.09
+_SPREAD = 9.0  # miles, standard deviation of where people may live
+_DECAY = 6.0  # miles, of the gravity between home and work
+
+
+class CommuteTables(NamedTuple):
+    """The confidential table and what is public about its places."""
+
+    flows: pa.Table
+    """``origin``, ``destination``, ``workers``."""
+    places: pa.Table
+    """``place``, ``latitude``, ``longitude``, and whether people may live there (``home``)."""
+
+
+def commutes(workers: int, seed: int, *, homes: int = 600, workplaces: int = 80) -> CommuteTables:
+    """Simulate ``workers`` commutes: every number behind it is made up, for shape only.
+
+    >>> town = commutes(1000, seed=1)
+    >>> sum(town.flows["workers"].to_pylist()), town.places.num_rows
+    (1000, 680)
+    """
+    for name, value in (("workers", workers), ("homes", homes), ("workplaces", workplaces)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 2:
+            raise ParameterError(f"`{name}` is {value!r}; it must be a whole number of 2 or more. Try 1000.")
+    generator = np.random.default_rng(seed)  # a simulation; nothing private
+    number = homes + workplaces
+    north = generator.normal(0, _SPREAD, number) / _MILES_PER_DEGREE
+    east = generator.normal(0, _SPREAD, number) / _MILES_PER_DEGREE / np.cos(np.radians(_CENTRE[0]))
+    latitudes, longitudes = np.round(_CENTRE[0] + north, 5), np.round(_CENTRE[1] + east, 5)
+    names = [f"H{i:05d}" for i in range(homes)] + [f"W{i:05d}" for i in range(workplaces)]
+    sizes = generator.pareto(1.1, workplaces) + 1
+    working = generator.multinomial(workers - workplaces, sizes / sizes.sum()) + 1 if workers > workplaces else None
+    if working is None:
+        working = np.bincount(generator.integers(0, workplaces, workers), minlength=workplaces)
+    people = generator.gamma(1.5, 1.0, homes)
+    origins, destinations, counts = [], [], []
+    for place in range(workplaces):
+        gap = np.hypot(
+            (latitudes[:homes] - latitudes[homes + place]) * _MILES_PER_DEGREE,
+            (longitudes[:homes] - longitudes[homes + place]) * _MILES_PER_DEGREE * np.cos(np.radians(_CENTRE[0])),
+        )
+        pull = people * np.exp(-gap / _DECAY)
+        found = generator.multinomial(working[place], pull / pull.sum())
+        there = np.flatnonzero(found)
+        origins += [names[home] for home in there]
+        destinations += [names[homes + place]] * len(there)
+        counts += found[there].tolist()
+    flows = pa.table({"origin": origins, "destination": destinations, "workers": pa.array(counts, pa.int64())})
+    places = pa.table(
+        {"place": names, "latitude": latitudes, "longitude": longitudes, "home": [i < homes for i in range(number)]}
+    )
+    return CommuteTables(flows=flows, places=places)

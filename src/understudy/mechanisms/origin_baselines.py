@@ -1,0 +1,185 @@
+"""Older ways to protect a histogram of origins, for comparison: noise on every cell, subsampling, and thresholds.
+
+Each perturbs the histogram of every destination once and then draws the synthetic workers from what is left, which
+costs nothing more. Prices are those of one destination, because one worker's origin changes inside one.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon, discrete_laplace, scale_for
+from understudy.mechanisms.exact_laplace import exact_noise
+from understudy.mechanisms.histogram import GeometricHistogram
+from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
+from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.events import Event
+from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.secret import Secret
+from understudy.sources.flows import Histograms
+
+__all__ = ["BASELINES", "SubsampledBinomial", "baseline_event", "draw_baseline"]
+
+BASELINES = ("laplace", "subsample", "sba")
+
+Integers = npt.NDArray[np.int64]
+
+_MOST_CELLS = 1 << 31
+_CHUNK = 1 << 22
+_MOST_TRIALS = 1 << 12
+_UP = 1 + 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsampledBinomial(Event):
+    """Each worker is kept with a probability, then every cell gets Binomial(trials, 1/2) workers more."""
+
+    kind: ClassVar[str] = "subsampled-binomial"
+    proof: ClassVar[str | None] = "subsampled_binomial.md"
+    keep: int
+    """Probability of keeping a worker, over 2^32."""
+    trials: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        for name, value, most in (("keep", self.keep, KEEP_ALL), ("trials", self.trials, _MOST_TRIALS)):
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1 to {most:,}.")
+
+    def guarantee(self) -> Guarantee:
+        """The exact hockey-stick divergence of two cells, rounded up."""
+        delta = min(1.0, _two_cells(self.keep, self.trials, self.epsilon) * _UP)
+        return ApproxDP(epsilon=self.epsilon, delta=delta, neighbours=Neighbours.ORIGIN)
+
+
+@lru_cache(maxsize=4096)
+def _two_cells(keep: int, trials: int, epsilon: float) -> float:
+    """Largest P(S) - e^epsilon P'(S) when one worker moves between two cells that are empty otherwise."""
+    share = keep / KEEP_ALL
+    values = np.arange(trials + 2)
+    ways = np.array(
+        [math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in range(trials + 1)]
+    )
+    without = np.append(np.exp(ways - trials * math.log(2)), 0.0)
+    one = (1 - share) * without + share * np.concatenate([[0.0], without[:-1]])
+    assert len(values) == len(one)
+    gains = one[:, None] * without[None, :] - math.exp(epsilon) * without[:, None] * one[None, :]
+    return float(np.sum(np.maximum(gains, 0.0)))
+
+
+def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: float) -> Event:
+    """What a baseline will pay; needs no data."""
+    relation = Neighbours.ORIGIN
+    if method == "laplace":
+        return GeometricHistogram(scale=scale_for(epsilon, 2), neighbours=relation)
+    assert delta is not None
+    check_delta(delta)
+    if method == "sba":
+        return stable_histogram_event(epsilon=epsilon, delta=delta, neighbours=relation)
+    if not 2.0**-32 <= keep <= 1:
+        raise ParameterError(f"`subsample` is {keep}; it is the share of workers kept, above 0 and up to 1. Try 0.5.")
+    share = round(keep * KEEP_ALL)
+    # further noise of its own is post-processing, so delta falls as trials grow and a bisection finds the least
+    low, high = 0, 1
+    while _two_cells(share, high, epsilon) * _UP > delta:
+        low, high = high, 2 * high
+        if high > _MOST_TRIALS:
+            raise ParameterError(
+                f"`epsilon` is {epsilon} and `delta` {delta}; subsampling would need more than {_MOST_TRIALS:,} coins "
+                "per "
+                "cell, and nothing would be left of the data. Use a larger epsilon or a smaller `subsample`."
+            )
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _two_cells(share, middle, epsilon) * _UP <= delta else (middle, high)
+    return SubsampledBinomial(keep=share, trials=high, epsilon=epsilon)
+
+
+def draw_baseline(
+    histograms: Secret[Histograms],
+    public: Destinations,
+    event: Event,
+    *,
+    ledger: Ledger,
+    units: int,
+    stream: Stream,
+    report: Any = None,
+) -> tuple[Integers, Integers]:
+    """Destination and unit of every synthetic worker; a destination whose cells all fell away has none."""
+    if event not in [entry.event for entry in ledger.entries]:
+        raise RefusalError("the ledger does not pay for this perturbation; quote and reserve it before drawing.")
+    found = histograms.open()
+    if isinstance(event, StabilityHistogram):
+        noisy = discrete_laplace(found.counts, scale=event.scale, stream=stream)
+        kept = noisy >= event.threshold
+        return _drawn(found.rows[kept], found.units[kept], noisy[kept], public, stream)
+    if len(public) * units > _MOST_CELLS:
+        raise RefusalError(
+            f"{len(public):,} destinations have {len(public) * units:,} cells, and this baseline puts noise on every "
+            "one; at "
+            f"most {_MOST_CELLS:,} are handled. Coarsen the origins, or use the method dirichlet, whose cost does not "
+            "depend on the domain."
+        )
+    parts = []
+    step = max(1, _CHUNK // units)
+    for start in range(0, len(public), step):
+        stop = min(start + step, len(public))
+        grid = np.zeros((stop - start, units), dtype=np.int64)
+        span = slice(found.starts[start], found.starts[stop])
+        rows = found.rows[span] - start
+        if isinstance(event, GeometricHistogram):
+            grid[rows, found.units[span]] = found.counts[span]
+            grid += exact_noise(grid.size, scale=event.scale, stream=stream).reshape(grid.shape)
+        else:
+            assert isinstance(event, SubsampledBinomial)
+            grid[rows, found.units[span]] = _kept(found.counts[span], event.keep, stream)
+            # twice the count less its mean, so that weights stay whole
+            grid = 2 * (grid + _coins(grid.size, event.trials, stream).reshape(grid.shape)) - event.trials
+        rows, cells = np.nonzero(grid > 0)
+        parts.append(_drawn(rows, cells, grid[rows, cells], public.take(slice(start, stop)), stream, first=start))
+        if report:
+            report("drawing", stop, len(public))
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _kept(counts: Integers, keep: int, stream: Stream) -> Integers:
+    """Binomial(count, keep / 2^32) of every count: one 32-bit comparison per worker."""
+    high = (stream.words(int(counts.sum())) >> np.uint64(32)).astype(np.int64)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    return np.bincount(owners, weights=high < keep, minlength=len(counts)).astype(np.int64)
+
+
+def _coins(cells: int, trials: int, stream: Stream) -> Integers:
+    """Binomial(trials, 1/2) for every cell: set bits of random words."""
+    out = np.zeros(cells, dtype=np.int64)
+    left = trials
+    while left > 0:
+        bits = min(left, 64)
+        words = stream.words(cells)
+        if bits < 64:
+            words &= np.uint64((1 << bits) - 1)
+        out += np.bitwise_count(words).astype(np.int64)
+        left -= bits
+    return out
+
+
+def _drawn(
+    rows: Integers, units: Integers, weights: Integers, public: Destinations, stream: Stream, *, first: int = 0
+) -> tuple[Integers, Integers]:
+    """m(d) draws from the released weights of every destination: post-processing."""
+    totals = np.zeros(len(public), dtype=np.int64)
+    np.add.at(totals, rows, weights)
+    wanted = np.where(totals > 0, public.draws, 0)
+    owners = np.repeat(np.arange(len(public)), wanted)
+    cumulative = np.cumsum(weights)
+    before = np.cumsum(totals) - totals
+    picks = stream.below_each(totals[owners].astype(np.uint64)).astype(np.int64) + before[owners]
+    return owners + first, units[np.searchsorted(cumulative, picks, side="right")]
