@@ -5,7 +5,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from understudy.cli import account, audit, codebook, demo, evaluate, impute, methods, rumap, synth, verify
+from understudy.cli import account, audit, codebook, demo, evaluate, impute, keys, methods, rumap, serve, synth, verify
 from understudy.cli.console import errors_to, print_json
 from understudy.errors import BudgetError, RefusalError, StoppedError, UnderstudyError
 from understudy.version import __version__
@@ -41,8 +41,10 @@ app.command()(verify.verify)
 app.command()(audit.audit)
 app.command()(evaluate.evaluate)
 app.command()(rumap.rumap)
+app.command()(serve.serve)
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(account.app, name="account")
+app.add_typer(keys.app, name="keys")
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
