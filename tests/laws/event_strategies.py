@@ -12,6 +12,7 @@ from understudy.mechanisms import (
     GaussianStability,
     GeometricHistogram,
     LDiverseDraws,
+    MaxNormSums,
     PerturbedPrediction,
     SparseHistogram,
     StabilityHistogram,
@@ -57,6 +58,13 @@ def priced(relation):
             neighbours=st.just(relation),
         ),
         GeometricHistogram: st.builds(GeometricHistogram, scale=scales, neighbours=st.just(relation)),
+        MaxNormSums: st.builds(
+            MaxNormSums,
+            scale=scales,
+            sensitivity=st.sampled_from([1, 7, 4096]),
+            dimensions=st.sampled_from([1, 9, 400]),
+            neighbours=st.just(relation),
+        ),
         PerturbedPrediction: st.builds(
             PerturbedPrediction,
             alpha=alphas,

@@ -9,6 +9,7 @@ from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.l_diversity import LDiverseDraws
+from understudy.mechanisms.max_norm import MaxNormSums
 from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
@@ -21,6 +22,7 @@ __all__ = [
     "GaussianStability",
     "GeometricHistogram",
     "LDiverseDraws",
+    "MaxNormSums",
     "PerturbedPrediction",
     "SparseHistogram",
     "StabilityHistogram",
