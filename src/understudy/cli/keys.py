@@ -38,7 +38,8 @@ def create(
     """Make a key. It is shown once: only its id and a keyed hash are kept."""
     from understudy.service.keys import KeyBook
 
-    made = KeyBook(_store(database, secret_file)).create(label=label, scopes=scope or ("score", "budget"), rate=rate)
+    with _store(database, secret_file) as store:
+        made = KeyBook(store).create(label=label, scopes=scope or ("score", "budget"), rate=rate)
     if json:
         print_json({"key": made.text, **made.key.to_dict()})
         return
@@ -57,7 +58,8 @@ def list_keys(database: Database = None, secret_file: SecretFile = None, json: o
 
     from understudy.service.keys import KeyBook
 
-    keys = KeyBook(_store(database, secret_file)).all()
+    with _store(database, secret_file) as store:
+        keys = KeyBook(store).all()
     if json:
         print_json([key.to_dict() for key in keys])
         return
@@ -77,7 +79,8 @@ def revoke(key: KeyId, database: Database = None, secret_file: SecretFile = None
     """Stop a key for ever. What it spent stays spent."""
     from understudy.service.keys import KeyBook
 
-    revoked = KeyBook(_store(database, secret_file)).revoke(key)
+    with _store(database, secret_file) as store:
+        revoked = KeyBook(store).revoke(key)
     if json:
         print_json(revoked.to_dict())
         return
@@ -106,23 +109,23 @@ def budget(
     from understudy.service.budgets import Budgets
     from understudy.service.keys import KeyBook
 
-    store = _store(database, secret_file)
-    budgets = Budgets(store)
-    if key is not None:
-        KeyBook(store).find(key)
-    model_id = None if model is None else _model_id(model, budgets, model_key)
-    if epsilon is not None:
-        if model_id is None:
-            raise ParameterError("a cap belongs to a model; name it with --model.")
-        if key is None:
-            budgets.set_cap(model_id, epsilon)
-        else:
-            budgets.grant(key, model_id, epsilon)
-    lines = _lines(budgets, key, model_id)
+    with _store(database, secret_file) as store:
+        budgets = Budgets(store)
+        if key is not None:
+            KeyBook(store).find(key)
+        model_id = None if model is None else _model_id(model, budgets, model_key)
+        if epsilon is not None:
+            if model_id is None:
+                raise ParameterError("a cap belongs to a model; name it with --model.")
+            if key is None:
+                budgets.set_cap(model_id, epsilon)
+            else:
+                budgets.grant(key, model_id, epsilon)
+        lines, faults = _lines(budgets, key, model_id), budgets.faults()
     if json:
-        print_json({"budgets": lines, "faults": budgets.faults()})
+        print_json({"budgets": lines, "faults": faults})
         return
-    _show(lines, budgets.faults())
+    _show(lines, faults)
 
 
 def _store(database: str | None, secret_file: Path | None) -> "Store":
@@ -133,8 +136,8 @@ def _store(database: str | None, secret_file: Path | None) -> "Store":
 
 def _model_id(model: str, budgets: "Budgets", model_key: Path | None) -> str:
     """By name among the models that the database knows, else by file, which makes it known."""
-    known = {name: model_id for model_id, (name, _) in budgets.model_balances().items()}
-    named = [model_id for model_id, (name, _) in budgets.model_balances().items() if name == model]
+    known = {model_id: name for model_id, (name, _) in budgets.model_balances().items()}
+    named = [model_id for model_id, name in known.items() if name == model]
     if len(named) > 1:
         raise ParameterError(
             f"the database knows {len(named)} models called {model!r} (versions, or trained again); name the file."
@@ -144,7 +147,7 @@ def _model_id(model: str, budgets: "Budgets", model_key: Path | None) -> str:
     if not Path(model).is_file():
         raise ParameterError(
             f"{model[:80]!r} is neither a file nor a per-call model that this database knows "
-            f"({', '.join(sorted(known)) or 'it knows none yet'})."
+            f"({', '.join(sorted(set(known.values()))) or 'it knows none yet'})."
         )
     from understudy.service.served import Served
     from understudy.trees.model import load_model

@@ -103,12 +103,9 @@ def serve(
     if not models:
         raise ParameterError("there is no model to serve; name at least one model file, or try --example.")
     loaded = [load_model(path, model_key) for path in models]
-    store = Store.open(chosen_database(database), secret_file=secret_file)
-    try:
+    with Store.open(chosen_database(database), secret_file=secret_file) as store:
         app = build(loaded, store, caps=caps, aliases=settings.aliases)
         run(app, settings, ready=lambda url: _tell(url, app, settings, as_json=json, key=None))
-    finally:
-        store.close()
 
 
 def _pair(text: str, option: str, example: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ every commit, and PostgreSQL is held to ``synchronous_commit``.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
@@ -47,16 +47,26 @@ class Store:
         url = _checked_url(database)
         engine = _engine(url, connections)
         beside = Path(f"{url.database}.secret") if engine.dialect.name == "sqlite" else None
-        with _translated(engine):
-            is_new = _has_no_tables(engine)
-            secret = ServiceSecret.find(secret_file or beside, may_create=is_new)
-            store = cls(engine, secret)
-            store._set_up()
+        try:
+            with _translated(engine):
+                is_new = _has_no_tables(engine)
+                secret = ServiceSecret.find(secret_file or beside, may_create=is_new)
+                store = cls(engine, secret)
+                store._set_up()
+        except BaseException:
+            engine.dispose()
+            raise
         return store
 
     def close(self) -> None:
         """Give the connections back."""
         self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
