@@ -11,6 +11,7 @@ from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.l_diversity import LDiverseDraws
 from understudy.mechanisms.max_norm import MaxNormSums
 from understudy.mechanisms.prediction import PerturbedPrediction
+from understudy.mechanisms.split_choice import StableSplits, TreeSplits
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
 
@@ -26,5 +27,7 @@ __all__ = [
     "PerturbedPrediction",
     "SparseHistogram",
     "StabilityHistogram",
+    "StableSplits",
     "Stream",
+    "TreeSplits",
 ]

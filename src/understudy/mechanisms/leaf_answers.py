@@ -19,7 +19,16 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 
-__all__ = ["ClassCounts", "call_ledger", "call_scale", "noisy_leaves", "sealed_counts", "unsealed_counts"]
+__all__ = [
+    "ClassCounts",
+    "call_ledger",
+    "call_scale",
+    "locally_noisy_mean",
+    "neighbouring_means",
+    "noisy_leaves",
+    "sealed_counts",
+    "unsealed_counts",
+]
 
 ClassCounts = npt.NDArray[np.int64]
 """Leaves by two classes, negative first."""
@@ -49,9 +58,9 @@ def noisy_leaves(
     return discrete_laplace(exact.astype(np.int64), scale=scale, stream=stream)
 
 
-def sealed_counts(counts: Secret[Sequence[ClassCounts]]) -> Secret[dict[str, list[list[list[int]]]]]:
-    """Raw leaf counts as plain data, still in a box: the model file encrypts what is in it."""
-    return Secret({"counts": [[[int(v) for v in pair] for pair in table] for table in counts.open()]})
+def sealed_counts(counts: Secret[Sequence[ClassCounts]], **others: Any) -> Secret[dict[str, Any]]:
+    """Raw leaf counts as plain data, still in a box with ``others``: the model file encrypts what is in it."""
+    return Secret({"counts": [[[int(v) for v in pair] for pair in table] for table in counts.open()], **others})
 
 
 def unsealed_counts(part: Secret[dict[str, Any]] | None, leaves: Sequence[int]) -> Secret[Sequence[ClassCounts]]:
@@ -64,3 +73,36 @@ def unsealed_counts(part: Secret[dict[str, Any]] | None, leaves: Sequence[int]) 
     if any(table.dtype.kind != "i" or table.min() < 0 for table in tables):
         raise ValueError("a leaf count is no whole number of records")
     return Secret([table.astype(np.int64) for table in tables])
+
+
+def neighbouring_means(negative: int, positive: int) -> tuple[float, float]:
+    """Largest and smallest share of positives with one record more or less in a leaf: phi and chi, mended.
+
+    The chapter's own formulas divide by zero at one record, leave the interval [0, 1], and miss two of the four cases.
+    """
+    total = negative + positive
+    found = [(positive + 1) / (total + 1), positive / (total + 1)]
+    if total > 1:
+        if positive >= 1:
+            found.append((positive - 1) / (total - 1))
+        if negative >= 1:
+            found.append(positive / (total - 1))
+    return max(found), min(found)
+
+
+def locally_noisy_mean(
+    counts: Secret[Sequence[ClassCounts]], leaves: Sequence[int], *, epsilon: float, stream: Stream
+) -> tuple[float, float]:
+    """The chapter's output layer: the mean share of the leaves plus Laplace noise scaled to this very table.
+
+    Not private: the scale is itself a function of the data, so that the tails of neighbours diverge, and floating-point
+    noise leaks as well. Whoever uses it records no price but an unpriced read. Returns the answer and the noise scale.
+    """
+    shares, spans = [], []
+    for table, leaf in zip(counts.open(), leaves, strict=True):
+        negative, positive = map(int, table[leaf])
+        shares.append(positive / (negative + positive) if negative + positive else 0.5)
+        high, low = neighbouring_means(negative, positive)
+        spans.append(high - low)
+    scale = sum(spans) / len(spans) / epsilon
+    return sum(shares) / len(shares) + float(stream.generator().laplace(0.0, scale)), scale

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.guarantees import Guarantee
+from understudy.privacy.guarantees import Guarantee, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Ledger
 from understudy.trees.features import CodeMatrix, Feature, encode_rows, features_of
 from understudy.trees.scorers import BAND, Scored, Scorer
@@ -111,10 +111,10 @@ class ScoreModel:
     @cached_property
     def guarantee(self) -> Guarantee:
         """What training cost in all: the ledger's total, or why there is none."""
-        from understudy.privacy.guarantees import NoFormal
-
         if not self.secure:
             return NoFormal(why="the noise was made from a seed, for simulation")
+        if not self.ledger.entries and self.scorer.per_call:
+            return PureDP(epsilon=0.0, neighbours=Neighbours.ADD_REMOVE)  # random questions: training shows nothing
         return self.ledger.total(delta=self.delta)
 
     def encode(self, rows: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> CodeMatrix:

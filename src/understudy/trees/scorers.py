@@ -1,8 +1,9 @@
-"""How a model turns codes into a probability: three bodies with one face.
+"""How a model turns codes into a probability: four bodies with one face.
 
 - :class:`VoteForest`: every feature's trees add their votes; all numbers are public (released once, with noise).
 - :class:`LeafForest`: trees whose leaf counts were released once, with noise; also public.
 - :class:`CallForest`: trees whose leaf counts stay secret; every answer draws fresh noise and costs.
+- :class:`LocalNoiseForest`: the chapter's own output layer, for study.
 
 Bands are 90 % bands of the privacy noise alone: they say how far the released number may lie from what the same data
 would have given without noise, not how sure a prediction is.
@@ -19,7 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.leaf_answers import ClassCounts, call_ledger, noisy_leaves, sealed_counts, unsealed_counts
+from understudy.mechanisms.leaf_answers import (
+    ClassCounts,
+    call_ledger,
+    locally_noisy_mean,
+    noisy_leaves,
+    sealed_counts,
+    unsealed_counts,
+)
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
@@ -30,6 +38,7 @@ __all__ = [
     "BAND",
     "CallForest",
     "LeafForest",
+    "LocalNoiseForest",
     "Scored",
     "Scorer",
     "VoteForest",
@@ -324,10 +333,53 @@ def _one_row(codes: CodeMatrix) -> None:
         raise ParameterError(f"`codes` has {codes.shape[0]} rows; a per-call model answers one question at a time.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class LocalNoiseForest:
+    """DPaT and EDPaT as written: the trees' mean share plus Laplace noise scaled to this table. Promises nothing."""
+
+    body: ClassVar[str] = "local-noise"
+    per_call: ClassVar[bool] = True
+    trees: tuple[Tree, ...]
+    counts: Secret[Sequence[ClassCounts]]
+    epsilon: float
+
+    def score(self, codes: CodeMatrix) -> Scored:
+        """Not for this body."""
+        raise RefusalError("every answer of a per-call model costs; charge its price, then call `noisy_score`.")
+
+    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
+        """One answer, cut to [0, 1]; the band is that of the Laplace noise."""
+        _one_row(codes)
+        leaves = [int(tree.leaf_of(codes)[0]) for tree in self.trees]
+        found, scale = locally_noisy_mean(self.counts, leaves, epsilon=self.epsilon, stream=stream)
+        reach = -scale * math.log(1 - BAND)
+        low, middle, high = (min(max(value, 0.0), 1.0) for value in (found - reach, found, found + reach))
+        return middle, low, high
+
+    def public_part(self) -> dict[str, Any]:
+        """The nominal epsilon only: nobody paid for the shape."""
+        return {"epsilon": self.epsilon, "leaves": [tree.leaves for tree in self.trees]}
+
+    def secret_part(self) -> Secret[dict[str, Any]]:
+        """Shape and raw counts."""
+        return sealed_counts(self.counts, trees=[tree.to_dict() for tree in self.trees])
+
+    @classmethod
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "LocalNoiseForest":
+        """Read back."""
+        counts = unsealed_counts(secret, public["leaves"])
+        assert secret is not None  # unsealed_counts has seen to it
+        trees = tuple(Tree.from_dict(tree) for tree in secret.open()["trees"])
+        if [tree.leaves for tree in trees] != list(public["leaves"]):
+            raise ValueError("the trees of a forest and their leaf counts do not fit")
+        return cls(trees=trees, counts=counts, epsilon=float(public["epsilon"]))
+
+
 BODIES: dict[str, Callable[[dict[str, Any], SealedPart], Scorer]] = {
     VoteForest.body: VoteForest.from_parts,
     LeafForest.body: LeafForest.from_parts,
     CallForest.body: CallForest.from_parts,
+    LocalNoiseForest.body: LocalNoiseForest.from_parts,
 }
 
 
