@@ -21,7 +21,7 @@ from understudy.trees.private_tree import TreePlan, grow_private_forest, grow_st
 from understudy.trees.questions import Question, questions_of
 from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, Scorer
 
-__all__ = ["ALPHAS", "METHODS", "Training", "cells_of", "positive_level", "train"]
+__all__ = ["ALPHAS", "METHODS", "Training", "cells_of", "codebook_entries", "grow", "positive_level", "train"]
 
 METHODS = ("forest", "tree", "bag", "per-call-tree", "dpat", "edpat", "alpha-tree")
 ALPHAS = (0.1, 0.5, 1.0, 2.0, 4.0)
@@ -205,7 +205,7 @@ def train(
     features = features_of(book, target)
     stream = stream or Stream.from_system()
     grown = grow(cells_of(source, target, code, report), features, training, stream)
-    entries = [*_codebook_entries(book), *(_with(entry, book.assumptions) for entry in grown.entries)]
+    entries = [*codebook_entries(book), *(_with(entry, book.assumptions) for entry in grown.entries)]
     ledger = Ledger.of(entries)
     made = ScoreModel(
         name=name,
@@ -229,7 +229,8 @@ def _with(entry: Entry, assumptions: tuple[str, ...]) -> Entry:
     return replace(entry, assumptions=(*entry.assumptions, *assumptions))
 
 
-def _codebook_entries(book: Codebook) -> list[Entry]:
+def codebook_entries(book: Codebook) -> list[Entry]:
+    """A line for levels that nobody has declared public, or none."""
     if book.is_public:
         return []
     names = ", ".join(book.unattested)
