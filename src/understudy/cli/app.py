@@ -5,7 +5,21 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from understudy.cli import account, audit, codebook, demo, evaluate, impute, keys, methods, rumap, serve, synth, verify
+from understudy.cli import (
+    account,
+    audit,
+    codebook,
+    demo,
+    evaluate,
+    impute,
+    keys,
+    methods,
+    rumap,
+    serve,
+    synth,
+    train,
+    verify,
+)
 from understudy.cli.console import errors_to, print_json
 from understudy.errors import BudgetError, RefusalError, StoppedError, UnderstudyError
 from understudy.version import __version__
@@ -41,6 +55,7 @@ app.command()(verify.verify)
 app.command()(audit.audit)
 app.command()(evaluate.evaluate)
 app.command()(rumap.rumap)
+app.command()(train.train)
 app.command()(serve.serve)
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(account.app, name="account")

@@ -28,6 +28,7 @@ __all__ = [
     "leaf_counts_entry",
     "noisy_leaf_counts",
     "pooled",
+    "set_aside",
     "split_apart",
 ]
 
@@ -87,6 +88,13 @@ def split_apart(cells: Secret[Cells], parts: int, stream: Stream) -> list[Secret
         counts[np.arange(len(counts)), labels[inside]] = 1
         found.append(Secret(pooled(codes[inside], counts)))
     return found
+
+
+def set_aside(cells: Secret[Cells], *, one_in: int, stream: Stream) -> tuple[Secret[Cells], Secret[Cells]]:
+    """Most records for training and one in so many, at random, for measuring quality; a record is in one of the two."""
+    parts = [part.open() for part in split_apart(cells, one_in, stream)]
+    codes = np.concatenate([part.codes for part in parts[1:]])
+    return Secret(pooled(codes, np.concatenate([part.counts for part in parts[1:]]))), Secret(parts[0])
 
 
 def leaf_counts_entry(scale: Fraction, *, reads: str, assumptions: tuple[str, ...] = ()) -> Entry:

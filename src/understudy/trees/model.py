@@ -25,10 +25,21 @@ from understudy.privacy.ledger import Ledger
 from understudy.trees.features import CodeMatrix, Feature, encode_rows, features_of
 from understudy.trees.scorers import BAND, Scored, Scorer
 
-__all__ = ["Quality", "ScoreModel", "load_model", "save_model"]
+__all__ = ["Quality", "ScoreModel", "check_name", "load_model", "save_model"]
 
 Kind = Literal["one-shot", "per-call"]
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+def check_name(name: str, version: int) -> None:
+    """Refuse a name that cannot be part of a web address, or a version that is none."""
+    if not isinstance(name, str) or not name or not _NAME.issuperset(name) or len(name) > 64:
+        raise ParameterError(
+            f"`name` is {str(name)[:80]!r}; a model's name has 1 to 64 lower-case letters, digits and hyphens, because "
+            "it is part of a web address. Try 'diabetes'."
+        )
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ParameterError(f"`version` is {version!r}; it must be a whole number from 1. Try 1.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +87,7 @@ class ScoreModel:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.name or not _NAME.issuperset(self.name) or len(self.name) > 64:
-            raise ParameterError(
-                f"`name` is {self.name[:80]!r}; a model's name has 1 to 64 lower-case letters, digits and hyphens, "
-                "because it is part of a web address. Try 'diabetes'."
-            )
-        if isinstance(self.version, bool) or not isinstance(self.version, int) or self.version < 1:
-            raise ParameterError(f"`version` is {self.version!r}; it must be a whole number from 1. Try 1.")
+        check_name(self.name, self.version)
         if self.positive not in self.codebook.column(self.target).labels:
             raise ParameterError(
                 f"`positive` is {self.positive!r}; it must be a level of {self.target!r}: "

@@ -143,6 +143,11 @@ class VoteForest:
         low, high = _quantiles(chances[:, 1:])
         return middle, np.minimum(low, middle), np.maximum(high, middle)
 
+    def replicate_scores(self, codes: CodeMatrix) -> Values:
+        """Probabilities under fresh noise, one column for each replicate."""
+        places = codes.astype(np.intp) + self._starts
+        return _sigmoid(self._table[:, 1:][places].sum(axis=1) + self._table[-1, 1:])
+
     def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
         """Not for this body."""
         raise _free("one-shot forest")

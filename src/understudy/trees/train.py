@@ -16,12 +16,22 @@ from understudy.sources.base import Report, Source
 from understudy.trees.features import Feature, features_of
 from understudy.trees.forest import grow_forest
 from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals
-from understudy.trees.model import ScoreModel
+from understudy.trees.model import Quality, ScoreModel
 from understudy.trees.private_tree import TreePlan, grow_private_forest, grow_structure
 from understudy.trees.questions import Question, questions_of
 from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, Scorer
 
-__all__ = ["ALPHAS", "METHODS", "Training", "cells_of", "codebook_entries", "grow", "positive_level", "train"]
+__all__ = [
+    "ALPHAS",
+    "METHODS",
+    "Training",
+    "cells_of",
+    "codebook_entries",
+    "grow",
+    "made_model",
+    "positive_level",
+    "train",
+]
 
 METHODS = ("forest", "tree", "bag", "per-call-tree", "dpat", "edpat", "alpha-tree")
 ALPHAS = (0.1, 0.5, 1.0, 2.0, 4.0)
@@ -63,6 +73,9 @@ class Training:
                     "is missing; there is no default price. Try 1.0" if needed else "has no meaning here; leave it out"
                 )
                 raise ParameterError(f"`{name}` of the method {self.method!r} {verb}.")
+        for name in ("alpha", "depth", "structure", "delta"):
+            if name not in _TAKES[self.method] and getattr(self, name) is not None:
+                raise ParameterError(f"`{name}` has no meaning for the method {self.method!r}; leave it out.")
         if isinstance(self.trees, bool) or not isinstance(self.trees, int) or not 1 <= self.trees <= 1000:
             raise ParameterError(f"`trees` is {self.trees!r}; it must be a whole number from 1 to 1,000. Try 5.")
         if self.method not in ("forest", "dpat", "edpat", "alpha-tree"):
@@ -94,6 +107,17 @@ _NEEDS = {
     "dpat": ("call_epsilon",),
     "edpat": ("call_epsilon",),
     "alpha-tree": (),
+}
+
+_PRIVATE = ("alpha", "depth", "structure", "delta")
+_TAKES = {
+    "forest": (),
+    "tree": _PRIVATE,
+    "bag": _PRIVATE,
+    "per-call-tree": _PRIVATE,
+    "dpat": ("alpha", "depth"),
+    "edpat": ("depth",),
+    "alpha-tree": ("alpha", "depth"),
 }
 
 
@@ -195,34 +219,49 @@ def train(
     target: str,
     name: str,
     positive: str | None = None,
-    version: int = 1,
     stream: Stream | None = None,
     report: Report | None = None,
 ) -> ScoreModel:
-    """Grow a model; the caller has reserved its price (:func:`quote`) and commits it when the file is written."""
+    """A model from a source, without account or file; ``understudy.trees.job`` has both."""
     book = source.codebook
     level, code = positive_level(book, target, positive)
-    features = features_of(book, target)
     stream = stream or Stream.from_system()
-    grown = grow(cells_of(source, target, code, report), features, training, stream)
-    entries = [*codebook_entries(book), *(_with(entry, book.assumptions) for entry in grown.entries)]
-    ledger = Ledger.of(entries)
+    grown = grow(cells_of(source, target, code, report), features_of(book, target), training, stream)
+    return made_model(grown, book, training, target=target, positive=level, name=name, secure=stream.is_secure)
+
+
+def made_model(
+    grown: Grown,
+    book: Codebook,
+    training: Training,
+    *,
+    target: str,
+    positive: str,
+    name: str,
+    secure: bool,
+    version: int = 1,
+    extra: tuple[Entry, ...] = (),
+    quality: Quality | None = None,
+) -> ScoreModel:
+    """What was grown as a model that says what it promised; ``extra`` are entries of the quality report."""
+    entries = [*codebook_entries(book), *(_with(entry, book.assumptions) for entry in (*grown.entries, *extra))]
     made = ScoreModel(
         name=name,
         version=version,
         method=training.method,
         codebook=book,
         target=target,
-        positive=level,
+        positive=positive,
         scorer=grown.scorer,
-        ledger=ledger,
+        ledger=Ledger.of(entries),
         delta=training.delta,
         statement="",
         call_guarantee=grown.call_guarantee,
         price_per_call=grown.price_per_call,
-        secure=stream.is_secure,
+        quality=quality,
+        secure=secure,
     )
-    return replace(made, statement=model_statement(made.guarantee, grown.call_guarantee, ledger))
+    return replace(made, statement=model_statement(made.guarantee, grown.call_guarantee, made.ledger))
 
 
 def _with(entry: Entry, assumptions: tuple[str, ...]) -> Entry:
