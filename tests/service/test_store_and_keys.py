@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import text
@@ -79,6 +80,16 @@ def test_another_programs_file_is_left_alone(tmp_path):
         (tmp_path / "text.db").write_text("this is no database, " * 100)
         Store.open(f"sqlite:///{tmp_path / 'text.db'}")
     assert path.read_bytes()[24:] == before[24:] or path.exists()
+
+
+def test_many_servers_may_start_at_once_on_an_empty_database(database, tmp_path):
+    """All make the tables and the secret; none trips over another."""
+    with ThreadPoolExecutor(6) as pool:
+        stores = list(pool.map(lambda _: Store.open(database, secret_file=tmp_path / "secret"), range(6)))
+    assert len({store.secret.mark for store in stores}) == 1
+    for store in stores:
+        store.check()
+        store.close()
 
 
 def test_another_version_or_secret_is_refused(database, tmp_path):
