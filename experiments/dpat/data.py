@@ -1,8 +1,8 @@
 """Pima and the MIMIC-II cohort, from the folder named by ``UNDERSTUDY_DATA``; nothing is written there.
 
 Thresholds are round clinical numbers, written down here and not read from the data. ``fine`` has all of them;
-``coarse`` one for each feature, the binary features that the chapter's own algorithms need: neighbouring thresholds of one feature
-gain nearly the same, so that no choice among them is ever "admissible".
+``coarse`` one for each feature, the binary features that the chapter's own algorithms need: neighbouring thresholds of
+one feature gain nearly the same, so that no choice among them is ever "admissible".
 """
 
 import csv

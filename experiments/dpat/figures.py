@@ -7,6 +7,7 @@ import numpy as np
 from experiments.chart import Line, Panel, chart
 from experiments.dpat.accuracy import EPSILONS
 from experiments.dpat.data import load
+from experiments.dpat.roc import GRID
 from understudy.mechanisms.stream import Stream
 from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals, look
 from understudy.trees.quality import public_quality
@@ -61,16 +62,26 @@ _SHOWN = (
 )
 
 
-def auroc_figure(found: dict[str, Any], number: str, title: str) -> str:
-    """AUROC against epsilon, bars of one standard deviation over the halves (figures 5.6 and 5.7)."""
+def auroc_figure(found: dict[str, Any], curves: dict[str, Any] | None, number: str, title: str) -> str:
+    """AUROC against epsilon, bars of one deviation over the halves, and ROC curves at epsilon 1 (figures 5.6, 5.7)."""
     lines = [_line(found["curves"][key], label, style) for key, label, style in _SHOWN]
     if "best" in found["peers"]:
         lines.append(_line(found["peers"]["best"], "diffprivlib, best of five", 3))
     for place, (label, one) in enumerate(found["plain"].items()):
         ends = [(epsilon, one["mean"]) for epsilon in (EPSILONS[0], EPSILONS[-1])]
         lines.append(Line(label=f"{label}, no privacy", style=5 + place, points=ends))
-    panel = Panel(title=title, x="epsilon", y="AUROC", lines=lines, log_x=True, low=0.45, high=0.9)
-    return chart(f"Figure {number}: risk scores under privacy", [panel], note=f"{found['repeats']} random halves")
+    panel = Panel(title=title, x="epsilon", y="AUROC", lines=lines, log_x=True, low=0.4, high=0.9)
+    panels = [panel, *([] if curves is None else [_roc_panel(curves)])]
+    return chart(f"Figure {number}: risk scores under privacy", panels, note=f"{found['repeats']} random halves")
+
+
+def _roc_panel(curves: dict[str, Any]) -> Panel:
+    labels = {key: (label, style) for key, label, style in _SHOWN} | {"C4.5": ("C4.5 (alpha = 1), no privacy", 5)}
+    lines = [
+        Line(label=labels[key][0], style=labels[key][1], points=list(zip(GRID.tolist(), curve, strict=True)))
+        for key, curve in curves.items()
+    ]
+    return Panel(title="ROC at epsilon 1", x="false alarms", y="positives found", lines=lines, high=1.0)
 
 
 def calls_figure(found: dict[str, dict[str, Any]]) -> str:
@@ -87,7 +98,7 @@ def calls_figure(found: dict[str, dict[str, Any]]) -> str:
                 y="AUROC",
                 lines=lines,
                 log_x=True,
-                low=0.45,
+                low=0.4,
                 high=0.9,
             )
         )

@@ -9,12 +9,14 @@ from typing import Any
 from experiments.dpat import attacks, figures
 from experiments.dpat.accuracy import CALLS, EPSILONS, accuracy
 from experiments.dpat.data import Absent, load
+from experiments.dpat.roc import roc
 
 OUT = Path("out") / "dpat"
 
 PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "pima": lambda *, quick: accuracy("pima", quick=quick),
     "mimic": lambda *, quick: accuracy("mimic", quick=quick),
+    "roc": roc,
     "membership": attacks.membership,
     "inversion": attacks.inversion,
 }
@@ -53,7 +55,7 @@ def _figures(results: dict[str, Any]) -> dict[str, str]:
     measured = {name: one for name, one in results.items() if name in ("pima", "mimic") and "skipped" not in one}
     for name, number in (("pima", "5.6"), ("mimic", "5.7")):
         if name in measured:
-            drawn = figures.auroc_figure(measured[name], number, load(name).title)
+            drawn = figures.auroc_figure(measured[name], results.get("roc", {}).get(name), number, load(name).title)
             found[f"dpat-{number.replace('.', '-')}-{name}"] = drawn
     if measured:
         found["dpat-calls"] = figures.calls_figure(measured)

@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
-from understudy.mechanisms.discrete_laplace import check_epsilon, scale_for
+from understudy.mechanisms.discrete_laplace import scale_for
 from understudy.mechanisms.labelled import Cells, leaf_counts_entry, set_aside
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
@@ -27,6 +27,7 @@ from understudy.trees.train import (
     Grown,
     Training,
     cells_of,
+    check_price,
     codebook_entries,
     grow,
     made_model,
@@ -54,7 +55,7 @@ def quote(
     grown = grow(empty, features, training, Stream.seeded(0))
     entries = [*codebook_entries(book), *grown.entries]
     if quality_epsilon is not None:
-        check_epsilon(quality_epsilon)
+        check_price("quality_epsilon", quality_epsilon)
         count = quality_entry_count(subgroups)
         scale = scale_for(quality_epsilon / count, 1)
         entries.extend([leaf_counts_entry(scale, reads="class counts of score bands, for the quality report")] * count)

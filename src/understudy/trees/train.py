@@ -1,5 +1,6 @@
 """From a private table to a score model: count, pay, grow, and say what was promised."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,7 @@ __all__ = [
     "METHODS",
     "Training",
     "cells_of",
+    "check_price",
     "codebook_entries",
     "grow",
     "made_model",
@@ -41,6 +43,12 @@ WHY_FAITHFUL = (
     "the chapter's 0-DiffStructure is a deterministic function of the data, which differs between some neighbours, and "
     "its Laplace noise is scaled by the data at hand, so that the tails of neighbours diverge (PRIVACY section 7)"
 )
+
+
+def check_price(name: str, value: float) -> None:
+    """Refuse a price that is no finite number above 0, by its own name."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ParameterError(f"`{name}` is {value!r}; it must be finite and above 0. Try 1.0.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +81,8 @@ class Training:
                     "is missing; there is no default price. Try 1.0" if needed else "has no meaning here; leave it out"
                 )
                 raise ParameterError(f"`{name}` of the method {self.method!r} {verb}.")
+            if given:
+                check_price(name, getattr(self, name))
         for name in ("alpha", "depth", "structure", "delta"):
             if name not in _TAKES[self.method] and getattr(self, name) is not None:
                 raise ParameterError(f"`{name}` has no meaning for the method {self.method!r}; leave it out.")
