@@ -86,7 +86,8 @@ class Server:
             self.process.wait(20)
             self._reader.join(5)
             raise AssertionError("".join(self.log))
-        self.url: str = json.loads(said)["url"]
+        self.said: dict[str, Any] = json.loads(said)
+        self.url: str = self.said["url"]
 
     def _drain(self) -> None:
         assert self.process.stderr is not None

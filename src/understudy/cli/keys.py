@@ -65,11 +65,12 @@ def list_keys(database: Database = None, secret_file: SecretFile = None, json: o
         return
     table = Table(box=None, pad_edge=False)
     for heading in ("id", "label", "scopes", "a minute", "made", "revoked"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "id")
     from rich.text import Text
 
     for key in keys:
-        cells = (key.key_id, key.label, " ".join(key.scopes), f"{key.rate:,}", key.created, key.revoked or "")
+        days = (key.created[:10], (key.revoked or "")[:10])
+        cells = (key.key_id, key.label, " ".join(key.scopes), f"{key.rate:,}", *days)
         table.add_row(*map(Text, cells))
     out.print(table)
 
@@ -187,7 +188,7 @@ def _show(lines: list[dict[str, Any]], faults: list[str]) -> None:
         return
     table = Table(box=None, pad_edge=False)
     for heading in ("model", "key", "cap", "spent", "left"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "key")
     for line in lines:
         amounts = ["none"] if line["cap"] is None else [f"{line[name]:.9g}" for name in ("cap", "spent", "remaining")]
         table.add_row(*map(Text, (line["model"], line["key_id"], *amounts)))

@@ -87,9 +87,7 @@ def parse(body: bytes) -> Any:
     if sum(map(body.count, _OPENERS)) > DEEPEST:
         _check_depth(text)
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int
-        )
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as reason:
         raise _bad(
             f"the body is not JSON ({reason.msg.lower()}, line {reason.lineno}, column {reason.colno}); mend it there."
@@ -169,3 +167,6 @@ def _int(text: str) -> int:
     if len(text) > _MOST_DIGITS:
         raise _bad(f"the number {shortened(text)} has more than {_MOST_DIGITS} digits; send the value itself.")
     return int(text)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)

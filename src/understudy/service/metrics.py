@@ -1,6 +1,7 @@
 """Figures for Prometheus. Labels come from closed lists: routes, methods, statuses, served models."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -16,6 +17,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._known: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self._requests = Counter(
             "understudy_requests_total", "Requests", ["route", "method", "status"], registry=self.registry
         )
@@ -35,8 +37,13 @@ class Metrics:
 
     def request(self, *, route: str, method: str, status: int, seconds: float, problem: str | None) -> None:
         """One request is over."""
-        self._requests.labels(route, method if method in _METHODS else "other", str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        seen = (route, method, status)
+        if seen not in self._known:  # looking labels up takes a lock and some work each time
+            known = method if method in _METHODS else "other"
+            self._known[seen] = self._requests.labels(route, known, str(status)), self._seconds.labels(route)
+        count, clock = self._known[seen]
+        count.inc()
+        clock.observe(seconds)
         if problem is not None:
             self._problems.labels(problem).inc()
 

@@ -1,7 +1,7 @@
 """Addresses of the service, one function each."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -18,8 +18,12 @@ from understudy.service.openapi import describe
 from understudy.service.page import Page
 from understudy.service.problems import Problem, shortened
 from understudy.service.served import Served
+from understudy.service.watch import seen_of
 
 __all__ = ["MOST_BATCH_BYTES", "MOST_BYTES", "add_routes"]
+
+_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+_Handler = Callable[[Request], Awaitable[Response]]
 
 MOST_BYTES = 64 * 1024
 MOST_BATCH_BYTES = 1024 * 1024
@@ -33,15 +37,29 @@ def add_routes(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
     _add_pages(app, desk, aliases)
 
 
+def _at(app: FastAPI, method: str, path: str) -> Callable[[_Handler], _Handler]:
+    """A plain route: bodies are read by our own strict reader, so the framework has no parameter to resolve."""
+
+    def put(handler: _Handler) -> _Handler:
+        async def noted(request: Request) -> Response:
+            seen_of(request).route = path
+            return await handler(request)
+
+        app.add_route(path, noted, methods=[method])
+        return handler
+
+    return put
+
+
 def _add_scores(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
-    @app.post("/v1/models/{model}/score")
-    async def score(request: Request, model: str) -> Response:
-        served, answers = await _one(desk, request, model)
+    @_at(app, "POST", "/v1/models/{model}/score")
+    async def score(request: Request) -> Response:
+        served, answers = await _one(desk, request, request.path_params["model"])
         return _json({**_heading(served), **answers.scores[0], "cost": answers.cost()})
 
-    @app.post("/v1/models/{model}/batch")
-    async def batch(request: Request, model: str) -> Response:
-        key, served = await desk.admit_to(request, model)
+    @_at(app, "POST", "/v1/models/{model}/batch")
+    async def batch(request: Request) -> Response:
+        key, served = await desk.admit_to(request, request.path_params["model"])
         rows = _rows(await read_json(request, most_bytes=MOST_BATCH_BYTES))
         if len(rows) > 20:
             codes = await run_in_threadpool(desk.encode, served, rows, numbered=True)
@@ -53,7 +71,7 @@ def _add_scores(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
     def add_alias(path: str, name: str) -> None:
         """The dissertation's shape: features in, a percentage out."""
 
-        @app.post(path)
+        @_at(app, "POST", path)
         async def alias(request: Request) -> Response:
             _, answers = await _one(desk, request, name)
             return _json({"riskScore": f"{answers.scores[0]['score']:.0%}"})
@@ -67,15 +85,15 @@ def _add_knowledge(app: FastAPI, desk: Desk) -> None:
     listed = _encoded({"models": [_summary(served) for served in desk.models.values()]})
     cards = {name: _encoded(served.card) for name, served in desk.models.items()}
 
-    @app.get("/v1/models")
+    @_at(app, "GET", "/v1/models")
     async def models(request: Request) -> Response:
         return _json_bytes(listed)
 
-    @app.get("/v1/models/{model}/card")
-    async def card(request: Request, model: str) -> Response:
-        return _json_bytes(cards[desk.model(request, model).name])
+    @_at(app, "GET", "/v1/models/{model}/card")
+    async def card(request: Request) -> Response:
+        return _json_bytes(cards[desk.model(request, request.path_params["model"]).name])
 
-    @app.get("/v1/budget")
+    @_at(app, "GET", "/v1/budget")
     async def budget(request: Request) -> Response:
         key = await desk.admit(request, "budget")
         balances = await run_in_threadpool(desk.budgets.balances, key.key_id)
@@ -95,11 +113,11 @@ def _add_knowledge(app: FastAPI, desk: Desk) -> None:
 
 
 def _add_operation(app: FastAPI, desk: Desk) -> None:
-    @app.get("/healthz")
+    @_at(app, "GET", "/healthz")
     async def healthz(request: Request) -> Response:
         return _json({"status": "alive"})
 
-    @app.get("/readyz")
+    @_at(app, "GET", "/readyz")
     async def readyz(request: Request) -> Response:
         try:
             await run_in_threadpool(desk.store.check)
@@ -111,7 +129,7 @@ def _add_operation(app: FastAPI, desk: Desk) -> None:
             ) from None
         return _json({"status": "ready", "models": sorted(desk.models)})
 
-    @app.get("/metrics")
+    @_at(app, "GET", "/metrics")
     async def metrics(request: Request) -> Response:
         await desk.admit(request, "metrics")
         balances = await run_in_threadpool(desk.budgets.model_balances)
@@ -130,15 +148,15 @@ def _add_pages(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
     encoded = _encoded(description)
     front, docs = Page.front(desk.models), Page.docs(description)
 
-    @app.get("/openapi.json")
+    @_at(app, "GET", "/openapi.json")
     async def openapi(request: Request) -> Response:
         return _json_bytes(encoded)
 
-    @app.get("/")
+    @_at(app, "GET", "/")
     async def page(request: Request) -> Response:
         return front.response()
 
-    @app.get("/docs")
+    @_at(app, "GET", "/docs")
     async def interface(request: Request) -> Response:
         return docs.response()
 
@@ -177,7 +195,7 @@ def _summary(served: Served) -> dict[str, Any]:
 
 
 def _encoded(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=True, allow_nan=False).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def _json(value: Any) -> Response:

@@ -104,7 +104,7 @@ def _warm_up(desk: "Desk") -> None:
 
 
 @contextlib.contextmanager
-def example_service() -> "Iterator[tuple[FastAPI, str]]":
+def example_service(*, rate: int = 600) -> "Iterator[tuple[FastAPI, str]]":
     """The dissertation's two services over models learnt from nobody, in a database that is thrown away; and a key."""
     from understudy.service.store import Store
     from understudy.trees.examples import diabetes_example, septic_shock_example
@@ -115,7 +115,7 @@ def example_service() -> "Iterator[tuple[FastAPI, str]]":
         store = Store.open(f"sqlite:///{folder}/service.db")
         app = build([diabetes_example(), sepsis], store, caps={sepsis.name: 50.0}, aliases=aliases)
         desk: Desk = app.state.desk
-        made = desk.keys.create(label="example", scopes=("score", "budget", "metrics"))
+        made = desk.keys.create(label="example", scopes=("score", "budget", "metrics"), rate=rate)
         desk.budgets.grant(made.key.key_id, desk.models[sepsis.name].model_id, 10.0)
         try:
             yield app, made.text

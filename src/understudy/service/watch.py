@@ -97,9 +97,6 @@ class Watch:
             self._finish(scope, seen, time.perf_counter() - started)
 
     def _finish(self, scope: Scope, seen: Seen, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", None)
-        if isinstance(route, str):
-            seen.route = route
         self._desk.metrics.request(
             route=seen.route, method=scope["method"], status=seen.status, seconds=seconds, problem=seen.problem
         )

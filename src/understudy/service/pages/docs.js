@@ -1,6 +1,7 @@
 "use strict";
 (function () {
   const keyField = document.getElementById("key");
+  keyField.form.addEventListener("submit", (event) => event.preventDefault());
   const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 
   for (const part of document.querySelectorAll("[data-operation]")) {

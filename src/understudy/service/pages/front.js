@@ -2,6 +2,7 @@
 (function () {
   const models = new Map(JSON.parse(document.getElementById("data").textContent).models.map((m) => [m.card.name, m]));
   const keyField = document.getElementById("key");
+  keyField.form.addEventListener("submit", (event) => event.preventDefault());
   const SVG = "http://www.w3.org/2000/svg";
 
   function make(tag, text, className) {
@@ -19,12 +20,12 @@
   const percent = (share) => (100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0) + " %";
   const number = (value) => Number(value.toPrecision(6)).toString();
 
-  function scale(answer) {
-    const x = (share) => 10 + 580 * share;
+  function scale(answer, width) {
+    const x = (share) => 2 + (width - 4) * share;
     const words = "Score " + percent(answer.score) + ", noise band " + percent(answer.low) + " to " + percent(answer.high);
-    const svg = draw("svg", { class: "scale", viewBox: "0 0 600 58", role: "img", "aria-label": words });
+    const svg = draw("svg", { class: "scale", viewBox: "0 0 " + width + " 58", width, height: 58, role: "img", "aria-label": words });
     svg.append(
-      draw("rect", { class: "track", x: x(0), y: 20, width: 580, height: 12, rx: 6 }),
+      draw("rect", { class: "track", x: x(0), y: 20, width: width - 4, height: 12, rx: 6 }),
       draw("rect", { class: "noise", x: x(answer.low), y: 16, width: Math.max(2, x(answer.high) - x(answer.low)), height: 20, rx: 4 }),
       draw("rect", { class: "mark", x: x(answer.score) - 2, y: 10, width: 4, height: 32 })
     );
@@ -48,7 +49,7 @@
         cost += " Left: epsilon " + number(answer.cost.remaining.key) + " for this key, " + number(answer.cost.remaining.model) + " for all keys together.";
       }
     }
-    box.replaceChildren(figure, scale(answer), make("p", band), make("p", cost));
+    box.replaceChildren(figure, scale(answer, Math.max(200, Math.min(620, box.parentNode.clientWidth))), make("p", band), make("p", cost));
   }
 
   function showFault(box, problem) {
