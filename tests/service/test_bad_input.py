@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import socket
+import time
 import urllib.parse
 
 import pytest
@@ -299,6 +300,25 @@ def test_other_loggers_keep_their_words_to_themselves(log):
 )
 def test_plain_json_is_understood(text):
     assert parse(text) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 5 + b'"' + b'\\"' * 400_000,
+        b"[1, " * 4 + b'"' + b"\\" * 799_999,
+        b'["' * 200_000,
+        b"[[[[" + b"[]," * 300_000,
+        b'{"a": [' + b'"[",' * 250_000,
+    ],
+    ids=["escaped quotes", "escapes", "openers", "siblings", "quoted brackets"],
+)
+def test_no_body_takes_long_to_refuse(body):
+    """Each is near a megabyte; a walk that tried a quote twice would take minutes."""
+    start = time.process_time()
+    with pytest.raises(Problem):
+        parse(body[: 1 << 20])
+    assert time.process_time() - start < 2
 
 
 def test_five_levels_are_too_many():

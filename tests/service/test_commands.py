@@ -1,9 +1,15 @@
 """`understudy serve` and `understudy keys`, as an administrator types them."""
 
 import json
+import ssl
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from understudy.cli.app import main
 from understudy.trees.examples import diabetes_example, septic_shock_example
@@ -108,6 +114,26 @@ def test_a_confidential_model_needs_its_key(run, tmp_path, monkeypatch):
     assert not (tmp_path / "understudy-service.db").exists()
 
 
+def certificate_for(folder):
+    """Self-signed, for the loopback address."""
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "understudy test")])
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    public, private = folder / "public.pem", folder / "private.pem"
+    public.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return public, private, ssl.create_default_context(cafile=str(public))
+
+
 def test_from_the_first_command_to_a_score(run, tmp_path, start_server):
     """Key, grant, server, question: as the guide tells it."""
     free = save_model(diabetes_example(), tmp_path / "diabetes.us")
@@ -116,11 +142,14 @@ def test_from_the_first_command_to_a_score(run, tmp_path, start_server):
     made = json.loads(run("keys", "create", "--label", "app", "--database", database, "--json"))
     run("keys", "budget", "--model", paid, "--epsilon", 1, "--database", database)
     run("keys", "budget", made["key_id"], "--model", "septic-shock", "--epsilon", 0.5, "--database", database)
+    certificate, private, trusted = certificate_for(tmp_path)
     server = start_server(
-        free, paid, "--database", database, "--alias", "/diabeteScore=diabetes", "--budget", "septic-shock=1"
-    )
+        free, paid, "--database", database, "--alias", "/diabeteScore=diabetes", "--budget", "septic-shock=1",
+        "--certificate", certificate, "--certificate-key", private,
+    )  # fmt: skip
+    assert server.url.startswith("https://127.0.0.1:")
     headers = {"Authorization": f"Bearer {made['key']}"}
-    with httpx.Client(base_url=server.url, headers=headers) as client:
+    with httpx.Client(base_url=server.url, headers=headers, verify=trusted) as client:
         said = client.post("/diabeteScore", json={"glucoseLevel": "130", "bodyMassIndex": "25", "age": "41"})
         assert said.json()["riskScore"].endswith("%")
         question = {"systolicBP": 105, "heartRate": 61}

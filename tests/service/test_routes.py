@@ -364,6 +364,18 @@ def test_a_model_that_understates_its_price_is_refused():
         Served(model=replace(model, price_per_call=0.1))
 
 
+def test_the_framework_sends_no_telemetry(service):
+    """Newer FastAPI hands requests and exception texts to OpenTelemetry unless told not to."""
+    watching = getattr(service.app, "_native_telemetry", None)
+    assert watching is None or not watching.enabled()
+
+
+def test_who_listens_to_the_network_is_told():
+    from understudy.service.run import Settings
+
+    assert Settings(host="0.0.0.0").is_exposed and not Settings().is_exposed and not Settings(host="::1").is_exposed
+
+
 def test_a_cap_is_set_once_and_not_by_mistake(lite):
     from understudy.errors import BudgetError
     from understudy.service.run import set_caps
