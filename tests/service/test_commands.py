@@ -65,6 +65,33 @@ def test_budgets_by_file_and_by_name(run, tmp_path):
     assert key in run("keys", "budget", key)
 
 
+def test_a_cap_comes_out_of_the_account_of_the_data(run, tmp_path):
+    model = save_model(septic_shock_example(epsilon=0.5), tmp_path / "sepsis.us")
+    run("account", "create", "a.account", "--dataset", "patients", "--epsilon", 3, "--delta", 0)
+
+    def left() -> float:
+        return json.loads(run("account", "show", "a.account", "--json"))["remaining_epsilon"]
+
+    budget = ("keys", "budget", "--model", model, "--account", "a.account", "--epsilon")
+    run("keys", "budget", "--model", model, "--epsilon", 2)
+    assert left() == pytest.approx(3.0), "without --account nothing is charged"
+    run(*budget, 2.2)
+    assert left() == pytest.approx(1.0), "four answers at 0.5 fit under 2.2"
+    run(*budget, 1.0)
+    run(*budget, 2.0)
+    assert left() == pytest.approx(1.0), "back up to where it was: paid for already"
+    assert "above its cap" in run(*budget, 4.0, code=1)
+    [line] = json.loads(run("keys", "budget", "--json"))["budgets"]
+    assert line["cap"] == 2.0, "a refused charge leaves the cap alone"
+    run(*budget, 3.0)
+    assert left() == pytest.approx(0.0, abs=1e-9)
+    assert "100,000" in run(*budget, 900_000, code=1)
+    assert "name the file" in run(
+        "keys", "budget", "--model", "septic-shock", "--account", "a.account", "--epsilon", 9, code=2
+    )
+    assert "and no key" in run("keys", "budget", "--model", model, "--account", "a.account", code=2)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

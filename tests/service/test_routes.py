@@ -344,6 +344,24 @@ def test_what_cannot_be_served(lite):
             create_app(desk, aliases={path: name})
 
 
+def test_a_model_that_promises_nothing_is_served_only_on_purpose(lite):
+    from dataclasses import replace
+
+    seeded = replace(diabetes_example(), secure=False)
+    with pytest.raises(RefusalError, match="promises nothing"):
+        by_name([seeded])
+    desk = Desk(store=lite, models=by_name([seeded], without_promise=True))
+    app = create_app(desk)
+
+    async def page():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://s") as client:
+            return (await client.get("/")).text
+
+    text = asyncio.run(page())
+    assert "no formal guarantee" in text and "keeps none of this: diabetes" in text and "not counted" in text
+    assert "post-processing and free" not in text.split('<script type="application/json"')[0]
+
+
 def test_the_budget_follows_the_model_not_its_file(lite, tmp_path):
     """A copy, encrypted anew under another key and another file name, goes on with the same budget."""
     from understudy.trees.model import load_model, save_model

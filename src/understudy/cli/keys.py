@@ -12,6 +12,7 @@ from understudy.errors import ParameterError
 
 if TYPE_CHECKING:
     from understudy.service.budgets import Balance, Budgets
+    from understudy.service.served import Served
     from understudy.service.store import Store
 
 __all__ = ["app"]
@@ -101,6 +102,13 @@ def budget(
         float | None,
         typer.Option(help="Set the cap; without it, only show.", show_default=False, parser=o.number, metavar="NUMBER"),
     ] = None,
+    account: Annotated[
+        Path | None,
+        typer.Option(
+            help="Account of the training data, to which the cap over all keys is charged (see `understudy account`).",
+            show_default=False,
+        ),
+    ] = None,
     database: Database = None,
     secret_file: SecretFile = None,
     model_key: ModelKey = None,
@@ -115,10 +123,16 @@ def budget(
         if key is not None:
             KeyBook(store).find(key)
         model_id = None if model is None else _model_id(model, budgets, model_key)
-        if epsilon is not None:
-            if model_id is None:
-                raise ParameterError("a cap belongs to a model; name it with --model.")
-            if key is None:
+        if epsilon is not None and (model is None or model_id is None):
+            raise ParameterError("a cap belongs to a model; name it with --model.")
+        if account is not None and (key is not None or epsilon is None):
+            raise ParameterError("an account covers the cap over all keys; give --epsilon, and no key.")
+        if epsilon is not None and model is not None and model_id is not None:
+            if account is not None:
+                from understudy.service.caps import set_cap
+
+                set_cap(budgets, _served(model, model_key), epsilon, account=account)
+            elif key is None:
                 budgets.set_cap(model_id, epsilon)
             else:
                 budgets.grant(key, model_id, epsilon)
@@ -150,14 +164,22 @@ def _model_id(model: str, budgets: "Budgets", model_key: Path | None) -> str:
             f"{model[:80]!r} is neither a file nor a per-call model that this database knows "
             f"({', '.join(sorted(set(known.values()))) or 'it knows none yet'})."
         )
+    served = _served(model, model_key)
+    assert served.model.price_per_call is not None
+    budgets.register(served.model_id, name=served.name, price=served.model.price_per_call)
+    return served.model_id
+
+
+def _served(model: str, model_key: Path | None) -> "Served":
     from understudy.service.served import Served
     from understudy.trees.model import load_model
 
+    if not Path(model).is_file():
+        raise ParameterError(f"an account is charged with the model's own ledger; name the file of {model[:80]!r}.")
     served = Served(model=load_model(model, model_key))
     if served.model.price_per_call is None:
         raise ParameterError(f"answers of {served.name!r} are free, so it needs no budget; serve it as it is.")
-    budgets.register(served.model_id, name=served.name, price=served.model.price_per_call)
-    return served.model_id
+    return served
 
 
 def _lines(budgets: "Budgets", key: str | None, model_id: str | None) -> list[dict[str, Any]]:

@@ -72,6 +72,9 @@ def serve(
     certificate_key: Annotated[
         Path | None, typer.Option(help="Private key of the certificate (PEM).", show_default=False)
     ] = None,
+    without_promise: Annotated[
+        bool, typer.Option("--without-promise", help="Serve models without a formal guarantee too; their page says so.")
+    ] = False,
     example: Annotated[
         bool, typer.Option("--example", help="Serve two invented models, to look around; needs no data.")
     ] = False,
@@ -104,7 +107,7 @@ def serve(
         raise ParameterError("there is no model to serve; name at least one model file, or try --example.")
     loaded = [load_model(path, model_key) for path in models]
     with Store.open(chosen_database(database), secret_file=secret_file) as store:
-        app = build(loaded, store, caps=caps, aliases=settings.aliases)
+        app = build(loaded, store, caps=caps, aliases=settings.aliases, without_promise=without_promise)
         run(app, settings, ready=lambda url: _tell(url, app, settings, as_json=json, key=None))
 
 

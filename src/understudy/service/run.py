@@ -74,14 +74,19 @@ def set_caps(store: "Store", models: "Mapping[str, Served]", caps: Mapping[str, 
 
 
 def build(
-    models: "Sequence[ScoreModel]", store: "Store", *, caps: Mapping[str, float], aliases: Mapping[str, str]
+    models: "Sequence[ScoreModel]",
+    store: "Store",
+    *,
+    caps: Mapping[str, float],
+    aliases: Mapping[str, str],
+    without_promise: bool = False,
 ) -> "FastAPI":
     """The application, checked: every per-call model has its cap."""
     from understudy.service.app import create_app
     from understudy.service.desk import Desk
     from understudy.service.served import by_name
 
-    served = by_name(models)
+    served = by_name(models, without_promise=without_promise)
     set_caps(store, served, caps)
     desk = Desk(store=store, models=served)
     _warm_up(desk)

@@ -46,6 +46,12 @@ class Served:
         return self.model.name
 
     @property
+    def promises(self) -> bool:
+        """Whether training, and every answer, is covered by a proof."""
+        call = self.model.call_guarantee
+        return self.model.guarantee.is_formal and (call is None or call.is_formal)
+
+    @property
     def costs(self) -> bool:
         """Whether every new question is charged."""
         return self.model.kind == "per-call"
@@ -115,8 +121,8 @@ def _example_of(feature: Feature) -> Any:
     return round(middle, int(getattr(feature.column, "precision", 6) or 0))
 
 
-def by_name(models: Iterable[ScoreModel]) -> dict[str, Served]:
-    """Models for the desk; two of one name are refused."""
+def by_name(models: Iterable[ScoreModel], *, without_promise: bool = False) -> dict[str, Served]:
+    """Models for the desk; two of one name are refused, and one that promises nothing unless that is wanted."""
     found: dict[str, Served] = {}
     for model in models:
         if model.name in found:
@@ -124,7 +130,14 @@ def by_name(models: Iterable[ScoreModel]) -> dict[str, Served]:
                 f"two models are called {model.name!r}; a name is an address, so each must have its own. "
                 "Train one of them under another name."
             )
-        found[model.name] = Served(model=model)
+        served = Served(model=model)
+        if not served.promises and not without_promise:
+            raise RefusalError(
+                f"the model {model.name!r} promises nothing, so every answer would give away what nobody counts. Train "
+                "a model with a proof (`--method forest`), or serve it to people who may see the data, with "
+                "--without-promise."
+            )
+        found[model.name] = served
     if not found:
         raise ParameterError("there is no model to serve; name at least one model file.")
     return found

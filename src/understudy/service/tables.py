@@ -84,5 +84,6 @@ cap_changes = Table(
     Column("model_id", String(64), nullable=False),
     Column("key_id", String(32)),
     Column("cap", BigInteger, nullable=False),
+    Column("dataset", Text),
 )
-"""Every cap that was ever set, for whoever must explain one."""
+"""Every cap that was ever set, for whoever must explain one; ``dataset`` names the account that it was charged to."""

@@ -41,7 +41,9 @@
     figure.append(" ", make("small", "chance that " + model.card.target + " is “" + model.card.positive + "”"));
     const band = "Privacy noise alone could have moved it between " + percent(answer.low) + " and " + percent(answer.high) + ". The band is not about how sure the prediction is.";
     let cost = "This answer cost nothing: it is worked out from numbers that were released once.";
-    if (model.card.calls.price_epsilon !== null) {
+    if (!model.card.privacy.is_formal) {
+      cost = "This model has no formal guarantee: what its answers give away is not counted.";
+    } else if (model.card.calls.price_epsilon !== null) {
       cost = answer.cost.epsilon > 0
         ? "This answer cost epsilon " + number(answer.cost.epsilon) + " of the training data’s privacy."
         : "You asked this before: the stored answer, at no new cost.";
