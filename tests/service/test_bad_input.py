@@ -1,5 +1,6 @@
 """Hostile and careless requests: a clear 4xx, nothing spent, nothing in the log that tells of a person."""
 
+import contextlib
 import io
 import json
 import logging
@@ -8,6 +9,8 @@ import time
 import urllib.parse
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from understudy.service import logs
 from understudy.service.bodies import parse
@@ -300,6 +303,36 @@ def test_other_loggers_keep_their_words_to_themselves(log):
 )
 def test_plain_json_is_understood(text):
     assert parse(text) == json.loads(text)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def depth_of(value) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)
+
+
+@given(value=VALUES, ascii_only=st.booleans())
+def test_strict_json_is_json_unless_it_is_refused(value, ascii_only):
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    try:
+        body = text.encode()
+    except UnicodeEncodeError:  # half characters have no bytes
+        return
+    if depth_of(value) > 4 or "\x00" in repr(value) or "\\x00" in repr(value) or "\\ud" in text:
+        with contextlib.suppress(Problem):
+            assert parse(body) == value
+    else:
+        assert parse(body) == value
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,12 @@ def test_mistakes_get_a_sentence(run, tmp_path, words, sentence):
     assert sentence in run(*words, code=2)
 
 
+def test_without_the_extra_a_sentence_says_so(run, monkeypatch):
+    monkeypatch.setattr("understudy.cli.serve.find_spec", lambda name: None)
+    for words in (("serve", "--example"), ("keys", "list"), ("keys", "create", "--label", "x"), ("keys", "budget")):
+        assert "pip install 'understudy[service]'" in run(*words, code=1)
+
+
 def test_a_per_call_model_is_not_served_without_a_cap(run, tmp_path):
     save_model(septic_shock_example(), tmp_path / "paid.us")
     assert "there is no default for privacy" in run("serve", "paid.us", code=1)

@@ -362,6 +362,31 @@ def test_a_model_that_promises_nothing_is_served_only_on_purpose(lite):
     assert "post-processing and free" not in text.split('<script type="application/json"')[0]
 
 
+def test_an_example_is_found_for_any_codebook():
+    """Narrow ranges, few digits, dates, words: what the service shows as an example is always a question it takes."""
+    import datetime as dt
+    from dataclasses import replace
+    from fractions import Fraction
+
+    from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer
+    from understudy.trees.scorers import VoteForest
+
+    columns = (
+        Continuous(name="narrow", edges=(Fraction("0.22"), Fraction("0.31"), Fraction("0.44")), precision=2),
+        Continuous(name="coarse", edges=(Fraction("0.6"), Fraction("1.4")), precision=0, missing="NA"),
+        Integer(name="clipped", edges=(Fraction(5), Fraction(6), Fraction(9)), clip=True),
+        Dates(name="seen", grain=Grain.YEAR, start=dt.date(2020, 5, 1), end=dt.date(2024, 1, 1)),
+        Categorical(name="word", levels=("<b>", "two")),
+        Categorical(name="y", levels=("no", "yes")),
+    )
+    votes = tuple((0.0,) * column.size for column in columns[:-1])
+    scorer = VoteForest(intercept=0.0, votes=votes, replicate_intercepts=(), replicate_votes=())
+    model = replace(diabetes_example(), codebook=Codebook(columns=columns), target="y", scorer=scorer)
+    served = Served(model=model)
+    assert set(served.example) == {column.name for column in columns[:-1]}
+    assert served.encode(served.example).shape == (1, 5)
+
+
 def test_the_budget_follows_the_model_not_its_file(lite, tmp_path):
     """A copy, encrypted anew under another key and another file name, goes on with the same budget."""
     from understudy.trees.model import load_model, save_model

@@ -140,6 +140,8 @@ def test_a_key_is_shown_once_and_kept_as_a_mark(store, tmp_path):
     assert secret_half not in repr(row)
     assert bytes(row.keyed_hash) == store.secret.mac("api-key", made.text.encode())
     if store.is_sqlite:
+        modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+        assert modes == {0o600}, "database, log and secret are for their owner only"
         kept = b"".join(path.read_bytes() for path in tmp_path.iterdir() if "service.db" in path.name)
         assert secret_half.encode() not in kept
 

@@ -7,7 +7,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json
-from understudy.cli.serve import Database, ModelKey, SecretFile, chosen_database
+from understudy.cli.serve import Database, ModelKey, SecretFile, chosen_database, require_service
 from understudy.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def create(
     json: o.Json = False,
 ) -> None:
     """Make a key. It is shown once: only its id and a keyed hash are kept."""
+    require_service()
     from understudy.service.keys import KeyBook
 
     with _store(database, secret_file) as store:
@@ -57,6 +58,7 @@ def list_keys(database: Database = None, secret_file: SecretFile = None, json: o
     """Every key ever made; never the key itself."""
     from rich.table import Table
 
+    require_service()
     from understudy.service.keys import KeyBook
 
     with _store(database, secret_file) as store:
@@ -79,6 +81,7 @@ def list_keys(database: Database = None, secret_file: SecretFile = None, json: o
 @app.command()
 def revoke(key: KeyId, database: Database = None, secret_file: SecretFile = None, json: o.Json = False) -> None:
     """Stop a key for ever. What it spent stays spent."""
+    require_service()
     from understudy.service.keys import KeyBook
 
     with _store(database, secret_file) as store:
@@ -116,6 +119,8 @@ def budget(
 ) -> None:
     """Show what was spent, or set the cap of a key on a model, or of a model over all keys."""
     from understudy.service.budgets import Budgets
+
+    require_service()
     from understudy.service.keys import KeyBook
 
     with _store(database, secret_file) as store:

@@ -1,6 +1,7 @@
 """`serve`: risk scores over HTTP."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,12 +9,12 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json
-from understudy.errors import ParameterError
+from understudy.errors import ParameterError, RefusalError
 
 if TYPE_CHECKING:
     from understudy.service.run import Settings
 
-__all__ = ["DATABASE_VARIABLE", "Database", "ModelKey", "SecretFile", "chosen_database", "serve"]
+__all__ = ["DATABASE_VARIABLE", "Database", "ModelKey", "SecretFile", "chosen_database", "require_service", "serve"]
 
 DATABASE_VARIABLE = "UNDERSTUDY_DATABASE"
 
@@ -39,6 +40,15 @@ ModelKey = Annotated[
         help="Key file of a model with a confidential part. Default: UNDERSTUDY_MODEL_KEY.", show_default=False
     ),
 ]
+
+
+def require_service() -> None:
+    """The web framework and the database layer are an extra; say so before an import fails."""
+    missing = [name for name in ("fastapi", "uvicorn", "sqlalchemy", "prometheus_client") if find_spec(name) is None]
+    if missing:
+        raise RefusalError(
+            f"the service needs {', '.join(missing)}, not installed here; run `pip install 'understudy[service]'`."
+        )
 
 
 def chosen_database(database: str | None) -> str:
@@ -81,6 +91,7 @@ def serve(
     json: o.Json = False,
 ) -> None:
     """Answer scoring requests over HTTP, with API keys and budgets that cannot be overspent."""
+    require_service()
     from understudy.service.run import Settings, build, example_service
     from understudy.service.run import serve as run
 

@@ -201,8 +201,8 @@ class Desk:
             if asyncio.get_running_loop().time() > deadline:
                 raise Problem(
                     kind="being-answered",
-                    detail="another request has paid for the same question and has not finished; ask again in a "
-                    "moment. This request was not charged for it.",
+                    detail="the same question was paid for a moment ago and its answer is not stored yet; ask again in "
+                    "a moment, which is free once it is.",
                     headers={"Retry-After": "5"},
                 )
             await asyncio.sleep(_STEP)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Any
 from understudy.errors import ParameterError, RefusalError
 from understudy.privacy.guarantees import PureDP
 from understudy.service.amounts import epsilon_of, price_of
-from understudy.trees.features import CodeMatrix, Feature
+from understudy.trees.features import CodeMatrix, Feature, FeatureError
 from understudy.trees.model import ScoreModel
 
 __all__ = ["Served", "by_name"]
@@ -104,21 +104,30 @@ class Served:
 
 
 def _example_of(feature: Feature) -> Any:
-    """A value from the middle of what is allowed; made from the codebook, not from data."""
+    """A value from the middle of what is allowed, made from the codebook alone."""
+    for value in _candidates(feature):
+        try:
+            feature.code(value)
+        except FeatureError:
+            continue
+        return value
+    return None
+
+
+def _candidates(feature: Feature) -> Iterator[Any]:
     if feature.levels is not None:
-        return feature.levels[0]
-    if isinstance(feature.low, str):
-        return feature.low
-    cuts = feature.thresholds
-    if cuts:
-        middle: float = cuts[len(cuts) // 2]
-    elif isinstance(feature.low, float) and isinstance(feature.high, float):
-        middle = (feature.low + feature.high) / 2
+        yield feature.levels[0]
+    elif isinstance(feature.low, str):
+        yield feature.low
     else:
-        middle = 0.0
-    if feature.column.kind == "integer":
-        return int(middle)
-    return round(middle, int(getattr(feature.column, "precision", 6) or 0))
+        cuts = feature.thresholds
+        ends = [end for end in (feature.low, feature.high) if isinstance(end, float)]
+        middle = [cuts[len(cuts) // 2]] if cuts else []
+        for number in (*middle, *([sum(ends) / 2] if ends else [0.0]), *ends, *cuts):
+            whole = feature.column.kind == "integer" or number == int(number)
+            yield int(number) if whole else round(number, int(getattr(feature.column, "precision", 6) or 0))
+            yield number
+    yield feature.column.missing
 
 
 def by_name(models: Iterable[ScoreModel], *, without_promise: bool = False) -> dict[str, Served]:

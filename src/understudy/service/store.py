@@ -4,6 +4,8 @@ What was committed here survives a killed process and a power cut: SQLite keeps 
 every commit, and PostgreSQL is held to ``synchronous_commit``.
 """
 
+import contextlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +47,8 @@ class Store:
     def open(cls, database: str, *, secret_file: Path | None = None, connections: int = 20) -> "Store":
         """Come to a database, making its tables the first time."""
         url = _checked_url(database)
+        if url.drivername.startswith("sqlite"):
+            _touch(Path(url.database or ""))
         engine = _engine(url, connections)
         beside = Path(f"{url.database}.secret") if engine.dialect.name == "sqlite" else None
         try:
@@ -147,6 +151,12 @@ def _checked_url(database: str) -> URL:
             f"for example {DEFAULT_DATABASE}."
         )
     return url
+
+
+def _touch(path: Path) -> None:
+    """A new database is for its owner only; SQLite gives its log the same rights."""
+    with contextlib.suppress(OSError):  # it exists, or the engine will say what is wrong
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _engine(url: URL, connections: int) -> Engine:
