@@ -70,7 +70,6 @@ class Task:
     label: npt.NDArray[np.intp]
     raw: npt.NDArray[np.float64]
     """Values as measured, missing as NaN; for peers that take numbers."""
-    ends: npt.NDArray[np.float64]
     fine: tuple[Feature, ...]
     coarse: tuple[Feature, ...]
     codes: npt.NDArray[np.uint8]
@@ -128,7 +127,6 @@ def _task(name: str, title: str, file: str, cuts: Cuts, target: str, zero_is_mis
         title=title,
         label=label,
         raw=raw,
-        ends=np.array([(low, high) for low, _, high, _ in cuts.values()], dtype=np.float64),
         fine=fine,
         coarse=coarse,
         codes=_coded(fine, raw),

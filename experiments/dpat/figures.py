@@ -62,11 +62,13 @@ _SHOWN = (
 )
 
 
-def auroc_figure(found: dict[str, Any], curves: dict[str, Any] | None, number: str, title: str) -> str:
+def auroc_figure(
+    found: dict[str, Any], curves: dict[str, Any] | None, peers: dict[str, Any], number: str, title: str
+) -> str:
     """AUROC against epsilon, bars of one deviation over the halves, and ROC curves at epsilon 1 (figures 5.6, 5.7)."""
     lines = [_line(found["curves"][key], label, style) for key, label, style in _SHOWN]
-    if "best" in found["peers"]:
-        lines.append(_line(found["peers"]["best"], "diffprivlib, best of five", 3))
+    if "best" in peers:
+        lines.append(_line(peers["best"], "diffprivlib, best of five", 3))
     for place, (label, one) in enumerate(found["plain"].items()):
         ends = [(epsilon, one["mean"]) for epsilon in (EPSILONS[0], EPSILONS[-1])]
         lines.append(Line(label=f"{label}, no privacy", style=5 + place, points=ends))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.dpat import attacks, figures
-from experiments.dpat.accuracy import CALLS, EPSILONS, accuracy
+from experiments.dpat.accuracy import CALLS, EPSILONS, accuracy, peers
 from experiments.dpat.data import Absent, load
 from experiments.dpat.roc import roc
 
@@ -16,6 +16,7 @@ OUT = Path("out") / "dpat"
 PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "pima": lambda *, quick: accuracy("pima", quick=quick),
     "mimic": lambda *, quick: accuracy("mimic", quick=quick),
+    "peers": peers,
     "roc": roc,
     "membership": attacks.membership,
     "inversion": attacks.inversion,
@@ -55,7 +56,8 @@ def _figures(results: dict[str, Any]) -> dict[str, str]:
     measured = {name: one for name, one in results.items() if name in ("pima", "mimic") and "skipped" not in one}
     for name, number in (("pima", "5.6"), ("mimic", "5.7")):
         if name in measured:
-            drawn = figures.auroc_figure(measured[name], results.get("roc", {}).get(name), number, load(name).title)
+            curves, others = results.get("roc", {}).get(name), results.get("peers", {}).get(name, {})
+            drawn = figures.auroc_figure(measured[name], curves, others, number, load(name).title)
             found[f"dpat-{number.replace('.', '-')}-{name}"] = drawn
     if measured:
         found["dpat-calls"] = figures.calls_figure(measured)
@@ -77,8 +79,9 @@ def report(results: dict[str, Any]) -> str:
         )
         lines.append("epsilon".ljust(26) + "".join(f"{epsilon:>14g}" for epsilon in EPSILONS))
         rows = dict(one["curves"])
-        if "best" in one["peers"]:
-            rows["diffprivlib, best of five"] = one["peers"]["best"]
+        others = results.get("peers", {}).get(name, {})
+        if "best" in others:
+            rows["diffprivlib, best of five"] = others["best"]
         for label, by in rows.items():
             cells = (by.get(str(epsilon)) for epsilon in EPSILONS)
             shown = ("" if cell is None else f"{cell['mean']:.3f} ±{cell['deviation']:.3f}" for cell in cells)

@@ -75,9 +75,18 @@ class _Released:
 
 
 def grow_forest(
-    cells: Secret[Cells], features: Sequence[Feature], *, epsilon: float, stream: Stream, rounds: int | None = None
+    cells: Secret[Cells],
+    features: Sequence[Feature],
+    *,
+    epsilon: float,
+    stream: Stream,
+    rounds: int | None = None,
+    replicates: int = REPLICATES,
 ) -> tuple[VoteForest, tuple[Entry, ...]]:
-    """The forest and what it paid: at most ``epsilon``, add-remove. ``rounds`` is 1 or 2, by default the better one."""
+    """The forest and what it paid: at most ``epsilon``, add-remove. ``rounds`` is 1 or 2, by default the better one.
+
+    ``replicates`` copies under fresh noise carry the band of every score; 0 leaves the band out.
+    """
     check_epsilon(epsilon)
     groves = groves_of(features)
     first, votes, last = (share * epsilon for share in SHARES)
@@ -120,7 +129,7 @@ def grow_forest(
         bands=bands.astype(np.float64),
         bands_scale=1.0 / last,
     )
-    return _forest(released, groves, features, stream), tuple(entries)
+    return _forest(released, groves, features, stream, replicates), tuple(entries)
 
 
 def _everybody(codes: CodeMatrix) -> npt.NDArray[np.intp]:
@@ -228,10 +237,12 @@ def _scaled(released: _Released, middles: Values, start: float) -> tuple[float, 
     return float(at[0]), math.exp(float(at[1]))
 
 
-def _forest(released: _Released, groves: tuple[Grove, ...], features: Sequence[Feature], stream: Stream) -> VoteForest:
+def _forest(
+    released: _Released, groves: tuple[Grove, ...], features: Sequence[Feature], stream: Stream, replicates: int
+) -> VoteForest:
     intercept, weights = _fitted(released, groves)
     generator = stream.generator()  # for the band only: what is released is fixed by now
-    copies = [_fitted(_again(released, generator), groves) for _ in range(REPLICATES)]
+    copies = [_fitted(_again(released, generator), groves) for _ in range(replicates)]
     return VoteForest(
         intercept=intercept,
         votes=_votes(weights, groves, features),
