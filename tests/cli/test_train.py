@@ -60,8 +60,11 @@ def test_a_forest_with_paid_quality(run, table, tmp_path):
 def test_quality_on_public_records_names_the_file_only(run, table, tmp_path):
     said = run(
         *words(table, "--method", "tree", "--epsilon", 4, "--quality-data", table[0], "-o", tmp_path / "tree.us"),
+        *("--subgroup", "sex", "--reliability", tmp_path / "drawn.svg"),
     )
     assert said.code == 0, said.err
+    assert "?" in said.out.splitlines()[0] and "sex F, auroc: 0." in said.out
+    assert (tmp_path / "drawn.svg").read_text(encoding="utf-8").startswith("<svg")
     assert "auroc: 0." in said.out and "measured on public data: data.csv" in said.out
     assert str(table[0].parent) not in (tmp_path / "tree.us").read_text(encoding="utf-8")
 
@@ -139,6 +142,7 @@ def test_a_fault_of_the_data_charges_nothing(run, table, tmp_path):
         (("--method", "forest", "--epsilon", 1, "--subgroup", "sex"), "no quality"),
         (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 1, "--subgroup", "shoe"), "shoe"),
         (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 0), "`quality_epsilon` is 0"),
+        (("--method", "forest", "--epsilon", 1, "--reliability", "x.svg"), "quality report"),
         (("--method", "dpat", "--call-epsilon", "nan", "--new-key", "/nowhere/k"), "`call_epsilon` is nan"),
     ],
 )

@@ -132,6 +132,14 @@ def train(
             help="Report quality by this column too; may be repeated.", rich_help_panel=_QUALITY, show_default=False
         ),
     ] = None,
+    reliability: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw scores against what happened, as SVG; needs a quality report.",
+            rich_help_panel=_QUALITY,
+            show_default=False,
+        ),
+    ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     seed: Annotated[
@@ -162,6 +170,8 @@ def train(
     )
     if key is not None and new_key is not None:
         raise ParameterError("--key names a key that exists and --new-key makes one; give one of the two.")
+    if reliability is not None and quality_epsilon is None and quality_data is None:
+        raise ParameterError("--reliability draws a quality report; give --quality-epsilon or --quality-data too.")
     if new_key is not None:
         new_key_file(new_key)
     with progress(quiet=json) as report:
@@ -184,27 +194,52 @@ def train(
             seed=seed,
             report=report,
         )
+    if reliability is not None:
+        _draw(model, reliability)
     if json:
         print_json({"file": str(output), "card": model.card()})
         return
     _tell(model, output)
 
 
+def _draw(model: Any, path: Path) -> None:
+    from understudy.errors import ReleaseError
+    from understudy.trees.show import reliability_picture
+
+    bins = model.quality.measures.get("reliability", [])
+    try:
+        path.write_text(reliability_picture(bins, title=f"{model.name}: reliability"), encoding="utf-8")
+    except OSError as reason:
+        raise ReleaseError(
+            f"the picture {str(path)!r} cannot be written ({reason.strerror}); the model was written all the same."
+        ) from None
+
+
 def _tell(model: Any, output: Path) -> None:
-    from understudy.trees.scorers import VoteForest
-    from understudy.trees.show import votes_text
+    from understudy.trees.scorers import LeafForest, VoteForest
+    from understudy.trees.show import tree_text, votes_text
 
     if not model.guarantee.is_formal:
         errors_to.print("[bold yellow]warning:[/] ", end="")
         errors_to.print("this model promises nothing; see below why.", markup=False)
     if isinstance(model.scorer, VoteForest):
         out.print(votes_text(model.scorer, model.features), markup=False)
+    elif isinstance(model.scorer, LeafForest) and not model.scorer.confidential:
+        for tree, counts in zip(model.scorer.trees, model.scorer.counts, strict=True):
+            out.print(tree_text(tree, model.features, counts=counts), markup=False)
     if model.quality is not None:
         found = model.quality.measures
-        for name in ("auroc", "brier"):
-            if found.get(name):
-                one = found[name]
-                out.print(f"{name}: {one['value']:.3f} ({one['low']:.3f} to {one['high']:.3f})", markup=False)
+        _figures("", found)
+        for column, groups in found.get("subgroups", {}).items():
+            for level, group in groups.items():
+                _figures(f"{column} {level}, ", group)
         out.print(f"quality was {model.quality.paid}", markup=False)
     out.print(model.statement, markup=False)
     out.print(f"wrote {output}", markup=False)
+
+
+def _figures(lead: str, found: Any) -> None:
+    for name in ("auroc", "brier"):
+        if found.get(name):
+            one = found[name]
+            out.print(f"{lead}{name}: {one['value']:.3f} ({one['low']:.3f} to {one['high']:.3f})", markup=False)
