@@ -13,6 +13,7 @@ from benchmarks import (
     reconstruct,
     report,
     sbhg,
+    service,
     sweep,
     utility,
 )
@@ -30,6 +31,7 @@ ALL = {
     "anonymize": anonymize.main,
     "reconstruct": reconstruct.main,
     "commute": commute.main,
+    "service": service.main,
 }
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import sys
 
-from experiments import anonymeter_check, chapter2, combining, coverage, ludia, lugs, onthemap, pegs, prices, sbhg
+from experiments import anonymeter_check, chapter2, combining, coverage, dpat, ludia, lugs, onthemap, pegs, prices, sbhg
 
 QUICK = {
     "prices": prices.main,
@@ -17,6 +17,7 @@ HEAVY = {
     "anonymeter": anonymeter_check.main,
     "ludia": ludia.main,
     "onthemap": onthemap.main,
+    "dpat": dpat.main,
 }
 """Run only when named: each takes many minutes."""
 

@@ -35,6 +35,11 @@ COMMANDS = (
     ("account", "create"),
     ("account", "show"),
     ("account", "history"),
+    ("serve",),
+    ("keys", "create"),
+    ("keys", "list"),
+    ("keys", "revoke"),
+    ("keys", "budget"),
 )
 INTRODUCTION = (
     "Written by `make docs` from the commands themselves. Exit codes: 0 done, 1 the answer is no, 2 mend the request."

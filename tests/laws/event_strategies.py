@@ -19,6 +19,12 @@ from understudy.mechanisms import (
     SparseHistogram,
     StabilityHistogram,
     SubsampledBinomial,
+    MaxNormSums,
+    PerturbedPrediction,
+    SparseHistogram,
+    StabilityHistogram,
+    StableSplits,
+    TreeSplits,
 )
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
 from understudy.mechanisms.gaussian_stability import gaussian_stability_event
@@ -64,6 +70,13 @@ def priced(relation):
             neighbours=st.just(relation),
         ),
         GeometricHistogram: st.builds(GeometricHistogram, scale=scales, neighbours=st.just(relation)),
+        MaxNormSums: st.builds(
+            MaxNormSums,
+            scale=scales,
+            sensitivity=st.sampled_from([1, 7, 4096]),
+            dimensions=st.sampled_from([1, 9, 400]),
+            neighbours=st.just(relation),
+        ),
         PerturbedPrediction: st.builds(
             PerturbedPrediction,
             alpha=alphas,
@@ -76,6 +89,23 @@ def priced(relation):
         ),
         StabilityHistogram: st.builds(
             StabilityHistogram, scale=scales, threshold=st.integers(1, 10_000), neighbours=st.just(relation)
+        ),
+        **(tree_events() if relation is AR else {}),
+    }
+
+
+def tree_events():
+    """Splits are priced under add-remove only."""
+    return {
+        StableSplits: st.builds(
+            StableSplits,
+            scale=scales,
+            threshold=st.integers(2, 10_000),
+            levels=st.integers(1, 9),
+            neighbours=st.just(AR),
+        ),
+        TreeSplits: st.builds(
+            TreeSplits, epsilon=scales.map(lambda s: 1 / s), levels=st.integers(1, 9), neighbours=st.just(AR)
         ),
     }
 

@@ -18,6 +18,17 @@ from understudy.cli import (
     reconstruct,
     rumap,
     synth,
+    audit,
+    codebook,
+    demo,
+    evaluate,
+    impute,
+    keys,
+    methods,
+    rumap,
+    serve,
+    synth,
+    train,
     verify,
 )
 from understudy.cli.console import errors_to, print_json
@@ -60,6 +71,11 @@ app.add_typer(reconstruct.app, name="reconstruct")
 app.add_typer(codebook.app, name="codebook")
 app.add_typer(account.app, name="account")
 app.add_typer(commute.app, name="commute")
+app.command()(train.train)
+app.command()(serve.serve)
+app.add_typer(codebook.app, name="codebook")
+app.add_typer(account.app, name="account")
+app.add_typer(keys.app, name="keys")
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -13,7 +13,9 @@ from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.l_diversity import LDiverseDraws
 from understudy.mechanisms.origin_baselines import SubsampledBinomial
 from understudy.mechanisms.origin_draws import OriginDraws
+from understudy.mechanisms.max_norm import MaxNormSums
 from understudy.mechanisms.prediction import PerturbedPrediction
+from understudy.mechanisms.split_choice import StableSplits, TreeSplits
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
 
@@ -28,9 +30,12 @@ __all__ = [
     "KAnonymousTable",
     "LDiverseDraws",
     "OriginDraws",
+    "MaxNormSums",
     "PerturbedPrediction",
     "SparseHistogram",
     "StabilityHistogram",
+    "StableSplits",
     "Stream",
     "SubsampledBinomial",
+    "TreeSplits",
 ]

@@ -103,6 +103,6 @@ def exposed(counts: Sequence[Secret[T]], *, stage: str, reads: str, why: str) ->
     return [table.open() for table in counts], Entry.unpriced(stage=stage, reads=reads, why=why)
 
 
-def declared_public(counts: Sequence[Secret[CountTable]]) -> list[CountTable]:
+def declared_public(counts: Sequence[Secret[T]]) -> list[T]:
     """Counts of a table that its user declares public; the caller states that as an assumption of the release."""
     return [table.open() for table in counts]

@@ -1,0 +1,284 @@
+"""Choosing the questions of a tree in private, level by level; a record is in one node of each level.
+
+Three ways, all of PRIVACY section 7: the exponential mechanism on an alpha-gain of known sensitivity, the same choice
+only where it is stable (the legitimate form of the chapter's test), and Gaussian noise on the 2 x 2 tables, after which
+every alpha is free. See ``proofs/tree_splits.md``, ``proofs/stable_splits.md`` and ``proofs/gaussian_measurements.md``.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.discrete_gaussian import discrete_gaussian
+from understudy.mechanisms.discrete_laplace import (
+    check_delta,
+    check_epsilon,
+    check_scale,
+    discrete_laplace,
+    float_above,
+    noise_fields,
+    scale_for,
+)
+from understudy.mechanisms.exponential import MAX_EPSILON, select
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
+from understudy.mechanisms.labelled import Cells, LeafOf
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.events import Event, Orders, Renyi
+from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
+from understudy.privacy.secret import Secret
+
+__all__ = [
+    "PRICED_ALPHAS",
+    "StableSplits",
+    "TreeSplits",
+    "choose_splits",
+    "choose_stable_splits",
+    "measured_splits",
+    "score_sensitivity",
+    "split_scores",
+    "stable_threshold",
+]
+
+AR = Neighbours.ADD_REMOVE
+PRICED_ALPHAS = (0.5, 1.0, 2.0)
+"""The alphas whose gain has a score with a proved sensitivity."""
+MAX_RECORDS = 1 << 31
+_HELLINGER = 8.5
+_SLACK = Fraction(1, 1 << 13)  # covers the float error of two scores; see proofs/stable_splits.md
+_UP = 1.0 + 1e-12
+
+Answers = npt.NDArray[np.bool_]
+Tables = npt.NDArray[np.int64]
+
+
+def _whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 16:
+        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1. Try 3.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSplits(Event):
+    """All questions of a tree of ``levels`` levels by the exponential mechanism, at ``epsilon`` for each level."""
+
+    kind: ClassVar[str] = "tree-splits"
+    proof: ClassVar[str | None] = "tree_splits.md"
+    epsilon: Fraction
+    levels: int
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.epsilon, Fraction) or not 0 < self.epsilon <= MAX_EPSILON:
+            raise ParameterError(f"`epsilon` is {self.epsilon!r}; it must be a Fraction above 0. Try Fraction(1, 10).")
+        _whole("levels", self.levels)
+        _add_remove(self.neighbours)
+
+    def guarantee(self) -> Guarantee:
+        """Levels x epsilon, rounded up to a float."""
+        return PureDP(epsilon=float_above(self.levels * self.epsilon), neighbours=self.neighbours)
+
+    def renyi(self, orders: Orders) -> Renyi:
+        """As of one choice by the exponential mechanism for each level."""
+        epsilon = float_above(self.epsilon)
+        each = np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 8), epsilon)
+        return each * (self.levels * _UP)
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> "TreeSplits":
+        """From the plain data of a manifest."""
+        return cls(
+            epsilon=Fraction(values["epsilon"]), levels=values["levels"], neighbours=Neighbours(values["neighbours"])
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StableSplits(Event):
+    """All questions of a tree, each asked only where its lead over the second best, plus noise, reaches a threshold."""
+
+    kind: ClassVar[str] = "stable-splits"
+    proof: ClassVar[str | None] = "stable_splits.md"
+    scale: Fraction
+    threshold: int
+    levels: int
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        _whole("levels", self.levels)
+        _add_remove(self.neighbours)
+        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or self.threshold < 2:
+            raise ParameterError(f"`threshold` is {self.threshold!r}; it must be a whole number of 2 or more.")
+
+    def guarantee(self) -> Guarantee:
+        """Levels x (1 / scale, q^(T-1) / (1 + q)), both rounded up."""
+        q = math.exp(-1 / self.scale)
+        delta = math.nextafter(self.levels * q ** (self.threshold - 1) / (1 + q) * _UP, math.inf)
+        epsilon = float_above(self.levels / self.scale)
+        return ApproxDP(epsilon=epsilon, delta=min(delta, 1.0), neighbours=self.neighbours)
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> "StableSplits":
+        """From the plain data of a manifest."""
+        return cls(**noise_fields(values))
+
+
+def _add_remove(neighbours: Neighbours) -> None:
+    if neighbours is not AR:
+        raise ParameterError(f"`neighbours` is {neighbours!r}; splits are priced under Neighbours.ADD_REMOVE.")
+
+
+def stable_threshold(*, epsilon: float, delta: float) -> tuple[Fraction, int]:
+    """Noise scale and the smallest threshold T whose q^(T-1) / (1 + q) stays within ``delta``, for one level."""
+    check_epsilon(epsilon)
+    check_delta(delta)
+    scale = scale_for(epsilon, 1)
+    q = math.exp(-1 / scale)
+    threshold = max(2, 1 + math.ceil(float(scale) * math.log(1 / (delta * (1 + q)))))
+    while q ** (threshold - 1) / (1 + q) * _UP > delta:
+        threshold += 1
+    return scale, threshold
+
+
+def score_sensitivity(alpha: float, public_rows: int | None) -> tuple[float, bool]:
+    """Sensitivity of :func:`split_scores`, and whether all scores move the same way between neighbours."""
+    if alpha == 2:
+        return 2.0, True
+    if alpha == 0.5:
+        return _HELLINGER, False
+    if alpha == 1:
+        if public_rows is None:
+            raise ParameterError(
+                "`public_rows` is missing; at alpha 1 the sensitivity grows with the number of records, so that a "
+                "public upper bound on it is needed. Give one, or use alpha 2."
+            )
+        if isinstance(public_rows, bool) or not isinstance(public_rows, int) or not 1 <= public_rows <= MAX_RECORDS:
+            raise ParameterError(
+                f"`public_rows` is {public_rows!r}; it must be a whole number from 1 to {MAX_RECORDS:,}."
+            )
+        return math.log(public_rows + 1) + 1, True
+    raise ParameterError(
+        f"`alpha` is {alpha}; a private choice by its gain has a proved sensitivity only for alpha "
+        f"{', '.join(f'{a:g}' for a in PRICED_ALPHAS)}. Choose one of these, or structure 'measured', which takes any."
+    )
+
+
+def split_scores(tables: Tables, alpha: float) -> npt.NDArray[np.float64]:
+    """A score that ranks the questions ``[..., x, y]`` of one node as their alpha-gain does.
+
+    alpha 2: minus the sum over x of 2 n_x0 n_x1 / n_x (Gini); alpha 1: -n H(Y | X); alpha 1/2: sqrt(n) D_1/2.
+    """
+    counts = tables.astype(np.float64)
+    sides = counts.sum(axis=-1)
+    if alpha == 2:
+        product = 2.0 * counts[..., 0] * counts[..., 1]
+        impurity = np.divide(product, sides, out=np.zeros_like(sides), where=sides > 0)
+        return np.asarray(-impurity.sum(axis=-1))
+    if alpha == 1:
+        return np.asarray(_x_log_x(counts).sum(axis=(-2, -1)) - _x_log_x(sides).sum(axis=-1))
+    total = sides.sum(axis=-1)
+    margins = sides[..., :, None] * counts.sum(axis=-2)[..., None, :]
+    # sum of sqrt(P Q) = sum of sqrt(n_xy n_x. n_.y) / n^(3/2)
+    affinity = np.sqrt(counts * margins).sum(axis=(-2, -1))
+    root = np.sqrt(total)
+    close = np.divide(affinity, root**3, out=np.ones_like(total), where=total > 0)
+    return np.asarray(root * 4.0 * np.maximum(1.0 - close, 0.0))
+
+
+def _x_log_x(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return value * np.log(np.where(value > 0, value, 1.0))
+
+
+def _tables(cells: Cells, asked: Answers, leaf_of: LeafOf, leaves: int) -> Tables:
+    """Counts ``[leaf, question, x, y]``."""
+    found = np.zeros((leaves, asked.shape[1], 2, 2), dtype=np.int64)
+    if len(cells.codes):
+        places = leaf_of(cells.codes)
+        for leaf in range(leaves):
+            inside = places == leaf
+            yes = asked[inside].T.astype(np.int64) @ cells.counts[inside]
+            found[leaf, :, 1] = yes
+            found[leaf, :, 0] = cells.counts[inside].sum(axis=0) - yes
+    if found.sum(axis=(-2, -1)).max(initial=0) > MAX_RECORDS:
+        raise RefusalError(
+            f"there are more than {MAX_RECORDS:,} records; scores would not be exact enough. Split them."
+        )
+    return found
+
+
+AskAll = Callable[[npt.NDArray[np.uint8]], Answers]
+"""A public function from codes to the answers of all questions, one column each."""
+
+
+def choose_splits(
+    cells: Secret[Cells],
+    ask: AskAll,
+    leaf_of: LeafOf,
+    leaves: int,
+    *,
+    alpha: float,
+    epsilon: float,
+    public_rows: int | None,
+    stream: Stream,
+) -> list[int]:
+    """One question for every leaf of a level; the level costs ``epsilon``. The caller records :class:`TreeSplits`."""
+    sensitivity, monotone = score_sensitivity(alpha, public_rows)
+    held = cells.open()
+    _check_rows(held, public_rows)
+    scores = split_scores(_tables(held, ask(held.codes), leaf_of, leaves), alpha)
+    return [
+        select(row.tolist(), epsilon=epsilon, sensitivity=sensitivity, monotone=monotone, neighbours=AR, stream=stream)[
+            0
+        ]
+        for row in scores
+    ]
+
+
+def choose_stable_splits(
+    cells: Secret[Cells],
+    ask: AskAll,
+    leaf_of: LeafOf,
+    leaves: int,
+    *,
+    alpha: float,
+    scale: Fraction,
+    threshold: int,
+    public_rows: int | None,
+    stream: Stream,
+) -> list[int | None]:
+    """The best question of every leaf where its lead is stable, else None; a level costs one level of the event."""
+    held = cells.open()
+    _check_rows(held, public_rows)
+    scores = split_scores(_tables(held, ask(held.codes), leaf_of, leaves), alpha)
+    distances = np.array([stable_distance(row.tolist(), alpha, public_rows) for row in scores], dtype=np.int64)
+    noisy = discrete_laplace(distances, scale=scale, stream=stream)
+    return [int(np.argmax(row)) if lead >= threshold else None for row, lead in zip(scores, noisy, strict=True)]
+
+
+def _check_rows(cells: Cells, public_rows: int | None) -> None:
+    if public_rows is not None and int(cells.counts.sum()) > public_rows:
+        raise RefusalError(
+            f"there are more records than the public bound of {public_rows:,}; the promise would not hold. Raise it."
+        )
+
+
+def stable_distance(scores: Sequence[float], alpha: float, public_rows: int | None) -> int:
+    """Whole records that the lead of the best score is away from vanishing: changes by at most 1 between neighbours."""
+    sensitivity, monotone = score_sensitivity(alpha, public_rows)
+    if len(scores) < 2:
+        return 1 << 40  # nothing else could be chosen
+    second, best = sorted(map(Fraction, scores))[-2:]
+    return math.floor((best - second) / (Fraction(sensitivity) * (1 if monotone else 2) * (1 + _SLACK)))
+
+
+def measured_splits(
+    cells: Secret[Cells], ask: AskAll, leaf_of: LeafOf, leaves: int, *, event: GaussianMeasurements, stream: Stream
+) -> npt.NDArray[np.int64]:
+    """Noisy tables ``[leaf, question, x, y]`` of one level; uses as many units of ``event`` as there are questions."""
+    held = cells.open()
+    exact = _tables(held, ask(held.codes), leaf_of, leaves)
+    return discrete_gaussian(exact, variance=event.variance, stream=stream)

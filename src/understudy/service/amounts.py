@@ -1,0 +1,44 @@
+"""Epsilon as whole billionths: what is added up must add up exactly."""
+
+import math
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from understudy.errors import ParameterError
+
+__all__ = ["LARGEST", "cap_of", "epsilon_of", "price_of"]
+
+_PER_EPSILON = 10**9
+LARGEST = 1_000_000
+"""The largest epsilon that a cap may have; beyond it nothing is protected and the sum might not fit 64 bits."""
+
+
+def price_of(epsilon: float | Fraction) -> int:
+    """A price, rounded up: never charge less than it costs."""
+    return math.ceil(_exact("price_per_call", epsilon) * _PER_EPSILON)
+
+
+def cap_of(epsilon: float | Fraction) -> int:
+    """A cap, rounded down: never allow more than was said."""
+    cap = math.floor(_exact("epsilon", epsilon) * _PER_EPSILON)
+    if cap < 1:
+        raise ParameterError(f"`epsilon` is {float(epsilon)!r}; a cap below 1e-9 pays for nothing. Try 1.0.")
+    return cap
+
+
+def epsilon_of(amount: int) -> float:
+    """Back to epsilon, for people to read."""
+    return amount / _PER_EPSILON
+
+
+def _exact(name: str, epsilon: float | Fraction) -> Fraction:
+    """The number as it was written: 0.1 is one tenth, not the nearest binary fraction."""
+    try:
+        exact = epsilon if isinstance(epsilon, Fraction) else Fraction(Decimal(repr(float(epsilon))))
+    except (InvalidOperation, OverflowError, ValueError):
+        exact = Fraction(-1)
+    if not 0 < exact <= LARGEST:
+        raise ParameterError(
+            f"`{name}` is {epsilon!r}; it must be a finite number above 0 and at most {LARGEST:,}. Try 1.0."
+        )
+    return exact

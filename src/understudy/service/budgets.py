@@ -1,0 +1,355 @@
+"""Budgets of per-call models: paid before any noise is drawn, in one durable transaction, never twice, never too much.
+
+A charge is one transaction: the line of the question is written, then one conditional UPDATE takes the price from the
+key's grant and one from the model's cap. If a condition fails, all of it is undone. Only after the commit is noise
+drawn; the answer is stored before it is sent. So
+
+* what left the program was paid for, whatever crashed and whenever;
+* a server that dies in between wastes the price, and asking again pays for a new attempt;
+* of two identical questions at one moment, the unique line lets one pay; the other waits for the stored answer.
+
+Every row of ``grants`` and ``models`` is changed after every row of ``answers`` and in this order, so that no two
+charges wait for each other in a circle.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, exists, func, insert, select, update
+
+from understudy.errors import BudgetError, ParameterError
+from understudy.service.amounts import cap_of, epsilon_of, price_of
+from understudy.service.store import Store
+from understudy.service.tables import answers, api_keys, cap_changes, grants, models
+
+__all__ = ["Balance", "Budgets", "Charged", "NoGrantError", "SpentError"]
+
+_ABANDONED = 15.0  # seconds after which a paid attempt without an answer counts as dead; drawing takes milliseconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Balance:
+    """One cap, and what is gone of it, in billionths of epsilon."""
+
+    cap: int
+    spent: int
+
+    @property
+    def left(self) -> int:
+        """What may still be spent."""
+        return self.cap - self.spent
+
+    def to_dict(self) -> dict[str, float]:
+        """In epsilon."""
+        return {"cap": epsilon_of(self.cap), "spent": epsilon_of(self.spent), "remaining": epsilon_of(self.left)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charged:
+    """What became of some questions."""
+
+    stored: dict[bytes, str]
+    """Answers that exist already."""
+    paid: dict[bytes, int]
+    """Questions that were charged just now, and which attempt each is: draw, then :meth:`Budgets.settle`."""
+    waiting: tuple[bytes, ...]
+    """Questions that another request has paid for and not answered yet."""
+
+
+class SpentError(BudgetError):
+    """A cap does not cover the charge; nothing was spent."""
+
+    def __init__(self, *, key: Balance, model: Balance, asked: int) -> None:
+        self.key, self.model, self.asked = key, model, asked
+        super().__init__(
+            f"this would cost epsilon {epsilon_of(asked):g}; the key has {epsilon_of(key.left):g} left, and the model "
+            f"{epsilon_of(model.left):g} for all keys together. Nothing was spent. Ask fewer questions, repeat an "
+            "earlier one (which is free), or ask the administrator for a larger budget."
+        )
+
+
+class NoGrantError(BudgetError):
+    """The key may not spend on this model, or was revoked a moment ago."""
+
+
+class _NotCovered(Exception):
+    """A condition of the charge did not hold."""
+
+    def __init__(self, asked: int) -> None:
+        self.asked = asked
+        super().__init__(asked)
+
+
+class Budgets:
+    """Caps, spending and stored answers."""
+
+    def __init__(self, store: Store, *, abandoned: float = _ABANDONED) -> None:
+        self._store = store
+        self._abandoned = abandoned
+
+    def register(self, model_id: str, *, name: str, price: float | Fraction) -> None:
+        """Make a per-call model known; its price never changes, because its id is its content."""
+        amount = price_of(price)
+        with self._store.writing() as connection:
+            connection.execute(
+                self._store.insert_if_absent(models),
+                {"model_id": model_id, "name": name, "price": amount, "cap": None, "spent": 0},
+            )
+            connection.execute(update(models).where(models.c.model_id == model_id).values(name=name))
+            kept = connection.execute(select(models.c.price).where(models.c.model_id == model_id)).scalar_one()
+        if kept != amount:
+            raise BudgetError(
+                f"the model {name!r} costs epsilon {epsilon_of(amount):g} a call and the database says "
+                f"{epsilon_of(kept):g}; one of the two was altered. Train the model again."
+            )
+
+    def set_cap(self, model_id: str, epsilon: float | Fraction, *, dataset: str | None = None) -> None:
+        """The cap over all keys; not below what is spent. ``dataset`` is whose account was charged for it."""
+        cap = cap_of(epsilon)
+        with self._store.writing() as connection:
+            done = connection.execute(
+                update(models).where(models.c.model_id == model_id, models.c.spent <= cap).values(cap=cap)
+            )
+            if done.rowcount != 1:
+                raise _too_low(epsilon, self._model_row(connection, model_id).spent)
+            connection.execute(
+                insert(cap_changes),
+                {"changed": _now(), "model_id": model_id, "key_id": None, "cap": cap, "dataset": dataset},
+            )
+
+    def grant(self, key_id: str, model_id: str, epsilon: float | Fraction) -> None:
+        """The cap of one key on one model; not below what it has spent."""
+        cap = cap_of(epsilon)
+        row = {"key_id": key_id, "model_id": model_id, "cap": cap, "spent": 0}
+        here = (grants.c.key_id == key_id, grants.c.model_id == model_id)
+        with self._store.writing() as connection:
+            self._model_row(connection, model_id)
+            connection.execute(self._store.insert_if_absent(grants), row)
+            done = connection.execute(update(grants).where(*here, grants.c.spent <= cap).values(cap=cap))
+            if done.rowcount != 1:
+                raise _too_low(epsilon, connection.execute(select(grants.c.spent).where(*here)).scalar_one())
+            connection.execute(
+                insert(cap_changes), {"changed": _now(), "model_id": model_id, "key_id": key_id, "cap": cap}
+            )
+
+    def charge(self, key_id: str, model_id: str, questions: Sequence[bytes]) -> Charged:
+        """Pay for every question that has no answer yet; all of them, or none and :class:`SpentError`."""
+        asked = sorted(set(questions))
+        with self._store.reading() as connection:
+            found = self._lines(connection, key_id, model_id, asked)
+        if all(question in found and not self._is_payable(found[question]) for question in asked):
+            return _sorted_out(asked, found, {})
+        try:
+            with self._store.writing() as connection:
+                paid = self._new_lines(connection, key_id, model_id, asked)
+                found = self._lines(connection, key_id, model_id, asked)
+                for question in asked:
+                    if question not in paid and self._is_payable(found[question]):
+                        paid |= self._next_attempt(connection, key_id, model_id, found[question])
+                if paid:
+                    self._spend(connection, key_id, model_id, len(paid))
+        except _NotCovered as refused:
+            raise self._refusal(key_id, model_id, refused.asked) from None
+        return _sorted_out(asked, found, paid)
+
+    def settle(self, key_id: str, model_id: str, answers_of: dict[bytes, tuple[int, str]]) -> dict[bytes, str]:
+        """Store what was drawn, before it is sent; returns what is stored, which is what must be sent.
+
+        An attempt that was given up as dead in the meantime does not overwrite the one that replaced it.
+        """
+
+        with self._store.writing() as connection:
+            for question, (attempt, text) in sorted(answers_of.items()):
+                connection.execute(
+                    update(answers)
+                    .where(
+                        answers.c.key_id == key_id,
+                        answers.c.model_id == model_id,
+                        answers.c.question == question,
+                        answers.c.attempts == attempt,
+                        answers.c.answer.is_(None),
+                    )
+                    .values(answer=text)
+                )
+            found = self._lines(connection, key_id, model_id, sorted(answers_of))
+        return {question: row.answer for question, row in found.items() if row.answer is not None}
+
+    def stored(self, key_id: str, model_id: str, questions: Sequence[bytes]) -> dict[bytes, str]:
+        """The answers that exist."""
+        with self._store.reading() as connection:
+            found = self._lines(connection, key_id, model_id, sorted(set(questions)))
+        return {question: row.answer for question, row in found.items() if row.answer is not None}
+
+    def balances(self, key_id: str) -> dict[str, tuple[Balance, Balance]]:
+        """For each model that the key was granted: its own balance, and the model's."""
+        query = (
+            select(grants, models.c.cap.label("all_cap"), models.c.spent.label("all_spent"))
+            .join(models, models.c.model_id == grants.c.model_id)
+            .where(grants.c.key_id == key_id, models.c.cap.is_not(None))
+        )
+        with self._store.reading() as connection:
+            rows = connection.execute(query).all()
+        return {
+            row.model_id: (Balance(cap=row.cap, spent=row.spent), Balance(cap=row.all_cap, spent=row.all_spent))
+            for row in rows
+        }
+
+    def highest_cap(self, model_id: str, *, dataset: str) -> int:
+        """The largest cap over all keys that was ever charged to the account of this data set."""
+        query = select(func.max(cap_changes.c.cap)).where(
+            cap_changes.c.model_id == model_id, cap_changes.c.key_id.is_(None), cap_changes.c.dataset == dataset
+        )
+        with self._store.reading() as connection:
+            return int(connection.execute(query).scalar() or 0)
+
+    def grants_of(self, model_id: str) -> dict[str, Balance]:
+        """The balance of every key that was granted this model."""
+        with self._store.reading() as connection:
+            rows = connection.execute(
+                select(grants).where(grants.c.model_id == model_id).order_by(grants.c.key_id)
+            ).all()
+        return {row.key_id: Balance(cap=row.cap, spent=row.spent) for row in rows}
+
+    def model_balances(self) -> dict[str, tuple[str, Balance | None]]:
+        """Name and balance of every per-call model; None while no cap was set."""
+        with self._store.reading() as connection:
+            rows = connection.execute(select(models).order_by(models.c.name)).all()
+        return {
+            row.model_id: (row.name, None if row.cap is None else Balance(cap=row.cap, spent=row.spent)) for row in rows
+        }
+
+    def faults(self) -> list[str]:
+        """Where spending and the paid lines disagree; empty unless somebody altered the database."""
+        found = []
+        with self._store.reading() as connection:
+            lines = connection.execute(
+                select(answers.c.key_id, answers.c.model_id, func.sum(answers.c.attempts).label("attempts")).group_by(
+                    answers.c.key_id, answers.c.model_id
+                )
+            ).all()
+            price = {row.model_id: row.price for row in connection.execute(select(models))}
+            paid = {(row.key_id, row.model_id): int(row.attempts) * price[row.model_id] for row in lines}
+            for row in connection.execute(select(grants)):
+                if row.spent != paid.pop((row.key_id, row.model_id), 0):
+                    found.append(
+                        f"key {row.key_id} on model {row.model_id}: {row.spent} spent, the lines say otherwise"
+                    )
+            found += [f"key {key} on model {model}: lines without a grant" for key, model in paid]
+            totals: dict[str, int] = {}
+            for line in lines:
+                totals[line.model_id] = totals.get(line.model_id, 0) + int(line.attempts) * price[line.model_id]
+            for row in connection.execute(select(models)):
+                if row.spent != totals.get(row.model_id, 0):
+                    found.append(
+                        f"model {row.model_id}: {row.spent} spent, the lines say {totals.get(row.model_id, 0)}"
+                    )
+        return found
+
+    def _is_payable(self, row: Any) -> bool:
+        """Paid, never answered, and too old for anybody to be still at it."""
+        return row.answer is None and row.since < time.time() - self._abandoned
+
+    def _lines(
+        self, connection: Connection, key_id: str, model_id: str, questions: Sequence[bytes]
+    ) -> dict[bytes, Any]:
+
+        rows = connection.execute(
+            select(answers.c.question, answers.c.attempts, answers.c.since, answers.c.answer).where(
+                answers.c.key_id == key_id, answers.c.model_id == model_id, answers.c.question.in_(questions)
+            )
+        ).all()
+        return {bytes(row.question): row for row in rows}
+
+    def _new_lines(
+        self, connection: Connection, key_id: str, model_id: str, questions: Sequence[bytes]
+    ) -> dict[bytes, int]:
+        """Lines that did not exist; a rival's line is waited for, and then is not new."""
+        line = {"key_id": key_id, "model_id": model_id, "attempts": 1, "since": time.time(), "answer": None}
+        rows = [{**line, "question": question} for question in questions]
+        put = self._store.insert_if_absent(answers).returning(answers.c.question)
+        return {bytes(question): 1 for (question,) in connection.execute(put, rows)}
+
+    def _next_attempt(self, connection: Connection, key_id: str, model_id: str, row: Any) -> dict[bytes, int]:
+        """Take over a dead attempt, by paying once more; only one of several rivals gets it."""
+
+        done = connection.execute(
+            update(answers)
+            .where(
+                answers.c.key_id == key_id,
+                answers.c.model_id == model_id,
+                answers.c.question == row.question,
+                answers.c.attempts == row.attempts,
+                answers.c.answer.is_(None),
+            )
+            .values(attempts=row.attempts + 1, since=time.time())
+        )
+        return {bytes(row.question): row.attempts + 1} if done.rowcount == 1 else {}
+
+    def _spend(self, connection: Connection, key_id: str, model_id: str, times: int) -> None:
+
+        price = self._model_row(connection, model_id).price
+        asked = price * times
+        alive = exists(select(api_keys.c.key_id).where(api_keys.c.key_id == key_id, api_keys.c.revoked.is_(None)))
+        from_key = (
+            update(grants)
+            .where(
+                grants.c.key_id == key_id,
+                grants.c.model_id == model_id,
+                grants.c.spent + asked <= grants.c.cap,
+                alive,
+            )
+            .values(spent=grants.c.spent + asked)
+        )
+        from_model = (
+            update(models)
+            .where(models.c.model_id == model_id, models.c.spent + asked <= models.c.cap)
+            .values(spent=models.c.spent + asked)
+        )
+        if connection.execute(from_key).rowcount != 1 or connection.execute(from_model).rowcount != 1:
+            raise _NotCovered(asked)  # undoes the whole transaction
+
+    def _refusal(self, key_id: str, model_id: str, asked: int) -> BudgetError:
+
+        with self._store.reading() as connection:
+            row = self._model_row(connection, model_id)
+            grant = connection.execute(
+                select(grants).where(grants.c.key_id == key_id, grants.c.model_id == model_id)
+            ).one_or_none()
+            revoked = connection.execute(select(api_keys.c.revoked).where(api_keys.c.key_id == key_id)).scalar()
+        if grant is None or row.cap is None or revoked is not None:
+            return NoGrantError(
+                "this key has no budget on this model, and every answer of it costs some. Nothing was spent. Ask the "
+                "administrator to grant one (`understudy keys budget`)."
+            )
+        key, model = Balance(cap=grant.cap, spent=grant.spent), Balance(cap=row.cap, spent=row.spent)
+        return SpentError(key=key, model=model, asked=asked)
+
+    def _model_row(self, connection: Connection, model_id: str) -> Any:
+
+        row = connection.execute(select(models).where(models.c.model_id == model_id)).one_or_none()
+        if row is None:
+            raise ParameterError(
+                f"the database knows no per-call model {model_id[:40]!r}; name its file, or serve it once."
+            )
+        return row
+
+
+def _sorted_out(asked: Sequence[bytes], found: dict[bytes, Any], paid: dict[bytes, int]) -> Charged:
+    stored = {q: found[q].answer for q in asked if q not in paid and found[q].answer is not None}
+    waiting = tuple(q for q in asked if q not in paid and q not in stored)
+    return Charged(stored=stored, paid=paid, waiting=waiting)
+
+
+def _too_low(epsilon: float | Fraction, spent: int) -> ParameterError:
+    return ParameterError(
+        f"`epsilon` is {float(epsilon):g}, and {epsilon_of(spent):g} is spent already; a cap cannot take back what was "
+        f"answered. Name at least {epsilon_of(spent):g}."
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,88 @@
+"""The built-in pages: one HTML answer each, everything inside, nothing loaded from anywhere."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any, Self
+
+import jinja2
+from markupsafe import Markup
+from starlette.responses import Response
+
+from understudy.service.problems import KINDS
+from understudy.service.served import Served
+from understudy.version import __version__
+
+__all__ = ["Page"]
+
+
+class Page:
+    """A page that never changes while the service runs."""
+
+    def __init__(self, html: str, *, script: str, style: str) -> None:
+        self._body = html.encode()
+        # Only this one script and this one style may run: text from a card or an answer never can.
+        self._policy = (
+            f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; connect-src 'self'; "
+            "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+
+    def response(self) -> Response:
+        """The page as an answer."""
+        return Response(
+            self._body,
+            media_type="text/html; charset=utf-8",
+            headers={"Content-Security-Policy": self._policy, "X-Frame-Options": "DENY"},
+        )
+
+    @classmethod
+    def front(cls, models: Mapping[str, Served]) -> Self:
+        """`/`: a form for every model, and the two case studies."""
+        return cls._made(
+            "front",
+            cards=[served.card for served in models.values()],
+            data={"models": [{"card": served.card, "example": served.example} for served in models.values()]},
+        )
+
+    @classmethod
+    def docs(cls, description: Mapping[str, Any]) -> Self:
+        """`/docs`: every address, with an example that can be sent."""
+        operations = [
+            {"path": path, "method": method.upper(), "id": f"{method}-{number}", **operation}
+            for number, (path, methods) in enumerate(description["paths"].items())
+            for method, operation in methods.items()
+        ]
+        schemas = {
+            name: json.dumps(schema, indent=2, ensure_ascii=False)
+            for name, schema in description["components"]["schemas"].items()
+        }
+        return cls._made("docs", info=description["info"], operations=operations, schemas=schemas, kinds=KINDS, data={})
+
+    @classmethod
+    def _made(cls, name: str, *, data: Mapping[str, Any], **values: Any) -> Self:
+        folder = files("understudy.service") / "pages"
+        style = (folder / "pages.css").read_text(encoding="utf-8")
+        script = (folder / f"{name}.js").read_text(encoding="utf-8")
+        environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+        environment.filters["pretty"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
+        template = environment.from_string((folder / f"{name}.html").read_text(encoding="utf-8"))
+        html = template.render(
+            **values,
+            version=__version__,
+            style=Markup(style),
+            script=Markup(script),
+            data=Markup(_inside_script(data)),
+        )
+        return cls(html, script=script, style=style)
+
+
+def _inside_script(value: Any) -> str:
+    """JSON that no card's text can close or comment out."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

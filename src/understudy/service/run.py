@@ -1,0 +1,175 @@
+"""Starting the service: models, database, caps, addresses, then the web server. What the command line calls."""
+
+import contextlib
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import BudgetError, ParameterError
+from understudy.service.amounts import cap_of, epsilon_of
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from understudy.service.desk import Desk
+    from understudy.service.served import Served
+    from understudy.service.store import Store
+    from understudy.trees.model import ScoreModel
+
+__all__ = ["Settings", "build", "example_service", "serve", "set_caps"]
+
+_GRACE = 10  # seconds for open requests when the service is told to stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where and how to listen."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    certificate: Path | None = None
+    certificate_key: Path | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.port, bool) or not 0 <= self.port <= 65535:
+            raise ParameterError(f"`port` is {self.port}; it must be from 0 (any free one) to 65535. Try 8000.")
+        if (self.certificate is None) != (self.certificate_key is None):
+            raise ParameterError("a certificate and its key belong together; name both files, or neither.")
+        for path in (self.certificate, self.certificate_key):
+            if path is not None and not path.is_file():
+                raise ParameterError(f"there is no file {str(path)!r}; check the path of the certificate and its key.")
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether keys and features would cross a network in the clear."""
+        return self.certificate is None and self.host not in ("127.0.0.1", "::1", "localhost")
+
+
+def set_caps(store: "Store", models: "Mapping[str, Served]", caps: Mapping[str, float]) -> None:
+    """Caps given at the start: set where there is none yet, and otherwise the same as before."""
+    from understudy.service.budgets import Budgets
+
+    budgets = Budgets(store)
+    for name, epsilon in caps.items():
+        served = models.get(name)
+        if served is None or not served.costs or served.model.price_per_call is None:
+            costly = [other.name for other in models.values() if other.costs]
+            raise ParameterError(
+                f"`budget` names {name[:80]!r}; caps are for per-call models, here: {', '.join(costly) or 'none'}."
+            )
+        budgets.register(served.model_id, name=served.name, price=served.model.price_per_call)
+        _, balance = budgets.model_balances()[served.model_id]
+        if balance is None:
+            budgets.set_cap(served.model_id, epsilon)
+        elif balance.cap != cap_of(epsilon):
+            raise BudgetError(
+                f"the model {name!r} has a cap of epsilon {epsilon_of(balance.cap):g} already, of which "
+                f"{epsilon_of(balance.spent):g} is spent; starting with {epsilon:g} does not change it. Leave --budget "
+                f"out, or change the cap with `understudy keys budget --model {name} --epsilon {epsilon:g}`."
+            )
+
+
+def build(
+    models: "Sequence[ScoreModel]",
+    store: "Store",
+    *,
+    caps: Mapping[str, float],
+    aliases: Mapping[str, str],
+    without_promise: bool = False,
+) -> "FastAPI":
+    """The application, checked: every per-call model has its cap."""
+    from understudy.service.app import create_app
+    from understudy.service.desk import Desk
+    from understudy.service.served import by_name
+
+    served = by_name(models, without_promise=without_promise)
+    set_caps(store, served, caps)
+    desk = Desk(store=store, models=served)
+    _warm_up(desk)
+    return create_app(desk, aliases=aliases)
+
+
+def _warm_up(desk: "Desk") -> None:
+    """Let compilers and caches do their work before the first caller waits for it; nobody's counts are touched."""
+    from understudy.mechanisms.stream import Stream
+    from understudy.service.served import Served
+    from understudy.trees.examples import septic_shock_example
+
+    for served in desk.models.values():
+        codes = served.encode(served.example)
+        if not served.costs:
+            served.model.score(codes)
+    if any(served.costs for served in desk.models.values()):
+        invented = Served(model=septic_shock_example())  # a real per-call model must not be asked without paying
+        invented.model.noisy_score(invented.encode(invented.example), Stream.from_system())
+
+
+@contextlib.contextmanager
+def example_service(*, rate: int = 600) -> "Iterator[tuple[FastAPI, str]]":
+    """The dissertation's two services over models learnt from nobody, in a database that is thrown away; and a key."""
+    from understudy.service.store import Store
+    from understudy.trees.examples import diabetes_example, septic_shock_example
+
+    sepsis = septic_shock_example()
+    aliases = {"/diabeteScore": "diabetes", "/septicShockScore": sepsis.name}
+    with tempfile.TemporaryDirectory(prefix="understudy-example-") as folder:
+        store = Store.open(f"sqlite:///{folder}/service.db")
+        app = build([diabetes_example(), sepsis], store, caps={sepsis.name: 50.0}, aliases=aliases)
+        desk: Desk = app.state.desk
+        made = desk.keys.create(label="example", scopes=("score", "budget", "metrics"), rate=rate)
+        desk.budgets.grant(made.key.key_id, desk.models[sepsis.name].model_id, 10.0)
+        try:
+            yield app, made.text
+        finally:
+            store.close()
+
+
+def serve(app: "FastAPI", settings: Settings, *, ready: Callable[[str], None]) -> None:
+    """Listen until told to stop; ``ready`` is called with the address once the port is ours."""
+    import uvicorn
+
+    from understudy.service.logs import configure
+
+    listening = _bound(settings)
+    host, port = listening.getsockname()[:2]
+    configure()
+    options: dict[str, Any] = {}
+    if settings.certificate is not None:
+        options = {"ssl_certfile": str(settings.certificate), "ssl_keyfile": str(settings.certificate_key)}
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,  # its lines hold addresses of people and whatever they typed as a path
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            lifespan="on",
+            timeout_graceful_shutdown=_GRACE,
+            **options,
+        )
+    )
+    scheme = "http" if settings.certificate is None else "https"
+    shown = f"[{host}]" if ":" in host else host
+    ready(f"{scheme}://{shown}:{port}")
+    with listening, contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+
+
+def _bound(settings: Settings) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        # The protocol is named, because only then does asyncio switch Nagle's delay off: 40 milliseconds an answer.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(2048)  # whoever reads the address may connect at once, and waits until the server is up
+    except OSError as reason:
+        raise ParameterError(
+            f"nothing can listen on {settings.host}:{settings.port} ({reason.strerror}); choose another --port."
+        ) from None
+    return listening

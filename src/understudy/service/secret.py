@@ -1,0 +1,117 @@
+"""The service's own secret: what turns API keys and questions into marks that a stolen database does not explain.
+
+The secret never enters the database. From it one sub-key per purpose is derived, so that the mark of an API key can
+never be taken for the mark of a question.
+"""
+
+import base64
+import binascii
+import hashlib
+import os
+import secrets
+import stat
+import tempfile
+from pathlib import Path
+
+from understudy.errors import ParameterError
+
+__all__ = ["ENVIRONMENT", "ServiceSecret"]
+
+ENVIRONMENT = "UNDERSTUDY_SERVICE_SECRET"
+_BYTES = 32
+
+
+class ServiceSecret:
+    """256 bits that only the servers know; shows itself nowhere."""
+
+    __slots__ = ("__root",)
+
+    def __init__(self, root: bytes) -> None:
+        if len(root) != _BYTES:
+            raise ParameterError(f"the service secret has {len(root)} bytes; it must have exactly {_BYTES}.")
+        self.__root = root
+
+    def __repr__(self) -> str:
+        return "<ServiceSecret withheld>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a service secret is not written to disk by pickling; it lives in its own file.")
+
+    def mac(self, purpose: str, *parts: bytes) -> bytes:
+        """Keyed BLAKE2b of ``parts`` for one purpose; lengths go in front, so that no two lists of parts read alike."""
+        message = bytearray()
+        for part in (purpose.encode(), *parts):
+            message += len(part).to_bytes(8, "big") + part
+        # BLAKE2 is a MAC by design (RFC 7693); HMAC-SHA256 would do as well, at seven times the time.
+        return hashlib.blake2b(message, key=self.__root, digest_size=_BYTES).digest()
+
+    @property
+    def mark(self) -> str:
+        """Tells two secrets apart without telling either."""
+        return self.mac("mark").hex()
+
+    @classmethod
+    def find(cls, path: Path | None, *, may_create: bool) -> "ServiceSecret":
+        """From the environment, else from ``path``; made there when it does not exist and ``may_create``."""
+        if text := os.environ.get(ENVIRONMENT):
+            return cls(_decoded(text, f"the environment variable {ENVIRONMENT}"))
+        if path is None:
+            raise ParameterError(
+                f"no service secret is known; servers that share a PostgreSQL database share it too. Set {ENVIRONMENT} "
+                "to 32 random bytes in base64, or name a file with --secret-file."
+            )
+        if may_create and not path.exists():
+            _create(path)
+        return cls(_read(path))
+
+
+def _create(path: Path) -> None:
+    """Written beside and then linked, so that nobody ever reads half of it."""
+    text = base64.b64encode(secrets.token_bytes(_BYTES)) + b"\n"
+    scratch = None
+    try:
+        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.absolute().parent)  # mode 600
+        with os.fdopen(handle, "wb") as target:
+            target.write(text)
+            target.flush()
+            os.fsync(target.fileno())
+        os.link(scratch, path)
+    except FileExistsError:
+        return  # another process was faster; its secret is as good
+    except OSError as reason:
+        raise ParameterError(
+            f"the secret file {str(path)!r} cannot be made ({reason.strerror}); choose a folder you may write to."
+        ) from None
+    finally:
+        if scratch is not None:
+            Path(scratch).unlink(missing_ok=True)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="ascii")
+    except FileNotFoundError:
+        raise ParameterError(
+            f"there is no secret file {str(path)!r}, and the database was made with one; without it no API key can be "
+            f"checked. Restore the file, or set {ENVIRONMENT}."
+        ) from None
+    except (OSError, UnicodeDecodeError) as reason:
+        raise ParameterError(f"the secret file {str(path)!r} cannot be read ({reason}); restore it.") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ParameterError(
+            f"the secret file {str(path)!r} may be read by others (mode {stat.S_IMODE(mode):o}); run chmod 600 on it."
+        )
+    return _decoded(text, f"the secret file {str(path)!r}")
+
+
+def _decoded(text: str, where: str) -> bytes:
+    try:
+        root = base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        root = b""
+    if len(root) != _BYTES:
+        raise ParameterError(
+            f"{where} does not hold {_BYTES} bytes in base64; make one with `openssl rand -base64 {_BYTES}`."
+        )
+    return root

@@ -1,0 +1,224 @@
+"""The durable store: SQLite in one file by default, PostgreSQL by URL.
+
+What was committed here survives a killed process and a power cut: SQLite keeps a write-ahead log that is synced at
+every commit, and PostgreSQL is held to ``synchronous_commit``.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy.dialects.postgresql import insert as postgres_insert
+from sqlalchemy.dialects.sqlite import insert as lite_insert
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from understudy.errors import DataError, ParameterError
+from understudy.service.secret import ServiceSecret
+from understudy.service.tables import meta, schema
+
+__all__ = ["DEFAULT_DATABASE", "Store"]
+
+DEFAULT_DATABASE = "sqlite:///understudy-service.db"
+SCHEMA_VERSION = "1"
+_PATIENCE = 30.0  # seconds to wait for another writer or a free connection
+_SETUP_LOCK = 0x756E6465  # "unde": one server at a time makes the tables
+
+
+class Store:
+    """One database and the secret that belongs to it; :meth:`open` makes or checks both."""
+
+    def __init__(self, engine: Engine, secret: ServiceSecret) -> None:
+        self._engine = engine
+        self.secret = secret
+
+    def __repr__(self) -> str:
+        return f"<Store {self._engine.url.render_as_string(hide_password=True)}>"
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is the embedded one."""
+        return self._engine.dialect.name == "sqlite"
+
+    @classmethod
+    def open(cls, database: str, *, secret_file: Path | None = None, connections: int = 20) -> "Store":
+        """Come to a database, making its tables the first time."""
+        url = _checked_url(database)
+        if url.drivername.startswith("sqlite"):
+            _touch(Path(url.database or ""))
+        engine = _engine(url, connections)
+        beside = Path(f"{url.database}.secret") if engine.dialect.name == "sqlite" else None
+        try:
+            with _translated(engine):
+                is_new = _has_no_tables(engine)
+                secret = ServiceSecret.find(secret_file or beside, may_create=is_new)
+                store = cls(engine, secret)
+                store._set_up()
+        except BaseException:
+            engine.dispose()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Reads that see one state."""
+        with self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is on disk when the block has ended, or not at all.
+
+        SQLite takes its write lock before the first read; PostgreSQL re-reads a row that somebody else was changing
+        (READ COMMITTED), so a condition in an UPDATE holds at the moment of the change on both.
+        """
+        with self._engine.connect() as bare:
+            connection = bare.execution_options(understudy_begin="BEGIN IMMEDIATE")
+            with connection.begin():
+                yield connection
+
+    def insert_if_absent(self, table: Any) -> Any:
+        """An INSERT that leaves an existing row alone."""
+        if self.is_sqlite:
+            return lite_insert(table).on_conflict_do_nothing()
+        return postgres_insert(table).on_conflict_do_nothing()
+
+    def check(self) -> None:
+        """Raise unless the database answers and is still ours."""
+
+        with _translated(self._engine), self.reading() as connection:
+            rows = {row.name: row.text for row in connection.execute(select(meta))}
+        self._compare(rows)
+
+    def _set_up(self) -> None:
+
+        with self.writing() as connection:
+            if not self.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SETUP_LOCK})
+            schema.create_all(connection)
+            put = self.insert_if_absent(meta)
+            connection.execute(
+                put, [{"name": "schema", "text": SCHEMA_VERSION}, {"name": "secret", "text": self.secret.mark}]
+            )
+            rows = {row.name: row.text for row in connection.execute(select(meta))}
+        self._compare(rows)
+
+    def _compare(self, rows: dict[str, str]) -> None:
+        where = self._engine.url.render_as_string(hide_password=True)
+        if rows.get("schema") != SCHEMA_VERSION:
+            raise DataError(
+                f"the database {where} has tables of version {rows.get('schema')}; this understudy reads version "
+                f"{SCHEMA_VERSION} only, because a misread charge could overspend. Use the version that made it."
+            )
+        if rows.get("secret") != self.secret.mark:
+            raise DataError(
+                f"the database {where} was made with another service secret; with this one no API key would be known. "
+                "Give the secret file or environment variable that its first server used."
+            )
+
+
+def _checked_url(database: str) -> URL:
+    try:
+        url = make_url(database)
+    except ArgumentError:
+        raise ParameterError(
+            "`database` cannot be read as a URL; write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."
+        ) from None
+    kind = url.drivername.split("+")[0]
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise ParameterError(
+            f"`database` is of the kind {kind!r}; budgets are kept in SQLite (sqlite:///FILE) or PostgreSQL "
+            "(postgresql://...)."
+        )
+    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+        raise ParameterError(
+            f"`database` is {database!r}, which forgets what was spent when the program ends; name a file, "
+            f"for example {DEFAULT_DATABASE}."
+        )
+    return url
+
+
+def _touch(path: Path) -> None:
+    """A new database is for its owner only; SQLite gives its log the same rights."""
+    with contextlib.suppress(OSError):  # it exists, or the engine will say what is wrong
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _engine(url: URL, connections: int) -> Engine:
+    try:
+        engine = create_engine(
+            url,
+            hide_parameters=True,  # an error message of the driver must not quote what was stored
+            pool_size=connections,
+            max_overflow=connections,
+            pool_timeout=_PATIENCE,
+            pool_pre_ping=url.drivername.startswith("postgresql"),
+            connect_args={"timeout": _PATIENCE} if url.drivername.startswith("sqlite") else {"connect_timeout": 10},
+        )
+    except ImportError:
+        raise ParameterError(
+            "PostgreSQL needs the package psycopg; install it with `pip install understudy[service]`."
+        ) from None
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    else:
+        event.listen(engine, "connect", _prepare_postgres)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves, below
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("understudy_begin", "BEGIN"))
+
+
+def _prepare_postgres(connection: Any, _record: Any) -> None:
+    """A role may have been told not to wait for the disk; a charge must."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit")
+        if cursor.fetchone()[0] == "off":
+            cursor.execute("SET SESSION synchronous_commit TO on")
+    connection.commit()
+
+
+def _has_no_tables(engine: Engine) -> bool:
+    names = inspect(engine).get_table_names()
+    if engine.dialect.name == "sqlite" and names and "understudy_meta" not in names:
+        raise DataError(
+            f"{engine.url.database!r} holds the tables of another program ({', '.join(sorted(names)[:3])}); "
+            "name a new file for the service."
+        )
+    return "understudy_meta" not in names
+
+
+@contextmanager
+def _translated(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as reason:
+        cause = str(getattr(reason, "orig", None) or type(reason).__name__).splitlines()[0]
+        where = engine.url.render_as_string(hide_password=True)
+        raise DataError(
+            f"the database {where} cannot be used ({cause}); check that it is there, that it is a database, and that "
+            "this user may write to it."
+        ) from None

@@ -1,0 +1,196 @@
+"""What all scikit-learn estimators of this room share: encoding, labels, fitting, predicting, and the ledger."""
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from understudy.codebook import Codebook, Continuous
+from understudy.errors import ParameterError
+from understudy.mechanisms.labelled import pooled
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Guarantee
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.secret import Secret
+from understudy.trees.features import CodeMatrix, Feature, features_of
+from understudy.trees.scorers import VoteForest
+from understudy.trees.show import tree_text, votes_text
+from understudy.trees.train import Training, codebook_entries, grow, positive_level
+from understudy.trees.tree import Tree
+
+__all__ = ["TreeScores"]
+
+
+class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What all share; parameters are documented in the module."""
+
+    method: ClassVar[str]
+    codebook: Codebook | None
+    target: str | None
+    bounds: Any
+    bins: int
+    classes: Any
+    seed: int | None
+
+    def _training(self) -> Training:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # noise first: a fit of twenty rows at epsilon 1 knows next to nothing
+        tags.non_deterministic = True  # fresh noise in every fit
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's name
+        """Train on records ``X`` and labels ``y``; ``ledger_`` says what that cost."""
+        training = self._training()  # refuse bad numbers before the data are touched
+        codes, features = self._encoded(X, y, fitting=True)
+        labels, entries = self._labels(y)
+        if len(labels) != len(codes):
+            raise ValueError(f"X has {len(codes)} records and y has {len(labels)} labels; give one label each.")
+        cells = Secret(pooled(codes, np.eye(2, dtype=np.int64)[labels]))
+        if self.seed is not None:
+            entries.append(Entry.unpriced(stage="noise", reads="nothing", why="the noise was made from a seed"))
+        grown = grow(cells, features, training, self._stream())
+        self.scorer_ = grown.scorer
+        self.features_ = features
+        self.ledger_ = Ledger.of([*entries, *grown.entries])
+        self.delta_ = training.delta
+        self.call_guarantee_ = grown.call_guarantee
+        return self
+
+    def _stream(self) -> Stream:
+        return Stream.from_system() if self.seed is None else Stream.seeded(self.seed)
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What training promised, or why nothing."""
+        check_is_fitted(self, "ledger_")
+        return self.ledger_.total(delta=self.delta_)
+
+    def _encoded(self, X: Any, y: Any, *, fitting: bool) -> tuple[CodeMatrix, tuple[Feature, ...]]:  # noqa: N803
+        if self.codebook is not None:
+            return self._by_codebook(X, fitting=fitting)
+        values = validate_data(self, X, reset=fitting, dtype=np.float64)
+        features = self._declared(values.shape[1]) if fitting else self.features_
+        codes = np.empty(values.shape, dtype=np.uint8)
+        for place, feature in enumerate(features):
+            edges = np.array(feature.thresholds)
+            codes[:, place] = np.searchsorted(edges, values[:, place], side="right")
+        return codes, features
+
+    def _by_codebook(self, X: Any, *, fitting: bool) -> tuple[CodeMatrix, tuple[Feature, ...]]:  # noqa: N803
+        assert self.codebook is not None
+        if self.target is None:
+            raise ParameterError("`target` is missing; name the column of the codebook that is to be scored.")
+        features = features_of(self.codebook, self.target)
+        if hasattr(X, "columns"):
+            absent = [feature.name for feature in features if feature.name not in X.columns]
+            if absent:
+                raise ParameterError(f"X lacks the columns {', '.join(absent)} that the codebook describes. Add them.")
+            columns = [X[feature.name].tolist() for feature in features]
+        else:
+            values = np.asarray(X, dtype=object)
+            if values.ndim != 2 or values.shape[1] != len(features):
+                raise ParameterError(
+                    f"X has shape {values.shape}; the codebook describes {len(features)} features: "
+                    f"{', '.join(feature.name for feature in features)}. Give them in that order."
+                )
+            columns = [values[:, place].tolist() for place in range(len(features))]
+        self.n_features_in_ = len(features)
+        codes = np.empty((len(columns[0]), len(features)), dtype=np.uint8)
+        for place, (feature, column) in enumerate(zip(features, columns, strict=True)):
+            known: dict[Any, int] = {}
+            codes[:, place] = [known[v] if v in known else known.setdefault(v, feature.code(v)) for v in column]
+        return codes, features
+
+    def _declared(self, count: int) -> tuple[Feature, ...]:
+        """Features x0, x1, ... of equal bins between declared bounds."""
+        if self.bounds is None:
+            raise ParameterError(
+                "neither `codebook` nor `bounds` is given; thresholds are public knowledge and are never read from the "
+                "data. Try bounds=(0.0, 1.0)."
+            )
+        pairs = np.asarray(self.bounds, dtype=np.float64)
+        pairs = np.broadcast_to(pairs, (count, 2)) if pairs.shape == (2,) else pairs
+        if pairs.shape != (count, 2) or not np.isfinite(pairs).all() or (pairs[:, 0] >= pairs[:, 1]).any():
+            raise ParameterError(
+                f"`bounds` is {self.bounds!r}; it must be one (low, high) pair, or one for each of {count} features, "
+                "with low below high. Try (0.0, 1.0)."
+            )
+        if isinstance(self.bins, bool) or not isinstance(self.bins, int | np.integer) or not 2 <= self.bins <= 128:
+            raise ParameterError(f"`bins` is {self.bins!r}; it must be a whole number from 2 to 128. Try 8.")
+        return tuple(
+            Feature(column=Continuous(name=f"x{place}", edges=_cuts(low, high, self.bins), precision=6, clip=True))
+            for place, (low, high) in enumerate(pairs)
+        )
+
+    def _labels(self, y: Any) -> tuple[npt.NDArray[np.intp], list[Entry]]:
+        check_classification_targets(y)
+        given = column_or_1d(y, warn=True)
+        if self.codebook is not None and self.target is not None:
+            column = self.codebook.column(self.target)
+            _, positive = positive_level(self.codebook, self.target, None)
+            self.classes_ = np.array(column.labels)
+            codes = np.array([Feature(column=column).code(value) for value in given.tolist()])
+            return (codes == positive).astype(np.intp), codebook_entries(self.codebook)
+        if self.classes is not None:
+            self.classes_ = np.unique(np.asarray(self.classes))
+            if not np.isin(given, self.classes_).all():
+                raise ValueError(f"y holds labels outside `classes` = {self.classes!r}; name both classes.")
+            entries = []
+        else:
+            kind = type_of_target(given, input_name="y", raise_unknown=True)
+            self.classes_ = np.unique(given)
+            if kind != "binary" or len(self.classes_) > 2:
+                raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+            entries = [Entry.unpriced(stage="classes", reads="the labels that occur", why="classes were read from y")]
+        if len(self.classes_) != 2:
+            raise ValueError(f"there is {len(self.classes_)} class; a risk score needs 2 classes.")
+        return np.searchsorted(self.classes_, given).astype(np.intp), entries
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+        """Chance of each class."""
+        positive = self.predict_band(X)[:, 0]
+        return np.stack([1.0 - positive, positive], axis=1)
+
+    def predict_band(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+        """Chance of the second class, and the ends of its noise band."""
+        check_is_fitted(self, "scorer_")
+        codes, _ = self._encoded(X, None, fitting=False)
+        if not self.scorer_.per_call:
+            return np.stack(self.scorer_.score(codes), axis=1)
+        self._charge(len(codes))
+        stream = self._stream()
+        rows = [self.scorer_.noisy_score(codes[place : place + 1], stream) for place in range(len(codes))]
+        return np.array(rows, dtype=np.float64).reshape(len(codes), 3)
+
+    def _charge(self, calls: int) -> None:
+        """Pay for answers before any noise is drawn; only per-call models do."""
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
+        """The likelier class."""
+        likely = self.predict_proba(X)[:, 1] >= 0.5
+        return np.asarray(self.classes_[likely.astype(np.intp)])
+
+    def text(self) -> str:
+        """The trees in words, where they may be shown."""
+        check_is_fitted(self, "scorer_")
+        if isinstance(self.scorer_, VoteForest):
+            return votes_text(self.scorer_, self.features_)
+        trees: tuple[Tree, ...] = getattr(self.scorer_, "trees", ())
+        counts = getattr(self.scorer_, "counts", None)
+        shown = counts if isinstance(counts, tuple) else (None,) * len(trees)  # secret counts are not shown
+        pairs = zip(trees, shown, strict=True)
+        return "\n".join(tree_text(tree, self.features_, counts=leaves) for tree, leaves in pairs)
+
+
+def _cuts(low: float, high: float, bins: int) -> tuple[Fraction, ...]:
+    """Equal bins; edges of nine digits, which the codebook compares exactly."""
+    cuts = [Fraction(f"{value:.9g}") for value in np.linspace(low, high, bins + 1)]
+    return tuple(dict.fromkeys(cuts))

@@ -1,0 +1,288 @@
+"""The provable forest: many small trees with public thresholds, whose votes are all measured at once.
+
+Nothing is spent on structure. Every feature has a *grove*: one stump at each of the codebook's thresholds (or one for
+each level), all voting with one common weight. In the first round the vote is the covariance of the grove with the
+label: its sign and size are those of the signed root of the alpha-gain at alpha = 2 (equation 5.7), whose square it is
+up to the margins. A second round, where the noise allows it, votes on what the first left over, as boosting does.
+
+Three releases, all exact whole numbers: the class counts, the votes (max-norm noise: the price does not grow with the
+number of groves), and the class counts of nine bands of the score, from which the scale of the log-odds is read with a
+slope that cannot turn negative. Everything after that, and any number of scores, is post-processing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Categorical
+from understudy.mechanisms.discrete_laplace import check_epsilon
+from understudy.mechanisms.labelled import UNIT, Cells, Grove, grove_sums, noisy_leaf_counts
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Entry
+from understudy.privacy.secret import Secret
+from understudy.trees.features import CodeMatrix, Feature
+from understudy.trees.scorers import VoteForest
+
+__all__ = ["REPLICATES", "SHARES", "groves_of", "grow_forest"]
+
+SHARES = (0.05, 0.88, 0.07)
+"""Parts of epsilon for class counts, votes and scale."""
+REPLICATES = 60
+"""Copies under fresh noise, from which the band of every score is read."""
+SECOND_ROUND_AT = 70.0
+"""A second round is worth its noise from this many records x epsilon for each grove (docs/methods/dpat.md)."""
+
+Values = npt.NDArray[np.float64]
+_LEAN_VARIANCE = 0.3  # of a grove's lean between -1 and 1: a public guess; the scale is measured afterwards
+_CUTS = np.array([-2.0, -1.2, -0.6, -0.2, 0.2, 0.6, 1.2, 2.0])
+_MIDDLES = np.array([-2.6, -1.6, -0.9, -0.4, 0.0, 0.4, 0.9, 1.6, 2.6])
+
+
+def groves_of(features: Sequence[Feature]) -> tuple[Grove, ...]:
+    """One grove for every number, date, ordered or two-level feature; one for each level of other categories.
+
+    The lean of a code is the mean answer, -1 or 1, of the stumps at all thresholds. Missing values lean to no side.
+    """
+    found = []
+    for place, feature in enumerate(features):
+        column, levels = feature.column, feature.column.proper_levels
+        silent = (0,) if column.missing is not None else ()
+        if isinstance(column, Categorical) and levels > 2:
+            for level in range(levels):
+                lean = tuple(UNIT if code == level else 0 for code in range(levels))
+                found.append(Grove(feature=place, lean=(*lean, *silent)))
+        else:
+            steps = max(levels - 1, 1)
+            lean = tuple(round(UNIT * (2 * code - steps) / steps) for code in range(levels))
+            found.append(Grove(feature=place, lean=(*lean, *silent)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Released:
+    """All that was measured; everything else follows from it."""
+
+    classes: Values
+    classes_scale: float
+    sums: tuple[Values, ...]
+    sums_scales: tuple[float, ...]
+    bands: Values
+    bands_scale: float
+
+
+def grow_forest(
+    cells: Secret[Cells],
+    features: Sequence[Feature],
+    *,
+    epsilon: float,
+    stream: Stream,
+    rounds: int | None = None,
+    replicates: int = REPLICATES,
+) -> tuple[VoteForest, tuple[Entry, ...]]:
+    """The forest and what it paid: at most ``epsilon``, add-remove. ``rounds`` is 1 or 2, by default the better one.
+
+    ``replicates`` copies under fresh noise carry the band of every score; 0 leaves the band out.
+    """
+    check_epsilon(epsilon)
+    groves = groves_of(features)
+    first, votes, last = (share * epsilon for share in SHARES)
+    classes, paid = noisy_leaf_counts(
+        cells, _everybody, 1, epsilon=first, stream=stream, reads="number of records of each class"
+    )
+    entries = [paid]
+    scale = 1.0 / first
+    base, size = _base(classes[0], scale)
+    if rounds is None:
+        rounds = 2 if votes * size / len(groves) >= SECOND_ROUND_AT else 1
+    weights = np.zeros(len(groves))
+    sums, scales = [], []
+    for number in range(rounds):
+        start = _Additive(_logit(base), weights.copy(), groves)
+        limit = math.ceil(UNIT * max(base, 1.0 - base)) if number == 0 else UNIT
+        found, spread, paid = grove_sums(
+            cells,
+            groves,
+            start.chance,
+            limit=limit,
+            epsilon=votes / rounds,
+            stream=stream,
+            reads=f"votes of {len(groves)} groves of stumps, round {number + 1} of {rounds}",
+        )
+        entries.append(paid)
+        sums.append(found)
+        scales.append(spread)
+        weights = weights + _step(found, spread, base, size, number)
+    cut = _Bands(weights, groves)
+    bands, paid = noisy_leaf_counts(
+        cells, cut.band, len(_MIDDLES), epsilon=last, stream=stream, reads="class counts of nine bands of the score"
+    )
+    entries.append(paid)
+    released = _Released(
+        classes=classes[0].astype(np.float64),
+        classes_scale=scale,
+        sums=tuple(sums),
+        sums_scales=tuple(scales),
+        bands=bands.astype(np.float64),
+        bands_scale=1.0 / last,
+    )
+    return _forest(released, groves, features, stream, replicates), tuple(entries)
+
+
+def _everybody(codes: CodeMatrix) -> npt.NDArray[np.intp]:
+    return np.zeros(len(codes), dtype=np.intp)
+
+
+def _logit(chance: float) -> float:
+    return math.log(chance / (1.0 - chance))
+
+
+def _base(classes: npt.NDArray[Any], scale: float) -> tuple[float, float]:
+    """Share of positives and number of records, from noisy counts; what noise could have made counts for nothing."""
+    negative, positive = (max(float(value), 0.0) for value in classes)
+    pseudo = 3.0 * scale
+    share = (positive + pseudo) / (negative + positive + 2 * pseudo)
+    return min(max(share, 0.02), 0.98), max(negative + positive, 20.0)
+
+
+def _step(sums: Values, spread: float, base: float, size: float, number: int) -> Values:
+    """Weights from sums: as of linear discriminants with a common variance, shrunk by the share that is noise."""
+    count = len(sums)
+    noise = (count + 1) * (count + 2) / 3 * spread**2 * count
+    keep = max(0.05, 1.0 - noise / max(float(sums @ sums), 1e-9))
+    damp = (1.5 if number == 0 else 2.0) / (1.0 + 0.15 * count)
+    found: Values = keep * damp * sums / (size * base * (1.0 - base) * _LEAN_VARIANCE)
+    largest = float(np.abs(found).max())
+    return found if largest <= 8.0 else found * (8.0 / largest)  # no single grove decides beyond all doubt
+
+
+@dataclass(frozen=True, eq=False)
+class _Additive:
+    """log-odds = intercept + sum of weight x lean."""
+
+    intercept: float
+    weights: Values
+    groves: tuple[Grove, ...]
+
+    def total(self, codes: CodeMatrix) -> Values:
+        found = np.full(len(codes), self.intercept)
+        for weight, grove in zip(self.weights, self.groves, strict=True):
+            found += weight / UNIT * np.array(grove.lean, dtype=np.float64)[codes[:, grove.feature]]
+        return found
+
+    def chance(self, codes: CodeMatrix) -> Values:
+        found: Values = 0.5 * (1.0 + np.tanh(0.5 * self.total(codes)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Bands:
+    """Which of nine bands a score lies in; their width follows from the released weights."""
+
+    weights: Values
+    groves: tuple[Grove, ...]
+
+    @property
+    def width(self) -> float:
+        return math.sqrt(float(self.weights @ self.weights) * _LEAN_VARIANCE) or 1.0
+
+    def band(self, codes: CodeMatrix) -> npt.NDArray[np.intp]:
+        return np.searchsorted(_CUTS * self.width, _Additive(0.0, self.weights, self.groves).total(codes))
+
+
+def _fitted(released: _Released, groves: tuple[Grove, ...]) -> tuple[float, Values]:
+    """Intercept and weights in log-odds; post-processing only."""
+    base, size = _base(released.classes, released.classes_scale)
+    weights = np.zeros(len(groves))
+    for number, (sums, spread) in enumerate(zip(released.sums, released.sums_scales, strict=True)):
+        weights = weights + _step(sums, spread, base, size, number)
+    intercept, slope = _scaled(released, _Bands(weights, groves).width * _MIDDLES, _logit(base))
+    return intercept, slope * weights
+
+
+def _scaled(released: _Released, middles: Values, start: float) -> tuple[float, float]:
+    """Intercept and a positive slope of the log-odds over the bands, by Newton's method on a convex-enough loss.
+
+    A Gaussian prior of some ten noise scales' weight keeps both at their start where the counts are mostly noise.
+    """
+    counts = np.maximum(released.bands, 0.0)
+    trials = counts.sum(axis=1)
+    weight = 2.0 + 4.0 * released.bands_scale
+    at = np.array([start, 0.0])
+
+    def loss(point: Values) -> float:
+        eta = point[0] + math.exp(point[1]) * middles
+        fit = counts[:, 0] @ np.logaddexp(0, eta) + counts[:, 1] @ np.logaddexp(0, -eta)
+        return float(fit + weight / 2 * ((point[0] - start) ** 2 + point[1] ** 2))
+
+    current = loss(at)
+    for _ in range(60):
+        slope = math.exp(at[1])
+        chance = 0.5 * (1.0 + np.tanh(0.5 * (at[0] + slope * middles)))
+        rest, spread = counts[:, 1] - trials * chance, trials * chance * (1 - chance)
+        inner = slope * middles
+        gradient = np.array([-rest.sum(), -(rest @ inner)]) + weight * (at - [start, 0.0])
+        bend = np.array([[spread.sum(), spread @ inner], [spread @ inner, spread @ inner**2]]) + weight * np.eye(2)
+        move = np.linalg.solve(bend, gradient)
+        size = 1.0
+        while size > 1e-6 and loss(np.clip(at - size * move, -8, 8)) > current:
+            size /= 2
+        at = np.clip(at - size * move, -8, 8)
+        current = loss(at)
+        if float(np.abs(size * move).max()) < 1e-9:
+            break
+    return float(at[0]), math.exp(float(at[1]))
+
+
+def _forest(
+    released: _Released, groves: tuple[Grove, ...], features: Sequence[Feature], stream: Stream, replicates: int
+) -> VoteForest:
+    intercept, weights = _fitted(released, groves)
+    generator = stream.generator()  # for the band only: what is released is fixed by now
+    copies = [_fitted(_again(released, generator), groves) for _ in range(replicates)]
+    return VoteForest(
+        intercept=intercept,
+        votes=_votes(weights, groves, features),
+        replicate_intercepts=tuple(each[0] for each in copies),
+        replicate_votes=tuple(_votes(each[1], groves, features) for each in copies),
+        trees=tuple(_described(weight, grove, features) for weight, grove in zip(weights, groves, strict=True)),
+    )
+
+
+def _again(released: _Released, generator: np.random.Generator) -> _Released:
+    """The released numbers with the noise of their mechanisms drawn once more on top."""
+
+    def shaken(sums: Values, spread: float) -> Values:
+        radius = generator.gamma(len(sums) + 1, spread)
+        found: Values = sums + generator.uniform(-radius, radius, len(sums))
+        return found
+
+    return _Released(
+        classes=released.classes + generator.laplace(0, released.classes_scale, 2),
+        classes_scale=released.classes_scale,
+        sums=tuple(shaken(*each) for each in zip(released.sums, released.sums_scales, strict=True)),
+        sums_scales=released.sums_scales,
+        bands=released.bands + generator.laplace(0, released.bands_scale, released.bands.shape),
+        bands_scale=released.bands_scale,
+    )
+
+
+def _votes(weights: Values, groves: Sequence[Grove], features: Sequence[Feature]) -> tuple[tuple[float, ...], ...]:
+    table = [np.zeros(feature.column.size) for feature in features]
+    for weight, grove in zip(weights, groves, strict=True):
+        table[grove.feature] += weight / UNIT * np.array(grove.lean, dtype=np.float64)
+    return tuple(tuple(float(f"{value:.6g}") for value in votes) for votes in table)
+
+
+def _described(weight: float, grove: Grove, features: Sequence[Feature]) -> dict[str, Any]:
+    feature = features[grove.feature]
+    if sum(lean != 0 for lean in grove.lean) == 1 and feature.levels and len(feature.levels) > 2:
+        asked = f"= {feature.levels[grove.lean.index(UNIT)]}"
+    elif feature.thresholds:
+        asked = "> " + ", ".join(f"{cut:.12g}" for cut in feature.thresholds)
+    else:
+        asked = "after " + ", ".join(feature.column.labels[: feature.column.proper_levels - 1])
+    return {"feature": feature.name, "asks": asked, "weight": float(f"{weight:.6g}")}

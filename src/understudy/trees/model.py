@@ -1,0 +1,190 @@
+"""A trained risk score as one value: what it asks for, what it answers, what it promised and what it costs.
+
+One-shot models hold released numbers only: ``score`` is post-processing, vectorised and free. Per-call models keep
+their counts secret: ``noisy_score`` answers one question, and whoever calls it has charged ``price_per_call`` before.
+
+>>> from understudy.trees.examples import diabetes_example
+>>> model = diabetes_example()
+>>> codes = model.encode({"glucoseLevel": "130", "bodyMassIndex": "25", "age": 41})
+>>> probability, low, high = model.score(codes)
+>>> bool(0 < low[0] <= probability[0] <= high[0] < 1)
+True
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from understudy.codebook import Codebook
+from understudy.errors import ParameterError
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Guarantee, Neighbours, NoFormal, PureDP
+from understudy.privacy.ledger import Ledger
+from understudy.trees.features import CodeMatrix, Feature, encode_rows, features_of
+from understudy.trees.scorers import BAND, Scored, Scorer
+
+__all__ = ["Quality", "ScoreModel", "check_name", "load_model", "save_model"]
+
+Kind = Literal["one-shot", "per-call"]
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+def check_name(name: str, version: int) -> None:
+    """Refuse a name that cannot be part of a web address, or a version that is none."""
+    if not isinstance(name, str) or not name or not _NAME.issuperset(name) or len(name) > 64:
+        raise ParameterError(
+            f"`name` is {str(name)[:80]!r}; a model's name has 1 to 64 lower-case letters, digits and hyphens, because "
+            "it is part of a web address. Try 'diabetes'."
+        )
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ParameterError(f"`version` is {version!r}; it must be a whole number from 1. Try 1.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """Measured quality, and who paid for it."""
+
+    measures: Mapping[str, Any]
+    """``{"auroc": {"value": ..., "low": ..., "high": ...}, "brier": ..., ...}``; plain data."""
+    paid: str
+    """How the figures were paid for, or that they were measured on public data; a sentence."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"measures": dict(self.measures), "paid": self.paid}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreModel:
+    """A risk score that can be asked, saved, served and explained."""
+
+    name: str
+    """Lower-case letters, digits and hyphens: it is part of a web address."""
+    version: int
+    method: str
+    """``forest``, ``tree``, ``per-call-tree``, ``dpat``, ``edpat``, ``alpha-tree``."""
+    codebook: Codebook
+    """Features and target; public."""
+    target: str
+    positive: str
+    """The level of the target whose probability is the score."""
+    scorer: Scorer
+    ledger: Ledger
+    """What training paid, add-remove, one record."""
+    delta: float | None
+    """Slack of the total, None for pure composition."""
+    statement: str
+    """The promise in plain words."""
+    call_guarantee: Guarantee | None = None
+    """What each answer adds, for per-call models."""
+    price_per_call: float | None = None
+    """Epsilon that each answer costs, or None when answers are free."""
+    quality: Quality | None = None
+    secure: bool = True
+    """False where a seed made the noise: then nothing is private, and the guarantee says so."""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_name(self.name, self.version)
+        if self.positive not in self.codebook.column(self.target).labels:
+            raise ParameterError(
+                f"`positive` is {self.positive!r}; it must be a level of {self.target!r}: "
+                f"{', '.join(self.codebook.column(self.target).labels)}."
+            )
+        if (self.price_per_call is None) != (not self.scorer.per_call):
+            raise ParameterError(
+                f"`price_per_call` is {self.price_per_call}; a per-call model has one and a one-shot model none."
+            )
+
+    @property
+    def kind(self) -> Kind:
+        """Whether answers are free or each costs."""
+        return "per-call" if self.scorer.per_call else "one-shot"
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """What a question holds, in the order of the code matrix."""
+        return features_of(self.codebook, self.target)
+
+    @property
+    def is_confidential(self) -> bool:
+        """Whether the file holds something that must be encrypted."""
+        return self.scorer.secret_part() is not None
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What training cost in all: the ledger's total, or why there is none."""
+        if not self.secure:
+            return NoFormal(why="the noise was made from a seed, for simulation")
+        if not self.ledger.entries and self.scorer.per_call:
+            return PureDP(epsilon=0.0, neighbours=Neighbours.ADD_REMOVE)  # random questions: training shows nothing
+        return self.ledger.total(delta=self.delta)
+
+    def encode(self, rows: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> CodeMatrix:
+        """Codes of one question or of many; :class:`FeatureError` names feature, value, rule and remedy."""
+        return encode_rows(self.features, rows)
+
+    def score(self, codes: CodeMatrix) -> Scored:
+        """Probability, low and high end of the noise band for every row; one-shot models only; free."""
+        return self.scorer.score(codes)
+
+    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
+        """The same for one row of a per-call model, with fresh noise; charge ``price_per_call`` first."""
+        return self.scorer.noisy_score(codes, stream)
+
+    def card(self) -> dict[str, Any]:
+        """Everything that a client may know: features with their allowed values, promise, price, quality."""
+        free = self.price_per_call is None
+        return {
+            "name": self.name,
+            "version": self.version,
+            "method": self.method,
+            "kind": self.kind,
+            "target": self.target,
+            "positive": self.positive,
+            "features": [feature.to_dict() for feature in self.features],
+            "privacy": {
+                "statement": self.statement,
+                "guarantee": self.guarantee.to_dict(),
+                "is_formal": self.guarantee.is_formal,
+                "assumptions": list(self.ledger.assumptions),
+                "ledger": self.ledger.to_list(),
+            },
+            "calls": {
+                "price_epsilon": self.price_per_call,
+                "guarantee": None if self.call_guarantee is None else self.call_guarantee.to_dict(),
+                "words": "answers are post-processing and free"
+                if free
+                else f"every new question costs epsilon {self.price_per_call:g} of training-data privacy",
+            },
+            "band": f"low and high are a {BAND:.0%} band of the privacy noise alone, not of the prediction",
+            "quality": {"measures": {}, "paid": "no quality was measured, so none is stated"}
+            if self.quality is None
+            else self.quality.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def __repr__(self) -> str:
+        return f"<ScoreModel {self.name!r} version {self.version}, {self.method}, {self.kind}>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a score model is not pickled; write it with `save_model`.")
+
+
+def save_model(model: ScoreModel, path: str | Path, key: bytes | str | Path | None = None) -> Path:
+    """Write ``model.us``: versioned, checked JSON. Confidential parts are encrypted with ``key``.
+
+    ``key`` is 32 bytes, or the path of a key file; by default the environment variable ``UNDERSTUDY_MODEL_KEY``.
+    """
+    from understudy.trees.model_file import write_model
+
+    return write_model(model, Path(path), key)
+
+
+def load_model(path: str | Path, key: bytes | str | Path | None = None) -> ScoreModel:
+    """Read ``model.us`` back; never unpickles. The key is looked for only if the file has a confidential part."""
+    from understudy.trees.model_file import read_model
+
+    return read_model(Path(path), key)

@@ -1,0 +1,193 @@
+"""``model.us``: a score model as one JSON file with a checksum. No pickle, no code, no key inside.
+
+Layout: ``understudy-score-model`` (the format), ``public``, ``confidential`` (null or ciphertext), ``checksum``.
+The ciphertext is bound to the public part, so that nobody can put another promise beside the same counts.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from understudy.codebook import Codebook
+from understudy.errors import ReleaseError, UnderstudyError
+from understudy.mechanisms.sealing import KEY_BYTES, seal, unseal
+from understudy.privacy.guarantees import guarantee_from_dict
+from understudy.privacy.ledger import Ledger
+from understudy.trees.model import Quality, ScoreModel
+from understudy.trees.scorers import scorer_from_parts
+
+__all__ = ["FORMAT", "KEY_VARIABLE", "model_key", "new_key_file", "read_model", "write_model"]
+
+FORMAT = 1
+KEY_VARIABLE = "UNDERSTUDY_MODEL_KEY"
+MOST_BYTES = 1 << 28
+"""A model file beyond 256 MiB is not one of ours."""
+
+_MARK = "understudy-score-model"
+_HOW = (
+    f"Make one with `understudy train --new-key FILE`, and give it as a key file or as {2 * KEY_BYTES} hexadecimal "
+    f"digits in the environment variable {KEY_VARIABLE}."
+)
+
+
+def new_key_file(path: Path) -> bytes:
+    """A fresh key in a new file that only its owner may read."""
+    key = secrets.token_bytes(KEY_BYTES)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise ReleaseError(f"{str(path)!r} exists already; a key file is never overwritten. Choose another.") from None
+    except OSError as reason:
+        raise ReleaseError(f"the key file {str(path)!r} cannot be written ({reason.strerror}).") from None
+    with os.fdopen(handle, "w", encoding="ascii") as target:
+        target.write(key.hex() + "\n")
+    return key
+
+
+def model_key(key: bytes | str | Path | None) -> bytes:
+    """The 32 bytes of a key: given, from a key file, or from the environment."""
+    if isinstance(key, bytes):
+        if len(key) != KEY_BYTES:
+            raise ReleaseError(f"the model key has {len(key)} bytes; it must have {KEY_BYTES}. {_HOW}")
+        return key
+    if key is None:
+        text, where = os.environ.get(KEY_VARIABLE), f"the environment variable {KEY_VARIABLE}"
+        if text is None:
+            raise ReleaseError(f"this model has a confidential part and no key was given. {_HOW}")
+    else:
+        where = f"the key file {str(key)!r}"
+        try:
+            text = Path(key).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as reason:
+            raise ReleaseError(f"{where} cannot be read ({getattr(reason, 'strerror', 'not text')}). {_HOW}") from None
+    try:
+        found = bytes.fromhex(text.strip())
+    except ValueError:
+        found = b""
+    if len(found) != KEY_BYTES:
+        raise ReleaseError(f"{where} does not hold {2 * KEY_BYTES} hexadecimal digits. {_HOW}")
+    return found
+
+
+def write_model(model: ScoreModel, path: Path, key: bytes | str | Path | None) -> Path:
+    """Write a new file, all or nothing."""
+    if path.exists():
+        raise ReleaseError(f"{str(path)!r} exists already; a model never overwrites. Choose another name.")
+    public = _public(model)
+    secret = model.scorer.secret_part()
+    sealed = None if secret is None else seal(secret, key=model_key(key), bound_to=_canonical(public))
+    content: dict[str, Any] = {_MARK: FORMAT, "public": public, "confidential": sealed}
+    content["checksum"] = _checksum(content)
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
+    try:
+        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)
+    except OSError as reason:
+        raise ReleaseError(
+            f"nothing can be written beside {str(path)!r} ({reason.strerror}); choose another."
+        ) from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as target:
+            target.write(text + "\n")
+            target.flush()
+            os.fsync(target.fileno())
+        Path(scratch).replace(path)
+    except OSError as reason:
+        raise ReleaseError(f"the model {str(path)!r} could not be written ({reason}); nothing was left.") from None
+    finally:
+        Path(scratch).unlink(missing_ok=True)
+    return path
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return "sha256:" + hashlib.sha256(_canonical({k: v for k, v in content.items() if k != "checksum"})).hexdigest()
+
+
+def _public(model: ScoreModel) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "version": model.version,
+        "method": model.method,
+        "codebook": model.codebook.to_toml(),
+        "target": model.target,
+        "positive": model.positive,
+        "body": model.scorer.body,
+        "scorer": model.scorer.public_part(),
+        "ledger": model.ledger.to_list(),
+        "delta": model.delta,
+        "statement": model.statement,
+        "call_guarantee": None if model.call_guarantee is None else model.call_guarantee.to_dict(),
+        "price_per_call": model.price_per_call,
+        "quality": None if model.quality is None else model.quality.to_dict(),
+        "secure": model.secure,
+        "notes": list(model.notes),
+    }
+
+
+def read_model(path: Path, key: bytes | str | Path | None) -> ScoreModel:
+    """Read, check, decrypt what is confidential, and build; a file that contradicts itself is refused."""
+    import understudy.mechanisms  # noqa: F401 - makes every event known, so that the ledger can be priced
+
+    content = _content(path)
+    public, sealed = content["public"], content["confidential"]
+    try:
+        secret = None if sealed is None else unseal(sealed, key=model_key(key), bound_to=_canonical(public))
+        return ScoreModel(
+            name=public["name"],
+            version=public["version"],
+            method=public["method"],
+            codebook=Codebook.from_toml(public["codebook"]),
+            target=public["target"],
+            positive=public["positive"],
+            scorer=scorer_from_parts(public["body"], public["scorer"], secret),
+            ledger=Ledger.from_list(public["ledger"]),
+            delta=public["delta"],
+            statement=public["statement"],
+            call_guarantee=None
+            if public["call_guarantee"] is None
+            else guarantee_from_dict(dict(public["call_guarantee"])),
+            price_per_call=public["price_per_call"],
+            quality=None if public["quality"] is None else Quality(**public["quality"]),
+            secure=public["secure"],
+            notes=tuple(public["notes"]),
+        )
+    except ReleaseError as reason:
+        raise ReleaseError(f"the model {str(path)!r} cannot be opened: {reason}") from None
+    except (UnderstudyError, LookupError, ValueError, TypeError, AttributeError) as reason:
+        raise ReleaseError(f"{str(path)!r} is not a sound model file ({reason}); copy it again.") from None
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ReleaseError(f"{str(path)!r} is larger than {MOST_BYTES:,} bytes; that is no score model.")
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except FileNotFoundError:
+        raise ReleaseError(f"there is no model file {str(path)!r}; train one with `understudy train`.") from None
+    except OSError as reason:
+        raise ReleaseError(f"the model {str(path)!r} cannot be read ({reason.strerror}).") from None
+    except (ValueError, RecursionError):
+        raise ReleaseError(f"{str(path)!r} is damaged or no score model: it is not JSON text. Copy it again.") from None
+    if not isinstance(content, dict) or _MARK not in content:
+        raise ReleaseError(f"{str(path)!r} is not a score model; train one with `understudy train`.")
+    if content[_MARK] != FORMAT:
+        raise ReleaseError(
+            f"the model {str(path)!r} has format {content[_MARK]!r} and this version of understudy reads format "
+            f"{FORMAT}; use the version that wrote it, or a newer one."
+        )
+    if content.get("checksum") != _checksum(content):
+        raise ReleaseError(f"the model {str(path)!r} is damaged: its checksum does not fit. Copy it again.")
+    if set(content) != {_MARK, "public", "confidential", "checksum"} or not isinstance(content["public"], dict):
+        raise ReleaseError(f"the model {str(path)!r} has other parts than it should; copy it again.")
+    return content
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is no number")

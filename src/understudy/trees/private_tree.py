@@ -1,0 +1,214 @@
+"""One private tree: public or private questions, and leaf counts that are released once (or kept for paid calls)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ParameterError
+from understudy.mechanisms.discrete_laplace import check_epsilon
+from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
+from understudy.mechanisms.labelled import Cells, noisy_leaf_counts, split_apart
+from understudy.mechanisms.split_choice import (
+    StableSplits,
+    TreeSplits,
+    choose_splits,
+    choose_stable_splits,
+    measured_splits,
+    score_sensitivity,
+    stable_threshold,
+)
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.ledger import Entry
+from understudy.privacy.secret import Secret
+from understudy.trees.features import CodeMatrix
+from understudy.trees.gains import alpha_gain
+from understudy.trees.grow import Builder
+from understudy.trees.questions import Question, answers
+from understudy.trees.scorers import LeafForest
+from understudy.trees.tree import Tree
+
+__all__ = ["STRUCTURES", "TreePlan", "grow_private_forest", "grow_structure"]
+
+AR = Neighbours.ADD_REMOVE
+STRUCTURES = ("exponential", "random", "measured", "stable")
+_SHARED = ("shared", "disjoint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreePlan:
+    """All choices of a private tree, made before the data are seen.
+
+    ``structure``: ``exponential`` and ``stable`` choose questions by alpha-gain in private, ``measured`` reads all
+    gains off noisy tables (needs ``delta``, takes any alpha), ``random`` spends nothing on questions.
+    """
+
+    epsilon: float
+    alpha: float = 2.0
+    depth: int = 3
+    structure: str = "exponential"
+    split_share: float = 0.5
+    """Part of epsilon for the questions; the leaf counts get the rest. Random questions are free."""
+    delta: float | None = None
+    public_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        if self.structure not in STRUCTURES:
+            raise ParameterError(
+                f"`structure` is {self.structure!r}; it must be one of {', '.join(STRUCTURES)}. Try 'exponential'."
+            )
+        if isinstance(self.depth, bool) or not isinstance(self.depth, int | np.integer) or not 0 <= self.depth <= 12:
+            raise ParameterError(f"`depth` is {self.depth!r}; it must be a whole number from 0 to 12. Try 3.")
+        if not 0 < self.split_share < 1:
+            raise ParameterError(f"`split_share` is {self.split_share}; it must lie between 0 and 1. Try 0.5.")
+        if self.structure in ("exponential", "stable"):
+            score_sensitivity(self.alpha, self.public_rows)  # raises with the remedy
+        if (self.delta is not None) != (self.structure in ("measured", "stable")):
+            needs = "needs a `delta`; try 1e-6" if self.delta is None else "takes no `delta`; leave it out"
+            raise ParameterError(f"`delta` is {self.delta}; structure {self.structure!r} {needs}.")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the questions cost nothing."""
+        return self.structure == "random" or self.depth == 0
+
+    @property
+    def split_epsilon(self) -> float:
+        """For all questions."""
+        return 0.0 if self.is_free else self.split_share * self.epsilon
+
+    @property
+    def leaf_epsilon(self) -> float:
+        """For the leaf counts."""
+        return self.epsilon - self.split_epsilon
+
+
+def grow_structure(
+    cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan, *, stream: Stream
+) -> tuple[Tree, tuple[Entry, ...]]:
+    """A tree of the planned depth, and what its questions cost."""
+    builder = Builder()
+    leaves = [0]
+    entry, choose = _chooser(cells, questions, plan, stream)
+    for _ in range(plan.depth):
+        tree = builder.tree()
+        numbers = [tree.leaf_number[node] for node in leaves]
+        picked = choose(tree)
+        following: list[int] = []
+        for node, number in zip(leaves, numbers, strict=True):
+            question = picked[number]
+            if question is not None:
+                following.extend(builder.split(node, questions[question], None))
+        leaves = following
+        if not leaves:
+            break
+    return builder.tree(), () if entry is None else (entry,)
+
+
+def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan, stream: Stream):  # type: ignore[no-untyped-def]
+    """The ledger's line and a function from the tree so far to one question (or None) for each of its leaves."""
+
+    def ask(codes: CodeMatrix) -> npt.NDArray[np.bool_]:
+        return answers(questions, codes)
+
+    reads = f"questions of {plan.depth} levels among {len(questions)} public ones"
+    if plan.is_free:
+        return None, lambda tree: [stream.below(len(questions)) for _ in range(tree.leaves)]
+    each = plan.split_epsilon / plan.depth
+    if plan.structure == "exponential":
+        event = TreeSplits(epsilon=Fraction(each), levels=plan.depth, neighbours=AR)
+
+        def by_gain(tree: Tree) -> list[int]:
+            return choose_splits(
+                cells,
+                ask,
+                tree.leaf_of,
+                tree.leaves,
+                alpha=plan.alpha,
+                epsilon=each,
+                public_rows=plan.public_rows,
+                stream=stream,
+            )
+
+        return Entry(stage="questions", reads=reads, event=event, assumptions=_assumed(plan)), by_gain
+    assert plan.delta is not None  # checked by the plan
+    if plan.structure == "stable":
+        scale, threshold = stable_threshold(epsilon=each, delta=plan.delta / plan.depth)
+        stable = StableSplits(scale=scale, threshold=threshold, levels=plan.depth, neighbours=AR)
+
+        def if_stable(tree: Tree) -> list[int | None]:
+            return choose_stable_splits(
+                cells,
+                ask,
+                tree.leaf_of,
+                tree.leaves,
+                alpha=plan.alpha,
+                scale=scale,
+                threshold=threshold,
+                public_rows=plan.public_rows,
+                stream=stream,
+            )
+
+        return Entry(stage="questions", reads=reads, event=stable, assumptions=_assumed(plan)), if_stable
+    measured = gaussian_measurements_event(
+        epsilon=plan.split_epsilon, delta=plan.delta, units=len(questions) * plan.depth, neighbours=AR
+    )
+
+    def by_noisy_gain(tree: Tree) -> list[int]:
+        tables = measured_splits(cells, ask, tree.leaf_of, tree.leaves, event=measured, stream=stream)
+        gains = alpha_gain(np.maximum(tables, 0), plan.alpha)
+        return [int(np.argmax(row)) for row in gains]
+
+    tables = f"2 x 2 tables of {len(questions)} questions in every node of {plan.depth} levels"
+    return Entry(stage="questions", reads=tables, event=measured), by_noisy_gain
+
+
+def _assumed(plan: TreePlan) -> tuple[str, ...]:
+    if plan.public_rows is None or plan.alpha != 1:
+        return ()
+    return (f"there are at most {plan.public_rows:,} records",)
+
+
+def grow_private_forest(
+    cells: Secret[Cells],
+    questions: Sequence[Question],
+    plans: Sequence[TreePlan],
+    *,
+    sharing: str,
+    stream: Stream,
+) -> tuple[LeafForest, tuple[Entry, ...]]:
+    """Trees whose noisy leaf counts are released once.
+
+    ``shared``: every tree sees all records and the prices add up. ``disjoint``: each record goes to one tree at random,
+    all trees have the same epsilon, and together they cost what one of them costs.
+    """
+    if sharing not in _SHARED:
+        raise ParameterError(f"`sharing` is {sharing!r}; it must be one of {', '.join(_SHARED)}. Try 'shared'.")
+    parts = [cells] * len(plans)
+    if sharing == "disjoint" and len(plans) > 1:
+        if len({(plan.epsilon, plan.structure, plan.depth, plan.delta) for plan in plans}) > 1:
+            raise ParameterError("trees on disjoint records must have one and the same price; give them equal plans.")
+        parts = split_apart(cells, len(plans), stream)
+    trees, counts, entries = [], [], []
+    for plan, part in zip(plans, parts, strict=True):
+        tree, paid = grow_structure(part, questions, plan, stream=stream)
+        found, leaf_entry = noisy_leaf_counts(
+            part,
+            tree.leaf_of,
+            tree.leaves,
+            epsilon=plan.leaf_epsilon,
+            stream=stream,
+            reads=f"class counts of the leaves of a tree of depth {plan.depth}",
+        )
+        trees.append(tree)
+        counts.append(tuple((int(a), int(b)) for a, b in found))
+        entries.append((*paid, leaf_entry))
+    kept = entries
+    if len(plans) > 1 and sharing == "disjoint":  # parallel: a record is in one part, whatever the others are
+        kept = [tuple(replace(e, reads=f"{e.reads}, in each of {len(plans)} disjoint parts") for e in entries[0])]
+    forest = LeafForest(trees=tuple(trees), counts=tuple(counts), scale=1.0 / plans[0].leaf_epsilon, confidential=False)
+    return forest, tuple(entry for group in kept for entry in group)

@@ -1,0 +1,409 @@
+"""How a model turns codes into a probability: four bodies with one face.
+
+- :class:`VoteForest`: every feature's trees add their votes; all numbers are public (released once, with noise).
+- :class:`LeafForest`: trees whose leaf counts were released once, with noise; also public.
+- :class:`CallForest`: trees whose leaf counts stay secret; every answer draws fresh noise and costs.
+- :class:`LocalNoiseForest`: the chapter's own output layer, for study.
+
+Bands are 90 % bands of the privacy noise alone: they say how far the released number may lie from what the same data
+would have given without noise, not how sure a prediction is.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.leaf_answers import (
+    ClassCounts,
+    call_ledger,
+    locally_noisy_mean,
+    noisy_leaves,
+    sealed_counts,
+    unsealed_counts,
+)
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.secret import Secret
+from understudy.trees.features import CodeMatrix
+from understudy.trees.tree import Tree
+
+__all__ = [
+    "BAND",
+    "CallForest",
+    "LeafForest",
+    "LocalNoiseForest",
+    "Scored",
+    "Scorer",
+    "VoteForest",
+    "count_probability",
+    "scorer_from_parts",
+]
+
+BAND = 0.90
+"""Level of every noise band."""
+
+Values = npt.NDArray[np.float64]
+SealedPart = Secret[dict[str, Any]] | None
+"""What a model file kept encrypted."""
+Scored = tuple[Values, Values, Values]
+"""Probability, low and high end of its noise band; one each for every row."""
+
+
+class Scorer(Protocol):
+    """What a model's body can do."""
+
+    body: ClassVar[str]
+
+    @property
+    def per_call(self) -> bool:
+        """Whether every answer costs."""
+        ...
+
+    def score(self, codes: CodeMatrix) -> Scored:
+        """Probabilities of many rows; free."""
+        ...
+
+    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
+        """Probability of one row with fresh noise; paid for by the caller."""
+        ...
+
+    def public_part(self) -> dict[str, Any]:
+        """What may be read by anybody who holds the model file."""
+        ...
+
+    def secret_part(self) -> Secret[dict[str, Any]] | None:
+        """What must be encrypted, or None when there is nothing."""
+        ...
+
+
+def _free(body: str) -> RefusalError:
+    return RefusalError(f"a {body} was paid for when it was released; call `score`, which costs nothing.")
+
+
+def _quantiles(replicates: Values) -> tuple[Values, Values]:
+    """Ends of the band for each row: what ``np.quantile`` gives, in a tenth of its time for one row."""
+    ordered = np.sort(replicates, axis=1)
+    last = ordered.shape[1] - 1
+    ends = []
+    for share in ((1 - BAND) / 2, (1 + BAND) / 2):
+        place, part = divmod(share * last, 1.0)
+        at = int(place)
+        following = ordered[:, min(at + 1, last)]
+        ends.append(ordered[:, at] + part * (following - ordered[:, at]))
+    return ends[0], ends[1]
+
+
+def _sigmoid(value: Values) -> Values:
+    return 0.5 * (1.0 + np.tanh(0.5 * value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoteForest:
+    """Log-odds are the intercept plus every feature's vote; ``replicates`` are the same under fresh noise."""
+
+    body: ClassVar[str] = "votes"
+    per_call: ClassVar[bool] = False
+    intercept: float
+    votes: tuple[tuple[float, ...], ...]
+    """For each feature, the vote of each code."""
+    replicate_intercepts: tuple[float, ...]
+    replicate_votes: tuple[tuple[tuple[float, ...], ...], ...]
+    """For each replicate, the votes laid out as above."""
+    trees: tuple[dict[str, Any], ...] = ()
+    """The small trees behind the votes, for printing."""
+
+    def __post_init__(self) -> None:
+        if len(self.replicate_votes) != len(self.replicate_intercepts):
+            raise ValueError("the replicates of a forest differ in number")
+        shape = [len(vote) for vote in self.votes]
+        if any([len(vote) for vote in other] != shape for other in self.replicate_votes):
+            raise ValueError("the replicates of a forest differ in shape")
+        if not np.isfinite(self._table).all():
+            raise ValueError("a vote is not a finite number")
+
+    def __repr__(self) -> str:
+        return f"<VoteForest of {len(self.votes)} features>"
+
+    @cached_property
+    def _starts(self) -> npt.NDArray[np.intp]:
+        return np.concatenate([[0], np.cumsum([len(vote) for vote in self.votes])])[:-1].astype(np.intp)
+
+    @cached_property
+    def _table(self) -> Values:
+        """Rows: all codes of all features, then the intercept. Columns: the forest, then its replicates."""
+        flat = [[*(v for vote in self.votes for v in vote), self.intercept]]
+        for intercept, votes in zip(self.replicate_intercepts, self.replicate_votes, strict=True):
+            flat.append([*(v for vote in votes for v in vote), intercept])
+        return np.array(flat, dtype=np.float64).T.copy()
+
+    def score(self, codes: CodeMatrix) -> Scored:
+        """Free: post-processing of released numbers."""
+        places = codes.astype(np.intp) + self._starts
+        summed = self._table[places].sum(axis=1) + self._table[-1]
+        chances = _sigmoid(summed)
+        middle = chances[:, 0]
+        if chances.shape[1] == 1:
+            return middle, middle.copy(), middle.copy()
+        low, high = _quantiles(chances[:, 1:])
+        return middle, np.minimum(low, middle), np.maximum(high, middle)
+
+    def replicate_scores(self, codes: CodeMatrix) -> Values:
+        """Probabilities under fresh noise, one column for each replicate."""
+        places = codes.astype(np.intp) + self._starts
+        return _sigmoid(self._table[:, 1:][places].sum(axis=1) + self._table[-1, 1:])
+
+    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
+        """Not for this body."""
+        raise _free("one-shot forest")
+
+    def public_part(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "intercept": self.intercept,
+            "votes": [list(vote) for vote in self.votes],
+            "replicate_intercepts": list(self.replicate_intercepts),
+            "replicate_votes": [[list(vote) for vote in votes] for votes in self.replicate_votes],
+            "trees": list(self.trees),
+        }
+
+    def secret_part(self) -> None:
+        """Nothing."""
+        return
+
+    @classmethod
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "VoteForest":
+        """Read back."""
+        return cls(
+            intercept=float(public["intercept"]),
+            votes=tuple(tuple(map(float, vote)) for vote in public["votes"]),
+            replicate_intercepts=tuple(map(float, public["replicate_intercepts"])),
+            replicate_votes=tuple(
+                tuple(tuple(map(float, vote)) for vote in votes) for votes in public["replicate_votes"]
+            ),
+            trees=tuple(public["trees"]),
+        )
+
+
+def count_probability(counts: npt.NDArray[Any], scale: float) -> Values:
+    """Chance of the positive class from noisy (negative, positive) counts: clipped at 0, drawn towards 1/2.
+
+    It rises with the positive and falls with the negative count, and stays inside (0, 1), whatever the noise did. The
+    pseudo-count is the noise scale (at least 1): counts that noise alone could have made say nothing.
+    """
+    kept = np.maximum(np.asarray(counts, dtype=np.float64), 0.0)
+    pseudo = max(float(scale), 1.0)
+    found: Values = (kept[..., 1] + pseudo / 2) / (kept[..., 0] + kept[..., 1] + pseudo)
+    return found
+
+
+def noise_reach(scale: float, numbers: int) -> int:
+    """How far noise stays from 0 on ``numbers`` counts at once with probability ``BAND``: 2 q^(w+1) / (1 + q) each."""
+    if scale == 0:
+        return 0
+    q = math.exp(-1.0 / scale)
+    each = (1 - BAND) / numbers
+    return max(0, math.ceil(-scale * math.log(each * (1 + q) / 2)) - 1)
+
+
+def _band(counts: npt.NDArray[Any], scale: float, numbers: int) -> tuple[Values, Values]:
+    reach = noise_reach(scale, numbers)
+    against = np.array([reach, -reach])
+    return count_probability(counts + against, scale), count_probability(counts - against, scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeafForest:
+    """The mean of trees whose noisy leaf counts were released once."""
+
+    body: ClassVar[str] = "leaves"
+    per_call: ClassVar[bool] = False
+    trees: tuple[Tree, ...]
+    counts: tuple[tuple[tuple[int, int], ...], ...]
+    """For each tree and leaf the released (negative, positive) counts."""
+    scale: float
+    """Of the noise on each count; 0 where there is none."""
+    confidential: bool
+    """True where the counts are the raw ones: such a file is encrypted."""
+
+    def __post_init__(self) -> None:
+        if not self.trees or [len(c) for c in self.counts] != [tree.leaves for tree in self.trees]:
+            raise ValueError("the trees of a forest and their leaf counts do not fit")
+        if not 0 <= self.scale < math.inf:
+            raise ValueError("a noise scale is no number")
+
+    def __repr__(self) -> str:
+        return f"<LeafForest of {len(self.trees)} trees>"  # raw counts do not show themselves
+
+    @cached_property
+    def _values(self) -> list[Values]:
+        found = []
+        for counts in self.counts:
+            table = np.array(counts, dtype=np.int64)
+            low, high = _band(table, self.scale, 2 * len(self.trees))
+            found.append(np.stack([count_probability(table, self.scale), low, high], axis=1))
+        return found
+
+    def score(self, codes: CodeMatrix) -> Scored:
+        """Free: post-processing of released numbers."""
+        total = np.zeros((len(codes), 3))
+        for tree, values in zip(self.trees, self._values, strict=True):
+            total += values[tree.leaf_of(codes)]
+        total /= len(self.trees)
+        return total[:, 0], total[:, 1], total[:, 2]
+
+    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
+        """Not for this body."""
+        raise _free("one-shot forest")
+
+    def public_part(self) -> dict[str, Any]:
+        """All of it, unless the counts are raw."""
+        found: dict[str, Any] = {"scale": self.scale, "confidential": self.confidential}
+        return found if self.confidential else found | self._hidden()
+
+    def _hidden(self) -> dict[str, Any]:
+        return {
+            "trees": [tree.to_dict() for tree in self.trees],
+            "counts": [[list(pair) for pair in leaves] for leaves in self.counts],
+        }
+
+    def secret_part(self) -> Secret[dict[str, Any]] | None:
+        """Structure and raw counts, where nobody paid for them."""
+        return Secret(self._hidden()) if self.confidential else None
+
+    @classmethod
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "LeafForest":
+        """Read back."""
+        # A plain tree promises nothing (its total is NoFormal); its numbers are shown to whoever holds the key.
+        held = public if secret is None else secret.open()
+        return cls(
+            trees=tuple(Tree.from_dict(tree) for tree in held["trees"]),
+            counts=tuple(tuple((_count(a), _count(b)) for a, b in leaves) for leaves in held["counts"]),
+            scale=float(public["scale"]),
+            confidential=bool(public["confidential"]),
+        )
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 1 << 42:
+        raise ValueError("a count is no whole number")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallForest:
+    """Trees whose leaf counts stay secret; every answer has fresh exact noise and costs :meth:`call_ledger`."""
+
+    body: ClassVar[str] = "calls"
+    per_call: ClassVar[bool] = True
+    trees: tuple[Tree, ...]
+    """Their shape was released, and paid for, when the model was trained."""
+    counts: Secret[Sequence[ClassCounts]]
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if not self.trees:
+            raise ValueError("a forest needs at least one tree")
+
+    def call_ledger(self) -> Ledger:
+        """What one answer pays."""
+        return call_ledger(self.scale, len(self.trees))
+
+    def score(self, codes: CodeMatrix) -> Scored:
+        """Not for this body."""
+        raise RefusalError("every answer of a per-call model costs; charge its price, then call `noisy_score`.")
+
+    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
+        """One answer; the caller has charged its price already."""
+        _one_row(codes)
+        leaves = [int(tree.leaf_of(codes)[0]) for tree in self.trees]
+        noisy = noisy_leaves(self.counts, leaves, scale=self.scale, stream=stream)
+        scale = float(self.scale)
+        low, high = _band(noisy, scale, noisy.size)
+        return float(count_probability(noisy, scale).mean()), float(low.mean()), float(high.mean())
+
+    def public_part(self) -> dict[str, Any]:
+        """Shape and noise scale."""
+        return {
+            "trees": [tree.to_dict() for tree in self.trees],
+            "scale": f"{self.scale.numerator}/{self.scale.denominator}",
+        }
+
+    def secret_part(self) -> Secret[dict[str, Any]]:
+        """The raw leaf counts."""
+        return sealed_counts(self.counts)
+
+    @classmethod
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "CallForest":
+        """Read back."""
+        trees = tuple(Tree.from_dict(tree) for tree in public["trees"])
+        counts = unsealed_counts(secret, [tree.leaves for tree in trees])
+        return cls(trees=trees, counts=counts, scale=Fraction(public["scale"]))
+
+
+def _one_row(codes: CodeMatrix) -> None:
+    if codes.shape[0] != 1:
+        raise ParameterError(f"`codes` has {codes.shape[0]} rows; a per-call model answers one question at a time.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalNoiseForest:
+    """DPaT and EDPaT as written: the trees' mean share plus Laplace noise scaled to this table. Promises nothing."""
+
+    body: ClassVar[str] = "local-noise"
+    per_call: ClassVar[bool] = True
+    trees: tuple[Tree, ...]
+    counts: Secret[Sequence[ClassCounts]]
+    epsilon: float
+
+    def score(self, codes: CodeMatrix) -> Scored:
+        """Not for this body."""
+        raise RefusalError("every answer of a per-call model costs; charge its price, then call `noisy_score`.")
+
+    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
+        """One answer, cut to [0, 1]; the band is that of the Laplace noise."""
+        _one_row(codes)
+        leaves = [int(tree.leaf_of(codes)[0]) for tree in self.trees]
+        found, scale = locally_noisy_mean(self.counts, leaves, epsilon=self.epsilon, stream=stream)
+        reach = -scale * math.log(1 - BAND)
+        low, middle, high = (min(max(value, 0.0), 1.0) for value in (found - reach, found, found + reach))
+        return middle, low, high
+
+    def public_part(self) -> dict[str, Any]:
+        """The nominal epsilon only: nobody paid for the shape."""
+        return {"epsilon": self.epsilon, "leaves": [tree.leaves for tree in self.trees]}
+
+    def secret_part(self) -> Secret[dict[str, Any]]:
+        """Shape and raw counts."""
+        return sealed_counts(self.counts, trees=[tree.to_dict() for tree in self.trees])
+
+    @classmethod
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "LocalNoiseForest":
+        """Read back."""
+        counts = unsealed_counts(secret, public["leaves"])
+        assert secret is not None  # unsealed_counts has seen to it
+        trees = tuple(Tree.from_dict(tree) for tree in secret.open()["trees"])
+        if [tree.leaves for tree in trees] != list(public["leaves"]):
+            raise ValueError("the trees of a forest and their leaf counts do not fit")
+        return cls(trees=trees, counts=counts, epsilon=float(public["epsilon"]))
+
+
+BODIES: dict[str, Callable[[dict[str, Any], SealedPart], Scorer]] = {
+    VoteForest.body: VoteForest.from_parts,
+    LeafForest.body: LeafForest.from_parts,
+    CallForest.body: CallForest.from_parts,
+    LocalNoiseForest.body: LocalNoiseForest.from_parts,
+}
+
+
+def scorer_from_parts(body: str, public: dict[str, Any], secret: SealedPart) -> Scorer:
+    """Read back any body."""
+    if body not in BODIES:
+        raise ValueError(f"the body {body!r} is unknown")
+    return BODIES[body](public, secret)

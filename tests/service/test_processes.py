@@ -1,0 +1,195 @@
+"""Real server processes on real databases: together they never overspend, and a killed one loses only its own."""
+
+import asyncio
+import itertools
+import json
+import time
+
+import httpx
+import pytest
+
+from understudy.service import Budgets, KeyBook, Store
+from understudy.service.served import Served
+from understudy.trees.examples import septic_shock_example
+from understudy.trees.model import save_model
+
+CLIENTS, CALLS, PRICE = 64, 1000, 0.01
+MODEL_KEY = "ab" * 32
+SLOW = """
+import time
+from understudy.trees.model import ScoreModel
+drawn = ScoreModel.noisy_score
+def slowly(self, codes, stream):
+    time.sleep(0 if self.price_per_call == 0.5 else 60)  # the invented model of the warm-up is not meant
+    return drawn(self, codes, stream)
+ScoreModel.noisy_score = slowly
+"""
+"""A server that is sure to be between paying and answering when it is killed."""
+
+
+HASTY = "from understudy.service import Budgets; Budgets.__init__.__kwdefaults__['abandoned'] = 0.0"
+"""A server that does not wait before it takes an unanswered question for dead."""
+
+
+class Office:
+    """Model file, database, keys and caps; what an administrator would set up."""
+
+    def __init__(self, database, folder, monkeypatch, *, keys: int, cap: float, grant: float) -> None:
+        monkeypatch.setenv("UNDERSTUDY_MODEL_KEY", MODEL_KEY)
+        self.database, self.secret = database, folder / "secret"
+        model = septic_shock_example(epsilon=PRICE)
+        self.model = save_model(model, folder / "sepsis.us")
+        self.model_id = Served(model=model).model_id
+        with self.store() as store:
+            budgets, book = Budgets(store), KeyBook(store)
+            budgets.register(self.model_id, name=model.name, price=PRICE)
+            budgets.set_cap(self.model_id, cap)
+            self.keys = [book.create(label=f"client {n}", scopes=["score"], rate=1_000_000) for n in range(keys)]
+            for key in self.keys:
+                budgets.grant(key.key.key_id, self.model_id, grant)
+
+    def store(self) -> Store:
+        return Store.open(self.database, secret_file=self.secret)
+
+    def words(self) -> list[object]:
+        return [self.model, "--database", self.database, "--secret-file", self.secret]
+
+    def books(self) -> tuple[int, list[str]]:
+        """Spent in calls, and faults."""
+        with self.store() as store:
+            _, balance = Budgets(store).model_balances()[self.model_id]
+            return round(balance.spent / 10**9 / PRICE), Budgets(store).faults()
+
+
+def questions():
+    """All 375 that the codebook tells apart, one for each row of codes."""
+    for pressure, rate, heat, ventilated in itertools.product(
+        (60, 95, 110, 130, 200), (40, 70, 100, 120, 180), (33, 37, 38.5, 40, None), ("no", "yes", None)
+    ):
+        yield {"systolicBP": pressure, "heartRate": rate, "temperature": heat, "ventilated": ventilated}
+
+
+async def ask(client, url, key, question):
+    return await client.post(
+        f"{url}/v1/models/septic-shock/score", headers={"Authorization": f"Bearer {key}"}, json=question
+    )
+
+
+def test_the_questions_are_different():
+    model = septic_shock_example()
+    assert len({model.encode(question).tobytes() for question in questions()}) == 375
+
+
+def test_64_clients_on_two_servers_get_exactly_1000_answers(postgres_url, tmp_path, monkeypatch, start_server):
+    office = Office(postgres_url, tmp_path, monkeypatch, keys=CLIENTS, cap=CALLS * PRICE, grant=CALLS * PRICE)
+    servers = [start_server(*office.words()) for _ in range(2)]
+    counted = {"answers": 0, "refusals": 0}
+    scores = set()
+
+    async def client(number: int, session: httpx.AsyncClient) -> None:
+        for turn, question in enumerate(questions()):
+            url = servers[(number + turn) % 2].url  # each client uses both
+            said = await ask(session, url, office.keys[number].text, question)
+            if said.status_code == 429:
+                assert said.json()["type"] == "/docs#problem-budget-exhausted"
+                assert said.json()["remaining"]["model"] == 0.0
+                counted["refusals"] += 1
+                return
+            assert said.status_code == 200, said.text
+            assert said.json()["cost"]["epsilon"] == PRICE
+            counted["answers"] += 1
+            scores.add(said.json()["score"])
+
+    async def everybody() -> None:
+        limits = httpx.Limits(max_connections=CLIENTS * 2, max_keepalive_connections=CLIENTS * 2)
+        async with httpx.AsyncClient(limits=limits, timeout=60) as session:
+            await asyncio.gather(*(client(number, session) for number in range(CLIENTS)))
+
+    asyncio.run(everybody())
+    assert counted == {"answers": CALLS, "refusals": CLIENTS}
+    assert len(scores) > 100, "noise of its own for every answer"
+    assert office.books() == (CALLS, [])
+    servers[0].stop()
+    assert "Traceback" not in "".join(servers[0].log) and '"event": "stopped"' in servers[0].log[-1]
+
+
+def test_a_server_killed_in_the_middle_loses_nothing_that_was_told(postgres_url, tmp_path, monkeypatch, start_server):
+    """Eight clients on two servers; one is killed under them, and comes back."""
+    office = Office(postgres_url, tmp_path, monkeypatch, keys=8, cap=4.0, grant=4.0)
+    first, second = (start_server(*office.words()) for _ in range(2))
+    told: dict[tuple[int, str], str] = {}
+    kill_after, lost = 60, 0
+
+    def noted(number: int, question: dict, said: httpx.Response) -> None:
+        body = said.json()
+        told[number, json.dumps(question)] = json.dumps([body["score"], body["low"], body["high"]])
+
+    async def client(number: int, session: httpx.AsyncClient) -> None:
+        nonlocal lost
+        for turn, question in enumerate(itertools.islice(questions(), 25)):
+            url = (first if (number + turn) % 2 else second).url
+            try:
+                said = await ask(session, url, office.keys[number].text, question)
+            except httpx.TransportError:
+                lost += 1
+                continue
+            assert said.status_code == 200, said.text
+            noted(number, question, said)
+            if len(told) == kill_after:
+                first.kill()
+
+    async def everybody() -> None:
+        async with httpx.AsyncClient(timeout=60) as session:
+            await asyncio.gather(*(client(number, session) for number in range(8)))
+
+    asyncio.run(everybody())
+    assert first.process.poll() is not None and lost > 0 and len(told) > kill_after
+    spent, faults = office.books()
+    assert faults == [] and len(told) <= spent <= len(told) + lost, "at most what was on its way is wasted"
+    back = start_server(*office.words())
+
+    async def again() -> None:
+        async with httpx.AsyncClient(timeout=60) as session:
+            for (number, text), answer in told.items():
+                said = await ask(session, back.url, office.keys[number].text, json.loads(text))
+                body = said.json()
+                assert body["cost"]["epsilon"] == 0 and body["cost"]["stored"] == 1
+                assert json.dumps([body["score"], body["low"], body["high"]]) == answer
+
+    asyncio.run(again())
+    assert office.books() == (spent, []), "told again, and free"
+
+
+def test_killed_between_paying_and_answering(tmp_path, monkeypatch, start_server):
+    """On SQLite: the budget is gone, the answer never was; asking again pays again, and the cap holds."""
+    database = f"sqlite:///{tmp_path / 'service.db'}"
+    office = Office(database, tmp_path, monkeypatch, keys=1, cap=2 * PRICE, grant=1.0)
+    question, key = next(questions()), office.keys[0].text
+    slow = start_server(*office.words(), before=SLOW)
+
+    async def hanging() -> None:
+        async with httpx.AsyncClient(timeout=60) as session:
+            asked = asyncio.ensure_future(ask(session, slow.url, key, question))
+            deadline = time.monotonic() + 30
+            while office.books()[0] == 0 and time.monotonic() < deadline:
+                await asyncio.sleep(0.05)
+            slow.kill()
+            with pytest.raises(httpx.TransportError):
+                await asked
+
+    asyncio.run(hanging())
+    assert office.books() == (1, []), "paid, durably, before any noise was drawn"
+    alive = start_server(*office.words(), before=HASTY)
+
+    async def later() -> None:
+        async with httpx.AsyncClient(timeout=60) as session:
+            said = await ask(session, alive.url, key, question)
+            assert said.status_code == 200 and said.json()["cost"]["epsilon"] == PRICE
+            assert office.books() == (2, [])
+            refused = await ask(session, alive.url, key, {**question, "systolicBP": 200})
+            assert refused.status_code == 429 and refused.json()["remaining"]["model"] == 0.0
+            repeated = await ask(session, alive.url, key, question)
+            assert repeated.json()["score"] == said.json()["score"]
+
+    asyncio.run(later())
+    assert office.books() == (2, [])
