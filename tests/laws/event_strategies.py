@@ -14,16 +14,13 @@ from understudy.mechanisms import (
     GeometricHistogram,
     KAnonymousTable,
     LDiverseDraws,
+    MaxNormSums,
     OriginDraws,
     PerturbedPrediction,
     SparseHistogram,
     StabilityHistogram,
-    SubsampledBinomial,
-    MaxNormSums,
-    PerturbedPrediction,
-    SparseHistogram,
-    StabilityHistogram,
     StableSplits,
+    SubsampledBinomial,
     TreeSplits,
 )
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event

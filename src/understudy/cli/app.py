@@ -14,17 +14,9 @@ from understudy.cli import (
     demo,
     evaluate,
     impute,
-    methods,
-    reconstruct,
-    rumap,
-    synth,
-    audit,
-    codebook,
-    demo,
-    evaluate,
-    impute,
     keys,
     methods,
+    reconstruct,
     rumap,
     serve,
     synth,
@@ -73,8 +65,6 @@ app.add_typer(account.app, name="account")
 app.add_typer(commute.app, name="commute")
 app.command()(train.train)
 app.command()(serve.serve)
-app.add_typer(codebook.app, name="codebook")
-app.add_typer(account.app, name="account")
 app.add_typer(keys.app, name="keys")
 
 

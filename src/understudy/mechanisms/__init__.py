@@ -11,9 +11,9 @@ from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.l_diversity import LDiverseDraws
+from understudy.mechanisms.max_norm import MaxNormSums
 from understudy.mechanisms.origin_baselines import SubsampledBinomial
 from understudy.mechanisms.origin_draws import OriginDraws
-from understudy.mechanisms.max_norm import MaxNormSums
 from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.split_choice import StableSplits, TreeSplits
 from understudy.mechanisms.stability import StabilityHistogram
@@ -29,8 +29,8 @@ __all__ = [
     "GeometricHistogram",
     "KAnonymousTable",
     "LDiverseDraws",
-    "OriginDraws",
     "MaxNormSums",
+    "OriginDraws",
     "PerturbedPrediction",
     "SparseHistogram",
     "StabilityHistogram",
