@@ -10,8 +10,8 @@ from typing import Any
 import ibis
 
 from understudy.codebook import Codebook, Column, Dates, Grain, Integer, Levelled, Number
-from understudy.codebook.encode import DAY_PATTERN
 from understudy.errors import DataError, ParameterError
+from understudy.sources import dialects
 from understudy.sources.tables import code_type
 
 __all__ = [
@@ -39,8 +39,10 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     if unknown not in UNKNOWN_POLICIES:
         raise ParameterError(f"`unknown` is {unknown!r}; it must be one of {', '.join(UNKNOWN_POLICIES)}.")
     codes = {}
+    signed = dialects.engine_of(table) in dialects.WITHOUT_UNSIGNED
     for position, column in enumerate(book.modelled):
         kind = code_type(column.size + 1).__name__
+        kind = dialects.SIGNED[kind] if signed else kind
         stand_in = _stand_in(column, unknown)
         code = code_expression(column, table[column.name])
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
@@ -61,10 +63,10 @@ def code_expression(column: Column, value: Any) -> Any:
     value = present(value)
     text = as_text(value)
     if isinstance(column, Levelled):
-        code = ibis.literal(list(column.levels)).index(text).nullif(-1)
+        code = dialects.level_index(column.levels, value, text)
     elif isinstance(column, Number):
         number = as_number(value)
-        if isinstance(column, Integer):
+        if isinstance(column, Integer) and not value.type().is_integer():
             number = is_whole(number).ifelse(number, ibis.null("float64"))
         code = _bin(column, number)
     elif isinstance(column, Dates):
@@ -81,6 +83,8 @@ def present(value: Any) -> Any:
     """The value with NaN turned into null: both mean that nothing was recorded."""
     if value.type().is_floating():
         return value.isnan().ifelse(ibis.null(value.type()), value)
+    if value.type().is_decimal() and dialects.engine_of(value) == "postgres":  # whose decimals know NaN too
+        return value.nullif(ibis.literal("NaN").cast(value.type()))
     return value
 
 
@@ -90,6 +94,8 @@ def as_text(value: Any) -> Any:
     if kind.is_string():
         return value
     if kind.is_floating():
+        if dialects.engine_of(value) == "postgres":
+            return value.cast("string")  # spells whole floats without a point
         fits = is_whole(value) & (value.abs() < 2.0**63)
         return fits.ifelse(value.try_cast("int64").cast("string"), value.cast("string"))
     return value.cast("string")
@@ -97,9 +103,10 @@ def as_text(value: Any) -> Any:
 
 def as_number(value: Any) -> Any:
     """A finite float, or null for what is not a number."""
+    if value.type().is_integer():
+        return value.cast("float64")
     if value.type().is_string():
-        plain = value.strip()
-        number = plain.contains("_").ifelse(ibis.null("float64"), plain.try_cast("float64"))
+        number = dialects.number_in(value)
     elif value.type().is_numeric():
         number = value.cast("float64")
     else:
@@ -109,6 +116,8 @@ def as_number(value: Any) -> Any:
 
 def is_whole(number: Any) -> Any:
     """Whether a float has no fraction. ``floor`` goes through 64-bit integers, so it only sees what fits them."""
+    if dialects.engine_of(number) == "postgres":
+        return dialects.whole_in_postgres(number)
     small = (number.abs() < 2.0**53).ifelse(number, 0.0)  # from 2^53 on, every float is whole
     return (small == small.floor()) & (number.abs() < math.inf)
 
@@ -118,6 +127,8 @@ def _bin(column: Number, number: Any) -> Any:
     if column.clip:
         # not greatest(least()): those skip nulls, so that what is no number would land in an end bin
         number = ibis.cases((number < edges[0], edges[0]), (number > edges[-1], edges[-1]), else_=number)
+    if dialects.engine_of(number) == "postgres":
+        return dialects.bin_in_postgres(column, number)
     last = column.proper_levels - 1
     inside = [(number < e) if column.closed == "left" else (number <= e) for e in edges[1:-1]]
     branches: list[tuple[Any, Any]] = [(number < edges[0], ibis.null("int64"))]
@@ -134,8 +145,7 @@ def as_date(value: Any) -> Any:
     if kind.is_timestamp():
         return value.date()
     if kind.is_string():
-        # the pattern first: engines also take 2020/2/1 and ignore what follows a date
-        return value.strip().re_extract(DAY_PATTERN, 1).try_cast("date")
+        return dialects.day_in(value)
     return ibis.null("date")
 
 

@@ -1,0 +1,121 @@
+"""Where the engines differ: the few expressions that cannot be written once for DuckDB, PostgreSQL and Spark.
+
+PostgreSQL evaluates an expression as often as it is written and raises where others give null, so it gets functions of
+its own that read each value once and never meet one that they could stumble over.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ibis
+import ibis.expr.datatypes as kinds
+
+from understudy.codebook import Number
+from understudy.codebook.encode import DAY_PATTERN, number_text
+
+__all__ = [
+    "SIGNED",
+    "WITHOUT_UNSIGNED",
+    "bin_in_postgres",
+    "day_in",
+    "engine_of",
+    "level_index",
+    "number_in",
+    "whole_in_postgres",
+]
+
+WITHOUT_UNSIGNED = ("postgres", "pyspark")
+SIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64"}
+"""For engines without unsigned integers: the next type that holds the same codes."""
+
+_NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+_SURELY_FITS = r"^[+-]?[0-9]{0,200}[.]?[0-9]{0,200}([eE][+-]?0*[0-9]{1,2})?$"
+"""Neither overflows nor underflows a double, both of which PostgreSQL takes for an error."""
+
+
+@ibis.udf.scalar.builtin
+def array_position(levels: kinds.Array[kinds.String], text: str) -> int:
+    """PostgreSQL: place of a text among others, counted from 1; null when it is not there."""
+
+
+@ibis.udf.scalar.builtin
+def width_bucket(number: float, edges: kinds.Array[kinds.Float64]) -> int:
+    """PostgreSQL: how many of the ascending edges lie at or below a number."""
+
+
+@ibis.udf.scalar.builtin(name="floor")
+def floor_of(number: float) -> float:
+    """PostgreSQL: as a float, so that nothing overflows."""
+
+
+def engine_of(what: Any) -> str:
+    """Name of the engine that an expression would run on."""
+    backends, _ = what._find_backends()
+    return str(backends[0].name) if backends else "duckdb"
+
+
+def level_index(levels: Sequence[str], value: Any, text: Any) -> Any:
+    """Place of a value among the levels, null when it is none of them; ``text`` is how the value is spelled."""
+    engine = engine_of(value)
+    if value.type().is_floating() and engine == "pyspark":
+        # Spark spells floats in its own way, so levels are compared as numbers
+        known = [(code, level) for code, level in enumerate(levels) if _spells_a_float(level)]
+        if not known:
+            return ibis.null("int64")
+        branches = [(value == float(level), ibis.literal(code, "int64")) for code, level in known]
+        return ibis.cases(*branches, else_=ibis.null("int64"))
+    if engine == "postgres":
+        return array_position(ibis.literal(list(levels)), text) - 1
+    return ibis.literal(list(levels)).index(text).nullif(-1)
+
+
+def _spells_a_float(level: str) -> bool:
+    try:
+        return number_text(float(level)) == level
+    except ValueError:
+        return False
+
+
+def number_in(text: Any) -> Any:
+    """The float that a text spells, null when it spells none."""
+    plain = text.strip()
+    engine = engine_of(text)
+    if engine == "postgres":
+        safe = plain.re_search(_NUMBER) & plain.re_search(_SURELY_FITS)
+        return safe.ifelse(plain, ibis.null("string")).cast("float64")
+    if engine == "pyspark":  # which also reads 1d and 1f
+        return plain.re_search(_NUMBER).ifelse(plain, ibis.null("string")).try_cast("float64")
+    return plain.contains("_").ifelse(ibis.null("float64"), plain.try_cast("float64"))
+
+
+def whole_in_postgres(number: Any) -> Any:
+    """Whether a float has no fraction."""
+    return number == floor_of(number)
+
+
+def bin_in_postgres(column: Number, number: Any) -> Any:
+    """Bin of a number by one look at all edges; null outside them."""
+    edges = column.float_edges
+    inner = list(edges[1:-1])
+    if column.closed == "left":
+        code = width_bucket(number, ibis.literal(inner, "array<float64>"))
+    else:  # edges at or above the number, counted from the other side
+        code = len(inner) - width_bucket(-number, ibis.literal([-edge for edge in reversed(inner)], "array<float64>"))
+    if not inner:
+        code = ibis.literal(0, "int64")
+    return number.between(edges[0], edges[-1]).ifelse(code.cast("int64"), ibis.null("int64"))
+
+
+def day_in(text: Any) -> Any:
+    """The day that a text spells, null when it spells none.
+
+    The pattern comes first: engines also take 2020/2/1 and ignore what follows a date.
+    """
+    day = text.strip().re_extract(DAY_PATTERN, 1)
+    if engine_of(text) != "postgres":
+        return day.nullif("").try_cast("date")
+    year, month, of_month = (day.split("-")[place].cast("int64") for place in range(3))
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    last = ibis.cases((month == 2, leap.ifelse(29, 28)), (month.isin([4, 6, 9, 11]), 30), else_=31)
+    exists = month.between(1, 12) & (of_month >= 1) & (of_month <= last) & (year >= 1)
+    return exists.ifelse(day, ibis.null("string")).cast("date")
