@@ -79,18 +79,20 @@ class PostgresBench(Bench):
 
         if report:
             report("reading", 0, 100)
+        encoding = self.connection.compile(self.expression)
         try:
-            codes = self.connection.create_table(self.name, self.expression, temp=True)
+            with self.connection.con.cursor() as cursor:  # in one statement, which several workers may share
+                cursor.execute(f'CREATE TEMPORARY TABLE "{self.name}" AS {encoding}')
         except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction):
             with self.connection.con.cursor() as cursor:  # may it be read at all?
-                cursor.execute(f"SELECT count(*) FROM ({self.connection.compile(self.expression)}) AS t")
+                cursor.execute(f"SELECT count(*) FROM ({encoding}) AS t")
             self.has_table = False
             return self.expression
         with self.connection.con.cursor() as cursor:
             cursor.execute(f'ANALYZE "{self.name}"')  # or the planner sorts where it could hash
         if report:
             report("reading", 100, 100)
-        return codes
+        return self.connection.table(self.name)
 
     def fetch(self, expression: Any) -> pa.Table:
         """COPY, which is many times faster than fetching rows into Python."""
@@ -176,7 +178,11 @@ class SparkBench(Bench):
             self.codes = None
 
 
-_BENCHES = {"duckdb": DuckBench, "postgres": PostgresBench, "pyspark": SparkBench}
+_BENCHES: dict[str, type[DuckBench] | type[PostgresBench] | type[SparkBench]] = {
+    "duckdb": DuckBench,
+    "postgres": PostgresBench,
+    "pyspark": SparkBench,
+}
 
 
 def bench_for(connection: Any, expression: Any) -> Bench:

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,12 @@ def _open_postgres(where: Address) -> tuple[Any, Any, str]:
     given = {**{key: value for key, value in known.items() if value}, **options}
     with engine_errors(where.label), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        connection = ibis.postgres.from_connection(psycopg.connect(autocommit=True, **given))
+        line = psycopg.connect(autocommit=True, **given)
+        connection = ibis.postgres.from_connection(line)
+        weakref.finalize(connection, line.close)
         try:
-            found = connection.table(name, database=schema)
+            inside = None if schema is None else (connection.current_catalog, schema)
+            found = connection.table(name, database=inside)
         except ibis.common.exceptions.TableNotFound:
             raise DataError(
                 f"there is no table {where.options['table']!r} in PostgreSQL database {where.database!r}, or you may "
@@ -121,7 +125,9 @@ def spark_session(master: str | None = None) -> Any:
     if active is not None:
         running = active.sparkContext.master
         if master is not None and running != master:
-            raise DataError(f"this process works on the Spark master {running!r} already, not {master!r}; stop it first.")
+            raise DataError(
+                f"this process works on the Spark master {running!r} already, not {master!r}; stop it first."
+            )
         return active
     builder = SparkSession.builder.appName("understudy").config("spark.sql.session.timeZone", "UTC")
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")

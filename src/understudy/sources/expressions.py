@@ -39,12 +39,22 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     if unknown not in UNKNOWN_POLICIES:
         raise ParameterError(f"`unknown` is {unknown!r}; it must be one of {', '.join(UNKNOWN_POLICIES)}.")
     codes = {}
-    signed = dialects.engine_of(table) in dialects.WITHOUT_UNSIGNED
+    engine = dialects.engine_of(table)
+    signed = engine in dialects.WITHOUT_UNSIGNED
+    if engine == "pyspark":
+        # in two steps: Spark compiles what it is told, and one step would repeat every reading in every bin
+        read = {}
+        for position, column in enumerate(book.modelled):
+            read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.name])
+        table = dialects.staged(table.select(**read))
     for position, column in enumerate(book.modelled):
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
         stand_in = _stand_in(column, unknown)
-        code = code_expression(column, table[column.name])
+        if engine == "pyspark":
+            code = _code(column, table[f"v{position}"], table[f"a{position}"])
+        else:
+            code = code_expression(column, table[column.name])
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
     return table.select(**codes)
 
@@ -60,22 +70,36 @@ def _stand_in(column: Column, unknown: str) -> int:
 
 def code_expression(column: Column, value: Any) -> Any:
     """Code of a value, null where the codebook does not know it."""
+    return _code(column, *_reading(column, value))
+
+
+def _reading(column: Column, value: Any) -> tuple[Any, Any]:
+    """What a value means to its column (a text, a number or a day), and whether it is missing."""
     value = present(value)
     text = as_text(value)
+    absent = value.isnull() | (text == column.missing) if column.missing_code is not None else ibis.literal(False)
     if isinstance(column, Levelled):
-        code = dialects.level_index(column.levels, value, text)
-    elif isinstance(column, Number):
+        return (value if dialects.compares_floats(value) else text), absent
+    if isinstance(column, Number):
         number = as_number(value)
         if isinstance(column, Integer) and not value.type().is_integer():
             number = is_whole(number).ifelse(number, ibis.null("float64"))
-        code = _bin(column, number)
-    elif isinstance(column, Dates):
-        code = _grain_index(column, as_date(value))
+        return number, absent
+    if isinstance(column, Dates):
+        return as_date(value), absent
+    raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
+
+
+def _code(column: Column, meaning: Any, absent: Any) -> Any:
+    if isinstance(column, Levelled):
+        code = dialects.level_index(column.levels, meaning)
+    elif isinstance(column, Number):
+        code = _bin(column, meaning)
     else:
-        raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
+        assert isinstance(column, Dates)
+        code = _grain_index(column, meaning)
     if column.missing_code is None:
         return code
-    absent = value.isnull() | (text == column.missing)
     return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
 
 
@@ -83,9 +107,7 @@ def present(value: Any) -> Any:
     """The value with NaN turned into null: both mean that nothing was recorded."""
     if value.type().is_floating():
         return value.isnan().ifelse(ibis.null(value.type()), value)
-    if value.type().is_decimal() and dialects.engine_of(value) == "postgres":  # whose decimals know NaN too
-        return value.nullif(ibis.literal("NaN").cast(value.type()))
-    return value
+    return dialects.plain_in_postgres(value) if dialects.engine_of(value) == "postgres" else value
 
 
 def as_text(value: Any) -> Any:
