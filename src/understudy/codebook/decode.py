@@ -21,19 +21,23 @@ BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
 Codes = npt.NDArray[np.unsignedinteger]
 
 
-def decode_table(book: Codebook, codes: Sequence[Codes], below_each: BelowEach) -> pa.Table:
-    """One Arrow column per modelled column; missing values become nulls."""
-    arrays = [decode_column(c, col, below_each) for c, col in zip(book.modelled, codes, strict=True)]
+def decode_table(book: Codebook, codes: Sequence[Codes], below_each: BelowEach, *, packed: bool = False) -> pa.Table:
+    """One Arrow column per modelled column; missing values become nulls.
+
+    ``packed`` leaves levels as dictionaries, for a writer that would only make dictionaries of them again.
+    """
+    arrays = [decode_column(c, col, below_each, packed=packed) for c, col in zip(book.modelled, codes, strict=True)]
     return pa.table(dict(zip(book.names, arrays, strict=True)))
 
 
-def decode_column(column: Column, codes: Codes, below_each: BelowEach) -> pa.Array:
+def decode_column(column: Column, codes: Codes, below_each: BelowEach, *, packed: bool = False) -> pa.Array:
     """Values of one column."""
     absent = np.zeros(len(codes), dtype=bool) if column.missing is None else codes == column.missing_code
     proper = np.where(absent, 0, codes)
     if isinstance(column, Levelled):
         index = pa.array(proper.astype(np.int32), mask=absent)
-        return pa.DictionaryArray.from_arrays(index, pa.array(column.levels, type=pa.string())).cast(pa.string())
+        values = pa.DictionaryArray.from_arrays(index, pa.array(column.levels, type=pa.string()))
+        return values if packed else values.cast(pa.string())
     if isinstance(column, Dates):
         days = np.array(column.firsts, dtype="datetime64[D]")
         return pa.array(days[proper], mask=absent, type=pa.date32())

@@ -47,7 +47,7 @@ class Address:
 
 
 def parse_address(address: str, table: str | None = None) -> Address:
-    """The parts of ``postgresql://user@host:port/db?table=schema.table`` or ``spark://master?table=T`` (or ``?path=P``).
+    """The parts of ``postgresql://user@host:port/db?table=schema.table`` or ``spark://master?table=T``.
 
     >>> parse_address("postgresql://ann@db.example/claims?table=public.visits").label
     'public.visits in PostgreSQL database claims at db.example'

@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.errors import DataError
 
-__all__ = ["engine_errors", "first_bad_line", "without_secrets"]
+__all__ = ["engine_errors", "engine_failures", "first_bad_line", "without_secrets"]
 
 
 @contextmanager
@@ -17,12 +17,12 @@ def engine_errors(what: str) -> Iterator[None]:
     """Turn anything the engine raises while reading ``what`` into a :class:`DataError`."""
     try:
         yield
-    except _engine_failures() as reason:
+    except engine_failures() as reason:
         said = without_secrets(str(reason))
         raise DataError(f"{what} cannot be read: {_first_sentence(said)}{_remedy(said)}") from None
 
 
-def _engine_failures() -> tuple[type[BaseException], ...]:
+def engine_failures() -> tuple[type[BaseException], ...]:
     """What the engines in use raise; an engine that nobody imported cannot raise anything."""
     import duckdb
     import pyarrow as pa

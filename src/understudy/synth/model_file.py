@@ -169,8 +169,15 @@ class LoadedModel:
         drawn = model.draw(
             check_rows(rows), stream, None if report is None else lambda done, of: report("drawing rows", done, of)
         )
-        manifest = Manifest(
-            release_id=str(uuid.uuid4()),
+        secure = model.secure and stream.is_secure
+        manifest = self.manifest(rows, release_id=str(uuid.uuid4()), secure=secure, warnings=drawn.warnings)
+        return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each), manifest=manifest)
+
+    def manifest(self, rows: int, *, release_id: str, secure: bool, warnings: tuple[str, ...]) -> Manifest:
+        """The manifest of ``rows`` rows drawn from this model."""
+        model = self.model
+        return Manifest(
+            release_id=release_id,
             method=model.method,
             route="N",
             parameters=model.parameters,
@@ -180,11 +187,10 @@ class LoadedModel:
             delta=model.delta,
             paper=None,
             codebook=model.codebook,
-            secure=model.secure and stream.is_secure,
+            secure=model.secure and secure,
             account=_FROM_MODEL,
-            warnings=(*model.warnings, *drawn.warnings),
+            warnings=(*model.warnings, *warnings),
         )
-        return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each), manifest=manifest)
 
     def __repr__(self) -> str:
         return f"<released {self.model.method} model of {len(self.model.codebook.names)} columns>"

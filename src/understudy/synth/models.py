@@ -101,7 +101,7 @@ class ReleasedModel:
         place = {names[column]: when for when, column in enumerate(self.order)}
         return all(place[parent] < place[t.columns[-1]] for t in self.tables for parent in t.columns[:-1])
 
-    def draw(self, rows: int, stream: Stream, report: Progress = None) -> Drawn:
+    def draw(self, rows: int, stream: Stream, report: Progress = None, threads: int | None = None) -> Drawn:
         """``rows`` new records; post-processing, hence free."""
         ways = {
             "cells": self._cells,
@@ -109,13 +109,13 @@ class ReleasedModel:
             "network": self._network,
             "marginals": self._marginals,
         }
-        return ways[self.kind](rows, stream, report)
+        return ways[self.kind](rows, stream, report, threads)
 
-    def _cells(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+    def _cells(self, rows: int, stream: Stream, report: Progress, threads: int | None) -> Drawn:
         codes, counts = self.tables[0].occupied()
         return Drawn(codes=draw_cells(codes, counts, rows=rows, stream=stream))
 
-    def _gibbs(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+    def _gibbs(self, rows: int, stream: Stream, report: Progress, threads: int | None) -> Drawn:
         empty = [table.columns[-1] for table in self.tables if not table.occupied()[1].sum()]
         if empty:
             raise RefusalError(
@@ -130,10 +130,10 @@ class ReleasedModel:
             starts = sampler.starts(rows, stream)
         else:
             starts = draw_cells(*self.starts.occupied(), rows=rows, stream=stream)
-        codes, mixing = sampler.run(starts, sweeps=self.sweeps, stream=stream, report=report)
+        codes, mixing = sampler.run(starts, sweeps=self.sweeps, stream=stream, report=report, threads=threads)
         return Drawn(codes=codes, warnings=tuple(mixing.warnings()))
 
-    def _marginals(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+    def _marginals(self, rows: int, stream: Stream, report: Progress, threads: int | None) -> Drawn:
         book = self.codebook
         ones = [table.to_grid().astype(np.float64) for table in self.tables if len(table.columns) == 1]
         pairs = {
@@ -145,7 +145,7 @@ class ReleasedModel:
         kind = code_type(max(book.sizes))
         return Drawn(codes=[column.astype(kind) for column in codes])
 
-    def _network(self, rows: int, stream: Stream, report: Progress) -> Drawn:
+    def _network(self, rows: int, stream: Stream, report: Progress, threads: int | None) -> Drawn:
         keys = [released_key(self.codebook, table) for table in self.tables]
         weights = []
         for key, table in zip(keys, self.tables, strict=True):
@@ -155,7 +155,8 @@ class ReleasedModel:
             found.cumulative[bare] = np.cumsum(np.array(uniform, dtype=np.uint64))
             weights.append(found)
         sampler = ConditionalSampler(self.codebook, keys, weights)
-        return Drawn(codes=draw_ancestral(sampler, self.order, rows=rows, stream=stream, report=report))
+        drawn = draw_ancestral(sampler, self.order, rows=rows, stream=stream, report=report, threads=threads)
+        return Drawn(codes=drawn)
 
 
 def _table_faults(book: Codebook, table: CountTable) -> list[str]:

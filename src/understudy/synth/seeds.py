@@ -4,6 +4,7 @@ PRIVACY section 1: with seeds drawn from real rows the ratio is unbounded (4387 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,11 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry
 from understudy.samplers.cells import draw_cells
 from understudy.sources import open_source
+from understudy.sources.addresses import shown
 from understudy.sources.base import Source
 from understudy.sources.tables import code_type
 
-__all__ = ["PublicSeeds", "RealSeeds", "SeedPool", "UniformSeeds", "seeds_assumption", "seeds_entry"]
+__all__ = ["PublicSeeds", "RealSeeds", "SeedPool", "UniformSeeds", "seeds_assumption", "seeds_entry", "start_rows"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 _WHY = "chains were started from real rows, which nobody paid for"
@@ -28,18 +30,31 @@ class SeedPool(ABC):
     """A pool of starting rows."""
 
     @abstractmethod
+    def cells(self, source: Source) -> tuple[Codes, npt.NDArray[np.int64]] | None:
+        """The distinct rows of the pool and how often each occurs; None for every row that the codebook allows."""
+
     def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
         """``count`` starting rows, one array of codes per column."""
+        return start_rows(self.cells(source), source.codebook.sizes, count, stream)
+
+
+def start_rows(
+    cells: tuple[Codes, npt.NDArray[np.int64]] | None, sizes: Sequence[int], count: int, stream: Stream
+) -> list[Codes]:
+    """Rows of a pool, with replacement."""
+    if cells is not None:
+        return draw_cells(*cells, rows=count, stream=stream)
+    kind = code_type(max(sizes))
+    return [stream.below_each(np.full(count, size, dtype=np.uint64)).astype(kind) for size in sizes]
 
 
 @dataclass(frozen=True, kw_only=True)
 class UniformSeeds(SeedPool):
     """Every record that the codebook allows, equally likely."""
 
-    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
+    def cells(self, source: Source) -> None:
         """Independent uniform codes."""
-        kind = code_type(max(source.codebook.sizes))
-        return [stream.below_each(np.full(count, size, dtype=np.uint64)).astype(kind) for size in source.codebook.sizes]
+        return
 
     def __str__(self) -> str:
         return "uniform over the codebook"
@@ -51,30 +66,27 @@ class PublicSeeds(SeedPool):
 
     path: str
 
-    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
-        """Rows of the public file, with replacement."""
-        table = declared_public(open_source(self.path, source.codebook).count([source.codebook.names]))[0]
-        codes, counts = table.occupied()
-        return draw_cells(codes, counts, rows=count, stream=stream)
+    def cells(self, source: Source) -> tuple[Codes, npt.NDArray[np.int64]]:
+        """Rows of the public file."""
+        return declared_public(open_source(self.path, source.codebook).count([source.codebook.names]))[0].occupied()
 
     def __str__(self) -> str:
-        return f"rows of the public file {self.path}"
+        return f"rows of the public file {shown(self.path)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealSeeds(SeedPool):
     """Real rows: the paper's choice, and the end of any guarantee."""
 
-    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
-        """Rows of the confidential table, with replacement."""
+    def cells(self, source: Source) -> tuple[Codes, npt.NDArray[np.int64]]:
+        """Rows of the confidential table."""
         tables, _ = exposed(
             source.count([source.codebook.names]),
             stage="seeds",
             reads="real rows as starts of chains",
             why=_WHY,
         )
-        codes, counts = tables[0].occupied()
-        return draw_cells(codes, counts, rows=count, stream=stream)
+        return tables[0].occupied()
 
     def __str__(self) -> str:
         return "real rows"
