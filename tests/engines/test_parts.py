@@ -126,7 +126,7 @@ def test_streams_of_parts_are_apart() -> None:
 
 @pytest.mark.parametrize("method", ["imputation", "bayesian-bootstrap", "pmi"])
 def test_methods_that_draw_a_file_as_a_whole_say_so(method: str, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="draws its file as a whole.*leave the engine out"):
+    with pytest.raises(ParameterError, match=r"draws its file as a whole.*leave the engine out"):
         synthesize_parts(
             table(),
             BOOK,
@@ -165,7 +165,7 @@ def test_a_run_that_stopped_goes_on_and_pays_once(method: str, reason: BaseExcep
     with pytest.raises(expected, match=r"200 of 500 rows are safe in '.*r.unfinished'. Run the same command again"):
         synthesize_parts(table(), book, recipe, workers=Explodes(count=1), **work)
     assert not (tmp_path / "r").exists()
-    with pytest.raises(ReleaseError, match="holds no manifest.json"):
+    with pytest.raises(ReleaseError, match=r"holds no manifest.json"):
         verify_release(tmp_path / "r.unfinished")
     if account:
         assert [charge.state for charge in account.history()] == [ChargeState.HELD]
