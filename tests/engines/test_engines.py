@@ -23,6 +23,8 @@ import understudy as us
 from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer, Ordinal
 from understudy.codebook.encode import encode_value
 from understudy.errors import DataError
+from understudy.evaluate.large import compare_large, uniqueness_by_counting
+from understudy.evaluate.risk.uniqueness import uniqueness
 from understudy.privacy.secret import Secret
 from understudy.sources import CountTable, EncodedSource
 from understudy.sources.covering import covers
@@ -181,6 +183,37 @@ def test_every_engine_refuses_unknown_values_by_name(engine: str, open_with: Any
 def test_a_method_runs_on_every_engine(engine: str, open_with: Any) -> None:
     fitted = us.PeGS(alpha=1.0).fit(open_with(engine, TABLES["typed"]))
     assert fitted.sample(rows=50).table.num_rows == 50
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_large_tables_are_compared_on_every_engine(engine: str, open_with: Any) -> None:
+    """The same scores as in memory, however many slices the lone records are looked at in."""
+    memory = open_with("memory", TABLES["typed"])
+    shuffled = EncodedSource(codebook=BOOK, columns=[np.roll(c, 3 * k) for k, c in enumerate(memory._columns)])
+    columns = ("place", "age", "grade", "bmi", "seen")
+    source = open_with(engine, TABLES["typed"])
+    expected = uniqueness(memory, shuffled, columns=columns)
+    assert 0 < expected.breakdown["unique in both"] < expected.value < 1
+    for most in (10**9, 150) if engine != "spark" else (150,):
+        found = uniqueness_by_counting(source, shuffled, columns=columns, slice_cells=most)
+        assert found.value == expected.value
+        for name in ("original", "unique in both"):
+            assert found.breakdown[name] == pytest.approx(expected.breakdown[name], rel=1e-12)
+        # a bootstrap of 400: its share of lone records has a standard error below 1/sqrt(400); z = 8
+        assert abs(found.breakdown["bootstrap"] - expected.breakdown["bootstrap"]) < 8 / 20
+    large, small = compare_large(source, shuffled, columns=columns), compare_large(memory, shuffled, columns=columns)
+    assert large.to_dict() == small.to_dict()
+    assert large.scores[0].value == 0  # rolled columns have the same shares
+
+
+def test_the_expected_bootstrap_is_the_binomial_one() -> None:
+    """Two cells of 1 and 3 records, m = 2: cell one is alone with chance 2 (1/4)(3/4), so is the other."""
+    book = Codebook(columns=(Categorical(name="a", levels=("x", "y")),))
+    real = EncodedSource(codebook=book, columns=[np.array([0, 1, 1, 1], dtype=np.uint8)])
+    copy = EncodedSource(codebook=book, columns=[np.array([0, 1], dtype=np.uint8)])
+    found = uniqueness_by_counting(real, copy, columns=("a",))
+    assert found.breakdown["bootstrap"] == pytest.approx((2 * 0.25 * 0.75 * 2) / 2)
+    assert found.breakdown["unique in both"] == 0.5
 
 
 @given(

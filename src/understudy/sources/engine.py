@@ -12,7 +12,7 @@ from understudy.codebook import Codebook
 from understudy.errors import DataError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Clique, Report, Source
+from understudy.sources.base import Clique, Report, Source, slice_weights
 from understudy.sources.benches import Bench, bench_for
 from understudy.sources.covering import covers
 from understudy.sources.encoded import EncodedSource
@@ -125,6 +125,33 @@ class EngineSource(Source):
         kind = code_type(max(sizes))
         stacked = np.stack([column.astype(kind) for column in occupied], axis=1)
         return CountTable.sparse(columns, sizes, stacked, counts)
+
+    def frequencies(self, clique: Clique) -> Secret[dict[int, int]]:
+        """Counts of counts, counted by the engine: a few numbers come back, however many combinations there are."""
+        with engine_errors("the data"):
+            local = self._to_local(None)
+            if local is not None:
+                return local.frequencies(clique)
+            cells = self._grouped(clique, self.materialize())
+            found = self.bench.fetch(cells.group_by("n").aggregate(cells=cells.count()))
+            pairs = zip(found.column("n").to_pylist(), found.column("cells").to_pylist(), strict=True)
+            return Secret({int(count): int(number) for count, number in pairs})
+
+    def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
+        """Cells of one record, of one slice; the others never leave the engine."""
+        with engine_errors("the data"):
+            local = self._to_local(None)
+            if local is not None:
+                return local.lone(clique, part, parts)
+            codes = self.materialize()
+            keys = [f"c{self.codebook.position(name)}" for name in clique]
+            weighted = [codes[key].cast("int64") * w for key, w in zip(keys, slice_weights(len(keys)), strict=True)]
+            cells = self._grouped(clique, codes.filter(sum(weighted[1:], weighted[0]) % parts == part))
+            return Secret(self._table(clique, self.bench.fetch(cells.filter(cells.n == 1))))
+
+    def _grouped(self, clique: Clique, codes: Any) -> Any:
+        keys = [f"c{self.codebook.position(name)}" for name in clique]
+        return codes.group_by(keys).aggregate(n=codes.count())
 
     def free(self) -> None:
         """Let the engine forget the codes; the next count encodes again."""
