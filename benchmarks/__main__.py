@@ -1,8 +1,8 @@
-"""Run every benchmark: ``python -m benchmarks [name ...]``."""
+"""Run benchmarks and keep what they say in RESULTS.md: ``python -m benchmarks [name ...]``; without a name, all."""
 
 import sys
 
-from benchmarks import counting, imputation, linear, lugs, sbhg, sweep
+from benchmarks import counting, imputation, linear, lugs, results, sbhg, scale, sweep
 
 ALL = {
     "sweep": sweep.main,
@@ -11,10 +11,12 @@ ALL = {
     "imputation": imputation.main,
     "lugs": lugs.main,
     "sbhg": sbhg.main,
+    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
+
 
 if __name__ == "__main__":
     wanted = sys.argv[1:] or list(ALL)
     for name in wanted:
         print(f"== {name}")
-        ALL[name]()
+        results.run(name, ALL[name])
