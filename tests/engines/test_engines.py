@@ -256,7 +256,10 @@ class TestAddresses:
             ("postgresql://ann@host/db?table=a.b.c", "is not a name"),
             ("postgresql://ann@host:x/db?table=t", "port"),
             ("postgresql://ann@host/db?table=t&option=1", "'option'"),
-            ("postgresql://ann@127.0.0.1:1/db?table=t", "cannot be read.*Run again when it is back"),
+            (
+                "postgresql://ann@127.0.0.1:1/db?table=t",
+                r"cannot be read.*Is the server running, and may it be reached",
+            ),
             ("spark://host:7077", r"\?table=DB.TABLE or \?path="),
             ("mysql://host/db?table=t", "addresses of kind 'mysql'"),
         ],

@@ -58,6 +58,8 @@ def _remedy(text: str) -> str:
     low = text.lower()
     if any(sign in low for sign in _GONE):
         return " The database went away while it was asked; nothing was released. Run again when it is back."
+    if "connection refused" in low or "could not translate host name" in low or "timeout expired" in low:
+        return " Is the server running, and may it be reached from here?"
     if "permission denied" in low or "authentication" in low or "no password supplied" in low:
         return " Check your user name and rights; a password comes from PGPASSWORD or ~/.pgpass."
     if "state machine" in low:
@@ -79,7 +81,6 @@ _GONE = (
     "connection is lost",
     "the connection is closed",
     "consuming input failed",
-    "connection refused",
     "connection not open",
     "shutting down",
     "sparkcontext was shut down",
