@@ -17,6 +17,9 @@ from understudy import jobs
 from understudy.codebook import Categorical, Integer
 from understudy.errors import DataError
 from understudy.privacy.guarantees import Neighbours
+from understudy.sources.check import check_table
+from understudy.sources.draft import draft_codebook
+from understudy.sources.rows import read_rows
 
 PASSWORD = "correct-horse-battery"
 
@@ -218,6 +221,15 @@ def test_types_that_only_postgres_has(postgres: Postgres) -> None:
     days = us.Codebook(columns=(BOOK.column("seen"),))
     # a moment in time is the day that it is in Greenwich, whatever the server's zone
     assert us.open(postgres.address("odd"), days).count([("seen",)])[0].open().to_grid()[1] == 2
+
+
+def test_jobs_that_need_values_say_that_none_leave(postgres: Postgres) -> None:
+    address = postgres.load("visits", typed_table())
+    with pytest.raises(DataError, match="only counts leave a database"):
+        draft_codebook(address)
+    with pytest.raises(DataError, match="no record leaves a database"):
+        read_rows(address, BOOK)
+    assert check_table(address, BOOK) == []  # the holder of the data may still be told what does not fit
 
 
 def test_frames_that_are_no_spark(postgres: Postgres) -> None:
