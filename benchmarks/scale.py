@@ -3,8 +3,8 @@
 ``python -m benchmarks.scale [threads|processes|memory|slopes|postgres|spark]``. Bars: two threads, and two processes,
 at least 1.6 times one on 4,000,000 rows (best of five, interleaved); peak memory of drawing 100,000,000 rows at most
 1.2 times that of 10,000,000, and of counting either at most 1.5 GiB (DuckDB may use 1 GB before it spills); log-log
-slope of fit plus draw at most 1.1 from 100,000 to 10,000,000 rows for PeGS and LUGS (medians of five interleaved
-rounds); counting at most 1.5 times the engine's bare queries.
+slope of fit plus draw at most 1.1 from 100,000 to 10,000,000 rows for PeGS (medians of five interleaved rounds; LUGS
+has its own in `benchmarks.lugs`); counting at most 1.5 times the engine's bare queries.
 """
 
 import itertools
@@ -46,6 +46,13 @@ def _load() -> None:
     print(f"(load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
 
 
+def _by_processor(one: float, two: float) -> None:
+    """What other work on the machine disturbs less: whether two need more processor time together than one."""
+    print(
+        f"processor time {one:.2f} s with one, {two:.2f} s with two together: {2 * one / two:.2f} times on two free cores"
+    )
+
+
 def threads() -> None:
     """One PeGS sweep of 4,000,000 x 13 with one thread and with two."""
     _load()
@@ -55,12 +62,16 @@ def threads() -> None:
     times: dict[int, list[float]] = {1: [], 2: []}
     for count in times:
         sampler.sweep([seed[:1000] for seed in seeds], sweeps=1, stream=stream, threads=count)
+    used: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(ROUNDS):
         for count, values in times.items():
+            before = time.process_time()
             values.append(seconds(lambda c=count: sampler.sweep(seeds, sweeps=1, stream=stream, threads=c)))
+            used[count].append(time.process_time() - before)
     one, two = min(times[1]), min(times[2])
     print(f"sweep of {ROWS:,} x 13: one thread {one:.2f} s ({ROWS / one / 1e6:.1f} M rows/s), two {two:.2f} s")
     _say("two threads against one", one / two, BAR, least=True)
+    _by_processor(min(used[1]), min(used[2]))
     _load()
 
 
@@ -84,7 +95,7 @@ def _worker(connection: Any, drawer: RangeDrawer, folder: str) -> None:
             job.run(number, drawer)
         for path in place.glob("part-*"):
             path.unlink()
-        connection.send("done")
+        connection.send(time.process_time())
 
 
 def processes() -> None:
@@ -105,14 +116,20 @@ def processes() -> None:
         for end in ends:
             end.recv()
         times: dict[int, list[float]] = {1: [], 2: []}
+        used: dict[int, list[float]] = {1: [], 2: []}
+        clocks = [0.0, 0.0]
+        for end, number in zip(ends, (0, 1), strict=True):  # what starting up has used
+            end.send([])
+            clocks[number] = end.recv()
         for _ in range(ROUNDS):
             for count, values in times.items():
                 start = time.perf_counter()
                 for end, share in zip(ends[:count], np.array_split(range(4), count), strict=True):
                     end.send([int(number) for number in share])
-                for end in ends[:count]:
-                    end.recv()
+                now = [end.recv() for end in ends[:count]]
                 values.append(time.perf_counter() - start)
+                used[count].append(sum(now) - sum(clocks[:count]))
+                clocks[:count] = now
         for end, process in zip(ends, running, strict=True):
             end.send(None)
             process.join()
@@ -121,6 +138,7 @@ def processes() -> None:
         f"{ROWS:,} rows drawn and written: one process {one:.2f} s ({ROWS / one / 1e6:.2f} M rows/s), two {two:.2f} s"
     )
     _say("two processes against one", one / two, BAR, least=True)
+    _by_processor(min(used[1]), min(used[2]))
     _load()
 
 
@@ -181,28 +199,27 @@ def memory(sizes: tuple[int, ...] = MEMORY_ROWS) -> None:
 
 
 def slopes() -> None:
-    """PeGS and LUGS, fit plus draw as many rows as there are records."""
+    """PeGS, fit plus draw of as many rows as there are records; LUGS has the same in `benchmarks.lugs`."""
     _load()
     sources = {rows: encoded(rows) for rows in SIZES}
-    recipes = {"pegs": us.PeGS(alpha=1.0), "lugs": us.LUGS(l=1.3, sweeps=5)}
-    times: dict[tuple[str, int], list[tuple[float, float]]] = {}
-    for recipe in recipes.values():
-        fitted = recipe.fit(sources[SIZES[0]])
-        fitted._draw(1000, fitted.quote(1000).ledger)
+    recipe = us.PeGS(alpha=1.0)
+    times: dict[int, list[tuple[float, float]]] = {rows: [] for rows in SIZES}
+    fitted = recipe.fit(sources[SIZES[0]])
+    fitted._draw(1000, fitted.quote(1000).ledger)
     for _ in range(ROUNDS):
-        for (name, recipe), rows in itertools.product(recipes.items(), SIZES):
+        for rows, source in sources.items():
             start, used = time.perf_counter(), time.process_time()
-            fitted = recipe.fit(sources[rows])
+            fitted = recipe.fit(source)
             fitted._draw(rows, fitted.quote(rows).ledger)
-            pair = (time.perf_counter() - start, time.process_time() - used)
-            times.setdefault((name, rows), []).append(pair)
+            times[rows].append((time.perf_counter() - start, time.process_time() - used))
     x = [math.log(rows) for rows in SIZES]
-    for name, (place, clock) in itertools.product(recipes, enumerate(("clock", "processor"))):
-        medians = [statistics.median(pair[place] for pair in times[name, rows]) for rows in SIZES]
+    for place, clock in enumerate(("clock", "processor")):
+        medians = [statistics.median(pair[place] for pair in times[rows]) for rows in SIZES]
         told = ", ".join(f"{found:.3g} s at {rows:,}" for found, rows in zip(medians, SIZES, strict=True))
-        print(f"{name}, {clock} time: {told}")
-        slope = float(np.polyfit(x, np.log(medians), 1)[0])
-        _say(f"{name}: log-log slope by {clock} time", slope, SLOPE_BAR, least=False)
+        print(f"pegs, {clock} time: {told}")
+        _say(
+            f"pegs: log-log slope by {clock} time", float(np.polyfit(x, np.log(medians), 1)[0]), SLOPE_BAR, least=False
+        )
     _load()
 
 
