@@ -1,4 +1,4 @@
-"""Run every benchmark: ``python -m benchmarks [name ...]``."""
+"""Run benchmarks and keep what they say in RESULTS.md: ``python -m benchmarks [name ...]``; without a name, all."""
 
 import sys
 
@@ -12,7 +12,9 @@ from benchmarks import (
     marginals,
     reconstruct,
     report,
+    results,
     sbhg,
+    scale,
     service,
     sweep,
     utility,
@@ -32,10 +34,12 @@ ALL = {
     "reconstruct": reconstruct.main,
     "commute": commute.main,
     "service": service.main,
+    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
+
 
 if __name__ == "__main__":
     wanted = sys.argv[1:] or list(ALL)
     for name in wanted:
         print(f"== {name}")
-        ALL[name]()
+        results.run(name, ALL[name])

@@ -8,12 +8,13 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
+from understudy.errors import ParameterError
 
 __all__ = ["evaluate"]
 
 
 def evaluate(
-    real: Annotated[str, typer.Argument(help="The confidential table: file, glob, or duckdb:///FILE?table=T.")],
+    real: Annotated[str, typer.Argument(help="The confidential table, as for `synth`.")],
     synthetic: Annotated[str, typer.Argument(help="A release folder, or a table.")],
     codebook: o.CodebookPath,
     output: Annotated[Path, typer.Option("--out", "-o", help="HTML file; an earlier report is replaced.")],
@@ -51,6 +52,14 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    large: Annotated[
+        bool,
+        typer.Option(
+            "--large",
+            help="Tables larger than memory: only distances of shares and pairs, and uniqueness, by counting where the "
+            "tables lie. Writes JSON to --out.",
+        ),
+    ] = False,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     json: o.Json = False,
@@ -60,6 +69,10 @@ def evaluate(
     from understudy.codebook import Codebook
     from understudy.evaluate.report.numbers import number
 
+    if large:
+        given_too = {"holdout": holdout, "external": external, "target": target, "given": given}
+        _large(real, synthetic, codebook, output, given_too, unknown=unknown, table=table, json=json)
+        return
     with progress(quiet=json) as report:
         findings = jobs.evaluate(
             real,
@@ -87,4 +100,48 @@ def evaluate(
         out.print(f"{line.label}: {number(line.value)}" + (f" ({beside})" if beside else ""), markup=False)
     for note in findings.notes:
         errors_to.print(f"note: {note}", markup=False)
+    out.print(f"wrote {output} (computed on confidential data: not for release)", markup=False)
+
+
+def _large(
+    real: str,
+    synthetic: str,
+    codebook: Path,
+    output: Path,
+    others: dict[str, str | None],
+    *,
+    unknown: str,
+    table: str | None,
+    json: bool,
+) -> None:
+    from json import dumps
+
+    from understudy.codebook import Codebook
+    from understudy.evaluate.large import compare_large
+    from understudy.evaluate.report.numbers import number
+    from understudy.evaluate.report.release_facts import find_release
+    from understudy.evaluate.report.write import check_page_target, write_page
+    from understudy.sources import open_source
+
+    if told := [name for name, value in others.items() if value is not None]:
+        raise ParameterError(f"--{told[0]} needs models or attacks; leave it out with --large, or leave --large out.")
+    book = Codebook.load(codebook)
+    check_page_target(output)
+    place, release = (synthetic, None) if "://" in synthetic else find_release(synthetic)
+    with progress(quiet=json) as report:
+        sources = (
+            open_source(real, book, unknown=unknown, table=table, local_bytes=0),
+            open_source(place, book, unknown=unknown, local_bytes=0),
+        )
+        findings = compare_large(*sources, report=report)
+    if release is not None and release.problems:
+        errors_to.print(f"note: the release does not verify: {release.problems[0]}", markup=False)
+    write_page(output, dumps(findings.to_dict(), indent=2, ensure_ascii=False) + "\n")
+    if json:
+        print_json(findings.to_dict())
+        return
+    for score in findings.scores:
+        known = findings.references.get(score.metric) or {k: v for k, v in score.breakdown.items() if k != "synthetic"}
+        beside = ", ".join(f"{name} {number(value)}" for name, value in known.items())
+        out.print(f"{score.metric.replace('_', ' ')}: {number(score.value)} ({beside})", markup=False)
     out.print(f"wrote {output} (computed on confidential data: not for release)", markup=False)

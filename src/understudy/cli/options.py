@@ -71,7 +71,13 @@ def number(text: str) -> float:
 
 _PRIVACY, _MODEL, _INPUT = "Privacy", "Model", "Input and output"
 
-Data = Annotated[str, typer.Argument(help="CSV (also .gz) or Parquet file, a glob of them, or duckdb:///FILE?table=T.")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="CSV (also .gz) or Parquet file, a glob of them, or duckdb:///FILE?table=T, "
+        "postgresql://USER@HOST/DB?table=SCHEMA.TABLE, spark://HOST:PORT?table=T."
+    ),
+]
 CodebookPath = Annotated[Path, typer.Option("--codebook", "-c", help="Codebook in TOML.", rich_help_panel=_INPUT)]
 Method = Annotated[str, typer.Option("--method", "-m", help="See `understudy methods`.", rich_help_panel=_MODEL)]
 Rows = Annotated[
@@ -374,7 +380,7 @@ Unknown = Annotated[
     str,
     typer.Option(help="Values outside the codebook: error, missing or other.", rich_help_panel=_INPUT),
 ]
-Table = Annotated[str | None, typer.Option(help="Table in a DuckDB file.", rich_help_panel=_INPUT, show_default=False)]
+Table = Annotated[str | None, typer.Option(help="Table in a database.", rich_help_panel=_INPUT, show_default=False)]
 Account = Annotated[
     Path | None,
     typer.Option(

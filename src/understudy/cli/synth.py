@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli import options as o
+from understudy.cli import scale
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.errors import ParameterError
 
@@ -145,6 +146,10 @@ def synth(
     seed: Annotated[
         int | None, typer.Option(help="Reproducible, for simulation: the release is then not private.")
     ] = None,
+    engine: scale.Engine = None,
+    workers: scale.WorkerCount = None,
+    part_rows: scale.PartRows = None,
+    master: scale.Master = None,
     json: o.Json = False,
 ) -> None:
     """Make one synthetic release: table, codebook and manifest in a new folder."""
@@ -152,6 +157,28 @@ def synth(
     from understudy.codebook import Codebook
 
     choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    scale.refuse_with_engine(engine, {**context.params, "files": files > 1})
+    if engine is not None:
+        book = Codebook.load(codebook)
+        with progress(quiet=json) as report:
+            large = scale.synth_large(
+                data,
+                book,
+                choices.recipe(book, rows),
+                rows=rows,
+                output=output,
+                engine=engine,
+                workers=workers,
+                part_rows=part_rows,
+                master=master,
+                unknown=unknown,
+                table=table,
+                account=account,
+                seed=seed,
+                report=report,
+            )
+        _tell(large, output, csv=False, json=json)
+        return
     if files > 1:
         if save_model is not None:
             raise ParameterError("--save-model writes one model; leave --files out, and draw more rows with `draw`.")
@@ -201,11 +228,30 @@ def draw(
         typer.Option(help="COLUMN=VALUE: only rows of this sub-population. Repeat for more columns or values."),
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
+    engine: scale.Engine = None,
+    workers: scale.WorkerCount = None,
+    part_rows: scale.PartRows = None,
+    master: scale.Master = None,
     json: o.Json = False,
 ) -> None:
     """Draw more rows from a released model, also of a sub-population: no data, no further price."""
     from understudy import jobs
 
+    scale.refuse_with_engine(engine, {"csv": csv, "workers": workers, "part_rows": part_rows, "master": master})
+    if engine is not None:
+        with progress(quiet=json) as report:
+            large = scale.draw_large(
+                model,
+                rows=rows,
+                output=output,
+                engine=engine,
+                workers=workers,
+                part_rows=part_rows,
+                master=master,
+                report=report,
+            )
+        _tell(large, output, csv=False, json=json)
+        return
     with progress(quiet=json) as report:
         release = jobs.draw(model, rows=rows, out=output, csv=csv, where=where or (), report=report)
     _tell(release, output, csv=csv, json=json)

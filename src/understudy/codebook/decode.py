@@ -25,9 +25,17 @@ _FAR = 1 << 60
 
 
 def decode_table(
-    book: Codebook, codes: Sequence[Codes], below_each: BelowEach, details: Mapping[str, Codes] | None = None
+    book: Codebook,
+    codes: Sequence[Codes],
+    below_each: BelowEach,
+    details: Mapping[str, Codes] | None = None,
+    *,
+    packed: bool = False,
 ) -> pa.Table:
-    """One Arrow column per column of a release; missing values become nulls. ``details`` holds the detail codes."""
+    """One Arrow column per column of a release; missing values become nulls. ``details`` holds the detail codes.
+
+    ``packed`` leaves levels as dictionaries, for a writer that would only make dictionaries of them again.
+    """
     ordered = _ordered_steps(book, codes, below_each) if book.constraints else {}
     arrays = {}
     for column, values in zip(book.modelled, codes, strict=True):
@@ -35,10 +43,10 @@ def decode_table(
             assert isinstance(column, Number)
             arrays[column.name] = _from_steps(column, ordered[column.name], np.asarray(values == column.missing_code))
         else:
-            arrays[column.name] = decode_column(column, values, below_each)
+            arrays[column.name] = decode_column(column, values, below_each, packed=packed)
     for detail in book.details:
         if details is not None:
-            arrays[detail.name] = decode_column(detail, details[detail.name], below_each)
+            arrays[detail.name] = decode_column(detail, details[detail.name], below_each, packed=packed)
     return pa.table({column.name: arrays[column.name] for column in book.released if column.name in arrays})
 
 
@@ -77,13 +85,14 @@ def _ordered_steps(book: Codebook, codes: Sequence[Codes], below_each: BelowEach
     return drawn
 
 
-def decode_column(column: Column, codes: Codes, below_each: BelowEach) -> pa.Array:
+def decode_column(column: Column, codes: Codes, below_each: BelowEach, *, packed: bool = False) -> pa.Array:
     """Values of one column."""
     absent = np.zeros(len(codes), dtype=bool) if column.missing is None else codes == column.missing_code
     proper = np.where(absent, 0, codes)
     if isinstance(column, Levelled):
         index = pa.array(proper.astype(np.int32), mask=absent)
-        return pa.DictionaryArray.from_arrays(index, pa.array(column.levels, type=pa.string())).cast(pa.string())
+        values = pa.DictionaryArray.from_arrays(index, pa.array(column.levels, type=pa.string()))
+        return values if packed else values.cast(pa.string())
     if isinstance(column, Dates):
         days = np.array(column.firsts, dtype="datetime64[D]")
         return pa.array(days[proper], mask=absent, type=pa.date32())

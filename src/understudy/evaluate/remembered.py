@@ -24,3 +24,11 @@ class Remembered(Source):
         if new:
             self._kept.update(zip(new, self._source.count(new, report), strict=True))
         return [self._kept[clique] for clique in wanted]
+
+    def frequencies(self, clique: Clique) -> Secret[dict[int, int]]:
+        """Asked of the source."""
+        return self._source.frequencies(clique)
+
+    def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
+        """Asked of the source."""
+        return self._source.lone(clique, part, parts)

@@ -55,6 +55,20 @@ class Stream:
             raise ParameterError(f"`seed` is {seed!r}; it must be a whole number. Try 1.")
         return cls(key=hashlib.sha256(b"understudy seeded stream" + str(seed).encode()).digest(), secure=False)
 
+    @classmethod
+    def for_part(cls, number: int, seed: int | None) -> Self:
+        """The stream of one part of a large draw, wherever that part is drawn.
+
+        Without a seed its key comes from the operating system of the worker that draws the part and is never sent or
+        stored, so a part that is drawn again is drawn from another stream. With a seed the number of the part is the
+        counter, so that the same parts come out on any number of workers.
+        """
+        if seed is None:
+            return cls.from_system()
+        cls.seeded(seed)  # refuses what is no seed
+        text = f"understudy seeded part {seed}/{number}"
+        return cls(key=hashlib.sha256(text.encode()).digest(), secure=False)
+
     def __repr__(self) -> str:
         return f"<Stream {'secure' if self.is_secure else 'seeded, not private'}>"
 

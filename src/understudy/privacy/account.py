@@ -199,6 +199,27 @@ class Account:
         assert number is not None  # an INSERT that did not raise has a row
         return Reservation(path=self.path, patience=self.patience, number=number, label=label, cost=cost, total=total)
 
+    def find(self, *, label: str, ledger: Ledger) -> Reservation | None:
+        """The charge that an interrupted run made under ``label``, if it still counts: its price is not paid again."""
+        with reading(self.path, self.patience) as connection:
+            rows = [row for row in _counted(connection) if row["label"] == label]
+        if not rows:
+            return None
+        stored, _ = _stored(ledger)
+        if rows[-1]["ledger"] != stored:
+            raise BudgetError(
+                f"{label!r} was charged for something else than what is asked for now; give the options of the first "
+                "run, or start a new release."
+            )
+        return Reservation(
+            path=self.path,
+            patience=self.patience,
+            number=rows[-1]["number"],
+            label=label,
+            cost=guarantee_from_dict(json.loads(rows[-1]["cost"])),
+            total=guarantee_from_dict(json.loads(rows[-1]["total"])),
+        )
+
     def spent(self) -> Guarantee:
         """Everything held or committed, added up by the account's rule; this is what is held against the cap."""
         return self._rule.total(_paid(self._counted()))

@@ -51,6 +51,8 @@ class Manifest:
     """The release that the rows were drawn from, if that was not the confidential table itself."""
     confidential: bool = False
     """Whether the table holds real records, so that it must not leave the house."""
+    parts: int | None = None
+    """Number of files that the table is spread over; None for one file."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
 
     @property
@@ -80,6 +82,7 @@ class Manifest:
             "route": self.route,
             "parameters": dict(self.parameters),
             "rows": {"number": self.rows, "origin": self.rows_origin},
+            **({} if self.parts is None else {"parts": self.parts}),
             "ledger": self.ledger.to_list(),
             "assumptions": list(self.ledger.assumptions),
             "codebook": {

@@ -30,8 +30,11 @@ __all__ = [
     "TABLE",
     "Release",
     "digest_of",
+    "refuse_existing",
     "save_many",
+    "sync",
     "table_names",
+    "uninterrupted",
 ]
 
 TABLE, CSV, MANIFEST, CODEBOOK = "synthetic.parquet", "synthetic.csv", "manifest.json", "codebook.toml"
@@ -159,13 +162,13 @@ def new_folder(target: Path, *, before: Callable[[], None]) -> Iterator[Path]:
     try:
         yield scratch
         for path in [*scratch.iterdir(), scratch]:
-            _sync(path)
+            sync(path)
         scratch.chmod(0o755)
-        with _uninterrupted():
+        with uninterrupted():
             refuse_existing(target)
             before()
             scratch.rename(target)
-            _sync(target.absolute().parent)
+            sync(target.absolute().parent)
     except (OSError, pa.ArrowException) as reason:
         raise ReleaseError(
             f"the release {str(target)!r} could not be written ({reason}); free space or choose another folder. "
@@ -183,7 +186,8 @@ def refuse_existing(target: Path) -> None:
         )
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make sure that a file or folder is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -192,7 +196,7 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """Hold Ctrl-C back for the two system calls between "nothing" and "everything"."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.statement import statement
 from understudy.release.manifest import FORMAT
 from understudy.release.release import CODEBOOK, MANIFEST, digest_of, table_names
+from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
 
 __all__ = ["Verdict", "verify_release"]
@@ -67,16 +69,24 @@ def _table_name(manifest: dict[str, Any]) -> str:
 
 def _check_files(place: Path, manifest: dict[str, Any], passed: list[str], problems: list[str]) -> None:
     files = manifest.get("files", {})
-    for needed in (_table_name(manifest), CODEBOOK):
+    parts = [name for name in files if PART_NAME.fullmatch(name)]
+    for needed in (CODEBOOK,) if parts else (_table_name(manifest), CODEBOOK):
         if needed not in files:
             problems.append(f"the manifest lists no {needed}")
+    if manifest.get("parts", 0) != len(parts):
+        problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts and lists {len(parts)}")
+    found = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
+    problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(found - set(files)))
     for name, stated in files.items():
-        if Path(name).name != name or not (place / name).is_file():
+        inside = Path(name).name == name or name in parts
+        if not inside or not (place / name).is_file():
             problems.append(f"{name} is listed in the manifest but is not in the folder")
         elif digest_of(place / name) != stated:
             problems.append(f"{name} was changed after the release: its digest is not the one in the manifest")
-        else:
+        elif name not in parts:
             passed.append(f"{name} has the digest that the manifest states")
+    if parts and not any(name.startswith(PARTS) for name in problems):
+        passed.append(f"{len(parts)} parts have the digests that the manifest states")
 
 
 def _check_codebook(place: Path, manifest: dict[str, Any], passed: list[str], problems: list[str]) -> Codebook | None:
@@ -96,10 +106,14 @@ def _check_rows(place: Path, manifest: dict[str, Any], book: Codebook, passed: l
     import pyarrow as pa
     import pyarrow.parquet
 
-    name = _table_name(manifest)
+    paths = [place / _table_name(manifest)]
+    table = paths[0]
+    if "parts" in manifest:
+        paths = [place / name for name in manifest.get("files", {}) if PART_NAME.fullmatch(name)]
+        table = Path(escape(str(place / PARTS))) / "part-*.parquet"
     try:
-        faults = check_table(place / name, book)
-        rows = pyarrow.parquet.read_metadata(place / name).num_rows
+        faults = check_table(table, book)
+        rows = sum(pyarrow.parquet.read_metadata(path).num_rows for path in paths)
     except (UnderstudyError, OSError, pa.ArrowException) as reason:
         problems.append(f"the table cannot be read: {reason}")
         return

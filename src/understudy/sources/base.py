@@ -9,13 +9,18 @@ from understudy.privacy.secret import Secret
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.tables import CountTable
 
-__all__ = ["Clique", "Report", "Source"]
+__all__ = ["Clique", "Report", "Source", "slice_weights"]
 
 Clique = Sequence[str]
 """A set of columns to be counted together."""
 
 Report = Callable[[str, int, int], None]
 """Told the name of the step and how much of how much is done."""
+
+
+def slice_weights(columns: int) -> list[int]:
+    """Public multipliers: a combination falls into slice sum(weight x code) mod parts."""
+    return [(2 * place + 1) * 0x9E3779B1 % 1_000_003 for place in range(columns)]
 
 
 class Source(ABC):
@@ -30,6 +35,14 @@ class Source(ABC):
     @abstractmethod
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """Counts for many column sets at once, so that an engine can share one scan."""
+
+    def frequencies(self, clique: Clique) -> Secret[dict[int, int]]:
+        """How many combinations of these columns occur once, twice, and so on: counts of counts."""
+        raise NotImplementedError(type(self).__name__)
+
+    def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
+        """Combinations that occur exactly once, of one slice out of ``parts`` that depend only on the combination."""
+        raise NotImplementedError(type(self).__name__)
 
     def sizes(self, clique: Clique) -> tuple[int, ...]:
         """Public number of codes of each column of a clique."""

@@ -64,6 +64,11 @@ def draft_codebook(what: Any, *, table: str | None = None, bins: int = 16, max_l
     _require_whole("bins", bins, 2)
     _require_whole("max_levels", max_levels, 2)
     opened = open_table(what, table)
+    if opened.connection.name != "duckdb":
+        raise DataError(
+            f"{opened.label}: a draft reads levels and quantiles off the values, and only counts leave a database "
+            "through Understudy. Draft from a small export in a safe place, or write the codebook by hand."
+        )
     opened.verify()
     names = [name for name in opened.header if name]
     columns: list[Column] = []

@@ -12,7 +12,7 @@ from understudy.codebook import Codebook
 from understudy.compiled import kernel
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Clique, Report, Source
+from understudy.sources.base import Clique, Report, Source, slice_weights
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
 
 __all__ = ["EncodedSource", "count_codes"]
@@ -48,6 +48,23 @@ class EncodedSource(Source):
                 if report:
                     report("counting", done, len(cliques))
         return tables
+
+    def frequencies(self, clique: Clique) -> Secret[dict[int, int]]:
+        """Counts of counts."""
+        _, counts = self._cells(clique)
+        found, cells = np.unique(counts, return_counts=True)
+        return Secret(dict(zip(found.tolist(), cells.tolist(), strict=True)))
+
+    def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
+        """Cells of one record."""
+        codes, counts = self._cells(clique)
+        spread = codes.astype(np.int64) @ np.array(slice_weights(codes.shape[1]), dtype=np.int64)
+        kept = (counts == 1) & (spread % parts == part)
+        return Secret(CountTable.sparse(clique, self.sizes(clique), codes[kept], counts[kept]))
+
+    def _cells(self, clique: Clique) -> tuple[Codes, npt.NDArray[np.int64]]:
+        picked = [self._columns[self.codebook.position(name)] for name in clique]
+        return count_codes(clique, self.sizes(clique), picked).occupied()
 
 
 def count_codes(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Codes]) -> CountTable:

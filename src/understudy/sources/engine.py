@@ -1,10 +1,9 @@
 """Counts taken by an SQL engine through Ibis; only counts come back."""
 
 import math
-import threading
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,9 @@ from understudy.codebook import Codebook
 from understudy.errors import DataError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Clique, Report, Source
+from understudy.sources.base import Clique, Report, Source, slice_weights
+from understudy.sources.benches import Bench, bench_for
+from understudy.sources.covering import covers
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
@@ -37,26 +38,24 @@ class EngineSource(Source):
         verify: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(codebook=codebook, account=account)
-        self._connection = connection
-        self._expression = encoded_table(table, codebook, unknown)
-        self._local_bytes = local_bytes
+        self.bench: Bench = bench_for(connection, encoded_table(table, codebook, unknown))
+        self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
         """Codes up to this many bytes are counted in our own memory; 0 leaves every row in the engine."""
-        self._name = f"understudy_codes_{uuid.uuid4().hex}"
         self._verify = verify
         """Called before the first row is read; raises when the file behind the table is not whole."""
-        self._codes: Any = None
+        self._checked = False
         self._local: EncodedSource | None = None
+        weakref.finalize(self, _forget, self.bench).atexit = False
 
     def materialize(self, report: Report | None = None) -> Any:
-        """The temporary table of codes; made on first use, because opening a file must not read it."""
-        if self._codes is None:
-            if self._verify is not None:
-                self._verify()
-            with _watched(self._connection, report):
-                codes = self._connection.create_table(self._name, self._expression, temp=True)
+        """The table of codes; made on first use, because opening a file must not read it."""
+        if self._verify is not None and not self._checked:
+            self._verify()
+        codes = self.bench.encode(report)
+        if not self._checked:
             self._refuse_unknown(codes)
-            self._codes = codes
-        return self._codes
+            self._checked = True
+        return codes
 
     def _refuse_unknown(self, codes: Any) -> None:
         """Values outside the codebook are never dropped in silence."""
@@ -65,7 +64,7 @@ class EngineSource(Source):
             f"u{position}": (codes[f"c{position}"] == unknown_code(column)).sum()
             for position, column in enumerate(columns)
         }
-        found = codes.aggregate(**tests).to_pyarrow().to_pylist()[0]
+        found = self.bench.fetch(codes.aggregate(**tests)).to_pylist()[0]
         bad = {column.name: found[f"u{i}"] for i, column in enumerate(columns) if found[f"u{i}"]}
         if bad:
             named = ", ".join(f"{name!r} ({count:,} rows)" for name, count in bad.items())
@@ -84,7 +83,7 @@ class EngineSource(Source):
                 batch = codes.to_pyarrow()
                 columns = [np.ascontiguousarray(batch.column(i).to_numpy()) for i in range(batch.num_columns)]
                 self._local = EncodedSource(codebook=self.codebook, columns=columns)
-                self._connection.drop_table(self._name, force=True)
+                self.bench.free()
         return self._local
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
@@ -96,48 +95,70 @@ class EngineSource(Source):
             return self._count_in_engine(cliques, report)
 
     def _count_in_engine(self, cliques: Sequence[Clique], report: Report | None) -> list[Secret[CountTable]]:
-        codes = self.materialize(report)
-        tables = []
-        for done, clique in enumerate(cliques, start=1):
-            tables.append(Secret(self._count_one(codes, clique)))
+        """Tables that share columns are counted together and added up here: fewer scans, the same counts."""
+        for clique in cliques:
+            self.sizes(clique)  # refuses a column that the codebook does not know
+        self.materialize(report)
+        sizes = {column.name: column.size for column in self.codebook.counted}
+        joint = covers(cliques, sizes)
+        asked = [[f"c{self.codebook.count_position(name)}" for name in columns] for columns in joint]
+        found: dict[int, CountTable] = {}
+        for (columns, places), cells in zip(joint.items(), self.bench.count(asked), strict=True):
+            table = self._table(columns, cells)
+            for place in places:
+                wanted = tuple(cliques[place])
+                found[place] = table if wanted == columns else table.project(wanted)
             if report:
-                report("counting", done, len(cliques))
-        return tables
+                report("counting", len(found), len(cliques))
+        return [Secret(found[place]) for place in range(len(cliques))]
 
-    def _count_one(self, codes: Any, clique: Clique) -> CountTable:
-        keys = [f"c{self.codebook.count_position(name)}" for name in clique]
-        result = codes.group_by(keys).aggregate(n=codes.count()).to_pyarrow()
-        sizes = self.sizes(clique)
-        occupied = [result.column(key).to_numpy() for key in keys]
-        counts = result.column("n").to_numpy().astype(np.int64)
+    def _table(self, columns: Sequence[str], cells: Any) -> CountTable:
+        sizes = self.sizes(columns)
+        occupied = [cells.column(f"c{self.codebook.count_position(name)}").to_numpy() for name in columns]
+        counts = cells.column("n").to_numpy().astype(np.int64)
+        if any((codes >= size).any() for codes, size in zip(occupied, sizes, strict=True)):
+            raise DataError("the table changed while it was counted and holds unknown values now; run again.")
         if math.prod(sizes) <= DENSE_LIMIT:
             grid = np.zeros(sizes, dtype=np.int64)
             grid[tuple(occupied)] = counts
-            return CountTable.dense(clique, grid)
+            return CountTable.dense(columns, grid)
         kind = code_type(max(sizes))
         stacked = np.stack([column.astype(kind) for column in occupied], axis=1)
-        return CountTable.sparse(clique, sizes, stacked, counts)
+        return CountTable.sparse(columns, sizes, stacked, counts)
+
+    def frequencies(self, clique: Clique) -> Secret[dict[int, int]]:
+        """Counts of counts, counted by the engine: a few numbers come back, however many combinations there are."""
+        with engine_errors("the data"):
+            local = self._to_local(None)
+            if local is not None:
+                return local.frequencies(clique)
+            cells = self._grouped(clique, self.materialize())
+            found = self.bench.fetch(cells.group_by("n").aggregate(cells=cells.count()))
+            pairs = zip(found.column("n").to_pylist(), found.column("cells").to_pylist(), strict=True)
+            return Secret({int(count): int(number) for count, number in pairs})
+
+    def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
+        """Cells of one record, of one slice; the others never leave the engine."""
+        with engine_errors("the data"):
+            local = self._to_local(None)
+            if local is not None:
+                return local.lone(clique, part, parts)
+            codes = self.materialize()
+            keys = [f"c{self.codebook.position(name)}" for name in clique]
+            weighted = [codes[key].cast("int64") * w for key, w in zip(keys, slice_weights(len(keys)), strict=True)]
+            cells = self._grouped(clique, codes.filter(sum(weighted[1:], weighted[0]) % parts == part))
+            return Secret(self._table(clique, self.bench.fetch(cells.filter(cells.n == 1))))
+
+    def _grouped(self, clique: Clique, codes: Any) -> Any:
+        keys = [f"c{self.codebook.position(name)}" for name in clique]
+        return codes.group_by(keys).aggregate(n=codes.count())
+
+    def free(self) -> None:
+        """Let the engine forget the codes; the next count encodes again."""
+        with engine_errors("the data"):
+            self.bench.free()
 
 
-@contextmanager
-def _watched(connection: Any, report: Report | None) -> Iterator[None]:
-    """Report the engine's own progress while it reads, twice a second."""
-    if report is None or not hasattr(connection.con, "query_progress"):
-        yield
-        return
-    finished = threading.Event()
-
-    def watch() -> None:
-        while not finished.wait(0.5):
-            done = connection.con.query_progress()
-            if done >= 0:
-                report("reading", int(done), 100)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-        report("reading", 100, 100)
-    finally:
-        finished.set()
-        watcher.join()
+def _forget(bench: Bench) -> None:
+    with suppress(Exception):  # nobody is left to be told
+        bench.free()

@@ -10,8 +10,8 @@ from typing import Any
 import ibis
 
 from understudy.codebook import Codebook, Column, Dates, Grain, Integer, Levelled, Number
-from understudy.codebook.encode import DAY_PATTERN
 from understudy.errors import DataError, ParameterError
+from understudy.sources import dialects
 from understudy.sources.tables import code_type
 
 __all__ = [
@@ -43,14 +43,27 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     if unknown not in UNKNOWN_POLICIES:
         raise ParameterError(f"`unknown` is {unknown!r}; it must be one of {', '.join(UNKNOWN_POLICIES)}.")
     codes = {}
+    engine = dialects.engine_of(table)
+    signed = engine in dialects.WITHOUT_UNSIGNED
+    joined = set()
     for position, column in enumerate(book.counted):
-        if isinstance(column, Levelled) and column.size > _LISTED:
+        if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED:
             table = _joined_codes(table, column, position)
+            joined.add(position)
+    if engine == "pyspark":
+        # in two steps: Spark compiles what it is told, and one step would repeat every reading in every bin
+        read = {}
+        for position, column in enumerate(book.counted):
+            read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.name])
+        table = dialects.staged(table.select(**read))
     for position, column in enumerate(book.counted):
         kind = code_type(column.size + 1).__name__
+        kind = dialects.SIGNED[kind] if signed else kind
         stand_in = _stand_in(column, unknown)
-        if isinstance(column, Levelled) and column.size > _LISTED:
+        if position in joined:
             code = _or_missing(column, table[column.name], table[f"{_LOOKED_UP}{position}"])
+        elif engine == "pyspark":
+            code = _code(column, table[f"v{position}"], table[f"a{position}"])
         else:
             code = code_expression(column, table[column.name])
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
@@ -93,27 +106,44 @@ def _stand_in(column: Column, unknown: str) -> int:
 
 def code_expression(column: Column, value: Any) -> Any:
     """Code of a value, null where the codebook does not know it."""
+    return _code(column, *_reading(column, value))
+
+
+def _reading(column: Column, value: Any) -> tuple[Any, Any]:
+    """What a value means to its column (a text, a number or a day), and whether it is missing."""
     value = present(value)
     text = as_text(value)
+    absent = value.isnull() | (text == column.missing) if column.missing_code is not None else ibis.literal(False)
     if isinstance(column, Levelled):
-        code = ibis.literal(list(column.levels)).index(text).nullif(-1)
-    elif isinstance(column, Number):
+        return (value if dialects.compares_floats(value) else text), absent
+    if isinstance(column, Number):
         number = as_number(value)
-        if isinstance(column, Integer):
+        if isinstance(column, Integer) and not value.type().is_integer():
             number = is_whole(number).ifelse(number, ibis.null("float64"))
-        code = _bin(column, number)
-    elif isinstance(column, Dates):
-        code = _grain_index(column, as_date(value))
+        return number, absent
+    if isinstance(column, Dates):
+        return as_date(value), absent
+    raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
+
+
+def _code(column: Column, meaning: Any, absent: Any) -> Any:
+    if isinstance(column, Levelled):
+        code = dialects.level_index(column.levels, meaning)
+    elif isinstance(column, Number):
+        code = _bin(column, meaning)
     else:
-        raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
-    return _or_missing(column, value, code)
+        assert isinstance(column, Dates)
+        code = _grain_index(column, meaning)
+    if column.missing_code is None:
+        return code
+    return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
 
 
 def present(value: Any) -> Any:
     """The value with NaN turned into null: both mean that nothing was recorded."""
     if value.type().is_floating():
         return value.isnan().ifelse(ibis.null(value.type()), value)
-    return value
+    return dialects.plain_in_postgres(value) if dialects.engine_of(value) == "postgres" else value
 
 
 def as_text(value: Any) -> Any:
@@ -122,6 +152,8 @@ def as_text(value: Any) -> Any:
     if kind.is_string():
         return value
     if kind.is_floating():
+        if dialects.engine_of(value) == "postgres":
+            return value.cast("string")  # spells whole floats without a point
         fits = is_whole(value) & (value.abs() < 2.0**63)
         return fits.ifelse(value.try_cast("int64").cast("string"), value.cast("string"))
     return value.cast("string")
@@ -129,9 +161,10 @@ def as_text(value: Any) -> Any:
 
 def as_number(value: Any) -> Any:
     """A finite float, or null for what is not a number."""
+    if value.type().is_integer():
+        return value.cast("float64")
     if value.type().is_string():
-        plain = value.strip()
-        number = plain.contains("_").ifelse(ibis.null("float64"), plain.try_cast("float64"))
+        number = dialects.number_in(value)
     elif value.type().is_numeric():
         number = value.cast("float64")
     else:
@@ -141,6 +174,8 @@ def as_number(value: Any) -> Any:
 
 def is_whole(number: Any) -> Any:
     """Whether a float has no fraction. ``floor`` goes through 64-bit integers, so it only sees what fits them."""
+    if dialects.engine_of(number) == "postgres":
+        return dialects.whole_in_postgres(number)
     small = (number.abs() < 2.0**53).ifelse(number, 0.0)  # from 2^53 on, every float is whole
     return (small == small.floor()) & (number.abs() < math.inf)
 
@@ -150,6 +185,8 @@ def _bin(column: Number, number: Any) -> Any:
     if column.clip:
         # not greatest(least()): those skip nulls, so that what is no number would land in an end bin
         number = ibis.cases((number < edges[0], edges[0]), (number > edges[-1], edges[-1]), else_=number)
+    if dialects.engine_of(number) == "postgres":
+        return dialects.bin_in_postgres(column, number)
     last = column.proper_levels - 1
     inside = [(number < e) if column.closed == "left" else (number <= e) for e in edges[1:-1]]
     branches: list[tuple[Any, Any]] = [(number < edges[0], ibis.null("int64"))]
@@ -166,8 +203,7 @@ def as_date(value: Any) -> Any:
     if kind.is_timestamp():
         return value.date()
     if kind.is_string():
-        # the pattern first: engines also take 2020/2/1 and ignore what follows a date
-        return value.strip().re_extract(DAY_PATTERN, 1).try_cast("date")
+        return dialects.day_in(value)
     return ibis.null("date")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from understudy.errors import DataError
+from understudy.sources import databases
 from understudy.sources.dialect import read_dialect, repeated_names, unique_names
 from understudy.sources.faults import engine_errors
 
@@ -64,7 +65,12 @@ def open_table(what: Any, table: str | None = None, *, allow_repeats: bool = Fal
 
     Repeated names in the header are refused, unless the caller only wants to report them.
     """
-    opened = _open_address(str(what), table) if isinstance(what, str | Path) else _open_frame(what)
+    if isinstance(what, str | Path):
+        opened = _open_address(str(what), table)
+    elif databases.is_spark(what):
+        opened = _in_place(databases.open_spark_object(what, table))
+    else:
+        opened = _open_frame(what)
     repeated = repeated_names(opened.header)
     if repeated and not allow_repeats:
         raise DataError(
@@ -72,6 +78,11 @@ def open_table(what: Any, table: str | None = None, *, allow_repeats: bool = Fal
             "rename one of each in the header."
         )
     return opened
+
+
+def _in_place(found: tuple[Any, Any, str]) -> Opened:
+    connection, table, label = found
+    return Opened(connection=connection, table=table, header=tuple(table.columns), label=label)
 
 
 def _open_frame(what: Any) -> Opened:
@@ -137,10 +148,7 @@ def _open_address(address: str, table: str | None) -> Opened:
         # duckdb:///folder/file is absolute, duckdb://file is relative, as in database addresses elsewhere
         return _open_duckdb(parts.netloc + parts.path, named, parts.netloc + parts.path)
     if "://" in address:
-        raise DataError(
-            f"addresses of kind {address.partition('://')[0]!r} cannot be opened; give a file, a glob or "
-            "duckdb:///FILE?table=T."
-        )
+        return _in_place(databases.open_database(address, table))
     if is_database(address):
         return _open_duckdb(address, table, address)
     paths = find_files(address)

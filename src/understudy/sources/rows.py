@@ -40,6 +40,11 @@ def read_rows(
         raise ParameterError(f"`unknown` is {unknown!r}; a value outside the codebook is an error or missing here.")
     open_source(what, book, table=table)  # refuses the wrong columns
     opened = open_table(what, table)
+    if opened.connection.name != "duckdb":
+        raise DataError(
+            f"{opened.label}: this job gives whole records back, and no record leaves a database through Understudy. "
+            "Export the table to a file in a safe place first."
+        )
     opened.verify()
     with engine_errors(repr(opened.label)):
         wanted = {f"c{place}": opened.value(name) for place, name in enumerate(book.names)}

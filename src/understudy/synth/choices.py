@@ -11,6 +11,7 @@ from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public
 from understudy.privacy.guarantees import Neighbours
 from understudy.sources import open_source
+from understudy.sources.addresses import shown
 from understudy.synth.recipe import Recipe
 from understudy.synth.registry import make_recipe
 from understudy.synth.seeds import seed_pool
@@ -81,7 +82,7 @@ def _prior(word: str, book: Codebook) -> Shape:
         return PriorShape(word)
     tables = declared_public(open_source(word, book).count([[name] for name in book.names]))
     counts = {name: tuple(int(n) for n in table.to_grid()) for name, table in zip(book.names, tables, strict=True)}
-    return PublicShape(counts=counts, source=word)
+    return PublicShape(counts=counts, source=shown(word))
 
 
 def _workload(given: Any) -> Any:

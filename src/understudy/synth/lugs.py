@@ -29,6 +29,7 @@ from understudy.privacy.secret import Secret
 from understudy.samplers.diagnostics import ChainReport, chain_report
 from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Report, Source
+from understudy.synth.drawers import DiverseDrawer, RangeDrawer
 from understudy.synth.hashed_gibbs import check_sweeps
 from understudy.synth.recipe import Fitted, Recipe
 
@@ -42,6 +43,7 @@ FLOOR = 2.0**-20
 class DiverseRecipe(Recipe):
     """What LUGS and PLUGS share: one block per column and MinHash key, mixed with as little uniform as l needs."""
 
+    ranged: ClassVar[bool] = True
     route: ClassVar[str] = "S"
     promise: ClassVar[str] = "synthetic l-diversity (not differential privacy)"
     l: float | Mapping[str, float]  # noqa: E741 - the field's own name for it
@@ -174,6 +176,19 @@ class FittedDiverse(Fitted):
             sweeps=self.choices.sweeps,
             stream=own,
             report=lambda done, total: self._tell("drawing rows", done, total),
+        )
+
+    def drawer(self, rows: int, ledger: Ledger) -> RangeDrawer:
+        """The opened blocks."""
+        opened = open_for_draws([self.tables], event=self.choices.event(self.codebook), ledger=ledger)
+        choices = self.choices
+        hashing = choices.hashing(self.codebook)
+        return DiverseDrawer(
+            tables=opened[0],
+            hashing=hashing,
+            bands=choices.bands,
+            sweeps=choices.sweeps,
+            steps=self.codebook.allowed.plan(range(len(self.codebook.names))),
         )
 
     def diagnose(self, *, chains: int = 256, sweeps: int = 200, lags: int = 20) -> ChainReport:

@@ -7,7 +7,7 @@ import tempfile
 import uuid
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -194,23 +194,42 @@ class LoadedModel:
         parameters, said = model.parameters, tuple[str, ...]()
         if part is not None:
             parameters, said = part_facts(model.codebook, parameters, part)
-        manifest = Manifest(
+        manifest = self.manifest(
+            rows,
             release_id=str(uuid.uuid4()),
+            secure=model.secure and stream.is_secure,
+            warnings=(*drawn.warnings, *said),
+            parameters=parameters,
+        )
+        details = draw_details(model.codebook, model.details, drawn.codes, stream)
+        return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each, details), manifest=manifest)
+
+    def manifest(
+        self,
+        rows: int,
+        *,
+        release_id: str,
+        secure: bool,
+        warnings: tuple[str, ...],
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Manifest:
+        """The manifest of ``rows`` rows drawn from this model."""
+        model = self.model
+        return Manifest(
+            release_id=release_id,
             method=model.method,
             route="N",
-            parameters=parameters,
+            parameters=model.parameters if parameters is None else parameters,
             rows=rows,
             rows_origin="declared by the caller; the number of confidential records was not used",
             ledger=model.ledger,
             delta=model.delta,
             paper=None,
             codebook=model.codebook,
-            secure=model.secure and stream.is_secure,
+            secure=model.secure and secure,
             account=_FROM_MODEL,
-            warnings=(*model.warnings, *drawn.warnings, *said),
+            warnings=(*model.warnings, *warnings),
         )
-        details = draw_details(model.codebook, model.details, drawn.codes, stream)
-        return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each, details), manifest=manifest)
 
     def __repr__(self) -> str:
         return f"<released {self.model.method} model of {len(self.model.codebook.names)} columns>"

@@ -125,7 +125,15 @@ class ReleasedModel:
         place = {names[column]: when for when, column in enumerate(self.order)}
         return all(place[parent] < place[t.columns[-1]] for t in self.tables for parent in t.columns[:-1])
 
-    def draw(self, rows: int, stream: Stream, report: Progress = None, *, where: Where | None = None) -> Drawn:
+    def draw(
+        self,
+        rows: int,
+        stream: Stream,
+        report: Progress = None,
+        *,
+        where: Where | None = None,
+        threads: int | None = None,
+    ) -> Drawn:
         """``rows`` new records, of the sub-population ``where`` if one is named; post-processing, hence free."""
         ways = {
             "cells": self._cells,
@@ -133,9 +141,9 @@ class ReleasedModel:
             "network": self._network,
             "marginals": self._marginals,
         }
-        return ways[self.kind](rows, stream, report, where or {})
+        return ways[self.kind](rows, stream, report, where or {}, threads)
 
-    def _cells(self, rows: int, stream: Stream, report: Progress, where: Where) -> Drawn:
+    def _cells(self, rows: int, stream: Stream, report: Progress, where: Where, threads: int | None) -> Drawn:
         return Drawn(codes=draw_cells(*self._allowed_cells(self.tables[0], where), rows=rows, stream=stream))
 
     def _allowed_cells(self, table: CountTable, where: Where) -> tuple[Codes, npt.NDArray[np.int64]]:
@@ -152,7 +160,7 @@ class ReleasedModel:
     def _rules(self, where: Where) -> Allowed:
         return self.codebook.allowed.within(where) if where else self.codebook.allowed
 
-    def _gibbs(self, rows: int, stream: Stream, report: Progress, where: Where) -> Drawn:
+    def _gibbs(self, rows: int, stream: Stream, report: Progress, where: Where, threads: int | None) -> Drawn:
         empty = [table.columns[-1] for table in self.tables if not table.occupied()[1].sum()]
         if empty:
             raise RefusalError(
@@ -167,10 +175,10 @@ class ReleasedModel:
             starts = sampler.starts(rows, stream)
         else:
             starts = draw_cells(*self._allowed_cells(self.starts, where), rows=rows, stream=stream)
-        codes, mixing = sampler.run(starts, sweeps=self.sweeps, stream=stream, report=report)
+        codes, mixing = sampler.run(starts, sweeps=self.sweeps, stream=stream, report=report, threads=threads)
         return Drawn(codes=codes, warnings=tuple(mixing.warnings(fixed=tuple(where))))
 
-    def _marginals(self, rows: int, stream: Stream, report: Progress, where: Where) -> Drawn:
+    def _marginals(self, rows: int, stream: Stream, report: Progress, where: Where, threads: int | None) -> Drawn:
         book = self.codebook
         weights, *levels = [part.astype(np.float64) for part in self.classes]
         pairs = {
@@ -188,7 +196,7 @@ class ReleasedModel:
 
         return self._filtered(some, rows, where)
 
-    def _network(self, rows: int, stream: Stream, report: Progress, where: Where) -> Drawn:
+    def _network(self, rows: int, stream: Stream, report: Progress, where: Where, threads: int | None) -> Drawn:
         keys = [released_key(self.codebook, table) for table in self.tables]
         weights = []
         for key, table in zip(keys, self.tables, strict=True):
@@ -200,7 +208,7 @@ class ReleasedModel:
         sampler = ConditionalSampler(self.codebook, keys, weights, order=self.order)
 
         def some(number: int) -> list[Codes]:
-            return draw_ancestral(sampler, self.order, rows=number, stream=stream, report=report)
+            return draw_ancestral(sampler, self.order, rows=number, stream=stream, report=report, threads=threads)
 
         return self._filtered(some, rows, where)
 

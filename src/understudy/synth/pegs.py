@@ -12,7 +12,7 @@ import numpy.typing as npt
 from understudy.errors import ParameterError
 from understudy.mechanisms.dirichlet import DirichletDraws, Prior, alpha_for, draw_epsilon
 from understudy.samplers.gibbs import ConditionalSampler
-from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
+from understudy.synth.perturbed import Drawing, PerturbedRecipe
 
 __all__ = ["PeGS"]
 
@@ -53,9 +53,13 @@ class PeGS(PerturbedRecipe):
         return self.sweeps * math.fsum(draw_epsilon(prior) for prior in priors)
 
     def draw(
-        self, sampler: ConditionalSampler, fitted: FittedPerturbed, rows: int
+        self, sampler: ConditionalSampler, fitted: Drawing, rows: int
     ) -> Sequence[npt.NDArray[np.unsignedinteger]]:
         """From each seed row, ``sweeps`` sweeps."""
         return sampler.sweep(
-            fitted.seed_rows(rows), sweeps=self.sweeps, stream=fitted.stream, report=fitted.report_rows
+            fitted.seed_rows(rows),
+            sweeps=self.sweeps,
+            stream=fitted.stream,
+            report=fitted.report_rows,
+            threads=fitted.threads,
         )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from understudy.errors import ParameterError
 from understudy.mechanisms.dirichlet import DirichletResetBlocks, Prior, alpha_for, draw_epsilon
 from understudy.samplers.gibbs import ConditionalSampler
-from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
+from understudy.synth.perturbed import Drawing, PerturbedRecipe
 
 __all__ = ["PeGSReset"]
 
@@ -55,11 +55,15 @@ class PeGSReset(PerturbedRecipe):
         return math.fsum(draw_epsilon(prior) for prior in priors) / self.block_size
 
     def draw(
-        self, sampler: ConditionalSampler, fitted: FittedPerturbed, rows: int
+        self, sampler: ConditionalSampler, fitted: Drawing, rows: int
     ) -> Sequence[npt.NDArray[np.unsignedinteger]]:
         """All rows of all chains; the last chain may be cut short."""
         seeds = fitted.seed_rows(self._blocks(rows))
         drawn = sampler.sweep_with_reset(
-            seeds, block_size=self.block_size, stream=fitted.stream, report=fitted.report_rows
+            seeds,
+            block_size=self.block_size,
+            stream=fitted.stream,
+            report=fitted.report_rows,
+            threads=fitted.threads,
         )
         return [column[:rows] for column in drawn]

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +22,39 @@ from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.sources.base import Report, Source
+from understudy.synth.drawers import PerturbedDrawer, RangeDrawer
 from understudy.synth.drawn import DrawnRecipe
 from understudy.synth.recipe import Fitted, positive
 from understudy.synth.seeds import seeds_assumption, seeds_entry
 
-__all__ = ["FittedPerturbed", "PerturbedRecipe"]
+__all__ = ["Drawing", "FittedPerturbed", "PerturbedRecipe"]
 
 Codes = npt.NDArray[np.unsignedinteger]
+
+
+class Drawing(Protocol):
+    """What a recipe asks for while it draws: a fit, or a range of rows on some worker."""
+
+    @property
+    def stream(self) -> Stream:
+        """The stream that the rows come from."""
+
+    @property
+    def threads(self) -> int | None:
+        """Threads to use; None for one per core."""
+
+    def seed_rows(self, count: int) -> list[Codes]:
+        """Starting rows."""
+
+    def report_rows(self, done: int, total: int) -> None:
+        """Progress of the draw."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbedRecipe(DrawnRecipe):
     """Smoothed conditional tables that stay secret; every draw from them costs."""
+
+    ranged: ClassVar[bool] = True
 
     prior: Shape = PriorShape.UNIFORM
     parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = None
@@ -62,7 +83,7 @@ class PerturbedRecipe(DrawnRecipe):
         """The paper's per-record figure at these priors."""
 
     @abstractmethod
-    def draw(self, sampler: ConditionalSampler, fitted: "FittedPerturbed", rows: int) -> Sequence[Codes]:
+    def draw(self, sampler: ConditionalSampler, fitted: Drawing, rows: int) -> Sequence[Codes]:
         """Rows from the opened tables."""
 
     def event_at_one(self, book: Codebook, rows: int) -> DirichletDraws | DirichletResetBlocks:
@@ -143,11 +164,17 @@ class PerturbedRecipe(DrawnRecipe):
             virtual=virtual_records(book, smallest=self.alpha_used(book), shape=self.prior),
             report=report,
         )
-        return FittedPerturbed(recipe=self, source=source, blocks=blocks, stream=stream, report=report)
+        fitted = FittedPerturbed(recipe=self, source=source, blocks=blocks, stream=stream, report=report)
+        fitted.parents = {name: tuple(chosen) for name, chosen in parents.items()}
+        return fitted
 
 
 class FittedPerturbed(Fitted):
     """Smoothed tables, still secret."""
+
+    threads: int | None = None
+    parents: dict[str, tuple[str, ...]]
+    """What every column is drawn given, as declared or chosen."""
 
     def __init__(
         self,
@@ -168,6 +195,16 @@ class FittedPerturbed(Fitted):
         weights = open_for_draws(self.blocks.tables, event=event, ledger=ledger)
         sampler = ConditionalSampler(self.codebook, self.blocks.keys, weights, virtual=True)
         return self.recipe.draw(sampler, self, rows)
+
+    def drawer(self, rows: int, ledger: Ledger) -> RangeDrawer:
+        """For ``rows`` rows in all, drawn in ranges."""
+        assert isinstance(self.recipe, PerturbedRecipe)
+        event = self.recipe.event(self.recipe.priors(self.codebook), rows)
+        weights = open_for_draws(self.blocks.tables, event=event, ledger=ledger)
+        cells = self.recipe.seeds.cells(self._source)
+        return PerturbedDrawer(
+            recipe=self.recipe, book=self.codebook, keys=self.blocks.keys, weights=weights, cells=cells
+        )
 
     def seed_rows(self, count: int) -> list[Codes]:
         """Starting rows from the declared pool."""

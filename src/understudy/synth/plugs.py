@@ -26,6 +26,7 @@ from understudy.privacy.secret import Secret
 from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable, code_type
+from understudy.synth.drawers import PartsDrawer
 from understudy.synth.lugs import DiverseRecipe
 from understudy.synth.recipe import Fitted
 
@@ -114,6 +115,19 @@ class FittedParts(Fitted):
                 done += int(mine.sum())
                 self._tell("drawing rows", done, rows)
         return out
+
+    def drawer(self, rows: int, ledger: Ledger) -> PartsDrawer:
+        """The opened counts of all parts; whoever draws estimates the blocks."""
+        choices, book = self.choices, self.codebook
+        return PartsDrawer(
+            parts=open_for_draws(self._parts, event=choices.event(book), ledger=ledger),
+            hashing=choices.hashing(book),
+            ls=choices.ls(book),
+            floor=float(choices.floor),
+            bands=choices.bands,
+            sweeps=choices.sweeps,
+            steps=book.allowed.plan(range(len(book.names))),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -109,6 +109,8 @@ class Recipe(ABC):
     summary: ClassVar[str]
     promise: ClassVar[str]
     """What the method can promise, in a few words, for lists of methods."""
+    ranged: ClassVar[bool] = False
+    """Whether rows can be drawn in ranges by several workers; its fit then has a ``drawer``."""
     detail_epsilon: float | None = None
     """What the tables of all detail columns cost together, beside the model; needed where the codebook has some."""
     detail_delta: float | None = None
@@ -237,6 +239,10 @@ class Fitted(ABC):
     def quote(self, rows: int) -> Quote:
         """The price of ``rows`` rows from this fit."""
         return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure, ancestor=self._ancestor)
+
+    def drawer(self, rows: int, ledger: Ledger) -> Any:
+        """What workers need to draw ``rows`` rows in ranges (:class:`understudy.synth.drawers.RangeDrawer`)."""
+        raise NotImplementedError(f"{self.recipe.name} is not `ranged`")
 
     @property
     def rows_origin(self) -> str:

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from understudy.privacy.ledger import Entry, Ledger
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
+from understudy.synth.drawers import ModelDrawer
 from understudy.synth.model_file import write_model
 from understudy.synth.models import ReleasedModel
 from understudy.synth.recipe import Fitted, Recipe
@@ -39,6 +41,8 @@ class Perturbed:
 @dataclass(frozen=True, kw_only=True)
 class ReleasedRecipe(Recipe):
     """Route N, and its baselines without a promise."""
+
+    ranged: ClassVar[bool] = True
 
     @abstractmethod
     def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
@@ -91,6 +95,10 @@ class FittedReleased(Fitted):
         drawn = self.model.draw(rows, self._stream, lambda done, of: self._tell("drawing rows", done, of), where=where)
         self.warnings = drawn.warnings
         return drawn.codes
+
+    def drawer(self, rows: int, ledger: Ledger) -> ModelDrawer:
+        """The released model itself."""
+        return ModelDrawer(self.model)
 
     def save_model(self, path: str | Path) -> Path:
         """Write the released tables to a new file, from which rows can be drawn without the data; pays if unpaid."""

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codebook import Codebook
 from understudy.mechanisms.smoothing import declared_public, exposed
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry
 from understudy.samplers.cells import draw_cells
 from understudy.samplers.within import uniform_within
 from understudy.sources import open_source
+from understudy.sources.addresses import shown
 from understudy.sources.base import Source
 from understudy.sources.tables import code_type
 
-__all__ = ["PublicSeeds", "RealSeeds", "SeedPool", "UniformSeeds", "seeds_assumption", "seeds_entry"]
+__all__ = ["PublicSeeds", "RealSeeds", "SeedPool", "UniformSeeds", "seeds_assumption", "seeds_entry", "start_rows"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 _WHY = "chains were started from real rows, which nobody paid for"
@@ -29,24 +31,36 @@ class SeedPool(ABC):
     """A pool of starting rows."""
 
     @abstractmethod
+    def cells(self, source: Source) -> tuple[Codes, npt.NDArray[np.int64]] | None:
+        """The distinct rows of the pool and how often each occurs; None for every row that the codebook allows."""
+
     def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
         """``count`` starting rows, one array of codes per column."""
+        return start_rows(self.cells(source), source.codebook, count, stream)
+
+
+def start_rows(
+    cells: tuple[Codes, npt.NDArray[np.int64]] | None, book: Codebook, count: int, stream: Stream
+) -> list[Codes]:
+    """Rows of a pool, with replacement; without a pool, uniform codes within the rules of the codebook."""
+    if cells is not None:
+        return draw_cells(*cells, rows=count, stream=stream)
+    rows = [np.zeros(count, dtype=code_type(max(book.sizes))) for _ in book.names]
+    for place, (size, step) in enumerate(zip(book.sizes, book.allowed.plan(range(len(rows))), strict=True)):
+        if step is None:
+            rows[place][:] = stream.below_each(np.full(count, size, dtype=np.uint64))
+        else:
+            rows[place][:] = uniform_within(step, rows, stream.below_each)
+    return list(rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UniformSeeds(SeedPool):
     """Records that the codebook allows, equally likely where no rule ties columns together."""
 
-    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
+    def cells(self, source: Source) -> None:
         """Independent uniform codes, each column within what the rules allow after those before it."""
-        book = source.codebook
-        rows = [np.zeros(count, dtype=code_type(max(book.sizes))) for _ in book.names]
-        for place, (size, step) in enumerate(zip(book.sizes, book.allowed.plan(range(len(rows))), strict=True)):
-            if step is None:
-                rows[place][:] = stream.below_each(np.full(count, size, dtype=np.uint64))
-            else:
-                rows[place][:] = uniform_within(step, rows, stream.below_each)
-        return list(rows)
+        return
 
     def __str__(self) -> str:
         return "uniform over the codebook"
@@ -58,30 +72,27 @@ class PublicSeeds(SeedPool):
 
     path: str
 
-    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
-        """Rows of the public file, with replacement."""
-        table = declared_public(open_source(self.path, source.codebook).count([source.codebook.names]))[0]
-        codes, counts = table.occupied()
-        return draw_cells(codes, counts, rows=count, stream=stream)
+    def cells(self, source: Source) -> tuple[Codes, npt.NDArray[np.int64]]:
+        """Rows of the public file."""
+        return declared_public(open_source(self.path, source.codebook).count([source.codebook.names]))[0].occupied()
 
     def __str__(self) -> str:
-        return f"rows of the public file {self.path}"
+        return f"rows of the public file {shown(self.path)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealSeeds(SeedPool):
     """Real rows: the paper's choice, and the end of any guarantee."""
 
-    def draw(self, source: Source, count: int, stream: Stream) -> list[Codes]:
-        """Rows of the confidential table, with replacement."""
+    def cells(self, source: Source) -> tuple[Codes, npt.NDArray[np.int64]]:
+        """Rows of the confidential table."""
         tables, _ = exposed(
             source.count([source.codebook.names]),
             stage="seeds",
             reads="real rows as starts of chains",
             why=_WHY,
         )
-        codes, counts = tables[0].occupied()
-        return draw_cells(codes, counts, rows=count, stream=stream)
+        return tables[0].occupied()
 
     def __str__(self) -> str:
         return "real rows"

@@ -14,6 +14,7 @@ from understudy.evaluate.report.write import check_page_target, write_page
 from understudy.evaluate.risk.membership import check_runs
 from understudy.evaluate.risk.scores import Shadows
 from understudy.sources import open_source
+from understudy.sources.addresses import shown
 from understudy.sources.base import Report, Source
 from understudy.sources.files import open_table
 
@@ -128,4 +129,6 @@ def _known_people(external: Any, book: Codebook, unknown: str) -> Source:
 
 def named(what: Any) -> str:
     """What a page calls a table."""
-    return Path(what).name if isinstance(what, str | Path) else "a table in memory"
+    if not isinstance(what, str | Path):
+        return "a table in memory"
+    return shown(what) if "://" in str(what) else Path(what).name

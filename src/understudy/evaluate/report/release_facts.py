@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import asdict, dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 from understudy.errors import ReleaseError
 from understudy.release.release import ANONYMIZED, MANIFEST, TABLE
 from understudy.release.verify import verify_release
+from understudy.release.workshop import PARTS
 
 __all__ = ["ReleaseFacts", "find_release"]
 
@@ -34,7 +36,8 @@ class ReleaseFacts:
     @property
     def block_size(self) -> int | None:
         """Rows per chain, where consecutive rows are a chain."""
-        return self.parameters.get("block_size") if self.method == "pegs-rs" else None
+        in_parts = self.table.endswith("part-*.parquet")
+        return self.parameters.get("block_size") if self.method == "pegs-rs" and not in_parts else None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -50,7 +53,8 @@ def find_release(address: str) -> tuple[str, ReleaseFacts | None]:
             "compare them with `understudy anonymize report`."
         )
     if place.is_dir():
-        return str(place / TABLE), _facts(place)
+        facts = _facts(place)
+        return facts.table, facts
     if place.is_file() and (place.parent / MANIFEST).is_file():
         try:
             listed = json.loads((place.parent / MANIFEST).read_text(encoding="utf-8")).get("files", {})
@@ -58,6 +62,11 @@ def find_release(address: str) -> tuple[str, ReleaseFacts | None]:
         except (ReleaseError, OSError, ValueError, AttributeError):
             return address, None  # the manifest of something else lies beside the file
     return address, None
+
+
+def table_of(folder: Path, manifest: dict[str, Any]) -> str:
+    """The rows of a release: one file, or a pattern for all its parts."""
+    return str(Path(escape(str(folder / PARTS))) / "part-*.parquet") if "parts" in manifest else str(folder / TABLE)
 
 
 def _facts(folder: Path) -> ReleaseFacts:
@@ -76,5 +85,5 @@ def _facts(folder: Path) -> ReleaseFacts:
         codebook=manifest["codebook"]["digest"],
         warnings=tuple(manifest.get("warnings", ())),
         problems=verdict.problems,
-        table=str(folder / TABLE),
+        table=table_of(folder, manifest),
     )

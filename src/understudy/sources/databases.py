@@ -1,0 +1,140 @@
+"""Tables that stay where they are: PostgreSQL and Spark, through Ibis."""
+
+import os
+import re
+import sys
+import warnings
+import weakref
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import DataError
+from understudy.sources.addresses import Address, parse_address
+from understudy.sources.faults import engine_errors
+
+__all__ = ["is_spark", "open_database", "open_spark_object", "spark_session"]
+
+_CONNECT_SECONDS = 10
+_NAMES = re.compile(r'"((?:[^"]|"")+)"|([^."]+)')
+
+
+def open_database(address: str, table: str | None) -> tuple[Any, Any, str]:
+    """(connection, table, label) of an address; reads no row."""
+    where = parse_address(address, table)
+    return _open_postgres(where) if where.kind == "postgresql" else _open_spark(where)
+
+
+def _open_postgres(where: Address) -> tuple[Any, Any, str]:
+    try:
+        import psycopg
+    except ImportError:
+        raise DataError("PostgreSQL needs psycopg; install it with `pip install understudy[postgres]`.") from None
+    import ibis
+
+    if "table" not in where.options:
+        raise DataError(
+            f"the address of PostgreSQL database {where.database!r} names no table; add ?table=SCHEMA.TABLE."
+        )
+    schema, name = _schema_and_table(where.options["table"])
+    options = {key: value for key, value in where.options.items() if key != "table"}
+    options.setdefault("connect_timeout", str(_CONNECT_SECONDS))
+    options.setdefault("application_name", "understudy")
+    known = {"host": where.host, "port": where.port, "user": where.user, "dbname": where.database}
+    given = {**{key: value for key, value in known.items() if value}, **options}
+    with engine_errors(where.label), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        line = psycopg.connect(autocommit=True, **given)
+        connection = ibis.postgres.from_connection(line)
+        weakref.finalize(connection, line.close)
+        try:
+            inside = None if schema is None else (connection.current_catalog, schema)
+            found = connection.table(name, database=inside)
+        except ibis.common.exceptions.TableNotFound:
+            raise DataError(
+                f"there is no table {where.options['table']!r} in PostgreSQL database {where.database!r}, or you may "
+                "not see it; check the name (SCHEMA.TABLE, case counts) and your rights."
+            ) from None
+    return connection, found, where.label
+
+
+def _schema_and_table(text: str) -> tuple[str | None, str]:
+    """``schema.table`` or ``table``; names with a point in them stand in double quotes."""
+    names = [quoted.replace('""', '"') if quoted else bare for quoted, bare in _NAMES.findall(text)]
+    if not 1 <= len(names) <= 2:
+        raise DataError(f"the table {text!r} is not a name; write TABLE or SCHEMA.TABLE.")
+    return (names[0] if len(names) == 2 else None), names[-1]
+
+
+def is_spark(what: Any) -> bool:
+    """Whether something is a Spark session or data frame."""
+    return type(what).__module__.startswith("pyspark.")
+
+
+def open_spark_object(what: Any, table: str | None) -> tuple[Any, Any, str]:
+    """A Spark session with a table or path, or a Spark data frame."""
+    if hasattr(what, "createOrReplaceTempView"):
+        return _as_table(what.sparkSession, what, "the Spark data frame")
+    if not hasattr(what, "sql"):
+        raise DataError(f"a {type(what).__name__} cannot be opened; give a SparkSession and a table, or a data frame.")
+    if table is None:
+        raise DataError("a Spark session holds many tables; name one with `table`, or give a path.")
+    where = Address(kind="spark", host="", options={"path" if "/" in table else "table": table})
+    return _read(what, where)
+
+
+def _open_spark(where: Address) -> tuple[Any, Any, str]:
+    if ("table" in where.options) == ("path" in where.options):
+        raise DataError("a Spark address names one table or one path: add ?table=DB.TABLE or ?path=FILE.parquet.")
+    return _read(spark_session(where.host or None), where)
+
+
+def _read(session: Any, where: Address) -> tuple[Any, Any, str]:
+    with engine_errors(where.label):
+        if "table" in where.options:
+            frame = session.table(where.options["table"])
+        else:
+            path = where.options["path"]
+            is_text = Path(path).suffix.lower() in {".csv", ".gz", ".tsv"}
+            frame = session.read.csv(path, header=True, quote='"', escape='"') if is_text else session.read.load(path)
+    return _as_table(session, frame, where.label)
+
+
+def _as_table(session: Any, frame: Any, label: str) -> tuple[Any, Any, str]:
+    import uuid
+
+    import ibis
+
+    with engine_errors(label):
+        name = f"understudy_source_{uuid.uuid4().hex}"
+        frame.createOrReplaceTempView(name)  # a name for it, not a copy
+        connection = ibis.pyspark.from_connection(session)
+        return connection, connection.table(name), label
+
+
+def spark_session(master: str | None = None) -> Any:
+    """The session of this process, or a new one; ``master`` as Spark spells it, by default what its settings say."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise DataError(
+            "Spark needs pyspark and a Java runtime; install them with `pip install understudy[spark]` and, for "
+            "example, `apt-get install default-jre-headless`."
+        ) from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or workers take whichever Python they find
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        running = active.sparkContext.master
+        if master is not None and running != master:
+            raise DataError(
+                f"this process works on the Spark master {running!r} already, not {master!r}; stop it first."
+            )
+        return active
+    builder = SparkSession.builder.appName("understudy").config("spark.sql.session.timeZone", "UTC")
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
+    if master is not None:
+        builder = builder.master(master)
+    if master is None or master.startswith("local"):
+        builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+    with engine_errors(f"the Spark master {master or 'of the environment'}"):
+        return builder.getOrCreate()

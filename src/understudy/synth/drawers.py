@@ -1,0 +1,218 @@
+"""What a worker needs to draw a range of rows: opened tables and public choices, no account and no source.
+
+A drawer travels to other threads and processes. On route S it holds confidential weights, so it is sent to workers that
+may see the data anyway, and never written to a file of ours.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.blocks.keys import KeyFunction
+from understudy.blocks.minhash import RecordMinHash
+from understudy.codebook import Codebook
+from understudy.codebook.constraints import Step
+from understudy.mechanisms.l_diversity import DiverseTables, diverse_tables
+from understudy.mechanisms.smoothing import Weights
+from understudy.mechanisms.stream import Stream
+from understudy.samplers.diverse import DiverseSampler
+from understudy.samplers.gibbs import ConditionalSampler
+from understudy.sources.tables import CountTable, code_type
+from understudy.synth.models import Drawn, ReleasedModel
+from understudy.synth.seeds import start_rows
+
+__all__ = ["DiverseDrawer", "ModelDrawer", "PartsDrawer", "PerturbedDrawer", "RangeDrawer"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+Cells = tuple[Codes, npt.NDArray[np.int64]]
+SLICE = 1 << 18
+"""Rows that are held in memory at a time, per worker."""
+
+
+class RangeDrawer(ABC):
+    """Draws independent ranges of rows; what is slow to set up is built once per process."""
+
+    def __init__(self) -> None:
+        self._built: Any = None
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_built", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _built=None, _lock=threading.Lock())
+
+    def built(self) -> Any:
+        """The sampler."""
+        with self._lock:
+            if self._built is None:
+                self._built = self._build()
+            return self._built
+
+    @abstractmethod
+    def _build(self) -> Any:
+        """Set up the sampler."""
+
+    @property
+    def step(self) -> int:
+        """Ranges are cut at multiples of this many rows."""
+        return 1
+
+    @property
+    def slice_rows(self) -> int:
+        """Rows drawn at a time; a multiple of ``step``."""
+        return max(SLICE // self.step, 1) * self.step
+
+    @abstractmethod
+    def draw(self, rows: int, stream: Stream, threads: int | None = 1) -> Drawn:
+        """``rows`` new records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Range:
+    """What a recipe of PeGS's family asks of a fit while it draws, for one range."""
+
+    stream: Stream
+    threads: int | None
+    cells: Cells | None
+    book: Codebook
+
+    def seed_rows(self, count: int) -> list[Codes]:
+        return start_rows(self.cells, self.book, count, self.stream)
+
+    def report_rows(self, done: int, total: int) -> None:
+        pass
+
+
+class _Drawing(Protocol):
+    def draw(self, sampler: ConditionalSampler, fitted: Any, rows: int) -> Sequence[Codes]: ...
+
+
+class PerturbedDrawer(RangeDrawer):
+    """PeGS, PeGS.rs and the marginal bootstrap."""
+
+    def __init__(
+        self,
+        *,
+        recipe: _Drawing,
+        book: Codebook,
+        keys: Sequence[KeyFunction],
+        weights: Sequence[Weights],
+        cells: Cells | None,
+    ) -> None:
+        super().__init__()
+        self._recipe, self._book, self._keys, self._weights, self._cells = recipe, book, keys, weights, cells
+
+    def _build(self) -> ConditionalSampler:
+        return ConditionalSampler(self._book, self._keys, self._weights)
+
+    @property
+    def step(self) -> int:
+        """A chain of PeGS.rs is never cut: its rows are paid for together."""
+        return int(getattr(self._recipe, "block_size", 1))
+
+    def draw(self, rows: int, stream: Stream, threads: int | None = 1) -> Drawn:
+        """As a fit draws, from seeds of its own."""
+        here = _Range(stream=stream, threads=threads, cells=self._cells, book=self._book)
+        return Drawn(codes=self._recipe.draw(self.built(), here, rows))
+
+
+class ModelDrawer(RangeDrawer):
+    """Every released model, and the baselines that draw like one."""
+
+    def __init__(self, model: ReleasedModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def _build(self) -> None:
+        return None
+
+    @property
+    def slice_rows(self) -> int:
+        """Rows that are made to agree with tables need company: a range is then drawn whole."""
+        return 1 << 20 if self.model.kind == "marginals" else super().slice_rows
+
+    def draw(self, rows: int, stream: Stream, threads: int | None = 1) -> Drawn:
+        """Post-processing, hence free."""
+        return self.model.draw(rows, stream, threads=threads)
+
+
+class DiverseDrawer(RangeDrawer):
+    """LUGS: chains over one set of blocks."""
+
+    def __init__(
+        self,
+        *,
+        tables: DiverseTables,
+        hashing: RecordMinHash,
+        bands: int,
+        sweeps: int,
+        steps: Sequence[Step | None] = (),
+    ) -> None:
+        super().__init__()
+        self._tables, self._hashing, self._bands, self._sweeps = tables, hashing, bands, sweeps
+        self._steps = steps
+
+    def _build(self) -> DiverseSampler:
+        return DiverseSampler(self._tables, self._hashing, self._bands, self._steps)
+
+    def draw(self, rows: int, stream: Stream, threads: int | None = 1) -> Drawn:
+        """One chain per row."""
+        return Drawn(codes=self.built().draw(rows=rows, sweeps=self._sweeps, stream=stream, threads=threads))
+
+
+class PartsDrawer(RangeDrawer):
+    """PLUGS: every row comes from one part of the table, drawn first, so that rows are draws from the mixture."""
+
+    def __init__(
+        self,
+        *,
+        parts: Sequence[CountTable],
+        hashing: RecordMinHash,
+        ls: tuple[float, ...],
+        floor: float,
+        bands: int,
+        sweeps: int,
+        steps: Sequence[Step | None] = (),
+    ) -> None:
+        super().__init__()
+        self._steps = steps
+        self._parts, self._hashing, self._ls = parts, hashing, ls
+        self._floor, self._bands, self._sweeps = floor, bands, sweeps
+
+    def _build(self) -> list[DiverseSampler]:
+        return [
+            DiverseSampler(
+                diverse_tables(
+                    part,
+                    keys_of=self._hashing.leave_one_out,
+                    key_space=self._hashing.key_space,
+                    ls=self._ls,
+                    floor=self._floor,
+                ),
+                self._hashing,
+                self._bands,
+                self._steps,
+            )
+            for part in self._parts
+        ]
+
+    def draw(self, rows: int, stream: Stream, threads: int | None = 1) -> Drawn:
+        """Which part, then a chain over its blocks."""
+        samplers = self.built()
+        origin = stream.below_each(np.full(rows, len(samplers), dtype=np.uint64)).astype(np.int64)
+        out = [np.empty(rows, dtype=code_type(max(self._hashing.sizes))) for _ in self._hashing.sizes]
+        for part, sampler in enumerate(samplers):
+            mine = origin == part
+            count = int(mine.sum())
+            if count:
+                own = Stream(key=stream.fresh_key(), secure=stream.is_secure)
+                drawn = sampler.draw(rows=count, sweeps=self._sweeps, stream=own, threads=threads)
+                for column, values in zip(out, drawn, strict=True):
+                    column[mine] = values
+        return Drawn(codes=out)

@@ -1,0 +1,189 @@
+"""PLUGS on Spark, where the records lie: no record and no count comes to the driver.
+
+1. Every record is dealt to one of P parts at random, and each part is counted there (one shuffle of distinct records).
+2. One task per part estimates its blocks, makes them l-diverse, draws the rows that the mixture takes from it, and
+   writes their codes beside the release, with a receipt.
+3. Rows are mixed: every file of the release takes its share from every part, in random order, by `mapInArrow`.
+
+Shares are drawn first, by the driver: how many rows of which file come from which part. So the number of rows is exact,
+and a task that is lost can be run again by itself. Dealing needs no secure generator: the promise is one of every
+block's sampling distribution, whichever records are in it (proofs/l_diversity.md).
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from understudy.blocks.minhash import RecordMinHash
+from understudy.codebook.constraints import Step
+from understudy.codebook.decode import decode_table
+from understudy.mechanisms.l_diversity import diverse_tables
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Ledger
+from understudy.release.workshop import Workshop
+from understudy.samplers.diverse import DiverseSampler
+from understudy.sources.base import Source
+from understudy.sources.benches import SparkBench
+from understudy.sources.engine import EngineSource
+from understudy.sources.tables import CountTable, code_type
+from understudy.synth.part_work import PartJob
+from understudy.synth.plugs import PLUGS
+from understudy.synth.workers import spark_failures, watching
+
+__all__ = ["draw_where_it_lies", "shares"]
+
+Ints = npt.NDArray[np.int64]
+_CODES = "codes"
+
+
+def shares(sizes: tuple[int, ...], parts: int, stream: Stream) -> Ints:
+    """Rows of every file (first axis) that come from every part: each row chooses its part uniformly."""
+    table = np.empty((len(sizes), parts), dtype=np.int64)
+    for file, rows in enumerate(sizes):
+        tally = np.zeros(parts, dtype=np.int64)
+        for start in range(0, rows, 1 << 20):
+            some = min(1 << 20, rows - start)
+            tally += np.bincount(
+                stream.below_each(np.full(some, parts, dtype=np.uint64)).astype(np.int64), minlength=parts
+            )
+        table[file] = tally
+    return table
+
+
+def draw_where_it_lies(
+    recipe: PLUGS, source: Source, job: PartJob, ledger: Ledger, shop: Workshop, *, told: Callable[[int], None]
+) -> None:
+    """All files of the release; those that an earlier run finished are kept only if its parts are still there."""
+    assert isinstance(source, EngineSource) and isinstance(source.bench, SparkBench)
+    book = source.codebook
+    event = recipe.event(book)
+    if event not in [entry.event for entry in ledger.entries]:
+        raise AssertionError("the ledger does not hold the promise of these draws")
+    source.materialize()
+    stream = Stream.for_part(len(job.sizes), job.seed)
+    folder = (shop.folder / _CODES).absolute()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    plan = shop.plan.get("shares")
+    table = shares(job.sizes, recipe.partitions, stream) if plan is None else np.array(plan, dtype=np.int64)
+    shop.remember(shares=table.tolist())
+    task = _Part(
+        hashing=recipe.hashing(book),
+        ls=recipe.ls(book),
+        floor=float(recipe.floor),
+        bands=recipe.bands,
+        sweeps=recipe.sweeps,
+        rows=table.sum(axis=0).tolist(),
+        folder=folder,
+        seed=job.seed,
+        steps=book.allowed.plan(range(len(book.names))),
+    )
+    with spark_failures():
+        _sample_parts(source.bench.frame, recipe.partitions, task, seed=int(stream.below(1 << 31)))
+    _mix(source.bench.frame.sparkSession, job, table, task, shop, told)
+
+
+class _Part:
+    """One part of the table: everything that is public about it. Travels to the workers."""
+
+    def __init__(
+        self,
+        *,
+        hashing: RecordMinHash,
+        ls: tuple[float, ...],
+        floor: float,
+        bands: int,
+        sweeps: int,
+        rows: list[int],
+        folder: Path,
+        seed: int | None,
+        steps: Sequence[Step | None],
+    ) -> None:
+        self.steps = steps
+        self.hashing, self.ls, self.floor, self.bands = hashing, ls, floor, bands
+        self.sweeps, self.rows, self.folder, self.seed = sweeps, rows, folder, seed
+
+    def done(self, part: int) -> Path:
+        """Codes that an attempt at this part has finished."""
+        return self.folder / f"codes-{part:05d}.parquet"
+
+    def run(self, part: int, codes: npt.NDArray[np.unsignedinteger], counts: Ints) -> None:
+        """Estimate, perturb, sample, write; a later attempt finds the file and leaves it."""
+        if self.done(part).exists():
+            return
+        sizes = self.hashing.sizes
+        names = tuple(f"c{place}" for place in range(len(sizes)))
+        table = CountTable.sparse(names, sizes, codes.astype(code_type(max(sizes))), counts)
+        tables = diverse_tables(
+            table,
+            keys_of=self.hashing.leave_one_out,
+            key_space=self.hashing.key_space,
+            ls=self.ls,
+            floor=self.floor,
+            threads=1,
+        )
+        sampler = DiverseSampler(tables, self.hashing, self.bands, self.steps)
+        stream = Stream.for_part(1_000_000 + part, self.seed)
+        drawn = sampler.draw(rows=self.rows[part], sweeps=self.sweeps, stream=stream, threads=1)
+        scratch = self.folder / f".{part:05d}-{Stream.from_system().below(1 << 62):x}"
+        pq.write_table(pa.table(dict(zip(names, map(pa.array, drawn), strict=True))), scratch)
+        scratch.rename(self.done(part))  # atomic, and the last of two attempts is as good as the first
+
+
+def _sample_parts(codes: Any, parts: int, task: _Part, seed: int) -> None:
+    """Deal, count and sample, all of it on the workers."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+
+    names = list(codes.columns)
+    dealt = codes.withColumn("part", F.floor(F.rand(seed) * parts).cast("int"))
+    counted = dealt.groupBy("part", *names).count()
+
+    def work(group: pa.Table) -> pa.Table:
+        part = group.column("part")[0].as_py()
+        stacked = np.stack([group.column(name).to_numpy() for name in names], axis=1)
+        task.run(part, stacked, group.column("count").to_numpy().astype(np.int64))
+        return pa.table({"part": pa.array([part], pa.int32())})
+
+    seen = counted.groupBy("part").applyInArrow(work, "part int").collect()
+    empty = np.empty((0, len(names)), dtype=np.uint8)
+    for part in set(range(parts)) - {row["part"] for row in seen}:
+        task.run(part, empty, np.empty(0, dtype=np.int64))  # no record was dealt to it: its blocks are uniform
+
+
+def _mix(session: Any, job: PartJob, table: Ints, task: _Part, shop: Workshop, told: Callable[[int], None]) -> None:
+    """One file per task: its share of every part, in random order."""
+    done = shop.destroy_strays()
+    told(sum(receipt.rows for receipt in done.values()))
+    missing = [number for number in range(len(job.sizes)) if number not in done]
+    before = np.cumsum(table, axis=0) - table  # where the share of each file begins within each part
+
+    def one(number: int) -> None:
+        stream = Stream.for_part(number, job.seed)
+        pieces = [
+            pq.read_table(task.done(part)).slice(int(before[number, part]), int(table[number, part]))
+            for part in range(table.shape[1])
+        ]
+        rows = pa.concat_tables(pieces)
+        order = _shuffled(rows.num_rows, stream)
+        codes = [column.to_numpy()[order] for column in rows.columns]
+        job.write(number, [decode_table(job.book, codes, stream.below_each, packed=True)])
+
+    def work(batches: Any) -> Any:
+        for batch in batches:
+            for place in batch.column(0).to_pylist():
+                one(missing[place])
+                yield pa.RecordBatch.from_pylist([{"number": missing[place]}])
+
+    if missing:
+        tasks = session.range(0, len(missing), 1, numPartitions=len(missing))
+        with watching(job, missing, told), spark_failures():
+            tasks.mapInArrow(work, "number long").collect()
+
+
+def _shuffled(rows: int, stream: Stream) -> Ints:
+    """A random order, by secure words; ties are too rare to matter and lean to no value."""
+    return np.argsort(stream.words(rows), kind="stable")

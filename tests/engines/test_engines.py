@@ -1,0 +1,269 @@
+"""One suite for every engine: the counts of memory, DuckDB, PostgreSQL and Spark are the same, to the last record.
+
+The expected counts come from the reference encoding, value by value.
+"""
+
+import datetime as dt
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import understudy as us
+from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer, Ordinal
+from understudy.codebook.encode import encode_value
+from understudy.errors import DataError
+from understudy.evaluate.large import compare_large, uniqueness_by_counting
+from understudy.evaluate.risk.uniqueness import uniqueness
+from understudy.privacy.secret import Secret
+from understudy.sources import CountTable, EncodedSource
+from understudy.sources.covering import covers
+from understudy.sources.tables import code_type
+
+ENGINES = [
+    "memory",
+    "duckdb",
+    "postgres",
+    "postgres without temporary tables",
+    pytest.param("spark", marks=pytest.mark.java),
+]
+
+BOOK = Codebook(
+    columns=(
+        Categorical(name="place", levels=("a,b", 'say "hi"', "two\nlines", "😀", "=1+1", "O'Neil", " "), missing="NA"),
+        Ordinal(name="grade", levels=("1", "2", "3", "2.5"), missing="?"),
+        Integer(name="age", edges=tuple(map(Fraction, (0, 18, 65, 120))), missing="NA"),
+        Integer(name="Visits", edges=tuple(map(Fraction, (0, 1, 10))), missing="", clip=True),
+        Continuous(name="bmi", edges=tuple(map(Fraction, ("10", "25", "30.5", "60"))), precision=1, closed="right",
+                   missing="."),
+        Dates(name="seen", grain=Grain.MONTH, start=dt.date(2020, 1, 1), end=dt.date(2020, 12, 31), missing=""),
+        Dates(name="born", grain=Grain.WEEK, start=dt.date(1999, 12, 27), end=dt.date(2000, 3, 5), missing="-"),
+    )
+)  # fmt: skip
+ODD_NUMBERS = [
+    "5", " 5 ", "17", "18", "65", "120", "121", "-1", "1e1", "1E+1", "1_0", "0x10", "inf", "nan", "NaN", "1d", "1f",
+    "",    "5.0", "5.5", ".5", "5.", "+7", "٣", "1e400", "1e-400", "25", "25.0", "30.5", "30.50000001", "60",
+    "10", "9.99", "NA", "1e", "--1",
+]  # fmt: skip
+ODD_DAYS = [
+    "2020-01-01", "2020-1-1", " 2020-02-29 ", "2019-02-29", "2020-02-30", "2020-13-01", "2020/02/01",
+    "2020-12-31T23:59:59",
+    "2020-06-01 00:00", "2020-06-01 x", "", "20200601", "2020-00-10", "1999-12-27", "2000-01-02", "2000-01-03",
+    "2000-03-05",    "2000-03-06", "0000-01-01", "2020-06-01T10:00:00+02:00", "-",
+]  # fmt: skip
+
+
+def typed_table() -> pa.Table:
+    """Columns of the types that databases have."""
+    rows = 400
+    grades: list[float | None] = [1.0, 2.0, 2.5, 3.0, float("nan"), None]
+    return pa.table(
+        {
+            "place": pa.array([[*BOOK.column("place").labels[:7], "NA", None][k % 9] for k in range(rows)]),
+            "grade": pa.array([grades[k % 6] for k in range(rows)], pa.float64()),
+            "age": pa.array([None if k % 11 == 0 else k % 121 for k in range(rows)], pa.int64()),
+            "Visits": pa.array([None if k % 13 == 0 else k % 30 for k in range(rows)], pa.int64()),
+            "bmi": pa.array([[10.0, 25.0, 25.1, 30.5, 60.0, 10.1, None][k % 7] for k in range(rows)], pa.float64()),
+            "seen": pa.array([None if k % 17 == 0 else dt.date(2020, k % 12 + 1, k % 28 + 1) for k in range(rows)]),
+            "born": pa.array([None if k % 19 == 0 else dt.date(2000, 1, k % 31 + 1) for k in range(rows)]),
+        }
+    )
+
+
+def text_table() -> pa.Table:
+    """Everything as text, spelled as people and programs spell it."""
+    rows = len(ODD_NUMBERS) * 6
+    places = [*BOOK.column("place").labels, "elsewhere", "", None, "a", "NA "]
+    grades = ["1", "2", "3", "2.5", "1.0", " 2", "?", None]
+    return pa.table(
+        {
+            "place": [places[k % len(places)] for k in range(rows)],
+            "grade": [grades[k % len(grades)] for k in range(rows)],
+            "age": [[*ODD_NUMBERS, None][k % (len(ODD_NUMBERS) + 1)] for k in range(rows)],
+            "Visits": [[*reversed(ODD_NUMBERS), None][(k * 5) % (len(ODD_NUMBERS) + 1)] for k in range(rows)],
+            "bmi": [ODD_NUMBERS[(k * 7) % len(ODD_NUMBERS)] for k in range(rows)],
+            "seen": [[*ODD_DAYS, None][k % (len(ODD_DAYS) + 1)] for k in range(rows)],
+            "born": [[*ODD_DAYS, None][(k * 5) % (len(ODD_DAYS) + 1)] for k in range(rows)],
+        }
+    )
+
+
+TABLES = {"typed": typed_table(), "text": text_table()}
+CLIQUES = [
+    ("place",),
+    ("Visits", "age"),
+    ("seen", "bmi", "grade"),
+    *itertools.combinations(BOOK.names, 2),
+    BOOK.names,
+]
+
+
+def reference_codes(table: pa.Table) -> list[np.ndarray]:
+    """As `encode_value` says, what it does not know being missing."""
+    codes = []
+    for column in BOOK.modelled:
+        values = [encode_value(column, value) for value in table.column(column.name).to_pylist()]
+        filled = [column.missing_code if code is None else code for code in values]
+        codes.append(np.array(filled, dtype=code_type(column.size)))
+    return codes
+
+
+def opened(tables: list[Secret[CountTable]]) -> list[Counter[tuple[int, ...]]]:
+    found = []
+    for secret in tables:
+        codes, counts = secret.open().occupied()
+        found.append(Counter(dict(zip(map(tuple, codes.tolist()), counts.tolist(), strict=True))))
+    return found
+
+
+@pytest.fixture
+def open_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., us.sources.Source]:  # type: ignore[name-defined]
+    """Puts a table into the engine named by the parameter, and opens it there."""
+
+    def put(engine: str, table: pa.Table, **options: Any) -> Any:
+        if engine == "memory":
+            return EncodedSource(codebook=BOOK, columns=reference_codes(table))
+        if engine == "duckdb":
+            import duckdb
+
+            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+                connection.register("frame", table)
+                connection.execute("CREATE OR REPLACE TABLE patients AS FROM frame")
+            return us.open(f"duckdb://{tmp_path / 't.duckdb'}?table=patients", BOOK, local_bytes=0, **options)
+        if engine == "spark":
+            spark = request.getfixturevalue("spark")
+            pq.write_table(table, tmp_path / "t.parquet")
+            return us.open(spark, BOOK, table=str(tmp_path / "t.parquet"), **options)
+        postgres = request.getfixturevalue("postgres")
+        address = postgres.load("patients", table)
+        if engine == "postgres":
+            return us.open(address, BOOK, **options)
+        with postgres.connect() as connection:
+            connection.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchone():
+                connection.execute("CREATE ROLE reader LOGIN")
+            connection.execute("GRANT SELECT ON patients TO reader")
+        return us.open(postgres.address("public.patients", user="reader"), BOOK, **options)
+
+    return put
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_engine_gives_the_counts_of_the_reference(engine: str, kind: str, open_with: Any) -> None:
+    table = TABLES[kind]
+    codes = reference_codes(table)
+    source = open_with(engine, table) if engine == "memory" else open_with(engine, table, unknown="missing")
+    for clique, found in zip(CLIQUES, opened(source.count(CLIQUES)), strict=True):
+        columns = [codes[BOOK.position(name)].tolist() for name in clique]
+        assert found == Counter(zip(*columns, strict=True)), clique
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_every_engine_refuses_unknown_values_by_name(engine: str, open_with: Any) -> None:
+    source = open_with(engine, TABLES["text"])
+    with pytest.raises(DataError, match=r"'place' \([0-9]+ rows\).*codebook check") as caught:
+        source.count([("age",)])
+    assert "elsewhere" not in str(caught.value)
+    with pytest.raises(DataError, match="codebook check"):  # and again, however often it is asked
+        source.count([("age",)])
+
+
+@pytest.mark.parametrize("engine", [*ENGINES[1:3], ENGINES[-1]])
+def test_a_method_runs_on_every_engine(engine: str, open_with: Any) -> None:
+    fitted = us.PeGS(alpha=1.0).fit(open_with(engine, TABLES["typed"]))
+    assert fitted.sample(rows=50).table.num_rows == 50
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_large_tables_are_compared_on_every_engine(engine: str, open_with: Any) -> None:
+    """The same scores as in memory, however many slices the lone records are looked at in."""
+    memory = open_with("memory", TABLES["typed"])
+    shuffled = EncodedSource(codebook=BOOK, columns=[np.roll(c, 3 * k) for k, c in enumerate(memory._columns)])
+    columns = ("place", "age", "grade", "bmi", "seen")
+    source = open_with(engine, TABLES["typed"])
+    expected = uniqueness(memory, shuffled, columns=columns)
+    assert 0 < expected.breakdown["unique in both"] < expected.value < 1
+    for most in (10**9, 150) if engine != "spark" else (150,):
+        found = uniqueness_by_counting(source, shuffled, columns=columns, slice_cells=most)
+        assert found.value == expected.value
+        for name in ("original", "unique in both"):
+            assert found.breakdown[name] == pytest.approx(expected.breakdown[name], rel=1e-12)
+        # a bootstrap of 400: its share of lone records has a standard error below 1/sqrt(400); z = 8
+        assert abs(found.breakdown["bootstrap"] - expected.breakdown["bootstrap"]) < 8 / 20
+    large, small = compare_large(source, shuffled, columns=columns), compare_large(memory, shuffled, columns=columns)
+    assert large.to_dict() == small.to_dict()
+    assert large.scores[0].value == 0  # rolled columns have the same shares
+
+
+def test_the_expected_bootstrap_is_the_binomial_one() -> None:
+    """Two cells of 1 and 3 records, m = 2: cell one is alone with chance 2 (1/4)(3/4), so is the other."""
+    book = Codebook(columns=(Categorical(name="a", levels=("x", "y")),))
+    real = EncodedSource(codebook=book, columns=[np.array([0, 1, 1, 1], dtype=np.uint8)])
+    copy = EncodedSource(codebook=book, columns=[np.array([0, 1], dtype=np.uint8)])
+    found = uniqueness_by_counting(real, copy, columns=("a",))
+    assert found.breakdown["bootstrap"] == pytest.approx((2 * 0.25 * 0.75 * 2) / 2)
+    assert found.breakdown["unique in both"] == 0.5
+
+
+@given(
+    pairs=st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=4, unique=True), min_size=1, max_size=12),
+    sizes=st.lists(st.integers(1, 40), min_size=8, max_size=8),
+    limit=st.sampled_from([1, 64, 1 << 14]),
+)
+def test_covers_hold_every_clique_and_stay_small(pairs: list[list[str]], sizes: list[int], limit: int) -> None:
+    size = dict(zip("abcdefgh", sizes, strict=True))
+    found = covers(pairs, size, most_cells=limit)
+    assert sorted(place for places in found.values() for place in places) == list(range(len(pairs)))
+    for columns, places in found.items():
+        assert all(set(pairs[place]) <= set(columns) for place in places)
+        largest = max(math.prod(size[name] for name in pairs[place]) for place in places)
+        assert math.prod(size[name] for name in columns) <= max(limit, largest)
+
+
+class TestAddresses:
+    """A password is refused where it could be seen, and never repeated."""
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "postgresql://ann:hunter2@host/db?table=t",
+            "postgresql://ann@host/db?table=t&password=hunter2",
+            "postgresql://ann@host/db?table=t&sslpassword=hunter2",
+            "spark://ann:hunter2@host:7077?table=t",
+            "spark://host:7077?path=s3a://key:hunter2@bucket/t",
+        ],
+    )
+    def test_a_password_is_refused_and_not_repeated(self, address: str) -> None:
+        with pytest.raises(DataError, match="holds a password or key") as caught:
+            us.open(address, BOOK)
+        assert "hunter2" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("address", "said"),
+        [
+            ("postgresql://ann@host/db", r"names no table; add \?table="),
+            ("postgresql://ann@host/db?table=a.b.c", "is not a name"),
+            ("postgresql://ann@host:x/db?table=t", "port"),
+            ("postgresql://ann@host/db?table=t&option=1", "'option'"),
+            (
+                "postgresql://ann@127.0.0.1:1/db?table=t",
+                r"cannot be read.*Is the server running, and may it be reached",
+            ),
+            ("spark://host:7077", r"\?table=DB.TABLE or \?path="),
+            ("mysql://host/db?table=t", "addresses of kind 'mysql'"),
+        ],
+    )
+    def test_bad_addresses_get_a_sentence(self, address: str, said: str) -> None:
+        with pytest.raises(DataError, match=said):
+            us.open(address, BOOK)

@@ -1,0 +1,189 @@
+"""Drawing on Spark: the rows of a local run, PLUGS where the records lie, and a worker that dies."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import understudy as us
+from tests.engines.conftest import spark_environment, wait_until
+from tests.engines.test_parts import BOOK, declared, new_account, rows_of, table
+from understudy.errors import DataError, RefusalError, ReleaseError
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.account import ChargeState
+from understudy.release.verify import verify_release
+from understudy.synth.ranged import synthesize_parts
+from understudy.synth.spark_plugs import shares
+from understudy.synth.workers import LocalWorkers, SparkWorkers, spark_failures
+
+pytestmark = pytest.mark.java
+
+
+@pytest.mark.parametrize("method", ["pegs", "sbhg"])
+def test_spark_draws_the_rows_of_a_local_run(method: str, spark: Any, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"pegs": {"alpha": 1.0}, "sbhg": {"epsilon": 50.0, "delta": 1e-3, "parents": "declared"}}
+    recipe = us.make_recipe(method, **options[method])
+    for name, workers in (("here", LocalWorkers()), ("spark", SparkWorkers(session=spark))):
+        steps: list[tuple[int, int]] = []
+        synthesize_parts(
+            table(),
+            BOOK,
+            recipe,
+            rows=500,
+            out=tmp_path / name,
+            part_rows=120,
+            seed=9,
+            workers=workers,
+            report=lambda step, done, of, seen=steps: seen.append((done, of)) if step == "drawing rows" else None,
+        )
+        assert steps[-1] == (500, 500)
+    assert rows_of(tmp_path / "here").equals(rows_of(tmp_path / "spark"))
+    assert verify_release(tmp_path / "spark").problems == ()
+
+
+def test_plugs_works_where_the_records_lie(spark: Any, tmp_path: Path) -> None:
+    """Exact number of rows, every file a mixture of all parts, and the law of the same method on this machine."""
+    pq.write_table(table(6000), tmp_path / "t.parquet")
+    recipe = us.PLUGS(l=1.2, partitions=3, sweeps=5)
+    frame = spark.read.parquet(str(tmp_path / "t.parquet"))
+    release = synthesize_parts(
+        frame, BOOK, recipe, rows=9000, out=tmp_path / "r", part_rows=4000, workers=SparkWorkers(session=spark)
+    )
+    assert release.manifest.total.kind == "LDiverse"
+    drawn = rows_of(tmp_path / "r")
+    assert drawn.num_rows == 9000
+    assert verify_release(tmp_path / "r").problems == ()
+    here = recipe.fit(us.open(table(6000), BOOK)).sample(9000).table
+    for name in BOOK.names:
+        for level in BOOK.column(name).labels:
+            a, b = (np.mean(np.array(t.column(name).to_pylist()) == level) for t in (drawn, here))
+            # two samples of 9,000 whose parts were dealt differently: dealing moves a share by at most what a
+            # sample of 2,000 records per part does; z = 8 on both together
+            assert abs(a - b) < 8 * np.sqrt(0.25 * (2 / 9000 + 2 / 6000))
+
+
+def test_shares_are_exact() -> None:
+    found = shares((4000, 4000, 1000), 3, Stream.seeded(1))
+    assert found.sum(axis=1).tolist() == [4000, 4000, 1000]
+    assert (abs(found[:2] - 4000 / 3) < 8 * np.sqrt(4000 * 2 / 9)).all()
+
+
+def test_a_data_frame_and_a_session_are_opened_alike(spark: Any, tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "t.parquet")
+    frame = spark.read.parquet(str(tmp_path / "t.parquet"))
+    frame.createOrReplaceTempView("visits")
+    counts = [us.open(what, BOOK, table=name).count([("a", "b")])[0].open().to_grid().tolist()
+              for what, name in ((frame, None), (spark, "visits"), (table(), None))]  # fmt: skip
+    assert counts[0] == counts[1] == counts[2]
+    with pytest.raises(DataError, match="name one with `table`"):
+        us.open(spark, BOOK)
+    with pytest.raises(DataError, match="cannot be read"):
+        us.open(spark, BOOK, table="nowhere")
+
+
+def test_what_a_worker_refuses_is_refused_here(spark: Any) -> None:
+    def work(batches: Any) -> Any:
+        raise RefusalError("nothing survives. Use fewer parents.")
+        yield
+
+    with pytest.raises(RefusalError, match=r"nothing survives\. Use fewer parents\."), spark_failures():
+        spark.range(1).mapInArrow(work, "id long").collect()
+
+
+def test_a_job_that_fails_says_why(spark: Any, tmp_path: Path) -> None:
+    class Elsewhere(SparkWorkers):
+        def draw(self, job: Any, drawer: Any, missing: Any, told: Any) -> None:
+            job.parts_folder.rmdir()  # the workers' disk goes away
+            super().draw(job, drawer, missing, told)
+
+    with pytest.raises(
+        ReleaseError, match=r"could not be begun \(the Spark job failed.*No such file.*nothing was left behind"
+    ):
+        synthesize_parts(
+            table(), BOOK, us.PeGS(alpha=1.0), rows=100, out=tmp_path / "r", workers=Elsewhere(session=spark)
+        )
+
+
+def free_port() -> int:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def cluster(java: Path, tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A stand-alone master and two workers of one core, on this machine only."""
+    import pyspark
+
+    start = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    port = free_port()
+    master = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    environment = {**spark_environment(), "SPARK_NO_DAEMONIZE": "1"}
+    log = (tmp_path / "cluster.log").open("wb")
+    commands = [
+        [str(start), f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+    ]
+    for number in range(2):
+        folder = tmp_path / f"worker{number}"
+        commands.append([
+            str(start), f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1200m",
+            "--webui-port", "0", "--work-dir", str(folder), master,
+        ])  # fmt: skip
+    running = [
+        subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        for command in commands
+    ]
+    try:
+        said = tmp_path / "cluster.log"
+        wait_until(lambda: said.read_text(errors="replace").count("Registering worker 127.0.0.1") == 2, 90, "workers")
+        yield master, running[1:]
+    finally:
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        log.close()
+
+
+def test_a_cluster_loses_a_worker_while_it_draws(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
+) -> None:
+    """End to end, by the command line: counted and drawn on the cluster, charged once, whole."""
+    master, workers = cluster
+    pq.write_table(table(), tmp_path / "t.parquet")
+    declared().save(tmp_path / "book.toml")
+    new_account(tmp_path / "a.account")
+    out = tmp_path / "release"
+    command = [
+        sys.executable, "-c", "from understudy.cli.app import main; main()", "synth",
+        f"{master}?path={tmp_path / 't.parquet'}", "-c", str(tmp_path / "book.toml"), "-m", "pegs",
+        "--epsilon-per-record", "1", "--delta", "1e-6", "--rows", "1600000", "-o", str(out), "--part-rows", "100000",
+        "--account", str(tmp_path / "a.account"), "--engine", "spark", "--json",
+    ]  # fmt: skip
+    running = subprocess.Popen(
+        command, env=spark_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    receipts = tmp_path / "release.unfinished/receipts"
+    wait_until(
+        lambda: len(list(receipts.glob("part-*.json"))) >= 1 or running.poll() is not None, 180, "the first part"
+    )
+    os.killpg(workers[0].pid, signal.SIGKILL)  # the worker, its executor and its Python, at once
+    said, errors = running.communicate(timeout=240)
+    assert running.returncode == 0, said + errors
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["parts"] == 16
+    assert sum(pq.read_metadata(path).num_rows for path in (out / "synthetic").iterdir()) == 1_600_000
+    assert verify_release(out).problems == ()
+    [charge] = us.Account.open(tmp_path / "a.account").history()
+    assert charge.state == ChargeState.COMMITTED and charge.release_id == manifest["release"]
