@@ -82,6 +82,8 @@ def find_ancestor(what: Any) -> Ancestor | None:
         matched = sorted(glob(str(what))) if has_magic(str(what)) and "://" not in str(what) else []  # noqa: PTH207
         found = (_of_file(Path(name)) for name in matched if Path(name).is_file())
         return next((ancestor for ancestor in found if ancestor is not None), None)
+    import pyarrow as pa
+
     return _of_metadata(what.schema.metadata) if isinstance(what, pa.Table | pa.RecordBatch) else None
 
 
