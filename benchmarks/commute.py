@@ -3,8 +3,8 @@
 ``python -m benchmarks.commute``, with UNDERSTUDY_DATA for the real flows (a simulated table of the same size without).
 Bars: 406,052 jobs against 17,127 origins from counted flows to synthetic table in under 30 seconds; the same jobs
 against 8,206,261 origins, uniform prior, at most 1.5 times as long, in under 2 GiB. Each runs in a process of its own
-after one warm-up draw, best of five; rounds are interleaved and medians taken. Distance rings are timed apart: building their index,
-then drawing with domain shrinking.
+after one warm-up draw, best of five; rounds are interleaved and medians taken. Distance rings are timed apart: building
+their index, then drawing with domain shrinking.
 """
 
 import json
