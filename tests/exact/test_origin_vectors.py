@@ -202,3 +202,14 @@ def test_subsampling_prices_itself():
 def test_a_manifest_that_was_edited_is_refused(groups):
     with pytest.raises(ParameterError):
         OriginDraws(certificate="exact", epsilon=1.0, lost=1e-9, rejects=False, groups=groups)
+
+
+def test_large_destinations_are_bounded_or_refused():
+    """The rate bound is used for many workers, and is never below the exact search; a million is the end."""
+    exact = disclosure_delta(2000, 2000, 0.3, 300.0, True, 1000 * ONE, ONE, ONE, math.expm1(1.0))
+    assert 0 < exact <= 1
+    public = one_kind(100_000, 17_127)
+    [alpha] = certified_alphas(public, certificate=Certificate.EXACT, epsilon=2.0, delta=1e-6)
+    assert 0 < alpha < pure_alpha(draws=100_000, epsilon=2.0)
+    with pytest.raises(ParameterError, match="1,000,000"):
+        certified_alphas(one_kind(1_000_001, 10), certificate=Certificate.EXACT, epsilon=2.0, delta=1e-6)

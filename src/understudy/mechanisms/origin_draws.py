@@ -42,6 +42,8 @@ KEEP_ALL = 1 << 32
 
 _UP = 1 + 1e-6  # far above the rounding of the sums in origin_tails
 _STEP, _LOWEST, _HIGHEST = 0.97, 1e-9, 1e4
+MOST_WORKERS = 1_000_000
+"""Beyond this many workers of one destination only theorem 4.1 is computed."""
 _LOST_SHARE = 1 / 64  # of delta, for the rare case that shrinking keeps unusually few cells
 _KERNEL_KIND = {"pure": PURE, "probabilistic": PDP, "exact": DP}
 
@@ -152,6 +154,12 @@ def certified_alphas(
     if certificate is Certificate.PURE:
         return np.asarray(highest)
     check_delta(delta)
+    if max(int(public.workers.max()), int(public.draws.max())) > MOST_WORKERS:
+        raise ParameterError(
+            f"a destination has {max(int(public.workers.max()), int(public.draws.max())):,} workers; certificates "
+            "other than "
+            f"pure are computed up to {MOST_WORKERS:,}. Split it, or use --certificate pure."
+        )
     kind = _KERNEL_KIND[certificate.value]
     # under shrinking delta is multiplied by G, which is at most 2 up to alpha = 1 (m <= n) and explodes beyond
     top = np.minimum(highest, 1.0) if certificate is Certificate.EXACT and public.shrinks else highest

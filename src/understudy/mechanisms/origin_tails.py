@@ -19,6 +19,7 @@ PURE, PDP, DP = 0, 1, 2
 """Certificates as the kernels know them."""
 
 _HUGE = 1e250
+_MOST_STEPS = 1 << 22
 _REST = 1e-13  # a remainder below this share of a sum is bounded, not added up
 _BELOW = 1.0 - 1e-12  # thresholds are lowered by more than their rounding: more outputs count as disclosing
 
@@ -72,7 +73,9 @@ def _tail(draws: int, mine: float, others: float, threshold: float) -> float:
 
 
 @kernel
-def hockey_stick(workers: int, draws: int, alpha: float, mass: float, epsilon: float, alone: bool) -> float:
+def hockey_stick(  # noqa: PLR0912 - one sum, its recurrence and its two bounds
+    workers: int, draws: int, alpha: float, mass: float, epsilon: float, alone: bool
+) -> float:
     """Largest P(S) - e^epsilon P'(S) over output sets S and neighbours, claim 3 of the proof.
 
     N/(N+m) E[(1 + m_i/a - e^eps (1 + m_j/a))^+] for two empty cells of the smallest virtual count a, N = n - 1 + mass.
@@ -91,11 +94,12 @@ def hockey_stick(workers: int, draws: int, alpha: float, mass: float, epsilon: f
         if first > left:
             break
         rest = before - alpha if alone else before - 2.0 * alpha
-        level = 0.0 if alone else _log_chance(draws, alpha, before - alpha, other)
+        share = 1.0 if alone else math.exp(_log_chance(draws, alpha, before - alpha, other))
+        inner = 0.0
         if rest <= 0.0:  # two cells and nothing else
-            total += math.exp(level) * max(0.0, 1.0 + left / alpha - scale * (1.0 + other / alpha))
+            inner = max(0.0, 1.0 + left / alpha - scale * (1.0 + other / alpha))
         else:
-            level += _log_chance(left, alpha, rest, first)
+            level = _log_chance(left, alpha, rest, first)
             term, sum_ = 1.0, 0.0
             for hits in range(first, left + 1):
                 gain = 1.0 + hits / alpha - scale * (1.0 + other / alpha)
@@ -113,8 +117,12 @@ def hockey_stick(workers: int, draws: int, alpha: float, mass: float, epsilon: f
                     sum_ /= _HUGE
                     level += math.log(_HUGE)
             if sum_ > 0.0:
-                total += math.exp(level + math.log(sum_))
+                inner = math.exp(level + math.log(sum_))
+        total += share * inner
         if alone:
+            break
+        if inner < _REST * total:
+            total += inner  # the inner value falls in m_j, and probabilities add up to at most 1: this bounds the rest
             break
         other += 1
     return min(1.0, total * before / (before + draws))
@@ -152,6 +160,11 @@ def disclosure_delta(
                 tail = _tail(draws, count + mine, others, factor * (mine + count - 1.0) * _BELOW)
                 gain[count] = max(gain[count], tail - none[kind])
         most = count
+    if workers * most > _MOST_STEPS:  # what a worker can gain at best, times the workers, is never less
+        rate = 0.0
+        for count in range(1, most + 1):
+            rate = max(rate, gain[count] / count)
+        return min(1.0, empty + workers * rate)
     best = np.zeros(workers + 1)
     for size in range(1, workers + 1):
         best[size] = best[size - 1]

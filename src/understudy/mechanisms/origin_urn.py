@@ -87,6 +87,16 @@ def _has(values: Any, begin: int, end: int, wanted: int) -> int:
 
 
 @kernel
+def _spot(table: Any, key: int) -> Any:
+    """Where ``key`` is in an open-addressing table of a power of two, or where it would go (-1 is free)."""
+    mask = len(table) - 1
+    place = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & mask
+    while table[place] != -1 and table[place] != key:
+        place = (place + 1) & mask
+    return place
+
+
+@kernel
 def _is_good(
     drawn: Any, begin: int, end: int, units: Any, counts: Any, kinds: Any, alphas: Any, classes: Any, gamma: float
 ) -> bool:
@@ -187,10 +197,12 @@ def _draw_all(  # noqa: PLR0912, PLR0915 - one urn: a kernel cannot share its ma
                 virtual += there[kind] * weights[place, kind] * numerators[place]
             drawn = np.zeros(wanted, dtype=np.int64)
             drawn_kinds = np.zeros(wanted, dtype=np.int64)
-            slots = np.zeros(wanted, dtype=np.int64)
-            slot_kinds = np.full(wanted, -1, dtype=np.int64)
-            slot_units = np.zeros(wanted, dtype=np.int64)
-            known = 0
+            room = np.int64(16)
+            while shrunk and room < 4 * wanted:
+                room *= 2
+            slots = np.full(room, -1, dtype=np.int64)  # kept cells that have shown themselves, and which units they are
+            slot_units = np.zeros(room, dtype=np.int64)
+            shown = np.full(room, -1, dtype=np.int64)
             for draw in range(wanted):
                 pick, position = below(words, position, den * (real + draw) + virtual)
                 if position < 0:
@@ -244,13 +256,9 @@ def _draw_all(  # noqa: PLR0912, PLR0915 - one urn: a kernel cannot share its ma
                                 break
                             slot -= 1
                     continue
-                slot -= seen[kind]
-                found = -1
-                for item in range(known):
-                    if slot_kinds[item] == kind and slots[item] == slot:
-                        found = item
-                        break
-                if found < 0:  # a kept cell shows itself: uniform among those not observed and not shown
+                key = (slot - seen[kind]) * classes + kind
+                found = _spot(slots, key)
+                if slots[found] < 0:  # a kept cell shows itself: uniform among those not observed and not shown
                     while True:
                         unit, position = draw_member(
                             kind,
@@ -268,14 +276,10 @@ def _draw_all(  # noqa: PLR0912, PLR0915 - one urn: a kernel cannot share its ma
                         )
                         if position < 0:
                             return place, before
-                        fresh = _has(units, begin, end, unit) < 0
-                        for item in range(known):
-                            fresh = fresh and slot_units[item] != unit
-                        if fresh:
+                        taken = _spot(shown, unit)
+                        if shown[taken] < 0 and _has(units, begin, end, unit) < 0:
                             break
-                    found = known
-                    slots[found], slot_kinds[found], slot_units[found] = slot, kind, unit
-                    known += 1
+                    slots[found], slot_units[found], shown[taken] = key, unit, unit
                 drawn[draw] = slot_units[found]
             if gamma <= 0.0:
                 break
