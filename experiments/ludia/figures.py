@@ -169,7 +169,7 @@ def lasso(found: dict[str, Any]) -> str:
             f'<path d="M{px(row["mae"]):.1f},{y + 8}l6,6l-6,6l-6,-6z" fill="#b85a00"/>',
             _text(e + 8, y + 18, f"{row['mae']:.3f}"),
         ]
-    said = "Box: quartiles and median of the absolute error of log days; whiskers: tenths; diamond and number: mean. Cut at 2.4."
+    said = "Box: quartiles and median of the absolute error of log days; whiskers: tenths; number: mean. Cut at 2.4."
     return "\n".join([*parts, _text(14, total - 14, said, size=11), "</svg>", ""])
 
 
