@@ -61,20 +61,39 @@ def starts(found: dict[str, Any]) -> str:
 
 
 def scatter(found: dict[str, Any]) -> str:
-    """Figure 4.6a."""
-    return _clouds(
-        "Figure 4.6a again: log days of care, reconstructed against original",
-        found["scatter"]["original"],
-        found["scatter"]["answers"],
-        note="Averages by region x beds x ownership; 400 people; originals moved a little so that points do not "
-        "hide each other.",
+    """Figure 4.6a, in bands: no point of it is a person."""
+    part = found["scatter"]
+    original = part["original"]
+    shown = ("MP", "ER", "WLS-ER, corrected", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)")
+    lines = [Line(label="perfect", style=7, points=[(value, value) for value in original])]
+    lines += [
+        Line(label=name, style=style, points=list(zip(original, part["answers"][name], strict=True)))
+        for style, name in enumerate(shown)
+        if name in part["answers"]
+    ]
+    return chart(
+        "Figure 4.6a again, in bands: log days of care",
+        [
+            Panel(
+                title="averages by region x beds x ownership",
+                x="original",
+                y="mean reconstructed",
+                lines=lines,
+                high=3.6,
+            )
+        ],
+        note="Each mark: the people whose stay falls into one of ten bands.",
     )
 
 
 def daily(found: dict[str, Any]) -> str:
     """Figure 4.6b."""
     part = found["daily"]
-    middles = [(a + b) / 2 for a, b in zip(part["edges"][:-1], part["edges"][1:], strict=True)]
+    middles = [(a + b) / 2 for a, b in zip(part["edges"][:-2:2], part["edges"][2::2], strict=True)]
+
+    def pairs(shares: Sequence[float]) -> list[tuple[float, float]]:
+        return [(x, a + b) for x, a, b in zip(middles, shares[::2], shares[1::2], strict=True)]
+
     shown = ("MP", "ER", "LUDIA, full rank, 100 it.", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)")
     panels = [
         Panel(
@@ -82,12 +101,8 @@ def daily(found: dict[str, Any]) -> str:
             x="diagnoses per day of care",
             y="share",
             lines=[
-                Line(label="original", style=6, points=list(zip(middles, part["original"], strict=True))),
-                Line(
-                    label="reconstructed",
-                    style=7,
-                    points=list(zip(middles, part["answers"][name]["shares"], strict=True)),
-                ),
+                Line(label="original", style=0, points=pairs(part["original"])),
+                Line(label="reconstructed", style=1, points=pairs(part["answers"][name]["shares"])),
             ],
         )
         for name in shown
@@ -103,7 +118,7 @@ def daily(found: dict[str, Any]) -> str:
 def lines(found: dict[str, Any]) -> str:
     """Figure 4.7."""
     part = found["lines"]
-    shown = ("MP", "ER", "LUDIA, full rank, 100 it.", "LUDIA, held-out rank", "shrunken (ours)")
+    shown = ("MP", "ER", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)")
     fits = {"original": part["original"], **{name: part["answers"][name] for name in shown if name in part["answers"]}}
     panels = []
     for name, fit in fits.items():
@@ -115,8 +130,8 @@ def lines(found: dict[str, Any]) -> str:
                 title=title,
                 x="age",
                 y="log days of care",
-                low=0.2,
-                high=2.2,
+                low=0.0,
+                high=2.6,
                 lines=[
                     Line(
                         label=f"group at quantile {q:g} of the original effects",
@@ -135,11 +150,11 @@ def lasso(found: dict[str, Any]) -> str:
     """Figure 4.8 as boxes: tenths, quartiles and medians of absolute errors on held-out people."""
     rows = found["lasso"]
     width, left, height = 860, 250, 46
-    top = max(row["quantiles"][-1] for row in rows.values()) * 1.05
+    top = min(max(row["quantiles"][-1] for row in rows.values()) * 1.05, 2.4)
     total = 60 + height * len(rows) + 40
 
     def px(value: float) -> float:
-        return left + value / top * (width - left - 90)
+        return left + min(value / top, 1.0) * (width - left - 90)
 
     title = "Figure 4.8 again: Lasso trained on reconstructed values, errors on held-out people"
     parts = [_opening(title, width, total)]
@@ -154,7 +169,7 @@ def lasso(found: dict[str, Any]) -> str:
             f'<path d="M{px(row["mae"]):.1f},{y + 8}l6,6l-6,6l-6,-6z" fill="#b85a00"/>',
             _text(e + 8, y + 18, f"{row['mae']:.3f}"),
         ]
-    said = "Box: quartiles and median of the absolute error of log days; whiskers: tenths; diamond and number: mean."
+    said = "Box: quartiles and median of the absolute error of log days; whiskers: tenths; number: mean. Cut at 2.4."
     return "\n".join([*parts, _text(14, total - 14, said, size=11), "</svg>", ""])
 
 

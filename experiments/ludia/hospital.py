@@ -34,7 +34,8 @@ LEVELS = {
 }
 MAIN = "region x beds x ownership"
 KNOWN = ["age", "sex", "payor_primary", "adm_type", "drg1"]
-SHOWN = 400
+BANDS = (2, 3, 4, 5, 6, 8, 11, 15, 22)
+"""Days of care at which a band of figure 4.6a begins."""
 
 
 def methods() -> dict[str, Reconstructor]:
@@ -156,21 +157,17 @@ def _limit(frame: Any, labels: Any, y: Floats, known: list[str]) -> dict[str, fl
 
 
 def _scatter(frame: Any, answers: Answers) -> dict[str, Any]:
-    """Figure 4.6a, by region x beds x ownership."""
-    y = np.log(frame["care_days"].to_numpy(dtype=float))
-    shown = np.linspace(0, len(y) - 1, SHOWN).astype(int)
-    jitter = np.random.default_rng(0).normal(0, 0.04, SHOWN)  # days are whole: points would hide each other
-    picked = (
-        "MP",
-        "ER",
-        "LUDIA, full rank, 100 it.",
-        "LUDIA, held-out rank",
-        "PC-ER, held-out rank",
-        "shrunken (ours)",
-    )
+    """Figure 4.6a without showing anybody: the mean reconstructed value of people with similar originals."""
+    days = frame["care_days"].to_numpy(dtype=float)
+    bands = np.digitize(days, BANDS)
+    kept = [band for band in np.unique(bands) if (bands == band).sum() >= 50]
+
+    def by_band(values: Floats) -> list[float]:
+        return [float(values[bands == band].mean()) for band in kept]
+
     return {
-        "original": (y[shown] + jitter).round(2).tolist(),
-        "answers": {name: answers[name][0][shown].round(3).tolist() for name in picked if name in answers},
+        "original": by_band(np.log(days)),
+        "answers": {name: by_band(guess) for name, (guess, _) in answers.items()},
     }
 
 

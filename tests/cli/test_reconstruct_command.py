@@ -44,6 +44,7 @@ def test_the_command_of_the_issue(run, files):
     written = pq.read_table(files / "out" / "reconstructed.parquet")
     assert written.column_names[-2:] == ["avg_charge_reconstructed", "avg_charge_disclosed"]
     assert written.schema.metadata[b"understudy.kind"] == b"reconstructed"
+    assert str(written.schema.field("los").type) == "int64" and str(written.schema.field("hospital").type) != "int64"
     facts = json.loads((files / "out" / "reconstruction.json").read_text())
     assert facts["kind"] == "reconstructed" and facts["method"] == "ludia"
     page = (files / "out" / "report.html").read_text()

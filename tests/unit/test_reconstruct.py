@@ -346,8 +346,21 @@ def test_risk_names_people_alone_in_their_group():
     found = assess(frame, book, question(known=()), stream=Stream.seeded(1))
     study = found["groupings"][0]
     assert study["disclosed"] == 1 and study["smallest"] == 1 and not study["passes"]
-    assert "one person" in found["recommendation"][0]
+    assert "exact value of 1 people" in found["recommendation"][0]
     assert any("merged" in item["name"] for item in found["groupings"])
+
+
+def test_groupings_published_together_disclose_by_differences():
+    """Nobody is alone in a county or in a group by stay, yet some are where the two meet."""
+    frame, book = own_table(n=60)
+    found = assess(frame, book, question(groups=("county", "sev"), known=("los",)), stream=Stream.seeded(1))
+    together = found["groupings"][-1]
+    assert together["together"] and together["name"] == "county and sev, published together"
+    apart = [study for study in found["groupings"] if study["asked"] and not study["together"]]
+    assert together["groups"] == sum(study["groups"] for study in apart)
+    assert together["attacks"]["mp"]["mae"] <= min(study["attacks"]["mp"]["rmse"] for study in apart)
+    assert together["disclosed"] >= max(study["disclosed"] for study in apart)
+    assert any("published together" in line for line in found["recommendation"])
 
 
 def test_drafted_levels_take_the_promise_away():

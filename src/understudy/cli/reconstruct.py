@@ -93,8 +93,19 @@ def files(
     iterations: Annotated[
         int | None, _option("Of ludia, ludia-svd and cudia.", parser=o.whole_number, metavar="NUMBER")
     ] = None,
+    tolerance: Annotated[
+        float | None,
+        _option(
+            "Stop when an iteration lowers the objective by a smaller share (ludia, ludia-svd).",
+            parser=o.number,
+            metavar="NUMBER",
+        ),
+    ] = None,
     start: Annotated[str | None, _option("mp, er or random (ludia).")] = None,
     effects: Annotated[str | None, _option("none, intercept or slope: multi-level terms (ludia).")] = None,
+    slope_columns: Annotated[
+        str | None, _option("Columns between commas that get a slope per group; default: all (ludia).")
+    ] = None,
     ridge: Annotated[
         float | None,
         _option("Penalty of multi-level terms (ludia), of means (cudia).", parser=o.number, metavar="NUMBER"),
@@ -120,12 +131,14 @@ def files(
     from understudy.reconstruct.run import reconstruct_files
 
     options: dict[str, Any] = {
-        "columns": None if columns is None else [part.strip() for part in columns.split(",") if part.strip()],
+        "columns": None if columns is None else list(_words(columns)),
         "link": link,
         "aggregates_of": aggregates_of,
         "correct": False if no_correction else None,
         "rank": rank,
         "iterations": iterations,
+        "tolerance": tolerance,
+        "slope_columns": None if slope_columns is None else list(_words(slope_columns)),
         "start": start,
         "effects": effects,
         "ridge": ridge,

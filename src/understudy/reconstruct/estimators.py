@@ -108,7 +108,9 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
     def _slopes(self, sketch: Sketch, report: Report | None) -> Slopes:
         raise NotImplementedError
 
-    def _group_effects(self, stack: Stack, matrix: Floats, residual: Floats, intercept: int | None) -> Floats | None:
+    def _group_effects(
+        self, stack: Stack, matrix: Floats, residual: Floats, noise: Floats, intercept: int | None
+    ) -> Floats | None:
         return None
 
     # ------------------------------------------------------------------ fit
@@ -232,7 +234,9 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         matrix = self.problem_.matrix
         published = self._on_link(stack, link)
         held = sketch.means @ beta + stack.groups.times(lift)
-        gamma = self._group_effects(stack, matrix, published - held, constant)
+        trusted = np.where(stack.known_noise, published - held, 0.0)  # the others only guide
+        noise = self._variance(stack, link) / max(spread**2, 1e-300)
+        gamma = self._group_effects(stack, matrix, trusted, noise, constant)
         if gamma is not None:
             own = np.concatenate([gamma, np.zeros((1, gamma.shape[1]))])[stack.levels[0].members[0]]
             held = held + stack.average((matrix * own).sum(axis=1))

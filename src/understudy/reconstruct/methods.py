@@ -225,7 +225,9 @@ class LUDIA(_Ranked):
         note = DEGENERATE.format(iterations=f"{len(found.objective):,}", why=why)
         return Slopes(beta=found.beta, lift=found.lift, notes=(note,))
 
-    def _group_effects(self, stack: Stack, matrix: Floats, residual: Floats, intercept: int | None) -> Floats | None:
+    def _group_effects(
+        self, stack: Stack, matrix: Floats, residual: Floats, noise: Floats, intercept: int | None
+    ) -> Floats | None:
         if self.effects == "none":
             return None
         if intercept is None:
@@ -240,7 +242,7 @@ class LUDIA(_Ranked):
                     f"`slope_columns` names {lacking[0]!r}; the columns are {', '.join(names[:intercept])}."
                 )
             columns += [names.index(name) for name in wanted]
-        return group_effects(stack, matrix, residual, columns=columns, ridge=self.ridge).gamma
+        return group_effects(stack, matrix, residual, columns=columns, ridge=self.ridge, noise=noise).gamma
 
 
 class LUDIASingularValues(_Ranked):

@@ -3,7 +3,7 @@
 With G the group indicators (and the group's own copy of some columns), gamma minimises
 |sqrt(W)(r - A G gamma)|^2 + ridge |gamma|^2 for the residual r = s - A U v, that is
 
-    gamma = (A G)' ((A G)(A G)' + ridge K)+ r,
+    gamma = (A G)' ((A G)(A G)' + ridge (K + V / sigma^2))+ r,     V the variance of declared noise, if any,
 
 a p x p problem. (The dissertation inverts (A G)'W A G, which is singular as soon as there are slopes: rank 5 of 10
 for five groups.) With intercepts only and no ridge, G gamma is exactly the correction equation. How r is split between
@@ -31,8 +31,11 @@ class GroupEffects:
     gamma: Floats
 
 
-def group_effects(stack: Stack, matrix: Floats, residual: Floats, *, columns: list[int], ridge: float) -> GroupEffects:
-    """gamma for the groups of the first level; ``columns`` of X that get a copy per group, the constant among them."""
+def group_effects(
+    stack: Stack, matrix: Floats, residual: Floats, *, columns: list[int], ridge: float, noise: Floats
+) -> GroupEffects:
+    """gamma for the groups of the first level; ``columns`` of X that get a copy per group, the constant among
+    them; ``noise`` is V / sigma^2."""
     from scipy import sparse
 
     if not ridge >= 0:
@@ -49,7 +52,7 @@ def group_effects(stack: Stack, matrix: Floats, residual: Floats, *, columns: li
     inner = (averaged @ averaged.T).toarray()
     if ridge:
         k = stack.groups
-        inner += ridge * (k.matrix if isinstance(k, DenseGram) else np.diag(k.diagonal))
+        inner += ridge * ((k.matrix if isinstance(k, DenseGram) else np.diag(k.diagonal)) + np.diag(noise))
     solved = np.asarray(averaged.T @ DenseGram(inner).pinv(residual)).reshape(len(columns), p)
     gamma = np.zeros((p, matrix.shape[1]))
     gamma[:, columns] = solved.T

@@ -31,6 +31,7 @@ from understudy.reconstruct.methods import (
     PrincipalRegression,
     ShrunkenRegression,
 )
+from understudy.reconstruct.problem import Stack
 from understudy.sources.rows import read_rows
 
 __all__ = ["BLIND", "ELSEWHERE", "LIMIT", "RiskQuestion", "assess"]
@@ -114,10 +115,11 @@ def assess(
     stream = stream or Stream.from_system()
     rng = stream.generator()
     groupings = groupings_of(own, question.groups)
-    steps = len(groupings) * (1 + len(question.epsilons))
+    steps = len(groupings) * (1 + len(question.epsilons)) + 1
     studied, done = [], 0
-    for grouping in groupings:
-        studied.append(_study(own, grouping, question, rng))
+    asked = [grouping for grouping in groupings if grouping.asked]
+    for published in [*([grouping] for grouping in groupings), *([asked] if len(asked) > 1 else [])]:
+        studied.append(_study(own, published, question, rng))
         done += 1
         _tell(report, done, steps)
     noisy = []
@@ -167,16 +169,28 @@ def _attackers(own: OwnTable, noisy: bool) -> list[tuple[str, Reconstructor]]:
     return found
 
 
-def _guesses(own: OwnTable, codes: Any, means: Mapping[str, float], noise: Any, *, noisy: bool) -> dict[str, Floats]:
-    frame = own.frame.assign(**{_GROUP: [str(code) for code in codes]})
-    aggregate = Aggregate(by=_GROUP, target=_VALUE, values=means, noise=noise, label="the averages")
-    found = {}
+Published = list[tuple[Any, Mapping[str, float], Any]]
+"""For every grouping: codes of the people, averages, and the deviation of their noise (None: exact)."""
+
+
+def _guesses(own: OwnTable, published: Published, *, noisy: bool) -> tuple[dict[str, Floats], Stack]:
+    """What every attacker makes of the averages, and the averages matched with the people."""
+    names = [f"{_GROUP}{number}" for number in range(len(published))]
+    frame = own.frame.assign(**{name: codes.astype(str) for name, (codes, _, _) in zip(names, published, strict=True)})
+    aggregates = [
+        Aggregate(by=name, target=_VALUE, values=means, noise=noise, label="the averages")
+        for name, (_, means, noise) in zip(names, published, strict=True)
+    ]
+    found: dict[str, Floats] = {}
+    stack: Stack | None = None
     for name, attacker in _attackers(own, noisy):
         try:
-            found[name] = attacker.fit(frame, aggregate).reconstruct().values[_VALUE]
+            found[name] = attacker.fit(frame, aggregates).reconstruct().values[_VALUE]
         except UnderstudyError:  # too few groups, no column that varies, figures outside a link
             continue
-    return found
+        stack = stack or attacker.problem_.stacks[0]
+    assert stack is not None  # the first attacker has nothing to fail at
+    return found, stack
 
 
 _GROUP, _VALUE = "\x1fgroup", "\x1fvalue"
@@ -189,36 +203,43 @@ def _means(own: OwnTable, codes: Any) -> dict[str, float]:
     return {str(k): float(sums[k] / counts[k]) for k in np.flatnonzero(counts)}
 
 
-def _study(own: OwnTable, grouping: Grouping, question: RiskQuestion, rng: np.random.Generator) -> dict[str, Any]:
-    counts = grouping.counts[grouping.counts > 0]
+def _study(
+    own: OwnTable, groupings: Sequence[Grouping], question: RiskQuestion, rng: np.random.Generator
+) -> dict[str, Any]:
+    """One grouping, or several published together."""
+    counts = np.concatenate([grouping.counts[grouping.counts > 0] for grouping in groupings])
     truth = own.values
     blind = np.abs(truth - truth.mean())
-    guesses = _guesses(own, grouping.codes, _means(own, grouping.codes), None, noisy=False)
-    guesses[LIMIT] = _limit(own, grouping)
+    guesses, stack = _guesses(own, [(g.codes, _means(own, g.codes), None) for g in groupings], noisy=False)
+    guesses[LIMIT] = _limit(own, stack)
     guesses[ELSEWHERE] = _elsewhere(own)
-    shuffled = rng.permutation(grouping.codes)
-    chance = _guesses(own, shuffled, _means(own, shuffled), None, noisy=False)
+    order = rng.permutation(len(truth))  # the same for all: nested groups stay nested
+    chance, _ = _guesses(own, [(g.codes[order], _means(own, g.codes[order]), None) for g in groupings], noisy=False)
     scores = {name: _score(truth, guess, blind) for name, guess in guesses.items()}
     for name, guess in chance.items():
-        scores[name] |= {f"random_{key}": value for key, value in _score(truth, guess, blind).items()}
+        scores.setdefault(name, {}).update(
+            {f"random_{key}": value for key, value in _score(truth, guess, blind).items()}
+        )
+    scores = {name: score for name, score in scores.items() if "mae" in score}
     best = min((name for name in scores if name not in (LIMIT, ELSEWHERE)), key=lambda name: scores[name]["mae"])
-    errors = np.abs(guesses[best] - truth)
+    disclosed = int(stack.disclosed.sum())
+    gain = 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300)
+    together = len(groupings) > 1
     return {
-        "name": grouping.name,
-        "columns": list(grouping.columns),
-        "asked": grouping.asked,
+        "name": " and ".join(g.name for g in groupings) + (", published together" if together else ""),
+        "columns": list(dict.fromkeys(name for g in groupings for name in g.columns)),
+        "asked": groupings[0].asked,
+        "together": together,
         "groups": len(counts),
         "smallest": int(counts.min()),
         "median_size": float(np.median(counts)),
-        "disclosed": int((counts == 1).sum()),
+        "disclosed": disclosed,
         "blind": _score(truth, np.full(len(truth), truth.mean()), blind),
         "attacks": scores,
         "best": best,
-        "by_size": _by_size(grouping, errors, blind),
-        "gain": 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300),
-        "passes": bool(
-            1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300) <= question.most and not (counts == 1).any()
-        ),
+        "by_size": _by_size(groupings[0], np.abs(guesses[best] - truth), blind),
+        "gain": gain,
+        "passes": bool(gain <= question.most and disclosed == 0),
     }
 
 
@@ -236,21 +257,16 @@ def _score(truth: Floats, guess: Floats, blind: Floats) -> Score:
     }
 
 
-def _limit(own: OwnTable, grouping: Grouping) -> Floats:
-    """The best common slope, learned from the confidential values themselves: no corrected method of this kind errs
-    less in squares.
-    """
-    matrix = own.frame.to_numpy(dtype=np.float64)
-    counts = np.maximum(grouping.counts, 1)
+def _limit(own: OwnTable, stack: Stack) -> Floats:
+    """The best common slope, learned from the confidential values: no corrected method has smaller squares."""
 
-    def within(values: Floats) -> Floats:
-        means = np.bincount(grouping.codes, values, len(counts)) / counts
-        return values - means[grouping.codes]
+    def within(values: Floats) -> Floats:  # (I - A+A) v
+        return values - stack.spread(stack.groups.pinv(stack.average(values)))
 
-    inner = np.stack([within(matrix[:, k]) for k in range(matrix.shape[1])], axis=1) if matrix.shape[1] else matrix
-    own_part = within(own.values)
-    if not inner.shape[1]:
+    own_part, matrix = within(own.values), own.frame.to_numpy(dtype=np.float64)
+    if not matrix.shape[1]:
         return own.values - own_part
+    inner = within(matrix)
     beta = np.linalg.lstsq(inner, own_part, rcond=1e-10)[0]
     return np.asarray(own.values - own_part + inner @ beta, dtype=np.float64)
 
@@ -315,7 +331,7 @@ def _study_noisy(
         guessed = np.clip((lower + upper) / 2 + made.sums[there] / counts[there], lower, upper)
         noise = {str(k): made.sum_deviation / counts[k] for k in there}
         means = {str(k): float(mean) for k, mean in zip(there, guessed, strict=True)}
-        for name, guess in _guesses(own, grouping.codes, means, noise, noisy=True).items():
+        for name, guess in _guesses(own, [(grouping.codes, means, noise)], noisy=True)[0].items():
             runs.setdefault(name, []).append(_score(truth, np.clip(guess, lower, upper), blind))
     scores = {name: {key: float(np.mean([s[key] for s in each])) for key in each[0]} for name, each in runs.items()}
     best = min(scores, key=lambda name: scores[name]["mae"])
@@ -361,9 +377,8 @@ def recommend(document: Mapping[str, Any]) -> list[str]:
         gain = f"the best attack ({study['best']}) lowers the error of a guess by {max(study['gain'], 0):.0%}"
         if study["disclosed"]:
             said.append(
-                f"Do not publish averages by {study['name']} as they are: {study['disclosed']:,} groups hold one "
-                "person, whose "
-                f"value would be disclosed exactly; {gain}."
+                f"Do not publish averages by {study['name']} as they are: the exact value of {study['disclosed']:,} "
+                f"people follows from them (alone in a group, or by differences); {gain}."
             )
         elif study["passes"]:
             said.append(f"Averages by {study['name']} pass: {gain}, no more than the {most:.0%} that was allowed.")

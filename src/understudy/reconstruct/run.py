@@ -97,9 +97,17 @@ def reconstruct_files(
     scores = _scores(model, result, values)
     page = reconstruction_page(result, figures_of(model, result, values), scores)
     facts = {**result.to_dict(), "scores": scores, "draws": draws}
-    files = save(out, shown, [result, *several], page=page, facts=facts, csv=csv)
+    files = save(out, _typed(shown, model), [result, *several], page=page, facts=facts, csv=csv)
     _tell(report, 4)
     return Outcome(result=result, scores=scores, files=tuple(files))
+
+
+def _typed(frame: Any, model: Reconstructor) -> Any:
+    """Columns that served as numbers are written as numbers; labels stay as they were written (01 is not 1)."""
+    import pandas as pd
+
+    numbers = [part.name for part in model.design_.parts if part.levels is None]
+    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})
 
 
 def _tell(report: Report | None, done: int) -> None:
