@@ -100,7 +100,7 @@ def declare(path: Path, *, columns: Sequence[str] | None, by: str, source: str, 
 
 def quote(book: Codebook, choices: Choices, rows: int, *, data: Any = None) -> Quote:
     """The price of a release; reads no row of the data, only whether they are an anonymised release."""
-    return choices.recipe(book, rows).quote(book, rows, ancestor=find_ancestor(data))
+    return choices.recipe(book, rows).quote(book, rows).drawn_from(find_ancestor(data))
 
 
 def open_account(path: str | Path) -> Account:

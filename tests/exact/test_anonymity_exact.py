@@ -16,7 +16,8 @@ from understudy.anonymize.lattice import search
 from understudy.anonymize.losses import make_loss
 from understudy.anonymize.problem import pose
 from understudy.anonymize.state import State
-from understudy.anonymize.steps import SuppressRows, TopCode
+from understudy.anonymize.steps import TopCode
+from understudy.anonymize.suppress import SuppressRows
 from understudy.codebook import Categorical, Ordinal
 from understudy.mechanisms import KAnonymousTable, Stream
 from understudy.mechanisms.histogram import GeometricHistogram

@@ -30,6 +30,7 @@ from understudy.anonymize import (
     load_recipe,
     read_recipe,
 )
+from understudy.anonymize.recipe import STEPS
 from understudy.codebook import Categorical, Codebook, Integer, Ordinal, Origin, Role
 from understudy.codebook.encode import encode_value
 from understudy.errors import CodebookError, DataError, ParameterError, RefusalError
@@ -342,3 +343,75 @@ def test_names_that_are_not_there():
         made(Mondrian(k=2), quasi=("planet",))
     with pytest.raises(ParameterError, match="no column 'planet'"):
         made(Mondrian(k=2), hierarchies={"planet": Rule()})
+
+
+EVERY = """
+format = 1
+[[steps]]
+do = "keep"
+columns = ["zip", "age", "stay", "why"]
+[[steps]]
+do = "drop"
+columns = ["stay"]
+[[steps]]
+do = "top-code"
+column = "age"
+at = 90
+[[steps]]
+do = "bottom-code"
+column = "age"
+at = 10
+[[steps]]
+do = "noise"
+column = "age"
+scale = 0.5
+law = "laplace"
+[[steps]]
+do = "bin"
+column = "age"
+width = 10
+[[steps]]
+do = "rank-swap"
+columns = ["age"]
+share = 0.5
+[[steps]]
+do = "suppress-rows"
+column = "why"
+when = ["HIV"]
+[[steps]]
+do = "suppress-cells"
+columns = ["why"]
+rarer_than = 2
+among = ["zip", "why"]
+[[steps]]
+do = "group"
+column = "zip"
+levels = ["75217", "75211"]
+into = "752**"
+[[steps]]
+do = "group-rare"
+column = "why"
+below = 2
+[[steps]]
+do = "generalise"
+column = "zip"
+to = "*"
+[[steps]]
+do = "full-domain"
+k = 2
+suppression = 1.0
+[[steps]]
+do = "mondrian"
+k = 2
+"""
+
+
+def test_every_step_can_be_written_in_toml_and_done_in_order():
+    recipe = read_recipe(EVERY)
+    assert {step.do for step in recipe.steps} | {"round"} == set(STEPS)
+    done = anonymize(source(), recipe)
+    assert [fact["do"] for fact in done.facts] == [step.do if step.do != "drop" else "keep" for step in recipe.steps]
+    said = done.release.manifest.parameters["steps"]
+    assert [step["do"] for step in said] == [step.do for step in recipe.steps]
+    assert said[4] == {"do": "noise", "column": "age", "scale": 0.5, "law": "laplace"}
+    assert done.measured.k >= 2

@@ -26,10 +26,9 @@ from understudy.anonymize.steps import (
     GroupRare,
     Keep,
     Round,
-    SuppressCells,
-    SuppressRows,
     TopCode,
 )
+from understudy.anonymize.suppress import SuppressCells, SuppressRows
 
 __all__ = [
     "AddNoise",

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Categorical, Codebook, Column, Continuous, Dates, Integer, Number, Ordinal, Role
-from understudy.errors import CodebookError, ParameterError
+from understudy.codebook import Categorical, Column, Continuous, Dates, Integer, Number, Ordinal, Role
+from understudy.errors import ParameterError
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 
@@ -175,15 +175,3 @@ def star_map(old: Column, new: Column) -> npt.NDArray[np.int32]:
         assert new.missing_code is not None
         mapping[old.missing_code] = new.missing_code
     return mapping
-
-
-def refuse_strangers(columns: Sequence[Column], where: str) -> None:
-    """A recipe that makes two levels of one name is refused in words."""
-    faults = [fault for column in columns for fault in column.faults()]
-    if faults:
-        raise CodebookError(f"{where} makes columns that contradict themselves:", faults)
-
-
-def book_of(cells: Cells) -> Codebook:
-    """A codebook of columns that all have at least two levels."""
-    return Codebook(columns=cells.columns)

@@ -237,14 +237,12 @@ def hierarchical_distance(p: Shares, q: Shares, tree: npt.NDArray[np.int64]) -> 
     height = len(tree) - 1
     total = 0.0
     for level in range(1, height + 1):
-        _, first = np.unique(tree[level - 1], return_index=True)
-        children = {int(tree[level - 1][leaf]): int(tree[level][leaf]) for leaf in first}
-        flows = {child: float(extra[tree[level - 1] == child].sum()) for child in children}
-        for node in set(children.values()):
-            inside = [flow for child, flow in flows.items() if children[child] == node]
-            surplus = sum(flow for flow in inside if flow > 0)
-            lack = -sum(flow for flow in inside if flow < 0)
-            total += level / height * min(surplus, lack)
+        children, first = np.unique(tree[level - 1], return_index=True)
+        flows = np.bincount(tree[level - 1], weights=extra)[children]
+        parents = tree[level][first]
+        surplus = np.bincount(parents, weights=np.maximum(flows, 0.0))
+        lack = np.bincount(parents, weights=np.maximum(-flows, 0.0))
+        total += level / height * float(np.minimum(surplus, lack).sum())
     return total
 
 

@@ -65,14 +65,15 @@ def measure(
         raise DataError("the table has no rows; there is nothing to measure.")
     classes = row_classes(table, quasi)
     sizes = np.bincount(classes)
+    order = np.argsort(classes, kind="stable")
     achieved = []
     for one in criteria:
         codes, values = _coded(table, one.column, (orders or {}).get(one.column))
-        grid = np.zeros((len(sizes), len(values)), dtype=np.int64)
-        np.add.at(grid, (classes, codes), 1)
         tree = _tree(values, (trees or {}).get(one.column)) if _needs_tree(one) else None
-        whole = grid.sum(axis=0)
-        achieved.append((one, one.worst([one.measure(histogram, whole, tree) for histogram in grid])))
+        whole = np.bincount(codes, minlength=len(values))
+        inside = np.split(codes[order], np.cumsum(sizes)[:-1])
+        numbers = [one.measure(np.bincount(part, minlength=len(values)), whole, tree) for part in inside]
+        achieved.append((one, one.worst(numbers)))
     return Measured(rows=table.num_rows, classes=len(sizes), k=int(sizes.min()), achieved=tuple(achieved))
 
 

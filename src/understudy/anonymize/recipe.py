@@ -20,10 +20,9 @@ from understudy.anonymize.steps import (
     GroupRare,
     Keep,
     Round,
-    SuppressCells,
-    SuppressRows,
     TopCode,
 )
+from understudy.anonymize.suppress import SuppressCells, SuppressRows
 from understudy.errors import CodebookError, ParameterError
 
 __all__ = ["STEPS", "Recipe", "load_recipe", "read_recipe"]

@@ -8,7 +8,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -84,6 +84,13 @@ class Quote:
         said = self.paper["statement"] if self.paper else None
         return statement(self.ledger, self.total, rows=self.rows, route=self.route, paper=said)
 
+    def drawn_from(self, ancestor: Ancestor | None) -> "Quote":
+        """The same price where the table is itself an anonymised release: what that does to the promise comes first."""
+        if ancestor is None:
+            return self
+        ledger = Ledger.of(ancestor.entries) + self.ledger
+        return replace(self, ledger=ledger, warnings=(*self.warnings, *ancestor.warnings))
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for machines."""
         return {
@@ -133,19 +140,18 @@ class Recipe(ABC):
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "Fitted":
         """Read the counts. The default stream is secure; a seeded one makes the release not private."""
 
-    def quote(self, book: Codebook, rows: int, *, secure: bool = True, ancestor: Ancestor | None = None) -> Quote:
-        """The price of ``rows`` rows; reads nothing but the codebook (and where the table says it comes from)."""
+    def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
+        """The price of ``rows`` rows; reads nothing but the codebook."""
         check_rows(rows)
-        given = () if ancestor is None else ancestor.entries
         priced = [*self.price(book, rows), *detail_entries(self, book)]
-        ledger = Ledger.of([*given, *_codebook_entries(book), *priced, *_stream_entries(secure)])
+        ledger = Ledger.of([*_codebook_entries(book), *priced, *_stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
             route=self.route,
             delta=self.total_delta,
             paper=self.paper_figure(book),
-            warnings=(*self.warnings(book), *(() if ancestor is None else ancestor.warnings)),
+            warnings=tuple(self.warnings(book)),
         )
 
     def warnings(self, book: Codebook) -> list[str]:
@@ -238,7 +244,7 @@ class Fitted(ABC):
 
     def quote(self, rows: int) -> Quote:
         """The price of ``rows`` rows from this fit."""
-        return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure, ancestor=self._ancestor)
+        return self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure).drawn_from(self._ancestor)
 
     def drawer(self, rows: int, ledger: Ledger) -> Any:
         """What workers need to draw ``rows`` rows in ranges (:class:`understudy.synth.drawers.RangeDrawer`)."""
