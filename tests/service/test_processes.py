@@ -5,8 +5,8 @@ import itertools
 import json
 import time
 
-import httpx
 import pytest
+from workbench import Caller
 
 from understudy.service import Budgets, KeyBook, Store
 from understudy.service.served import Served
@@ -69,12 +69,6 @@ def questions():
         yield {"systolicBP": pressure, "heartRate": rate, "temperature": heat, "ventilated": ventilated}
 
 
-async def ask(client, url, key, question):
-    return await client.post(
-        f"{url}/v1/models/septic-shock/score", headers={"Authorization": f"Bearer {key}"}, json=question
-    )
-
-
 def test_the_questions_are_different():
     model = septic_shock_example()
     assert len({model.encode(question).tobytes() for question in questions()}) == 375
@@ -86,24 +80,20 @@ def test_64_clients_on_two_servers_get_exactly_1000_answers(postgres_url, tmp_pa
     counted = {"answers": 0, "refusals": 0}
     scores = set()
 
-    async def client(number: int, session: httpx.AsyncClient) -> None:
+    async def client(number: int) -> None:
+        callers = [Caller(server.url, office.keys[number].text) for server in servers]
         for turn, question in enumerate(questions()):
-            url = servers[(number + turn) % 2].url  # each client uses both
-            said = await ask(session, url, office.keys[number].text, question)
-            if said.status_code == 429:
-                assert said.json()["type"] == "/docs#problem-budget-exhausted"
-                assert said.json()["remaining"]["model"] == 0.0
+            status, said = await callers[(number + turn) % 2].score(question)  # each client uses both servers
+            if status == 429:
+                assert said["type"] == "/docs#problem-budget-exhausted" and said["remaining"]["model"] == 0.0
                 counted["refusals"] += 1
-                return
-            assert said.status_code == 200, said.text
-            assert said.json()["cost"]["epsilon"] == PRICE
+                break
+            assert status == 200 and said["cost"]["epsilon"] == PRICE, said
             counted["answers"] += 1
-            scores.add(said.json()["score"])
+            scores.add(said["score"])
 
     async def everybody() -> None:
-        limits = httpx.Limits(max_connections=CLIENTS * 2, max_keepalive_connections=CLIENTS * 2)
-        async with httpx.AsyncClient(limits=limits, timeout=60) as session:
-            await asyncio.gather(*(client(number, session) for number in range(CLIENTS)))
+        await asyncio.gather(*(client(number) for number in range(CLIENTS)))
 
     asyncio.run(everybody())
     assert counted == {"answers": CALLS, "refusals": CLIENTS}
@@ -117,30 +107,25 @@ def test_a_server_killed_in_the_middle_loses_nothing_that_was_told(postgres_url,
     """Eight clients on two servers; one is killed under them, and comes back."""
     office = Office(postgres_url, tmp_path, monkeypatch, keys=8, cap=4.0, grant=4.0)
     first, second = (start_server(*office.words()) for _ in range(2))
-    told: dict[tuple[int, str], str] = {}
+    told: dict[tuple[int, str], list[float]] = {}
     kill_after, lost = 60, 0
 
-    def noted(number: int, question: dict, said: httpx.Response) -> None:
-        body = said.json()
-        told[number, json.dumps(question)] = json.dumps([body["score"], body["low"], body["high"]])
-
-    async def client(number: int, session: httpx.AsyncClient) -> None:
+    async def client(number: int) -> None:
         nonlocal lost
-        for turn, question in enumerate(itertools.islice(questions(), 25)):
-            url = (first if (number + turn) % 2 else second).url
+        callers = [Caller(server.url, office.keys[number].text) for server in (first, second)]
+        for turn, question in enumerate(itertools.islice(questions(), 20)):
             try:
-                said = await ask(session, url, office.keys[number].text, question)
-            except httpx.TransportError:
+                status, said = await callers[(number + turn) % 2].score(question)
+            except OSError:
                 lost += 1
                 continue
-            assert said.status_code == 200, said.text
-            noted(number, question, said)
+            assert status == 200, said
+            told[number, json.dumps(question)] = [said["score"], said["low"], said["high"]]
             if len(told) == kill_after:
                 first.kill()
 
     async def everybody() -> None:
-        async with httpx.AsyncClient(timeout=60) as session:
-            await asyncio.gather(*(client(number, session) for number in range(8)))
+        await asyncio.gather(*(client(number) for number in range(8)))
 
     asyncio.run(everybody())
     assert first.process.poll() is not None and lost > 0 and len(told) > kill_after
@@ -149,12 +134,11 @@ def test_a_server_killed_in_the_middle_loses_nothing_that_was_told(postgres_url,
     back = start_server(*office.words())
 
     async def again() -> None:
-        async with httpx.AsyncClient(timeout=60) as session:
-            for (number, text), answer in told.items():
-                said = await ask(session, back.url, office.keys[number].text, json.loads(text))
-                body = said.json()
-                assert body["cost"]["epsilon"] == 0 and body["cost"]["stored"] == 1
-                assert json.dumps([body["score"], body["low"], body["high"]]) == answer
+        callers = [Caller(back.url, key.text) for key in office.keys]
+        for (number, text), answer in told.items():
+            _, said = await callers[number].score(json.loads(text))
+            assert said["cost"]["epsilon"] == 0 and said["cost"]["stored"] == 1
+            assert [said["score"], said["low"], said["high"]] == answer
 
     asyncio.run(again())
     assert office.books() == (spent, []), "told again, and free"
@@ -168,28 +152,26 @@ def test_killed_between_paying_and_answering(tmp_path, monkeypatch, start_server
     slow = start_server(*office.words(), before=SLOW)
 
     async def hanging() -> None:
-        async with httpx.AsyncClient(timeout=60) as session:
-            asked = asyncio.ensure_future(ask(session, slow.url, key, question))
-            deadline = time.monotonic() + 30
-            while office.books()[0] == 0 and time.monotonic() < deadline:
-                await asyncio.sleep(0.05)
-            slow.kill()
-            with pytest.raises(httpx.TransportError):
-                await asked
+        asked = asyncio.ensure_future(Caller(slow.url, key).score(question))
+        deadline = time.monotonic() + 60
+        while office.books()[0] == 0 and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+        slow.kill()
+        with pytest.raises(OSError):  # the connection broke, in whatever way
+            await asked
 
     asyncio.run(hanging())
     assert office.books() == (1, []), "paid, durably, before any noise was drawn"
     alive = start_server(*office.words(), before=HASTY)
 
     async def later() -> None:
-        async with httpx.AsyncClient(timeout=60) as session:
-            said = await ask(session, alive.url, key, question)
-            assert said.status_code == 200 and said.json()["cost"]["epsilon"] == PRICE
-            assert office.books() == (2, [])
-            refused = await ask(session, alive.url, key, {**question, "systolicBP": 200})
-            assert refused.status_code == 429 and refused.json()["remaining"]["model"] == 0.0
-            repeated = await ask(session, alive.url, key, question)
-            assert repeated.json()["score"] == said.json()["score"]
+        caller = Caller(alive.url, key)
+        status, said = await caller.score(question)
+        assert status == 200 and said["cost"]["epsilon"] == PRICE
+        assert office.books() == (2, [])
+        status, refused = await caller.score({**question, "systolicBP": 200})
+        assert status == 429 and refused["remaining"]["model"] == 0.0
+        assert (await caller.score(question))[1]["score"] == said["score"]
 
     asyncio.run(later())
     assert office.books() == (2, [])
