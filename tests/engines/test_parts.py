@@ -277,6 +277,18 @@ def test_a_refusal_about_perturbed_tables_stays_charged(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.account"]
 
 
+def test_a_part_that_was_damaged_in_between_is_drawn_again(tmp_path: Path) -> None:
+    work = {"rows": 400, "out": tmp_path / "r", "part_rows": 100}
+    REASONS.append(OSError("power cut"))
+    with pytest.raises(ReleaseError):
+        synthesize_parts(table(), BOOK, us.make_recipe("laplace", epsilon=1.0), workers=Explodes(count=1), **work)
+    damaged = next((tmp_path / "r.unfinished/release/synthetic").glob("part-00001-*"))
+    damaged.write_bytes(damaged.read_bytes()[:-10])
+    synthesize_parts(table(), BOOK, us.make_recipe("laplace", epsilon=1.0), **work)
+    assert verify_release(tmp_path / "r").problems == ()
+    assert damaged.name not in {path.name for path in (tmp_path / "r/synthetic").iterdir()}
+
+
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
     from understudy.release.workshop import Workshop
 

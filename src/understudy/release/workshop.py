@@ -103,6 +103,9 @@ class Workshop:
             ) from None
         try:
             self._begin()
+        except OSError as reason:
+            self._unlock()
+            raise ReleaseError(f"nothing can be written in {str(self.folder)!r} ({reason.strerror}).") from None
         except BaseException:
             self._unlock()
             raise
@@ -166,9 +169,14 @@ class Workshop:
                 found[receipt.number] = receipt
         return found
 
-    def destroy_strays(self) -> dict[int, Receipt]:
-        """Whole parts; every other file in the folder of parts is destroyed unseen."""
+    def destroy_strays(self, *, check: bool = False) -> dict[int, Receipt]:
+        """Whole parts; every other file in the folder of parts is destroyed unseen.
+
+        With ``check`` a part whose bytes are not those of its receipt any more is destroyed too.
+        """
         kept = self.receipts()
+        if check:
+            kept = {n: one for n, one in kept.items() if digest_of(self.parts_folder / one.name) == one.digest}
         names = {receipt.name for receipt in kept.values()}
         for path in self.parts_folder.iterdir():
             if path.name not in names:

@@ -252,7 +252,10 @@ class _Run:
     def _keep(self, fitted: Fitted) -> None:
         """What may not be drawn or chosen a second time, kept until the release is finished."""
         if isinstance(fitted, FittedReleased) and self._recipe.route == "N":
-            write_model(fitted.model, self._shop.model_path, before=lambda: None)
+            try:
+                write_model(fitted.model, self._shop.model_path, before=lambda: None)
+            except ReleaseError as reason:  # paid for, so it is an interruption and not an end
+                raise OSError(str(reason)) from None
         elif isinstance(fitted, FittedPerturbed):
             self._shop.remember(parents={name: list(some) for name, some in fitted.parents.items()})
 
@@ -318,7 +321,7 @@ def _job(book: Codebook, order: _Order, shop: Workshop, *, step: int) -> PartJob
 def _draw_all(drawer: RangeDrawer, book: Codebook, order: _Order, shop: Workshop) -> tuple[str, ...]:
     """Every part that has no receipt yet; the warnings of all parts."""
     job = _job(book, order, shop, step=drawer.step)
-    done = shop.destroy_strays()
+    done = shop.destroy_strays(check=True)
     told = order.tell()
     told(sum(receipt.rows for receipt in done.values()))
     # one range in this process first, destroyed unseen: what must be refused is refused before workers are sent out

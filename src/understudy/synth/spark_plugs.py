@@ -156,7 +156,7 @@ def _sample_parts(codes: Any, parts: int, task: _Part, seed: int) -> None:
 
 def _mix(session: Any, job: PartJob, table: Ints, task: _Part, shop: Workshop, told: Callable[[int], None]) -> None:
     """One file per task: its share of every part, in random order."""
-    done = shop.destroy_strays()
+    done = shop.destroy_strays(check=True)
     told(sum(receipt.rows for receipt in done.values()))
     missing = [number for number in range(len(job.sizes)) if number not in done]
     before = np.cumsum(table, axis=0) - table  # where the share of each file begins within each part
