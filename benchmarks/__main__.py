@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import counting, imputation, linear, lugs, sbhg, sweep
+from benchmarks import constraints, counting, imputation, linear, lugs, sbhg, sweep
 
 ALL = {
     "sweep": sweep.main,
@@ -11,6 +11,7 @@ ALL = {
     "imputation": imputation.main,
     "lugs": lugs.main,
     "sbhg": sbhg.main,
+    "constraints": constraints.main,
 }
 
 if __name__ == "__main__":
