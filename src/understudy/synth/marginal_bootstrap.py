@@ -62,7 +62,7 @@ class BayesianBootstrap(Recipe):
         """Nothing is paid."""
         return [Entry.unpriced(stage="tables", reads=_READS, why=_WHY)]
 
-    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedBootstrap":
+    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedBootstrap":
         """Exact one-way counts."""
         names = source.codebook.names
         tables, _ = exposed(source.count([[name] for name in names], report), stage="tables", reads=_READS, why=_WHY)
@@ -108,6 +108,6 @@ class FittedBootstrap(Fitted):
             sets = step.sets(columns)
             for number in np.unique(sets):
                 here = np.flatnonzero(sets == number)
-                picks = generator.random(len(here)) * reach[number, -1]
+                picks = generator.random(len(here)) * (reach[number, -1] * (1 - 2.0**-40))  # never the very end
                 column[here] = np.searchsorted(reach[number], picks, side="right")
         return columns
