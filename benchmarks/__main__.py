@@ -5,6 +5,7 @@ import sys
 from benchmarks import (
     anonymize,
     commute,
+    constraints,
     counting,
     imputation,
     linear,
@@ -34,6 +35,7 @@ ALL = {
     "reconstruct": reconstruct.main,
     "commute": commute.main,
     "service": service.main,
+    "constraints": constraints.main,
     **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 

@@ -9,6 +9,7 @@ import pytest
 from enumeration import AR, RO, World, neighbours_of, records_of, renyi, small_book, tables_up_to, world, worst_ratio
 
 from understudy.codebook import Determines, Implies, Impossible
+from understudy.codebook.constraints import Choices
 from understudy.mechanisms.dirichlet import draw_renyi
 from understudy.mechanisms.prediction import PerturbedPrediction, draw_predicted, to_units, unit_bits
 from understudy.mechanisms.stream import Stream
@@ -182,15 +183,14 @@ def test_draws_within_a_set_are_those_of_big_integers(virtual):
         weights[:3] += weights[3]
     sets = generator.integers(0, 3, rows)
     inside = np.array([[1, 1, 0, 0, 1, 0, 1], [0, 0, 0, 1, 0, 0, 0], [1] * 7], dtype=bool)
-    from understudy.codebook.constraints import Choices
-
+    outside = (~inside * weights[3]).sum(axis=1, dtype=np.uint64) * np.uint64(virtual)
     slots = generator.integers(0, 4, rows)
     out, stage, done, words_used = np.full(rows, -1), np.zeros(1, dtype=np.int64), 0, []
     while done < rows:
         words = generator.integers(0, 1 << 64, 3, dtype=np.uint64)
         done, used = draw_within(
             slots, sets, *Choices(levels=inside).runs, np.cumsum(weights, axis=1, dtype=np.uint64),
-            3 if virtual else -1, words, 0, out, done, stage,
+            outside, 3 if virtual else -1, words, 0, out, done, stage,
         )  # fmt: skip
         words_used += words[:used].tolist()
     stream = iter(words_used)

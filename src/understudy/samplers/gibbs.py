@@ -16,7 +16,7 @@ from understudy.mechanisms.smoothing import Weights
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.kernels import LookUp, draw_by_halving, draw_by_scan, mark_visits
 from understudy.samplers.threads import BLOCK, WordPool, in_threads
-from understudy.samplers.within import draw_within
+from understudy.samplers.within import draw_within, fill_sets, outside_of
 from understudy.sources.tables import code_type
 
 __all__ = ["ConditionalSampler"]
@@ -50,6 +50,7 @@ class ConditionalSampler:
         self.code_kind = code_type(max(book.sizes))
         self._weights = weights
         self._reads = [[book.position(name) for name in key.reads] for key in keys]
+        self._outside = [None if step is None else self._left_out(step) for step in self._steps]
         self._look_ups = [None if w.keys is None else LookUp(w.keys, w.unseen) for w in weights]
 
     def sweep(
@@ -126,7 +127,7 @@ class ConditionalSampler:
         cumulative = self._weights[column].cumulative
         step = self._steps[column]
         if step is not None:
-            self._draw_within(step, slots, source, out, step.sets(block))
+            self._draw_within(step, slots, source, out, block)
             return
         draw = draw_by_scan if cumulative.shape[1] <= _SCAN_LEVELS else draw_by_halving
         done = 0
@@ -136,9 +137,19 @@ class ConditionalSampler:
                 return
             source.refill()
 
+    def _left_out(self, step: Step) -> npt.NDArray[np.uint64]:
+        """Virtual records outside each set of levels; none where the tables are released ones."""
+        if not self._virtual:
+            return np.zeros(len(step.choices.levels), dtype=np.uint64)
+        table = self._weights[step.column]
+        virtual = np.diff(table.cumulative[table.unseen], prepend=np.uint64(0))
+        return np.asarray(outside_of(step, virtual))
+
     def _draw_within(
-        self, step: Step, slots: npt.NDArray[np.int64], source: WordPool, out: Codes, sets: npt.NDArray[np.int64]
+        self, step: Step, slots: npt.NDArray[np.int64], source: WordPool, out: Codes, block: Sequence[Codes]
     ) -> None:
+        sets = np.empty(len(slots), dtype=np.int64)
+        fill_sets(step, block, sets)
         table = self._weights[step.column]
         prior = table.unseen if self._virtual else -1
         stage = np.zeros(1, dtype=np.int64)
@@ -149,6 +160,7 @@ class ConditionalSampler:
                 sets,
                 *step.choices.runs,
                 table.cumulative,
+                self._outside[step.column],
                 prior,
                 source.words,
                 source.position,

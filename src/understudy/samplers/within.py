@@ -6,16 +6,19 @@ as many as ever, are dealt out to S in proportion to a. That is one paid draw fo
 a draw without rules costs (proofs/dirichlet_draw.md, "Rules").
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codebook.constraints import Step
 from understudy.compiled import high_low_product, kernel
 
-__all__ = ["draw_within", "uniform_within"]
+__all__ = ["draw_within", "fill_sets", "outside_of", "uniform_within"]
 
 Numbers = npt.NDArray[np.int64]
+_SCAN_LEVELS = 64
 
 
 @kernel
@@ -32,22 +35,42 @@ def _weight(cumulative: Any, slot: int, first: int, last: int, lows: Numbers, hi
 @kernel
 def _level(cumulative: Any, slot: int, pick: Any, first: int, last: int, lows: Numbers, highs: Numbers) -> Any:
     """The level that holds the pick-th unit of weight of the runs."""
-    for run in range(first, last):
+    run = first
+    while True:
         below = np.uint64(0)
         if lows[run] > 0:
             below = cumulative[slot, lows[run] - 1]
         here = cumulative[slot, highs[run] - 1] - below
-        if pick < here:
-            low, high = lows[run], highs[run] - 1
-            while low < high:
-                middle = (low + high) >> 1
-                if cumulative[slot, middle] - below <= pick:
-                    low = middle + 1
-                else:
-                    high = middle
-            return low
+        if pick < here or run == last - 1:
+            break
         pick -= here
-    return np.int64(-1)  # never: pick is below the total
+        run += 1
+    pick += below  # from here on a place in the whole row
+    levels = cumulative.shape[1]
+    if levels <= _SCAN_LEVELS:  # branch-free, as in draw_by_scan
+        category = 0
+        for level in range(levels - 1):
+            category += cumulative[slot, level] <= pick
+        return category
+    low, high = lows[run], highs[run] - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if cumulative[slot, middle] <= pick:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _any_level(pick: Any, first: int, last: int, lows: Numbers, highs: Numbers) -> Any:
+    """The pick-th level of the runs."""
+    left = np.int64(pick)
+    for run in range(first, last):
+        if left < highs[run] - lows[run]:
+            return lows[run] + left
+        left -= highs[run] - lows[run]
+    return np.int64(-1)  # never: pick is below their number
 
 
 @kernel
@@ -58,6 +81,7 @@ def draw_within(
     lows: Numbers,
     highs: Numbers,
     cumulative: Any,
+    outside: Any,
     prior: int,
     words: Any,
     position: int,
@@ -67,19 +91,19 @@ def draw_within(
 ) -> tuple[int, int]:
     """Draw one level per row, within its set; returns (rows finished, words used so far).
 
-    ``prior`` is the row of the virtual records alone, or -1. Where the whole set has weight 0 (route N only) every
-    level of it is equally likely. ``stage[0]`` remembers, when the words run out, that the row is at its second draw:
-    to start it over would favour the rows that need only one.
+    ``prior`` is the row of the virtual records alone and ``outside`` how many of them each set leaves out; on route N
+    that is 0. Where the whole set has weight 0 (route N only) every level of it is equally likely. ``stage[0]``
+    remembers, when the words run out, that the row is at its second draw: to start it over would favour the rows that
+    need only one.
     """
-    levels = cumulative.shape[1]
     for row in range(start, len(slots)):
         first, last = starts[sets[row]], starts[sets[row] + 1]
         while True:
             slot = slots[row] if stage[0] == 0 else prior
             inside = _weight(cumulative, slot, first, last, lows, highs)
             total = inside
-            if prior >= 0 and stage[0] == 0:
-                total += cumulative[prior, levels - 1] - _weight(cumulative, prior, first, last, lows, highs)
+            if stage[0] == 0:
+                total += outside[sets[row]]
             is_bare = total == 0
             if is_bare:
                 for run in range(first, last):
@@ -92,12 +116,7 @@ def draw_within(
                 if low >= total or low >= (np.uint64(0) - total) % total:
                     break
             if is_bare:
-                for run in range(first, last):
-                    width = np.uint64(highs[run] - lows[run])
-                    if pick < width:
-                        out[row] = lows[run] + np.int64(pick)
-                        break
-                    pick -= width
+                out[row] = _any_level(pick, first, last, lows, highs)
                 break
             if pick < inside:
                 out[row] = _level(cumulative, slot, pick, first, last, lows, highs)
@@ -107,7 +126,32 @@ def draw_within(
     return len(slots), position
 
 
-def uniform_within(step: Any, row: Any, below_each: Any) -> Any:
+@kernel
+def _add_classes(cells: Numbers, classes: Numbers, codes: Any) -> None:
+    for row in range(len(cells)):
+        cells[row] += classes[codes[row]]
+
+
+@kernel
+def _look_up(cells: Numbers, set_of: Numbers) -> None:
+    for row in range(len(cells)):
+        cells[row] = set_of[cells[row]]
+
+
+def fill_sets(step: Step, row: Sequence[Any], sets: Numbers) -> None:
+    """As :meth:`Step.sets`, compiled, into ``sets``."""
+    sets[:] = 0
+    for place, classes in zip(step.reads, step.classes, strict=True):
+        _add_classes(sets, classes, row[place])
+    _look_up(sets, step.set_of)
+
+
+def outside_of(step: Step, virtual: Any) -> Any:
+    """Virtual records (weights of the prior) that each set of levels leaves out."""
+    return (~step.choices.levels * virtual[None, :]).sum(axis=1, dtype=np.uint64)
+
+
+def uniform_within(step: Step, row: Sequence[Any], below_each: Any) -> Any:
     """For each row one of its allowed levels, equally likely; ``step`` and ``row`` as for the draws."""
     levels = step.choices.levels
     members = [np.flatnonzero(allowed) for allowed in levels]

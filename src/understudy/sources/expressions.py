@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 import ibis
+import pyarrow as pa
 
 from understudy.codebook import Codebook, Column, Dates, Grain, Integer, Levelled, Number
 from understudy.errors import DataError, ParameterError
@@ -73,7 +74,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
 def _joined_codes(table: Any, column: Levelled, position: int) -> Any:
     """The table with the codes of one column of very many levels: a hash join instead of a search through a list."""
     text, code = f"{_LOOKED_UP}text{position}", f"{_LOOKED_UP}{position}"
-    levels = ibis.memtable({text: list(column.levels), code: list(range(len(column.levels)))})
+    levels = ibis.memtable(pa.table({text: list(column.levels), code: list(range(len(column.levels)))}))
     return table.left_join(levels, as_text(present(table[column.name])) == levels[text]).drop(text)
 
 
@@ -89,7 +90,7 @@ def is_known(column: Column, value: Any, *, looked_up: bool = True) -> Any:
     """Whether the codebook knows a value; very many levels are looked up in a table of their own, if that may be."""
     if isinstance(column, Levelled) and column.size > _LISTED:
         value = present(value)
-        levels = ibis.memtable({"level": list(column.levels)}).level if looked_up else list(column.levels)
+        levels = ibis.memtable(pa.table({"level": list(column.levels)})).level if looked_up else list(column.levels)
         known = as_text(value).isin(levels).fill_null(False)
         return known if column.missing is None else known | value.isnull() | (as_text(value) == column.missing)
     return code_expression(column, value).notnull()

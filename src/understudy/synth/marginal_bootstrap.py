@@ -102,10 +102,12 @@ class FittedBootstrap(Fitted):
             if step is None:
                 column[:] = generator.choice(len(counts), size=rows, p=shares / shares.sum())
                 continue
+            held = shares * step.choices.levels
+            held = np.where(held.sum(axis=1, keepdims=True) > 0, held, step.choices.levels)
+            reach = np.cumsum(held, axis=1)
             sets = step.sets(columns)
             for number in np.unique(sets):
-                held = shares * step.choices.levels[number]
-                held = held if held.sum() > 0 else step.choices.levels[number].astype(float)
                 here = np.flatnonzero(sets == number)
-                column[here] = generator.choice(len(held), size=len(here), p=held / held.sum())
+                picks = generator.random(len(here)) * (reach[number, -1] * (1 - 2.0**-40))  # never the very end
+                column[here] = np.searchsorted(reach[number], picks, side="right")
         return columns
