@@ -19,7 +19,7 @@ def covers(
     """Column sets to count, each with the places of the cliques that can be read off it.
 
     >>> covers([("a", "b"), ("b", "c"), ("d",)], {"a": 2, "b": 3, "c": 2, "d": 1 << 13})
-    {('a', 'b', 'c'): [0, 1], ('d',): [2]}
+    {('d',): [2], ('a', 'b', 'c'): [0, 1]}
     """
     order = sorted(range(len(cliques)), key=lambda place: -math.prod(sizes[name] for name in cliques[place]))
     found: list[tuple[dict[str, None], list[int]]] = []
