@@ -361,9 +361,9 @@ def test_five_levels_are_too_many():
             parse(text)
 
 
-def test_a_real_server_leaks_nothing_either(start_server):
+def test_a_real_server_leaks_nothing_either(start_server, tmp_path):
     """Whatever bytes arrive at the port: no stack trace, no path, no header in its log."""
-    server = start_server("--example")
+    server = start_server("--example", TMPDIR=str(tmp_path))
     host, port = server.url.removeprefix("http://").split(":")
     person = PERSON.encode()
     for raw in (
@@ -389,6 +389,8 @@ def test_a_real_server_leaks_nothing_either(start_server):
                 pass
         assert b" 500 " not in answer.split(b"\r\n", 1)[0] and b"root:" not in answer
     server.stop()
+    assert server.process.returncode == 0
+    assert not list(tmp_path.iterdir()), "the example's database is thrown away"
     said = "".join(server.log)
     assert PERSON not in said and "Traceback" not in said and "127.0.0.1" not in said
     for line in said.splitlines():

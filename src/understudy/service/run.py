@@ -1,6 +1,7 @@
 """Starting the service: models, database, caps, addresses, then the web server. What the command line calls."""
 
 import contextlib
+import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -156,8 +157,22 @@ def serve(app: "FastAPI", settings: Settings, *, ready: Callable[[str], None]) -
     scheme = "http" if settings.certificate is None else "https"
     shown = f"[{host}]" if ":" in host else host
     ready(f"{scheme}://{shown}:{port}")
-    with listening, contextlib.suppress(KeyboardInterrupt):
+    with listening, _tidy_end(), contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
+
+
+@contextlib.contextmanager
+def _tidy_end() -> Iterator[None]:
+    """The server raises the signal that stopped it once more when it is done; it must not kill us before we tidy up."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _bound(settings: Settings) -> socket.socket:
