@@ -97,7 +97,7 @@ def synthesize_parts(
     with Workshop(order.target, _terms(recipe, book, order, paying)) as shop:
         run = _Run(recipe=recipe, book=book, quote=quote, order=order, shop=shop, account=paying)
         try:
-            return run.go(lambda: open_source(data, book, unknown=unknown, table=table))
+            return run.go(lambda: _opened(data, book, unknown, table))
         except RefusalError:
             # an answer about perturbed tables is an answer: it stays charged, and there is nothing to resume
             run.commit()
@@ -137,6 +137,15 @@ def draw_parts(
             raise
         except (OSError, pa.ArrowException, KeyboardInterrupt) as reason:
             raise _interrupted(reason, shop, order, paid=False) from None
+
+
+def _opened(data: Any, book: Codebook, unknown: str, table: str | None) -> Source:
+    source = open_source(data, book, unknown=unknown, table=table)
+    if source.ancestor is not None:  # its manifest would have to travel with the parts
+        raise ParameterError(
+            "the data are an anonymised release, which is synthesized as a whole; leave the engine and the parts out."
+        )
+    return source
 
 
 def _refuse_details(book: Codebook) -> None:
