@@ -57,7 +57,7 @@ class Leaky(PeGS):
         return PeGS(alpha=self.alpha / 1000).fit(source, stream=stream, report=report)
 
 
-@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
 def test_a_liar_is_refuted(relation):
     """Pays 5, states 0.5. The canary's noisy count is 1 or more with probability .99 or .0067 of 300 test runs:
     z = 5 bounds of both give ln(.94 / .09) = 2.3, far above 0.5."""

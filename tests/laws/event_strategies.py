@@ -11,6 +11,7 @@ from understudy.mechanisms import (
     GaussianMeasurements,
     GaussianStability,
     GeometricHistogram,
+    GroupOf,
     LDiverseDraws,
     PerturbedPrediction,
     SparseHistogram,
@@ -73,6 +74,12 @@ def priced(relation):
     }
 
 
+def grouped(relation):
+    """Prices of people; the groups of events with a delta may promise nothing, so the pure ones are taken."""
+    pure = [priced(relation)[kind] for kind in (DirichletDraws, ExponentialSelection, GeometricHistogram)]
+    return st.builds(GroupOf, event=st.one_of(pure), records=st.integers(1, 5))
+
+
 words = st.text("abcdefghij ", min_size=1, max_size=20)
 unpriced = st.builds(UnpricedRead, why=words)
 
@@ -88,7 +95,7 @@ diverse = st.builds(
 )
 """Promises of another kind."""
 
-any_event = relations.flatmap(priced_under) | unpriced | diverse
+any_event = relations.flatmap(priced_under) | relations.flatmap(grouped) | unpriced | diverse
 stages = st.sampled_from(["tables", "rows", "parents"])
 
 

@@ -21,7 +21,9 @@ def create(
     dataset: Annotated[str, typer.Option(help="Name of the data set.")],
     epsilon: Annotated[float, typer.Option(help="Cap on the total epsilon of all releases.")],
     delta: Annotated[float, typer.Option(help="Cap on delta; 0 allows pure differential privacy only.")],
-    neighbours: Annotated[str, typer.Option(help="add-remove or replace-one.")] = "add-remove",
+    neighbours: Annotated[
+        str, typer.Option(help="add-remove, replace-one, add-remove-person or replace-person.")
+    ] = "add-remove",
     composition: Annotated[
         str, typer.Option(help="How releases add up: basic, or renyi for many small ones (needs a delta above 0).")
     ] = "basic",

@@ -17,6 +17,7 @@ from understudy.codebook.details import Detail
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer, Number
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
+from understudy.codebook.unit import PersonUnit
 
 __all__ = [
     "Attestation",
@@ -37,6 +38,7 @@ __all__ = [
     "Order",
     "Ordinal",
     "Origin",
+    "PersonUnit",
     "Role",
     "Rule",
     "Text",

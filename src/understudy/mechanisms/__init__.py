@@ -7,6 +7,7 @@ from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
 from understudy.mechanisms.exponential import ExponentialSelection
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
+from understudy.mechanisms.group import GroupOf
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.l_diversity import LDiverseDraws
 from understudy.mechanisms.prediction import PerturbedPrediction
@@ -20,6 +21,7 @@ __all__ = [
     "GaussianMeasurements",
     "GaussianStability",
     "GeometricHistogram",
+    "GroupOf",
     "LDiverseDraws",
     "PerturbedPrediction",
     "SparseHistogram",

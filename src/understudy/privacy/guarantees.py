@@ -33,6 +33,10 @@ class Neighbours(StrEnum):
     """One record more or less; the number of records is private."""
     REPLACE = "replace-one"
     """One record takes another value; the number of records is public."""
+    ADD_REMOVE_PERSON = "add-remove-person"
+    """One person more or less, with all their records; the numbers of people and records are private."""
+    REPLACE_PERSON = "replace-person"
+    """All records of one person take other values; the number of records is public."""
 
     @property
     def plain(self) -> str:
@@ -40,7 +44,20 @@ class Neighbours(StrEnum):
         return {
             Neighbours.ADD_REMOVE: "adding or removing one {unit}",
             Neighbours.REPLACE: "changing one {unit} to any other (the number of records is public)",
+            Neighbours.ADD_REMOVE_PERSON: "adding or removing one {unit} with all their records",
+            Neighbours.REPLACE_PERSON: "changing all records of one {unit} (the number of records is public)",
         }[self]
+
+    @property
+    def unit(self) -> str:
+        """Whom the relation protects: one record or one person."""
+        return "record" if self in (Neighbours.ADD_REMOVE, Neighbours.REPLACE) else "person"
+
+    @property
+    def of_people(self) -> "Neighbours":
+        """The same change made to a whole person instead of one record."""
+        adding = self in (Neighbours.ADD_REMOVE, Neighbours.ADD_REMOVE_PERSON)
+        return Neighbours.ADD_REMOVE_PERSON if adding else Neighbours.REPLACE_PERSON
 
 
 @dataclass(frozen=True, kw_only=True)

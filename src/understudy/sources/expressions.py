@@ -16,6 +16,7 @@ from understudy.errors import DataError, ParameterError
 from understudy.sources.tables import code_type
 
 __all__ = [
+    "PERSON",
     "UNKNOWN_POLICIES",
     "as_date",
     "as_number",
@@ -28,6 +29,8 @@ __all__ = [
     "unknown_code",
 ]
 
+PERSON = "person"
+"""The column of ids in a table of codes."""
 UNKNOWN_POLICIES = ("error", "missing", "other")
 _LISTED = 256
 """Up to so many levels are written into the query as a list."""
@@ -55,6 +58,8 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
         else:
             code = code_expression(column, table[column.name])
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
+    if book.unit is not None and book.unit.id in table.columns:
+        codes[PERSON] = as_text(present(table[book.unit.id]))
     return table.select(**codes)
 
 
