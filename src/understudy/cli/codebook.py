@@ -105,7 +105,7 @@ def declare(
 
 @app.command()
 def show(codebook: Book, json: o.Json = False) -> None:
-    """Show columns, levels, roles and parents."""
+    """Show columns, levels, roles, parents and rules."""
     from understudy import jobs
 
     book = jobs.load_codebook(codebook)
@@ -126,6 +126,10 @@ def show(codebook: Book, json: o.Json = False) -> None:
                         "public": column.is_public,
                     }
                     for column in book.columns
+                ],
+                "constraints": [
+                    {"kind": rule.kind, "name": rule.name or None, "columns": list(rule.columns), "words": rule.words()}
+                    for rule in book.constraints
                 ],
             }
         )
@@ -154,4 +158,6 @@ def _show_table(book: Codebook) -> None:
         )
         table.add_row(*map(escape, cells), "yes" if column.is_public else "no: drafted")
     out.print(table)
-    out.print(f"{book.cells:,} possible records")
+    for rule in book.constraints:
+        out.print(f"rule: {rule.words()}" + (f" ({rule.name})" if rule.name else ""), markup=False)
+    out.print(f"{book.cells:,} possible records" + (", rules aside" if book.constraints else ""))
