@@ -14,6 +14,7 @@ from understudy.mechanisms import (
     GroupOf,
     LDiverseDraws,
     PerturbedPrediction,
+    PricedDraft,
     SparseHistogram,
     StabilityHistogram,
 )
@@ -95,7 +96,10 @@ diverse = st.builds(
 )
 """Promises of another kind."""
 
-any_event = relations.flatmap(priced_under) | relations.flatmap(grouped) | unpriced | diverse
+drafts = st.builds(
+    PricedDraft, epsilon=st.floats(0.01, 10), delta=st.sampled_from([1e-9, 1e-6]), neighbours=st.just(AR)
+)
+any_event = relations.flatmap(priced_under) | relations.flatmap(grouped) | drafts | unpriced | diverse
 stages = st.sampled_from(["tables", "rows", "parents"])
 
 

@@ -24,7 +24,7 @@ from event_strategies import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.mechanisms import GroupOf, LDiverseDraws
+from understudy.mechanisms import GroupOf, LDiverseDraws, PricedDraft
 from understudy.privacy import ApproxDP, Entry, Event, Guarantee, Ledger, NoFormal, PureDP, UnpricedRead
 from understudy.privacy.events import event_from_dict
 
@@ -119,7 +119,7 @@ def test_every_kind_of_event_is_drawn_here():
     from understudy.privacy.events import _EVENTS
 
     ours = {cls for cls in _EVENTS.values() if cls.__module__.startswith("understudy.")}
-    assert ours == {*priced(AR), GroupOf, LDiverseDraws, UnpricedRead}
+    assert ours == {*priced(AR), GroupOf, LDiverseDraws, PricedDraft, UnpricedRead}
 
 
 @few

@@ -12,6 +12,7 @@ from understudy.codebook.columns import Attestation, Categorical, Column, Dates,
 from understudy.codebook.details import Detail
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer
+from understudy.codebook.paid import paid_lines, read_paid
 from understudy.codebook.rules_toml import read_rules, rule_lines
 from understudy.codebook.toml_text import bare_key, list_line, number_text, quoted
 from understudy.codebook.unit import read_unit, unit_lines
@@ -21,7 +22,7 @@ __all__ = ["read_codebook", "write_codebook"]
 
 FORMAT = 1
 _KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
-_TOP = ("format", "title", "description", "unit", "columns", "constraints")
+_TOP = ("format", "title", "description", "unit", "paid", "columns", "constraints")
 
 
 class _Fault(Exception):
@@ -51,7 +52,8 @@ def read_codebook(text: str) -> Codebook:
             faults.append(str(fault))
     constraints, bad = read_rules(data.get("constraints", []))
     unit, wrong = read_unit(data.get("unit"))
-    faults += [*bad, *wrong]
+    paid, unpaid = read_paid(data.get("paid"))
+    faults += [*bad, *wrong, *unpaid]
     if faults:
         for column in columns:
             faults.extend(column.faults())
@@ -62,6 +64,7 @@ def read_codebook(text: str) -> Codebook:
         description=str(data.get("description", "")),
         constraints=constraints,
         unit=unit,
+        paid=paid,
     )
 
 
@@ -217,6 +220,8 @@ def write_codebook(book: Codebook) -> str:
         lines.append(f"description = {quoted(book.description)}")
     if book.unit is not None:
         lines += unit_lines(book.unit)
+    if book.paid is not None:
+        lines += paid_lines(book.paid)
     for column in book.columns:
         lines += ["", "[[columns]]", *_column_lines(column)]
     for rule in book.constraints:

@@ -4,6 +4,7 @@ Importing this room makes every pricing event known, so that any ledger can be r
 """
 
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
+from understudy.mechanisms.drafting import PricedDraft
 from understudy.mechanisms.exponential import ExponentialSelection
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
@@ -24,6 +25,7 @@ __all__ = [
     "GroupOf",
     "LDiverseDraws",
     "PerturbedPrediction",
+    "PricedDraft",
     "SparseHistogram",
     "StabilityHistogram",
     "Stream",

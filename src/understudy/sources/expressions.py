@@ -31,7 +31,7 @@ __all__ = [
 
 PERSON = "person"
 """The column of ids in a table of codes."""
-UNKNOWN_POLICIES = ("error", "missing", "other")
+UNKNOWN_POLICIES = ("error", "missing", "other", "other-or-missing")
 _LISTED = 256
 """Up to so many levels are written into the query as a list."""
 _LOOKED_UP = "understudy looked up "
@@ -92,8 +92,10 @@ def _stand_in(column: Column, unknown: str) -> int:
     """Which code a value outside the codebook gets under the caller's policy."""
     if unknown == "missing" and column.missing_code is not None:
         return column.missing_code
-    if unknown == "other" and isinstance(column, Levelled) and column.other is not None:
+    if unknown.startswith("other") and isinstance(column, Levelled) and column.other is not None:
         return column.code_of[column.other]
+    if unknown == "other-or-missing" and column.missing_code is not None:
+        return column.missing_code
     return unknown_code(column)
 
 

@@ -28,6 +28,7 @@ from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
 from understudy.sources.base import Report, Source
 from understudy.synth.details import count_details, detail_entries, draw_details
+from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
 __all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "part_facts", "positive"]
@@ -159,7 +160,7 @@ class Recipe(ABC):
             ledger=ledger,
             rows=rows,
             route=recipe.route,
-            delta=recipe.total_delta,
+            delta=with_draft(recipe.total_delta, book),
             paper=recipe.paper_figure(book),
             warnings=tuple(recipe.warnings(book)),
         )
@@ -193,9 +194,13 @@ def _plain(value: Any) -> Any:
 
 
 def _codebook_entries(book: Codebook) -> list[Entry]:
-    """A codebook drafted from the data is an unpriced read until a person attests that it is public."""
+    """What the codebook itself took from the data.
+
+    A priced draft brings its own entries: whoever sees the release sees the codebook too. A plain draft is an unpriced
+    read until a person attests that it is public.
+    """
     if book.is_public:
-        return []
+        return list(paid_ledger(book))
     names = ", ".join(book.unattested)
     return [
         Entry.unpriced(
@@ -338,7 +343,8 @@ class Fitted(ABC):
         if self.recipe.route == "N" and (self._settled or self._held):
             return self._settled[0] if self._settled else self._held  # several files may be under way at once
         label = f"{self.recipe.name}, {quote.rows:,} rows"
-        self._held = self._account.reserve(quote.ledger, label=label, delta=quote.delta)
+        ledger, delta = owed(quote.ledger, quote.delta, self.codebook, self._account)
+        self._held = self._account.reserve(ledger, label=label, delta=delta)
         return self._held
 
     def _manifest(self, quote: Quote, identity: str, part: Mapping[str, Sequence[int]] | None = None) -> Manifest:

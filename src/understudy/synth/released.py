@@ -66,7 +66,7 @@ class FittedReleased(Fitted):
             codebook=self.codebook,
             tables=tuple(found.tables),
             ledger=ledger,
-            delta=recipe.total_delta,
+            delta=quote.delta,
             method=recipe.name,
             parameters=recipe.parameters(),
             secure=stream.is_secure,
