@@ -17,6 +17,7 @@ from understudy.mechanisms import (
     PricedDraft,
     SparseHistogram,
     StabilityHistogram,
+    WeightedHistogram,
 )
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
 from understudy.mechanisms.gaussian_stability import gaussian_stability_event
@@ -71,6 +72,9 @@ def priced(relation):
         ),
         StabilityHistogram: st.builds(
             StabilityHistogram, scale=scales, threshold=st.integers(1, 10_000), neighbours=st.just(relation)
+        ),
+        WeightedHistogram: st.builds(
+            WeightedHistogram, scale=scales, largest=st.integers(1, 1024), neighbours=st.just(relation)
         ),
     }
 

@@ -22,7 +22,7 @@ __all__ = ["read_codebook", "write_codebook"]
 
 FORMAT = 1
 _KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
-_TOP = ("format", "title", "description", "unit", "paid", "columns", "constraints")
+_TOP = ("format", "title", "description", "weight", "unit", "paid", "columns", "constraints")
 
 
 class _Fault(Exception):
@@ -54,6 +54,8 @@ def read_codebook(text: str) -> Codebook:
     unit, wrong = read_unit(data.get("unit"))
     paid, unpaid = read_paid(data.get("paid"))
     faults += [*bad, *wrong, *unpaid]
+    if not isinstance(data.get("weight", ""), str):
+        faults.append(f"weight is {data['weight']!r}; it must be the name of a column in quotes.")
     if faults:
         for column in columns:
             faults.extend(column.faults())
@@ -63,6 +65,7 @@ def read_codebook(text: str) -> Codebook:
         title=str(data.get("title", "")),
         description=str(data.get("description", "")),
         constraints=constraints,
+        weight=data.get("weight"),
         unit=unit,
         paid=paid,
     )
@@ -218,6 +221,8 @@ def write_codebook(book: Codebook) -> str:
         lines.append(f"title = {quoted(book.title)}")
     if book.description:
         lines.append(f"description = {quoted(book.description)}")
+    if book.weight is not None:
+        lines.append(f"weight = {quoted(book.weight)}")
     if book.unit is not None:
         lines += unit_lines(book.unit)
     if book.paid is not None:

@@ -14,6 +14,7 @@ from understudy.mechanisms.l_diversity import LDiverseDraws
 from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.weighted import WeightedHistogram
 
 __all__ = [
     "DirichletDraws",
@@ -29,4 +30,5 @@ __all__ = [
     "SparseHistogram",
     "StabilityHistogram",
     "Stream",
+    "WeightedHistogram",
 ]
