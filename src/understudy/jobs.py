@@ -35,6 +35,7 @@ from understudy.synth import BayesianBootstrap, Marginals, Quote, Recipe
 from understudy.synth.choices import Choices, model_words, relation_of
 from understudy.synth.filling import Filling
 from understudy.synth.model_file import load_model
+from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.recipe import Fitted, check_files
 from understudy.synth.released import FittedReleased, refuse_model_of
 
@@ -42,6 +43,7 @@ __all__ = [
     "Choices",
     "DemoResult",
     "MapResult",
+    "PaidPlan",
     "Plan",
     "Questions",
     "audit",
@@ -50,6 +52,7 @@ __all__ = [
     "declare",
     "demo",
     "draft",
+    "draft_at_a_price",
     "draw",
     "evaluate",
     "impute",
@@ -69,9 +72,35 @@ def load_codebook(path: str | Path) -> Codebook:
 
 def draft(data: Any, out: Path, *, table: str | None = None) -> Codebook:
     """A codebook drafted from data, written to a new file."""
+    _refuse_draft(out)
+    return _save_draft(draft_codebook(data, table=table), out)
+
+
+def draft_at_a_price(
+    data: Any,
+    out: Path,
+    plan: PaidPlan,
+    *,
+    table: str | None = None,
+    account: str | Path | None = None,
+    report: Report | None = None,
+) -> Codebook:
+    """A codebook that was paid for, written to a new file; the price is committed just before the file appears."""
+    _refuse_draft(out)
+    paying = None if account is None else Account.open(account)
+    book, settle = paid_draft(data, plan, table=table, account=paying, report=report)
+    settle()
+    return _save_draft(book, out)
+
+
+def _refuse_draft(out: Path) -> None:
     if out.exists():
         raise CodebookError(f"{str(out)!r} exists already; a draft never overwrites. Choose another name.")
-    book = draft_codebook(data, table=table)
+    if not out.parent.is_dir():
+        raise CodebookError(f"there is no folder {str(out.parent)!r} to write the codebook to; make it first.")
+
+
+def _save_draft(book: Codebook, out: Path) -> Codebook:
     try:
         book.save(out)
     except OSError as reason:

@@ -12,16 +12,19 @@ from understudy.mechanisms import (
     GaussianMeasurements,
     GaussianStability,
     GeometricHistogram,
+    GroupOf,
     KAnonymousTable,
     LDiverseDraws,
     MaxNormSums,
     OriginDraws,
     PerturbedPrediction,
+    PricedDraft,
     SparseHistogram,
     StabilityHistogram,
     StableSplits,
     SubsampledBinomial,
     TreeSplits,
+    WeightedHistogram,
 )
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
 from understudy.mechanisms.gaussian_stability import gaussian_stability_event
@@ -87,6 +90,9 @@ def priced(relation):
         StabilityHistogram: st.builds(
             StabilityHistogram, scale=scales, threshold=st.integers(1, 10_000), neighbours=st.just(relation)
         ),
+        WeightedHistogram: st.builds(
+            WeightedHistogram, scale=scales, largest=st.integers(1, 1024), neighbours=st.just(relation)
+        ),
         **(tree_events() if relation is AR else {}),
     }
 
@@ -105,6 +111,12 @@ def tree_events():
             TreeSplits, epsilon=scales.map(lambda s: 1 / s), levels=st.integers(1, 9), neighbours=st.just(AR)
         ),
     }
+
+
+def grouped(relation):
+    """Prices of people; the groups of events with a delta may promise nothing, so the pure ones are taken."""
+    pure = [priced(relation)[kind] for kind in (DirichletDraws, ExponentialSelection, GeometricHistogram)]
+    return st.builds(GroupOf, event=st.one_of(pure), records=st.integers(1, 5))
 
 
 words = st.text("abcdefghij ", min_size=1, max_size=20)
@@ -157,7 +169,18 @@ commuting = {
 }
 """Events of commuting tables, by kind; their relation is their own."""
 
-any_event = relations.flatmap(priced_under) | unpriced | diverse | anonymous | st.one_of(list(commuting.values()))
+drafts = st.builds(
+    PricedDraft, epsilon=st.floats(0.01, 10), delta=st.sampled_from([1e-9, 1e-6]), neighbours=st.just(AR)
+)
+any_event = (
+    relations.flatmap(priced_under)
+    | relations.flatmap(grouped)
+    | drafts
+    | unpriced
+    | diverse
+    | anonymous
+    | st.one_of(list(commuting.values()))
+)
 stages = st.sampled_from(["tables", "rows", "parents"])
 
 

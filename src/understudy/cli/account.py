@@ -22,7 +22,10 @@ def create(
     epsilon: Annotated[float, typer.Option(help="Cap on the total epsilon of all releases.")],
     delta: Annotated[float, typer.Option(help="Cap on delta; 0 allows pure differential privacy only.")],
     neighbours: Annotated[
-        str, typer.Option(help="add-remove, replace-one, or origin-in-destination (commutes).")
+        str,
+        typer.Option(
+            help="add-remove, replace-one, add-remove-person, replace-person, or origin-in-destination (commutes)."
+        ),
     ] = "add-remove",
     composition: Annotated[
         str, typer.Option(help="How releases add up: basic, or renyi for many small ones (needs a delta above 0).")

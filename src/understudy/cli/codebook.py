@@ -9,6 +9,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json, progress
 from understudy.codebook import Codebook
+from understudy.errors import ParameterError
 
 __all__ = ["app"]
 
@@ -21,12 +22,32 @@ Book = Annotated[Path, typer.Argument(help="Codebook in TOML.")]
 def draft(
     data: o.Data,
     output: Annotated[Path, typer.Option("--out", "-o", help="New codebook file.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Find levels and edges at this price: a release may then keep its promise.")
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="Slack of a priced draft, far below 1/records.")] = None,
+    account: o.Account = None,
+    bins: Annotated[int, typer.Option(help="Bins of a number in a priced draft: 2, 4, 8, 16 or 32.")] = 8,
+    drop: Annotated[list[str] | None, typer.Option(help="Priced draft: a column to leave out, such as an id.")] = None,
+    levels: Annotated[
+        list[str] | None, typer.Option(help="Priced draft: a column whose numbers are names, not amounts.")
+    ] = None,
     table: o.Table = None,
     json: o.Json = False,
 ) -> None:
-    """Draft a codebook from data, for a person to review. Levels read from data are not public knowledge."""
+    """Draft a codebook from data: for a person to review, or at a price, for releases with a formal total."""
     from understudy import jobs
 
+    if epsilon is not None or delta is not None or account is not None:
+        if epsilon is None or delta is None:
+            raise ParameterError("a priced draft needs --epsilon and --delta; there is no default for privacy.")
+        plan = jobs.PaidPlan(epsilon=epsilon, delta=delta, bins=bins, drop=tuple(drop or ()), named=tuple(levels or ()))
+        with progress(quiet=json) as report:
+            book = jobs.draft_at_a_price(data, output, plan, table=table, account=account, report=report)
+        _tell_paid(book, output, json=json)
+        return
+    if drop or levels:
+        raise ParameterError("--drop and --levels belong to a priced draft; give --epsilon and --delta too.")
     with progress(quiet=json):
         book = jobs.draft(data, output, table=table)
     if json:
@@ -44,6 +65,20 @@ def draft(
         "set roles and parents. Then let somebody attest that it is public knowledge:"
     )
     out.print(f"  understudy codebook declare {output} --by NAME --from SOURCE", markup=False)
+
+
+def _tell_paid(book: Codebook, output: Path, *, json: bool) -> None:
+    left_out = [column.name for column in book.columns if column not in book.released]
+    if json:
+        print_json(
+            {"codebook": str(output), "columns": len(book.columns), "left_out": left_out, "drafted_from_data": []}
+        )
+        return
+    out.print(f"wrote {output}: {len(book.released)} columns, paid for.", markup=False)
+    if left_out:
+        out.print(f"left out: {', '.join(left_out)}", markup=False)
+    out.print("Releases made with it include its price; an account that paid for it is not charged for it again.")
+    out.print("Values that it does not list need --unknown other-or-missing.")
 
 
 @app.command()

@@ -378,7 +378,9 @@ Proper = Annotated[
 ]
 Unknown = Annotated[
     str,
-    typer.Option(help="Values outside the codebook: error, missing or other.", rich_help_panel=_INPUT),
+    typer.Option(
+        help="Values outside the codebook: error, missing, other or other-or-missing.", rich_help_panel=_INPUT
+    ),
 ]
 Table = Annotated[str | None, typer.Option(help="Table in a database.", rich_help_panel=_INPUT, show_default=False)]
 Account = Annotated[

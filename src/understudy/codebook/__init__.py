@@ -16,7 +16,9 @@ from understudy.codebook.columns import (
 from understudy.codebook.details import Detail
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer, Number
+from understudy.codebook.paid import PaidDraft
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
+from understudy.codebook.unit import PersonUnit
 
 __all__ = [
     "Attestation",
@@ -37,6 +39,8 @@ __all__ = [
     "Order",
     "Ordinal",
     "Origin",
+    "PaidDraft",
+    "PersonUnit",
     "Role",
     "Rule",
     "Text",

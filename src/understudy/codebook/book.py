@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 from understudy.codebook.columns import Column, Origin, Role
 from understudy.codebook.details import Detail, detail_faults
+from understudy.codebook.paid import PaidDraft
 from understudy.codebook.rules import Rule
+from understudy.codebook.unit import PersonUnit, unit_faults
+from understudy.codebook.weight import weight_faults
 from understudy.errors import CodebookError
 
 if TYPE_CHECKING:
@@ -34,6 +37,12 @@ class Codebook:
     description: str = ""
     constraints: tuple[Rule, ...] = ()
     """Which combinations cannot occur; public like the levels."""
+    unit: PersonUnit | None = None
+    """Whom a release protects: one record, unless an id column and a cap say that it is one person."""
+    weight: str | None = None
+    """The column that says how many people of the population a record stands for."""
+    paid: PaidDraft | None = None
+    """The price of the columns that a priced draft found."""
 
     def __post_init__(self) -> None:
         faults = self.faults()
@@ -66,6 +75,13 @@ class Codebook:
                     )
         named = {column.name: column for column in self.columns}
         found += [fault for detail in self.details for fault in detail_faults(detail, named)]
+        found += [] if self.unit is None else unit_faults(self.unit, named)
+        found += [] if self.weight is None else weight_faults(self.weight, named)
+        if self.paid is None and (bought := [c.name for c in self.columns if c.origin is Origin.PAID]):
+            found.append(
+                f'{", ".join(bought)} have origin = "paid", and the codebook has no [paid] table that says what was '
+                'paid; keep the one that the draft wrote, or set origin = "drafted".'
+            )
         if self.constraints and not found:
             from understudy.codebook.constraints import rule_faults
 
@@ -158,6 +174,8 @@ class Codebook:
         if self.constraints:
             rules = "; ".join(rule.title for rule in self.constraints)
             said.append(f"the rules of the codebook are public knowledge and were not read off the data ({rules})")
+        if self.unit is not None:
+            said.append(self.unit.assumption)
         return tuple(said)
 
     def with_parents(self, parents: Mapping[str, Sequence[str]]) -> "Codebook":

@@ -39,6 +39,8 @@ class Origin(StrEnum):
 
     DECLARED = "declared"
     DRAFTED = "drafted"
+    PAID = "paid"
+    """Found in the data by a priced draft, whose ledger the codebook carries."""
 
 
 class Grain(StrEnum):
@@ -109,8 +111,8 @@ class Column:
 
     @property
     def is_public(self) -> bool:
-        """Whether the levels count as public: declared, or attested by a person."""
-        return self.origin is Origin.DECLARED or self.attestation is not None
+        """Whether a promise may rest on the levels: declared, paid for, or attested by a person."""
+        return self.origin is not Origin.DRAFTED or self.attestation is not None
 
     def _texts(self) -> tuple[str, ...]:
         """Every text of it that an engine will see."""

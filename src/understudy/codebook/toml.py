@@ -12,15 +12,17 @@ from understudy.codebook.columns import Attestation, Categorical, Column, Dates,
 from understudy.codebook.details import Detail
 from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer
+from understudy.codebook.paid import paid_lines, read_paid
 from understudy.codebook.rules_toml import read_rules, rule_lines
 from understudy.codebook.toml_text import bare_key, list_line, number_text, quoted
+from understudy.codebook.unit import read_unit, unit_lines
 from understudy.errors import CodebookError
 
 __all__ = ["read_codebook", "write_codebook"]
 
 FORMAT = 1
 _KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
-_TOP = ("format", "title", "description", "columns", "constraints")
+_TOP = ("format", "title", "description", "weight", "unit", "paid", "columns", "constraints")
 
 
 class _Fault(Exception):
@@ -49,7 +51,11 @@ def read_codebook(text: str) -> Codebook:
         except _Fault as fault:
             faults.append(str(fault))
     constraints, bad = read_rules(data.get("constraints", []))
-    faults += bad
+    unit, wrong = read_unit(data.get("unit"))
+    paid, unpaid = read_paid(data.get("paid"))
+    faults += [*bad, *wrong, *unpaid]
+    if not isinstance(data.get("weight", ""), str):
+        faults.append(f"weight is {data['weight']!r}; it must be the name of a column in quotes.")
     if faults:
         for column in columns:
             faults.extend(column.faults())
@@ -59,6 +65,9 @@ def read_codebook(text: str) -> Codebook:
         title=str(data.get("title", "")),
         description=str(data.get("description", "")),
         constraints=constraints,
+        weight=data.get("weight"),
+        unit=unit,
+        paid=paid,
     )
 
 
@@ -212,6 +221,12 @@ def write_codebook(book: Codebook) -> str:
         lines.append(f"title = {quoted(book.title)}")
     if book.description:
         lines.append(f"description = {quoted(book.description)}")
+    if book.weight is not None:
+        lines.append(f"weight = {quoted(book.weight)}")
+    if book.unit is not None:
+        lines += unit_lines(book.unit)
+    if book.paid is not None:
+        lines += paid_lines(book.paid)
     for column in book.columns:
         lines += ["", "[[columns]]", *_column_lines(column)]
     for rule in book.constraints:

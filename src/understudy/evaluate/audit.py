@@ -136,11 +136,13 @@ def audit(
         raise ParameterError(f"`miss` is {miss!r}; it is the probability of a false alarm, in (0, 1). Try 1e-6.")
     book = source.codebook
     claim = _claim(recipe, recipe.quote(book, rows).total)
-    person, other, tables = neighbouring(source, neighbours=claim[2], canary=canary)
-    marked = [person] if claim[2] is Neighbours.ADD_REMOVE else [person, other]
+    records = 1 if book.unit is None else book.unit.cap
+    person, other, tables = neighbouring(source, neighbours=claim[2], canary=canary, records=records)
+    marked = [person] if _is_adding(claim[2]) else [person, other]
+    together = [records, 1 if _is_adding(claim[2]) else records]
     parts = repeated(
         recipe,
-        [source_of(book, table) for table in tables],
+        [source_of(book, table, last_of_one=number) for table, number in zip(tables, together, strict=True)],
         rows=rows,
         runs=runs,
         see=_Look(recipe, book, marked),
@@ -190,7 +192,7 @@ def epsilon_bound(hits: tuple[int, int], trials: int, *, delta: float, miss: flo
 
 def _claim(recipe: Recipe, total: Guarantee) -> tuple[float, float, Neighbours]:
     epsilon, relation = getattr(total, "epsilon", None), getattr(total, "neighbours", None)
-    if epsilon is None or relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE):
+    if epsilon is None or relation is None:
         why = getattr(total, "why", None) or f"its promise is {total.kind}"
         raise RefusalError(
             f"{recipe.name} states no epsilon here ({why}), so there is nothing to refute. Audit a recipe that "
@@ -199,12 +201,17 @@ def _claim(recipe: Recipe, total: Guarantee) -> tuple[float, float, Neighbours]:
     return float(epsilon), float(getattr(total, "delta", 0.0)), relation
 
 
+def _is_adding(relation: Neighbours) -> bool:
+    return relation.of_people is Neighbours.ADD_REMOVE_PERSON
+
+
 def neighbouring(
-    source: Source, *, neighbours: Neighbours, canary: Mapping[str, Any] | str = "rare"
+    source: Source, *, neighbours: Neighbours, canary: Mapping[str, Any] | str = "rare", records: int = 1
 ) -> tuple[Ints, Ints, tuple[Ints, Ints]]:
     """Canary, the record whose place it takes, and the tables with and without it; neither has more rows than given.
 
-    The canary takes the place of one of the commonest records; see :func:`audit` for what it may be.
+    The canary takes the place of one of the commonest records, and has ``records`` records; see :func:`audit` for what
+    it may be. Records that replace others follow at the end of the table.
     """
     names = source.codebook.names
     cells = open_cells(source, names)
@@ -213,20 +220,20 @@ def neighbouring(
     order = np.argsort(-cells.counts, kind="stable")
     other = cells.codes[order[0]]
     if canary == "common":
-        replacing = neighbours is Neighbours.REPLACE and len(order) > 1
+        replacing = not _is_adding(neighbours) and len(order) > 1
         person = cells.codes[order[1 if replacing else 0]].copy()
     else:
         person = _canary(source.codebook, cells, canary)
-    records = cells.records()
-    place = int(np.flatnonzero((records == other).all(axis=1))[0])
-    if neighbours is Neighbours.REPLACE and (other == person).all():
+    listed = cells.records()
+    place = int(np.flatnonzero((listed == other).all(axis=1))[0])
+    if not _is_adding(neighbours) and (other == person).all():
         raise ParameterError(
             "the canary is the commonest record of the table, so that its neighbour would be the same table; set "
             "another value with `canary`."
         )
-    without = np.delete(records, place, axis=0)
-    alone = without if neighbours is Neighbours.ADD_REMOVE else np.vstack([without, other])
-    return person, other, (np.vstack([without, person]), alone)
+    without = np.delete(listed, place, axis=0)
+    alone = without if _is_adding(neighbours) else np.vstack([without, *[other] * records])
+    return person, other, (np.vstack([without, *[person] * records]), alone)
 
 
 def _canary(book: Codebook, cells: Cells, choice: Mapping[str, Any] | str) -> Ints:

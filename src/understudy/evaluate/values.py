@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook, Column, Dates, Ordinal
 from understudy.codebook.numbers import Number
+from understudy.codebook.weight import bin_weights
 from understudy.errors import DataError
 from understudy.evaluate.checks import check_column
 from understudy.sources.base import Source
 from understudy.sources.tables import Codes
 
-__all__ = ["Event", "Records", "event_of", "is_ordered", "quoted", "records", "values_of"]
+__all__ = ["Event", "Records", "event_of", "is_ordered", "quoted", "records", "values_of", "weights_by_code"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,6 +41,15 @@ def values_of(column: Column) -> Floats:
     else:
         proper = [float(code) for code in range(column.proper_levels)]
     return np.array(proper + [np.nan] * (column.missing is not None))
+
+
+def weights_by_code(book: Codebook) -> tuple[str, Floats] | None:
+    """The survey weight column, and the weight of each of its codes: the middle of its bin. None without one."""
+    if book.weight is None:
+        return None
+    column = book.column(book.weight)
+    assert isinstance(column, Number)
+    return book.weight, np.array([float(weight) for weight in bin_weights(column)])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

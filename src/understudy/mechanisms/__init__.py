@@ -5,9 +5,11 @@ Importing this room makes every pricing event known, so that any ledger can be r
 
 from understudy.mechanisms.bounded_sums import BoundedSums
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
+from understudy.mechanisms.drafting import PricedDraft
 from understudy.mechanisms.exponential import ExponentialSelection
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
+from understudy.mechanisms.group import GroupOf
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.l_diversity import LDiverseDraws
@@ -18,6 +20,7 @@ from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.split_choice import StableSplits, TreeSplits
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.weighted import WeightedHistogram
 
 __all__ = [
     "BoundedSums",
@@ -27,15 +30,18 @@ __all__ = [
     "GaussianMeasurements",
     "GaussianStability",
     "GeometricHistogram",
+    "GroupOf",
     "KAnonymousTable",
     "LDiverseDraws",
     "MaxNormSums",
     "OriginDraws",
     "PerturbedPrediction",
+    "PricedDraft",
     "SparseHistogram",
     "StabilityHistogram",
     "StableSplits",
     "Stream",
     "SubsampledBinomial",
     "TreeSplits",
+    "WeightedHistogram",
 ]

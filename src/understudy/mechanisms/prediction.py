@@ -185,6 +185,6 @@ def fitted_in_secret(counts: Secret[CountTable], fit: Callable[[CountTable], T])
 
 def open_for_predictions(models: Secret[T], *, event: PerturbedPrediction, ledger: Ledger) -> T:
     """The models, but only against a ledger that already holds the entry for the draws to come."""
-    if event not in [entry.event for entry in ledger.entries]:
+    if not ledger.pays_for(event):
         raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
     return models.open()

@@ -220,6 +220,16 @@ class Account:
             total=guarantee_from_dict(json.loads(rows[-1]["total"])),
         )
 
+    def has_paid(self, release_id: str, ledger: Ledger) -> bool:
+        """Whether exactly this ledger was charged here already, and committed under this name."""
+        with reading(self.path, self.patience) as connection:
+            found = connection.execute(
+                "SELECT ledger FROM charges WHERE release_id = ? AND state = ? ORDER BY number",
+                (release_id, ChargeState.COMMITTED.value),
+            ).fetchall()
+        paid = [item for (text,) in found for item in json.loads(text)]
+        return bool(found) and paid == ledger.to_list()
+
     def spent(self) -> Guarantee:
         """Everything held or committed, added up by the account's rule; this is what is held against the cap."""
         return self._rule.total(_paid(self._counted()))

@@ -54,6 +54,11 @@ class Event(ABC):
         """Probability that :meth:`renyi` leaves out; it is added to the delta of any total that uses the curve."""
         return 0.0
 
+    @property
+    def inner(self) -> "Event":
+        """The event as the mechanism itself writes it; a wrapper such as the price of a whole person has another."""
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data; fractions stay exact."""
         values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}

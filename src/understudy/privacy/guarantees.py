@@ -35,6 +35,10 @@ class Neighbours(StrEnum):
     """One record takes another value; the number of records is public."""
     ORIGIN = "origin-in-destination"
     """One worker's origin changes inside a public destination; destination totals are public. For commuting tables."""
+    ADD_REMOVE_PERSON = "add-remove-person"
+    """One person more or less, with all their records; the numbers of people and records are private."""
+    REPLACE_PERSON = "replace-person"
+    """All records of one person take other values; the number of records is public."""
 
     @property
     def plain(self) -> str:
@@ -44,7 +48,24 @@ class Neighbours(StrEnum):
             Neighbours.REPLACE: "changing one {unit} to any other (the number of records is public)",
             Neighbours.ORIGIN: "changing the origin of one worker inside a destination (which worker works where, "
             "destination totals and output sizes are public)",
+            Neighbours.ADD_REMOVE_PERSON: "adding or removing one {unit} with all their records",
+            Neighbours.REPLACE_PERSON: "changing all records of one {unit} (the number of records is public)",
         }[self]
+
+    @property
+    def unit(self) -> str:
+        """Whom the relation protects: one record, one person, or where one worker lives."""
+        if self is Neighbours.ORIGIN:
+            return "worker's origin"
+        return "record" if self in (Neighbours.ADD_REMOVE, Neighbours.REPLACE) else "person"
+
+    @property
+    def of_people(self) -> "Neighbours":
+        """The same change made to a whole person instead of one record."""
+        if self is Neighbours.ORIGIN:
+            raise ParameterError("a worker's origin is already one person's; there is no group of them to price.")
+        adding = self in (Neighbours.ADD_REMOVE, Neighbours.ADD_REMOVE_PERSON)
+        return Neighbours.ADD_REMOVE_PERSON if adding else Neighbours.REPLACE_PERSON
 
 
 @dataclass(frozen=True, kw_only=True)

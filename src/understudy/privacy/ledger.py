@@ -96,6 +96,10 @@ class Ledger:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def pays_for(self, event: Event) -> bool:
+        """Whether some entry prices ``event``, for one record or for a whole person."""
+        return any(event in (entry.event, entry.event.inner) for entry in self.entries)
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Every assumption once, in order of appearance."""

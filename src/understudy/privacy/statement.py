@@ -2,7 +2,7 @@
 
 import math
 
-from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP, Unit
+from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Ledger
 
 __all__ = ["statement"]
@@ -10,9 +10,7 @@ __all__ = ["statement"]
 _WEAK_EPSILON = 10.0
 
 
-def statement(
-    ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper: str | None, unit: Unit | None = None
-) -> str:
+def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper: str | None) -> str:
     """The promise of a release of ``rows`` rows, its limits, and what it takes for granted."""
     if isinstance(total, NoFormal):
         return _informal(total, rows)
@@ -22,7 +20,7 @@ def statement(
         return _anonymous(ledger, total, rows)
     assert isinstance(total, PureDP | ApproxDP)
     commuting = total.neighbours is Neighbours.ORIGIN
-    name = "worker's origin" if commuting else (unit or Unit()).name
+    name = total.neighbours.unit
     change = total.neighbours.plain.format(unit=name)
     lines = [f"This file of {rows:,} rows is {_label(total)}-differentially private for {change}."]
     lines.append(_meaning(total, name))

@@ -3,16 +3,23 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from understudy.codebook import Codebook
+from understudy.errors import RefusalError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.tables import CountTable
 
-__all__ = ["Clique", "Report", "Source", "slice_weights"]
+__all__ = ["Clique", "Keep", "Report", "Source", "slice_weights"]
 
 Clique = Sequence[str]
 """A set of columns to be counted together."""
+
+Keep = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
+"""Chooses records, given the person of each; supplied by ``mechanisms.group``."""
 
 Report = Callable[[str, int, int], None]
 """Told the name of the step and how much of how much is done."""
@@ -43,6 +50,20 @@ class Source(ABC):
     def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
         """Combinations that occur exactly once, of one slice out of ``parts`` that depend only on the combination."""
         raise NotImplementedError(type(self).__name__)
+
+    def capped(self, keep: Keep) -> "Source":
+        """The records that take part where the codebook makes the person the unit; ``keep`` chooses them.
+
+        ``keep`` is given a number for the person of each record, and says which records stay.
+        """
+        raise RefusalError(
+            f"a {type(self).__name__} cannot cap the records of one person; read the table from a file or a data frame."
+        )
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether no person has more records than the codebook allows."""
+        return self.codebook.unit is None
 
     def sizes(self, clique: Clique) -> tuple[int, ...]:
         """Public number of codes of each column of a clique."""

@@ -30,6 +30,7 @@ FaultKind = Literal[
     "not a date",
     "missing value",
     "broken rule",
+    "missing id",
     "missing column",
     "extra column",
     "duplicate header",
@@ -126,7 +127,7 @@ def _check_together(address: str, book: Codebook) -> list[Fault]:
 
 def _placed(fault: Fault, path: Path, before: int) -> Fault:
     """A fault of one file among several: rows are numbered on, what is not about rows names its file."""
-    if fault.kind in (*_IN_CELLS, "broken rule"):
+    if fault.kind in (*_IN_CELLS, "broken rule", "missing id"):
         return replace(fault, rows=tuple(before + row for row in fault.rows))
     return replace(fault, sentence=fault.sentence or str(path))
 
@@ -200,6 +201,7 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
         rows = int(opened.table.count().to_pyarrow().as_py())
         if rows == 0:
             return 0, [*found, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
+        found += _id_faults(opened, book, most)
         columns = [column for column in book.counted if column.name in header]
         bad = [column for batch in batched(columns) for column in _bad_columns(opened, batch)]
         found += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
@@ -208,6 +210,21 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
             for title, count, places, values in broken_rules(opened, book, most)
         ]
     return rows, found
+
+
+def _id_faults(opened: Opened, book: Codebook, most: int) -> list[Fault]:
+    """Rows that belong to nobody."""
+    if book.unit is None:
+        return []
+    name = book.unit.id
+    if name not in opened.header:
+        return [Fault(kind="missing column", column=name)]
+    absent = present(opened.value(name)).isnull()
+    scan = opened.connection.compile(opened.table.select(row=ibis.row_number() + 1, absent=absent))
+    count, rows = opened.connection.raw_sql(
+        f"SELECT count(*) FILTER (absent), coalesce(min(row, {most}) FILTER (absent), []) FROM ({scan}) AS scan"
+    ).fetchone()
+    return [Fault(kind="missing id", column=name, count=int(count), rows=tuple(rows))] if count else []
 
 
 def batched(columns: Sequence[Column]) -> Iterator[Sequence[Column]]:
@@ -330,6 +347,8 @@ def _cell_sentence(fault: Fault, column: Column) -> str:
     places = _places("row", fault.rows, fault.count)
     shown = ", ".join(map(repr, fault.values[:5])) + (", ..." if len(fault.values) > 5 else "")
     start = f"column {column.name!r} has {shown} in {places}, "
+    if fault.kind == "missing id":
+        return f"column {column.name!r} tells people apart and has no value in {places}; fill the gaps."
     if fault.kind == "missing value":
         return (
             f'column {column.name!r} has no value in {places}; declare missing = "NA" in the codebook, or fill '

@@ -10,14 +10,19 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.compiled import kernel
+from understudy.errors import DataError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Clique, Report, Source, slice_weights
+from understudy.sources.base import Clique, Keep, Report, Source, slice_weights
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
 
 __all__ = ["EncodedSource", "count_codes"]
 
 Codes = npt.NDArray[np.unsignedinteger]
+_NO_IDS = (
+    "the table has no column {id!r}, the id that the codebook's [unit] names; without it nobody knows which records "
+    "belong to one person. Give the table with its ids, or take [unit] out and protect single records."
+)
 _BLOCK = 1 << 14
 _KEY_LIMIT = 1 << 62
 _SMALL = 1 << 20
@@ -27,9 +32,35 @@ _SMALL = 1 << 20
 class EncodedSource(Source):
     """Codes held in memory."""
 
-    def __init__(self, *, codebook: Codebook, columns: Sequence[Codes], account: Account | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        codebook: Codebook,
+        columns: Sequence[Codes],
+        account: Account | None = None,
+        people: npt.NDArray[np.int64] | None = None,
+    ) -> None:
         super().__init__(codebook=codebook, account=account)
         self._columns = tuple(columns)
+        self._people = people
+        """A number for the person of each record, where the codebook has an id column."""
+        self._is_capped = codebook.unit is None
+
+    def capped(self, keep: Keep) -> "EncodedSource":
+        """A source of the chosen records; without ids from here on."""
+        if self._is_capped:
+            return self
+        if self._people is None:
+            raise DataError(_NO_IDS.format(id=self.codebook.unit.id if self.codebook.unit else ""))
+        kept = keep(self._people)
+        chosen = EncodedSource(codebook=self.codebook, columns=[c[kept] for c in self._columns], account=self.account)
+        chosen._is_capped = True
+        return chosen
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether the records were chosen, or nobody asked for it."""
+        return self._is_capped
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """Counts by one pass per clique, on all cores."""

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from understudy.codebook import Codebook
-from understudy.errors import DataError
+from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Clique, Report, Source, slice_weights
+from understudy.sources.base import Clique, Keep, Report, Source, slice_weights
 from understudy.sources.benches import Bench, bench_for
 from understudy.sources.covering import covers
 from understudy.sources.encoded import EncodedSource
-from understudy.sources.expressions import encoded_table, unknown_code
+from understudy.sources.expressions import PERSON, encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
 
@@ -38,7 +38,9 @@ class EngineSource(Source):
         verify: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(codebook=codebook, account=account)
-        self.bench: Bench = bench_for(connection, encoded_table(table, codebook, unknown))
+        expression = encoded_table(table, codebook, unknown)
+        self._has_ids = PERSON in expression.columns
+        self.bench: Bench = bench_for(connection, expression)
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
         """Codes up to this many bytes are counted in our own memory; 0 leaves every row in the engine."""
         self._verify = verify
@@ -81,10 +83,27 @@ class EngineSource(Source):
             width = sum(code_type(column.size + 1)(0).nbytes for column in self.codebook.counted)
             if int(codes.count().to_pyarrow().as_py()) * width <= self._local_bytes:
                 batch = codes.to_pyarrow()
-                columns = [np.ascontiguousarray(batch.column(i).to_numpy()) for i in range(batch.num_columns)]
-                self._local = EncodedSource(codebook=self.codebook, columns=columns)
+                places = range(len(self.codebook.counted))
+                columns = [np.ascontiguousarray(batch.column(i).to_numpy()) for i in places]
+                people = _people(batch.column(PERSON), self.codebook) if self._has_ids else None
+                self._local = EncodedSource(
+                    codebook=self.codebook, columns=columns, people=people, account=self.account
+                )
                 self.bench.free()
         return self._local
+
+    def capped(self, keep: Keep) -> Source:
+        """The chosen records, in memory: a table too large for that is refused."""
+        if self.is_capped:
+            return self
+        with engine_errors("the data"):
+            local = self._to_local(None)
+        if local is None:
+            raise RefusalError(
+                "the table is too large to cap the records of one person in memory; raise `local_bytes`, or cap it "
+                "beforehand and give every record an id of its own with cap = 1."
+            )
+        return local.capped(keep)
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """One GROUP BY per clique over the encoded table, or one pass in memory when it is small."""
@@ -162,3 +181,15 @@ class EngineSource(Source):
 def _forget(bench: Bench) -> None:
     with suppress(Exception):  # nobody is left to be told
         bench.free()
+
+
+def _people(ids: Any, book: Codebook) -> Any:
+    """A number for each person; a missing id could be anybody's, so it is refused."""
+    assert book.unit is not None
+    if ids.null_count:
+        raise DataError(
+            f"the id column {book.unit.id!r} is missing in {ids.null_count:,} rows; each row needs the id of its "
+            "person, or the cap on records per person protects nobody there. Fill the gaps or drop those rows."
+        )
+    coded = ids.combine_chunks().dictionary_encode()
+    return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)

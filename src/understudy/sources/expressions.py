@@ -16,6 +16,7 @@ from understudy.sources import dialects
 from understudy.sources.tables import code_type
 
 __all__ = [
+    "PERSON",
     "UNKNOWN_POLICIES",
     "as_date",
     "as_number",
@@ -28,7 +29,9 @@ __all__ = [
     "unknown_code",
 ]
 
-UNKNOWN_POLICIES = ("error", "missing", "other")
+PERSON = "person"
+"""The column of ids in a table of codes."""
+UNKNOWN_POLICIES = ("error", "missing", "other", "other-or-missing")
 _LISTED = 256
 """Up to so many levels are written into the query as a list."""
 _LOOKED_UP = "understudy looked up "
@@ -68,6 +71,8 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
         else:
             code = code_expression(column, table[column.name])
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
+    if book.unit is not None and book.unit.id in table.columns:
+        codes[PERSON] = as_text(present(table[book.unit.id]))
     return table.select(**codes)
 
 
@@ -100,8 +105,10 @@ def _stand_in(column: Column, unknown: str) -> int:
     """Which code a value outside the codebook gets under the caller's policy."""
     if unknown == "missing" and column.missing_code is not None:
         return column.missing_code
-    if unknown == "other" and isinstance(column, Levelled) and column.other is not None:
+    if unknown.startswith("other") and isinstance(column, Levelled) and column.other is not None:
         return column.code_of[column.other]
+    if unknown == "other-or-missing" and column.missing_code is not None:
+        return column.missing_code
     return unknown_code(column)
 
 

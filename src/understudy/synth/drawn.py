@@ -11,6 +11,8 @@ from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.calibrate import smallest_alpha
 from understudy.mechanisms.dirichlet import rational_alpha
+from understudy.mechanisms.discrete_laplace import check_neighbours
+from understudy.mechanisms.group import GroupOf
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
@@ -29,6 +31,11 @@ class DrawnRecipe(Recipe):
     """Route S: the draw is the mechanism. Give exactly one of ``alpha``, ``epsilon_per_record`` or ``epsilon``."""
 
     route: ClassVar[str] = "S"
+    shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
+        ("detail_epsilon", "detail_delta"),
+        ("selection_epsilon", None),
+    )
+    """The whole-file target is met for the person by choosing alpha, so it is not divided."""
     alpha: float | None = None
     """Virtual records per level (the smallest, when the prior is not uniform)."""
     epsilon_per_record: float | None = None
@@ -60,6 +67,7 @@ class DrawnRecipe(Recipe):
             raise ParameterError(
                 f"`neighbours` is {self.neighbours!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
             )
+        check_neighbours(self.neighbours)
 
     @abstractmethod
     def event_at_one(self, book: Codebook, rows: int) -> Event:
@@ -80,16 +88,25 @@ class DrawnRecipe(Recipe):
         if self.epsilon_per_record is not None:
             return self.paper_alpha(len(book.names))
         assert self.epsilon is not None and self.rows is not None
-        return _calibrated(self.event_at_one(book, self.rows), self.other_events(book), self.epsilon, self.delta)
+        records = None if book.unit is None else book.unit.cap
+        at_one, others = self.event_at_one(book, self.rows), self.other_events(book)
+        return _calibrated(at_one, others, self.epsilon, self.delta, records)
 
 
 @lru_cache(maxsize=256)
-def _calibrated(at_one: Event, others: tuple[Event, ...], epsilon: float, delta: float | None) -> Fraction:
-    """Smallest alpha for a whole-file target; ``at_one`` is the event at alpha = 1, ``others`` are paid beside it."""
+def _calibrated(
+    at_one: Event, others: tuple[Event, ...], epsilon: float, delta: float | None, records: int | None
+) -> Fraction:
+    """Smallest alpha for a whole-file target; ``at_one`` is the event at alpha = 1, ``others`` are paid beside it.
+
+    ``records`` is the cap on the records of one person, where the target is meant for a person.
+    """
     draws = cast(_Scalable, at_one)
 
     def total(alpha: Fraction) -> float:
         events = (*others, draws.scaled(alpha))
+        if records is not None:
+            events = tuple(GroupOf(event=event, records=records) for event in events)
         ledger = Ledger.of(Entry(stage="rows", reads="", event=event) for event in events)
         return float(getattr(ledger.total(delta=delta), "epsilon", math.inf))
 

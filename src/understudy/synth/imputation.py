@@ -133,16 +133,14 @@ class Imputation(Recipe):
             entries.append(Entry.unpriced(stage="rows", reads="real records", why=_KEPT[self.synthesis]))
         return entries
 
-    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedImputation":
+    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedImputation":
         """Tune every model; its parameters are drawn with each file."""
         self.quote(source.codebook, 1)
         tables, _ = exposed(source.count([source.codebook.names], report), stage="models", reads=_READS, why=_WHY)
         records = Records.of(tables[0])
         if not len(records.counts):
             raise RefusalError("the table has no rows, so there is nothing to learn from; open one that has some.")
-        return FittedImputation(
-            recipe=self, source=source, records=records, stream=stream or Stream.from_system(), report=report
-        )
+        return FittedImputation(recipe=self, source=source, records=records, stream=stream, report=report)
 
 
 class FittedImputation(Fitted):

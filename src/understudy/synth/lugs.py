@@ -133,7 +133,7 @@ class LUGS(DiverseRecipe):
     name: ClassVar[str] = "lugs"
     summary: ClassVar[str] = "l-diverse Gibbs sampler over MinHash blocks, in linear time"
 
-    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedDiverse":
+    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedDiverse":
         """Estimate and perturb."""
         book = source.codebook
         event = self.event(book)  # refuse an impossible l before anything is read
@@ -142,9 +142,7 @@ class LUGS(DiverseRecipe):
         tables = diversify(
             counts, keys_of=hashing.leave_one_out, key_space=self.key_space, ls=event.ls, floor=event.floor
         )
-        return FittedDiverse(
-            recipe=self, source=source, tables=tables, stream=stream or Stream.from_system(), report=report
-        )
+        return FittedDiverse(recipe=self, source=source, tables=tables, stream=stream, report=report)
 
 
 class FittedDiverse(Fitted):

@@ -62,7 +62,7 @@ class BayesianBootstrap(Recipe):
         """Nothing is paid."""
         return [Entry.unpriced(stage="tables", reads=_READS, why=_WHY)]
 
-    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedBootstrap":
+    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedBootstrap":
         """Exact one-way counts."""
         names = source.codebook.names
         tables, _ = exposed(source.count([[name] for name in names], report), stage="tables", reads=_READS, why=_WHY)

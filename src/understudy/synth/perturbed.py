@@ -152,10 +152,9 @@ class PerturbedRecipe(DrawnRecipe):
             "statement": f"The paper's figure is epsilon = {epsilon:.4g} per synthetic record.",
         }
 
-    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedPerturbed":
+    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedPerturbed":
         """Count, smooth, keep secret."""
         book = source.codebook
-        stream = stream or Stream.from_system()
         parents = self.choice(len(book.names)).choose(source, stream, report)
         keys = key_functions(book, parents, self.key, self.key_space)
         blocks = build_blocks(

@@ -57,9 +57,8 @@ class PLUGS(DiverseRecipe):
         if self.processes is not None:
             _whole("processes", self.processes)
 
-    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedParts":
+    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedParts":
         """Count once and deal the records out; blocks are estimated where they are drawn from."""
-        stream = stream or Stream.from_system()
         self.event(source.codebook)  # refuse an impossible l before anything is read
         counts = source.count([source.codebook.names], report)[0]
         parts = split_counts(counts, self.partitions, stream)

@@ -137,10 +137,9 @@ class PMI(DrawnRecipe):
             )
         return said
 
-    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedPMI":
+    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedPMI":
         """Fit every model to the counts of whole records, and keep it secret."""
         self.quote(source.codebook, 1)
-        stream = stream or Stream.from_system()
         counts = source.count([source.codebook.names], report)[0]
         chain, generator = self.chain(source.codebook), stream.generator()
         models = fitted_in_secret(counts, lambda table: fit_models(chain, table, generator, report))

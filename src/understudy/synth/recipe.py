@@ -29,6 +29,8 @@ from understudy.release import Manifest, Release
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 from understudy.synth.details import count_details, detail_entries, draw_details
+from understudy.synth.paid_books import owed, paid_ledger, with_draft
+from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
 __all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "part_facts", "positive"]
 
@@ -121,12 +123,22 @@ class Recipe(ABC):
     detail_epsilon: float | None = None
     """What the tables of all detail columns cost together, beside the model; needed where the codebook has some."""
     detail_delta: float | None = None
+    per_person: ClassVar[Mapping[str, Any] | None] = None
+    """What was asked for a person, where the fields hold the share of one record; set by ``of_people``, no option."""
+    shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
+        ("epsilon", "delta"),
+        ("detail_epsilon", "detail_delta"),
+        ("selection_epsilon", None),
+    )
+    """Targets that are divided among the records of one person."""
 
     @property
     def total_delta(self) -> float | None:
         """The delta at which the whole-file total is stated, if any: that of the model and that of the details."""
-        own = getattr(self, "delta", None)
-        return own if own is None or self.detail_delta is None else own + self.detail_delta
+        asked = self.per_person or {}
+        own: float | None = asked.get("delta", getattr(self, "delta", None))
+        details: float | None = asked.get("detail_delta", self.detail_delta)
+        return own if own is None or details is None else own + details
 
     @abstractmethod
     def price(self, book: Codebook, rows: int) -> list[Entry]:
@@ -136,22 +148,31 @@ class Recipe(ABC):
         """What the paper would print, beside the total and never instead of it."""
         return None
 
-    @abstractmethod
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "Fitted":
-        """Read the counts. The default stream is secure; a seeded one makes the release not private."""
+        """Read the counts. The default stream is secure; a seeded one makes the release not private.
+
+        Where the codebook makes the person the unit, no more records of each take part than its cap allows.
+        """
+        stream = stream or Stream.from_system()
+        return of_people(self, source.codebook).fit_records(capped_source(source, stream), stream, report)
+
+    @abstractmethod
+    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "Fitted":
+        """Read the counts of the records that take part."""
 
     def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
         """The price of ``rows`` rows; reads nothing but the codebook."""
         check_rows(rows)
-        priced = [*self.price(book, rows), *detail_entries(self, book)]
+        recipe = of_people(self, book)
+        priced = person_entries([*recipe.price(book, rows), *detail_entries(recipe, book)], book)
         ledger = Ledger.of([*_codebook_entries(book), *priced, *_stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
-            route=self.route,
-            delta=self.total_delta,
-            paper=self.paper_figure(book),
-            warnings=tuple(self.warnings(book)),
+            route=recipe.route,
+            delta=with_draft(recipe.total_delta, book),
+            paper=recipe.paper_figure(book),
+            warnings=tuple(recipe.warnings(book)),
         )
 
     def warnings(self, book: Codebook) -> list[str]:
@@ -166,7 +187,8 @@ class Recipe(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """Every choice as plain data, for the manifest."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        found = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return found if self.per_person is None else {**found, "per_person": _plain(dict(self.per_person))}
 
 
 def _plain(value: Any) -> Any:
@@ -182,9 +204,13 @@ def _plain(value: Any) -> Any:
 
 
 def _codebook_entries(book: Codebook) -> list[Entry]:
-    """A codebook drafted from the data is an unpriced read until a person attests that it is public."""
+    """What the codebook itself took from the data.
+
+    A priced draft brings its own entries: whoever sees the release sees the codebook too. A plain draft is an unpriced
+    read until a person attests that it is public.
+    """
     if book.is_public:
-        return []
+        return list(paid_ledger(book))
     names = ", ".join(book.unattested)
     return [
         Entry.unpriced(
@@ -224,6 +250,7 @@ class Fitted(ABC):
     """A recipe with its counts. On route S it is itself confidential: it cannot be written to disk."""
 
     def __init__(self, *, recipe: Recipe, source: Source, stream: Stream, report: Report | None) -> None:
+        require_capped(source)
         self.recipe = recipe
         self.codebook = source.codebook
         self.details = count_details(recipe, source, stream)
@@ -331,7 +358,8 @@ class Fitted(ABC):
         if self.recipe.route == "N" and (self._settled or self._held):
             return self._settled[0] if self._settled else self._held  # several files may be under way at once
         label = f"{self.recipe.name}, {quote.rows:,} rows"
-        self._held = self._account.reserve(quote.ledger, label=label, delta=quote.delta)
+        ledger, delta = owed(quote.ledger, quote.delta, self.codebook, self._account)
+        self._held = self._account.reserve(ledger, label=label, delta=delta)
         return self._held
 
     def _manifest(self, quote: Quote, identity: str, part: Mapping[str, Sequence[int]] | None = None) -> Manifest:

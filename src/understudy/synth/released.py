@@ -48,10 +48,9 @@ class ReleasedRecipe(Recipe):
     def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
         """Count, perturb, forget the counts."""
 
-    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedReleased":
+    def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedReleased":
         """Perturbed tables, ready to draw from."""
         self.quote(source.codebook, 1)  # refuse bad numbers and hopeless domains before anything is read
-        stream = stream or Stream.from_system()
         found = self.perturb(source, stream, report)
         return FittedReleased(recipe=self, source=source, found=found, stream=stream, report=report)
 
@@ -65,16 +64,15 @@ class FittedReleased(Fitted):
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
         quote = self.quote(1)
         ledger = quote.ledger
-        priced = [entry.event for entry in ledger.entries]
         for entry in found.entries:
-            if entry.event not in priced:
+            if not ledger.pays_for(entry.event):
                 raise RefusalError(f"the quote does not pay for {entry.reads}; this is a fault of the recipe.")
         self.model = ReleasedModel(
             kind=found.kind,
             codebook=self.codebook,
             tables=tuple(found.tables),
             ledger=ledger,
-            delta=recipe.total_delta,
+            delta=quote.delta,
             method=recipe.name,
             parameters=recipe.parameters(),
             secure=stream.is_secure,

@@ -21,6 +21,7 @@ from understudy.mechanisms.gaussian_stability import (
     gaussian_stability_event,
     gaussian_stable_tables,
 )
+from understudy.mechanisms.group import for_person, share_of_group
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
@@ -46,6 +47,9 @@ class SBHGGauss(HashedGibbs):
     name: ClassVar[str] = "sbhg-gauss"
     summary: ClassVar[str] = "SBHG with discrete Gaussian noise under zCDP: better for many columns"
 
+    shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (("detail_epsilon", "detail_delta"),)
+    """The plan meets the target for a whole person, so it is not divided beforehand."""
+
     def _plan(self, book: Codebook) -> tuple[float, GaussianStability]:
         return _plan(
             epsilon=self.epsilon,
@@ -54,6 +58,7 @@ class SBHGGauss(HashedGibbs):
             picks=self.picks(book),
             share=self.selection_share,
             neighbours=self.neighbours,
+            records=None if book.unit is None else book.unit.cap,
         )
 
     def pick_epsilon(self, book: Codebook) -> float:
@@ -76,22 +81,36 @@ class SBHGGauss(HashedGibbs):
 
 @lru_cache(maxsize=256)
 def _plan(
-    *, epsilon: float, delta: float, tables: int, picks: int, share: float, neighbours: Neighbours
+    *,
+    epsilon: float,
+    delta: float,
+    tables: int,
+    picks: int,
+    share: float,
+    neighbours: Neighbours,
+    records: int | None,
 ) -> tuple[float, GaussianStability]:
-    """Price of a pick, and the noise of the tables, that together just meet (epsilon, delta)."""
+    """Price of a pick, and the noise of the tables, that together just meet (epsilon, delta).
+
+    ``records`` is the cap on the records of one person, where the target is meant for a person.
+    """
+    each, slack = share_of_group(epsilon=epsilon, delta=delta, records=records or 1)
+    assert slack is not None
     if not picks:
-        return 0.0, gaussian_stability_event(epsilon=epsilon, delta=delta, tables=tables, neighbours=neighbours)
+        return 0.0, gaussian_stability_event(epsilon=each, delta=slack, tables=tables, neighbours=neighbours)
 
     def at(rho: float) -> tuple[float, GaussianStability]:
         pick = math.sqrt(8 * share * rho / picks)
         changed = tables * count_sensitivity(neighbours)
         deviation = math.sqrt(changed / (2 * (1 - share) * rho))
         variance = variance_for(min(max(deviation, float(MIN_DEVIATION)), float(MAX_DEVIATION)))
-        return pick, _event(variance, delta, tables, neighbours)
+        return pick, _event(variance, slack, tables, neighbours)
 
     def fits(plan: tuple[float, GaussianStability]) -> bool:
         chosen = selection_event(epsilon=plan[0], selections=picks, neighbours=neighbours)
         ledger = Ledger.of(Entry(stage="", reads="", event=event) for event in (chosen, plan[1]))
+        if records is not None:
+            ledger = Ledger.of(for_person(entry, records) for entry in ledger)
         total = ledger.total(delta=delta)
         return bool(getattr(total, "epsilon", epsilon + 1) <= epsilon and getattr(total, "delta", 1.0) <= delta)
 

@@ -180,10 +180,11 @@ def rarest_record(records: Ints) -> Ints:
     return np.asarray(records[int(score.argmin())], dtype=np.int64)
 
 
-def source_of(book: Codebook, records: Ints) -> EncodedSource:
-    """A table of codes as a source without an account."""
+def source_of(book: Codebook, records: Ints, *, last_of_one: int = 1) -> EncodedSource:
+    """A table of codes as a source without an account; where people are the unit, the last records are one person's."""
     columns = [np.ascontiguousarray(records[:, i].astype(code_type(size + 1))) for i, size in enumerate(book.sizes)]
-    return EncodedSource(codebook=book, columns=columns)
+    people = np.minimum(np.arange(len(records)), max(0, len(records) - last_of_one))
+    return EncodedSource(codebook=book, columns=columns, people=None if book.unit is None else people)
 
 
 def encode_rows(book: Codebook, table: object) -> Ints:

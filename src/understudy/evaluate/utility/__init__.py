@@ -31,6 +31,7 @@ from understudy.evaluate.utility import (
     pmse,
     spearman_conditional,
     spearman_marginal,
+    survey,
     train_on_synthetic,
     tvd_one_way,
     tvd_three_way,
@@ -174,9 +175,10 @@ METRICS: dict[str, Metric] = {
         lasso_auc,
         train_on_synthetic,
         gibbs,
+        survey,
     )
 }
-"""What each of them says; Gibbs diagnostics too, which need a chain and not two tables."""
+"""What each of them says; Gibbs diagnostics too, which need a chain, and weighted tables, which need a weight."""
 
 
 def utility_scores(
@@ -214,6 +216,8 @@ def utility_scores(
         score = measure(truth, copy, options)
         if score is not None:
             scores.append(score)
+    if truth.codebook.weight is not None:
+        scores.append(survey.weighted_tvd(truth, copy))
     if report:
         report("utility", len(UTILITY), len(UTILITY))
     return scores

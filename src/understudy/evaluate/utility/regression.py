@@ -17,7 +17,7 @@ from understudy.codebook import Codebook
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
 from understudy.evaluate.utility.tables import grids, tables_of_width
-from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of
+from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.sources.base import Source
 
@@ -26,6 +26,7 @@ __all__ = ["Coefficients", "Comparison", "compare_models", "default_formula"]
 Floats = npt.NDArray[np.float64]
 Kind = Literal["logistic", "linear"]
 _LEVEL = 0.95
+_NORMAL = 1.959963984540054
 _MOST_LEVELS = 12
 """Columns without an order and with more levels are not chosen unasked: each level costs a coefficient."""
 
@@ -78,7 +79,8 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     """Fit ``formula`` to both tables.
 
     The left side is a column or, for a logistic model, a comparison: ``charge > 25000 ~ age + sev + cat + los``. The
-    right side is patsy's, with NumPy as np; levels must occur in both tables to have a coefficient.
+    right side is patsy's, with NumPy as np; levels must occur in both tables to have a coefficient. Where the codebook
+    names a survey weight, records count by it and the errors are those of the sandwich [Binder83].
     """
     check_same_columns(real, synthetic)
     for source, called in ((real, "real"), (synthetic, "synthetic")):
@@ -92,14 +94,15 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     left, right = (side.strip() for side in formula.split("~"))
     used = _mentioned(real.codebook, formula)
     shared = {name: (a > 0) & (b > 0) for (name,), a, b in grids(real, synthetic, [(name,) for name in used])}
-    frames = [_frame(source, used, shared) for source in (real, synthetic)]
+    survey = weights_by_code(real.codebook)
+    frames = [_frame(source, used, shared, survey) for source in (real, synthetic)]
     notes = []
     fits = []
-    for (frame, weights, dropped), called in zip(frames, ("real", "synthetic"), strict=True):
+    for (frame, weights, dropped, each), called in zip(frames, ("real", "synthetic"), strict=True):
         if dropped:
             notes.append(f"{dropped:,} {called} rows left out (a missing value, or a level that only one table has)")
         response = _response(frame, left, kind=kind, called=called, formula=formula)
-        fits.append(_fit(frame, weights, response, right, kind=kind, called=called, notes=notes))
+        fits.append(_fit(frame, weights, response, right, kind=kind, called=called, notes=notes, each=each))
     names = [name for name in fits[0] if name in fits[1]]
     if not names:
         raise DataError(f"the model {formula!r} has no coefficient that both tables can estimate; use other columns.")
@@ -127,11 +130,16 @@ def _mentioned(book: Codebook, formula: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _frame(source: Source, used: tuple[str, ...], shared: dict[str, npt.NDArray[np.bool_]]) -> tuple[Any, Floats, int]:
-    """Named columns as values, weights, and how many rows were left out."""
+def _frame(
+    source: Source,
+    used: tuple[str, ...],
+    shared: dict[str, npt.NDArray[np.bool_]],
+    survey: tuple[str, Floats] | None = None,
+) -> tuple[Any, Floats, int, Floats | None]:
+    """Named columns as values, how often each record occurs, how many rows were left out, and survey weights."""
     import pandas as pd
 
-    found = records(source, used)
+    found = records(source, used if survey is None or survey[0] in used else (*used, survey[0]))
     kept = np.ones(len(found.weights), dtype=np.bool_)
     for name in used:
         column, codes = source.codebook.column(name), found.codes_of(name)
@@ -148,7 +156,8 @@ def _frame(source: Source, used: tuple[str, ...], shared: dict[str, npt.NDArray[
         else:
             levels = [label for label, both in zip(column.labels, shared[name], strict=True) if both]
             data[name] = pd.Categorical(np.array(column.labels, dtype=object)[codes], categories=levels)
-    return pd.DataFrame(data), chosen.weights, int(found.rows - chosen.rows)
+    each = None if survey is None else survey[1][chosen.codes_of(survey[0])]
+    return pd.DataFrame(data), chosen.weights, int(found.rows - chosen.rows), each
 
 
 def _response(frame: Any, left: str, *, kind: Kind, called: str, formula: str) -> Floats:
@@ -182,7 +191,15 @@ def _response(frame: Any, left: str, *, kind: Kind, called: str, formula: str) -
 
 
 def _fit(
-    frame: Any, weights: Floats, response: Floats, right: str, *, kind: Kind, called: str, notes: list[str]
+    frame: Any,
+    weights: Floats,
+    response: Floats,
+    right: str,
+    *,
+    kind: Kind,
+    called: str,
+    notes: list[str],
+    each: Floats | None = None,
 ) -> dict[str, tuple[float, float, float, float]]:
     import statsmodels.api as sm
     from patsy import EvalEnvironment, PatsyError, dmatrix
@@ -202,12 +219,25 @@ def _fit(
     family = sm.families.Binomial() if kind == "logistic" else sm.families.Gaussian()
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        fitted = sm.GLM(response, matrix[:, free], family=family, freq_weights=weights).fit()
-        ends = fitted.conf_int(alpha=1 - _LEVEL)
+        counted = weights if each is None else weights * each
+        fitted = sm.GLM(response, matrix[:, free], family=family, freq_weights=counted).fit()
+        errors, ends = fitted.bse, fitted.conf_int(alpha=1 - _LEVEL)
+        if each is not None:
+            errors = _sandwich(matrix[:, free], response, fitted.mu, weights, each, kind)
+            ends = np.column_stack([fitted.params - _NORMAL * errors, fitted.params + _NORMAL * errors])
     notes.extend(sorted({f"{called}: {_first_line(word.message)}" for word in heard}))
     names = [str(name) for name, ok in zip(design.columns, free, strict=True) if ok]
-    values = zip(names, fitted.params, fitted.bse, ends[:, 0], ends[:, 1], strict=True)
+    values = zip(names, fitted.params, errors, ends[:, 0], ends[:, 1], strict=True)
     return {name: (float(a), float(b), float(c), float(d)) for name, a, b, c, d in values}
+
+
+def _sandwich(matrix: Floats, response: Floats, mean: Floats, counts: Floats, each: Floats, kind: Kind) -> Floats:
+    """Standard errors of weighted estimating equations: A^-1 B A^-1 with A = sum w v x x', B = sum w^2 r^2 x x'."""
+    slope = mean * (1 - mean) if kind == "logistic" else np.ones_like(mean)
+    bread = np.linalg.pinv((matrix * (counts * each * slope)[:, None]).T @ matrix)
+    meat = (matrix * (counts * each**2 * (response - mean) ** 2)[:, None]).T @ matrix
+    errors: Floats = np.sqrt(np.maximum(np.diag(bread @ meat @ bread), 0.0))
+    return errors
 
 
 def _estimable(matrix: Floats) -> npt.NDArray[np.bool_]:

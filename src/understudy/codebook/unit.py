@@ -1,0 +1,79 @@
+"""Whom a release protects when people have several records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from understudy.codebook.columns import Column
+
+__all__ = ["PersonUnit", "read_unit", "unit_faults", "unit_lines"]
+
+_KEYS = ("id", "cap")
+MOST_RECORDS = 10_000
+"""A larger cap would price a person so high that nothing is promised."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonUnit:
+    """One person is all records that share a value of ``id``; at most ``cap`` of them take part.
+
+    The cap is public and must not be read off the data: choose what is known about such tables.
+    """
+
+    id: str
+    """The identifier column whose values tell people apart; it never reaches a release."""
+    cap: int
+    """How many records of one person are used; which ones is left to chance."""
+
+    @property
+    def assumption(self) -> str:
+        """What a reader takes for granted."""
+        return (
+            f"records of one person share one value of {self.id}, and the cap of {self.cap} records per person was "
+            "chosen without looking at the data"
+        )
+
+
+def unit_faults(unit: PersonUnit, columns: "Mapping[str, Column]") -> list[str]:
+    """Whether the id column exists and is dropped, and the cap makes sense."""
+    found = []
+    if isinstance(unit.cap, bool) or not isinstance(unit.cap, int) or not 1 <= unit.cap <= MOST_RECORDS:
+        found.append(
+            f"[unit] has cap = {unit.cap!r}; it is the number of records of one person that take part, a whole number "
+            f"from 1 to {MOST_RECORDS:,}. Try 4."
+        )
+    column = columns.get(unit.id)
+    if column is None:
+        found.append(
+            f"[unit] has id = {unit.id!r}, which is not a column of the codebook; describe it with "
+            'kind = "text" and role = "identifier".'
+        )
+    elif column.is_modelled or column.kind != "text":
+        found.append(
+            f"[unit] has id = {unit.id!r}, a {column.kind} column that would take part in the synthesis; ids never "
+            'reach a release. Give it kind = "text" and role = "identifier".'
+        )
+    return found
+
+
+def read_unit(value: Any) -> tuple[PersonUnit | None, list[str]]:
+    """The ``[unit]`` table of a codebook, and what is wrong with it."""
+    if value is None:
+        return None, []
+    if not isinstance(value, dict):
+        return None, ['unit must be a table: [unit] with id = "patient" and cap = 4.']
+    if strange := sorted(set(value) - set(_KEYS)):
+        return None, [f"[unit] has unknown keys {', '.join(strange)}; it knows {', '.join(_KEYS)}."]
+    if lacking := [key for key in _KEYS if key not in value]:
+        return None, [f"[unit] lacks {', '.join(lacking)}; it needs the id column and the cap on records per person."]
+    if not isinstance(value["id"], str) or not value["id"]:
+        return None, [f"[unit] has id = {value['id']!r}; it must be the name of a column in quotes."]
+    return PersonUnit(id=value["id"], cap=value["cap"]), []
+
+
+def unit_lines(unit: PersonUnit) -> list[str]:
+    """The table as canonical TOML."""
+    from understudy.codebook.toml_text import quoted
+
+    return ["", "[unit]", f"id = {quoted(unit.id)}", f"cap = {unit.cap}"]

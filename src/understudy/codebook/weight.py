@@ -1,0 +1,41 @@
+"""A survey weight: how many people of the population a record stands for. Public knowledge only."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from understudy.codebook.numbers import Number
+
+if TYPE_CHECKING:
+    from understudy.codebook.columns import Column
+
+__all__ = ["bin_weights", "weight_faults"]
+
+
+def weight_faults(name: str, columns: "Mapping[str, Column]") -> list[str]:
+    """A weight is a number column of the model with positive bounds and no missing level."""
+    column = columns.get(name)
+    if column is None:
+        return [f"weight is {name!r}, which is not a column of the codebook; describe it as a number with edges."]
+    if not isinstance(column, Number) or not column.is_modelled:
+        return [
+            f"weight is {name!r}, a {column.kind} column; a survey weight is a number whose edges bound it. Give it "
+            'kind = "continuous" or "integer" and edges.'
+        ]
+    found = []
+    if column.edges[0] <= 0:
+        found.append(
+            f"weight is {name!r}, whose edges start at {float(column.edges[0]):g}; a weight of 0 or less stands for "
+            "nobody. Start the edges above 0."
+        )
+    if column.missing is not None:
+        found.append(
+            f"weight is {name!r}, which may be missing; a record without a weight stands for an unknown number of "
+            "people. Drop missing and fill the gaps."
+        )
+    return found
+
+
+def bin_weights(column: Number) -> tuple[Fraction, ...]:
+    """The weight that each bin stands for: the middle of the values that it holds; the last one is the largest."""
+    return tuple((first + Fraction(width - 1, 2)) * column.step for first, width in column.grids)

@@ -1,0 +1,108 @@
+"""Weighted counts with noise: one record counts as much as its survey weight, at most the largest one.
+
+Weights are kept as the bins of their column, and a bin counts as its middle, which is public. Sums are whole multiples
+of a public unit, so that the noise is an exact integer. See ``proofs/weighted_histogram.md``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.discrete_laplace import (
+    check_neighbours,
+    check_scale,
+    count_sensitivity,
+    discrete_laplace,
+    float_above,
+    noise_fields,
+    scale_for,
+)
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.events import Event, Orders, Renyi
+from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
+from understudy.privacy.secret import Secret
+from understudy.sources.tables import DENSE_LIMIT, CountTable
+
+__all__ = ["STEPS", "WeightedHistogram", "weight_units", "weighted_event", "weighted_histogram"]
+
+STEPS = 1024
+"""The largest weight is so many units, unless the column's own steps are fewer."""
+_UP = 1.0 + 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedHistogram(Event):
+    """Discrete Laplace noise on every cell of a table of weighted counts, in units of which one record has some."""
+
+    kind: ClassVar[str] = "weighted-histogram"
+    proof: ClassVar[str | None] = "weighted_histogram.md"
+    scale: Fraction
+    largest: int
+    """The largest weight, in units."""
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        check_neighbours(self.neighbours)
+        if isinstance(self.largest, bool) or not isinstance(self.largest, int) or self.largest < 1:
+            raise ParameterError(
+                f"`largest` is {self.largest!r}; the largest weight is a whole number of units, 1 or more. Try 1."
+            )
+
+    def guarantee(self) -> Guarantee:
+        """Largest weight / scale, twice under replace-one: the record leaves one cell and enters another."""
+        epsilon = float_above(count_sensitivity(self.neighbours) * self.largest / self.scale)
+        return PureDP(epsilon=epsilon, neighbours=self.neighbours)
+
+    def renyi(self, orders: Orders) -> Renyi:
+        """At most epsilon, and order epsilon^2 / 2 [BS16 Prop 1.4]."""
+        claim = self.guarantee()
+        assert isinstance(claim, PureDP)
+        return np.minimum(np.asarray(orders, dtype=np.float64) * (claim.epsilon**2 / 2) * _UP, claim.epsilon)
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> "WeightedHistogram":
+        """From the plain data of a manifest."""
+        return cls(**noise_fields(values))
+
+
+def weight_units(weights: Sequence[Fraction], step: Fraction) -> tuple[tuple[int, ...], Fraction]:
+    """Each weight as a whole number of units, and the unit: the step, or a 1024th of the largest weight if more.
+
+    >>> weight_units([Fraction(3, 2), Fraction(20)], Fraction(1, 2))
+    ((3, 40), Fraction(1, 2))
+    """
+    if not weights or min(weights) <= 0:
+        raise ParameterError("`weights` holds one of 0 or less, or none at all; every bin must weigh something.")
+    unit = max(step / 2, max(weights) / STEPS)  # the middle of a bin is a multiple of half a step
+    whole = all((weight / unit).denominator == 1 for weight in weights)
+    if whole and all((weight / (2 * unit)).denominator == 1 for weight in weights):
+        unit *= 2
+    return tuple(max(1, round(weight / unit)) for weight in weights), unit
+
+
+def weighted_event(*, epsilon: float, largest: int, neighbours: Neighbours) -> WeightedHistogram:
+    """What :func:`weighted_histogram` will pay; needs no data."""
+    scale = scale_for(epsilon, largest * count_sensitivity(neighbours))
+    return WeightedHistogram(scale=scale, largest=largest, neighbours=neighbours)
+
+
+def weighted_histogram(
+    counts: Secret[CountTable], *, units: Sequence[int], event: WeightedHistogram, stream: Stream
+) -> npt.NDArray[np.int64]:
+    """Noisy weighted counts, in units; the last column of ``counts`` is the bin of the weight."""
+    table = counts.open()
+    if max(units) > event.largest or min(units) < 1 or len(units) != table.sizes[-1]:
+        raise ParameterError(f"`units` does not fit the event, which pays for weights up to {event.largest}.")
+    if int(np.prod(table.sizes, dtype=np.float64)) > DENSE_LIMIT:
+        raise RefusalError(
+            f"the columns {', '.join(table.columns)} have more than {DENSE_LIMIT:,} combinations; every one needs "
+            "noise. Use fewer columns."
+        )
+    exact = table.to_grid() @ np.array(units, dtype=np.int64)
+    return discrete_laplace(exact.ravel(), scale=event.scale, stream=stream).reshape(exact.shape)

@@ -1,0 +1,65 @@
+"""People instead of records: what every recipe does when the codebook names an id column and a cap.
+
+Targets that a user states (epsilon, delta) are meant for a person. A recipe works on records, so it is given the share
+of one record; its entries are then raised to the price of a person (``mechanisms/group.py``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from understudy.codebook import Codebook
+from understudy.errors import RefusalError
+from understudy.mechanisms.group import for_person, kept_records, share_of_group
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.ledger import Entry
+from understudy.sources.base import Source
+
+if TYPE_CHECKING:
+    from understudy.synth.recipe import Recipe
+
+__all__ = ["capped_source", "of_people", "person_entries", "require_capped"]
+
+AnyRecipe = TypeVar("AnyRecipe", bound="Recipe")
+
+
+def of_people(recipe: AnyRecipe, book: Codebook) -> AnyRecipe:
+    """The recipe whose targets are the shares of one record; what was asked for a person stays in ``per_person``."""
+    if book.unit is None or recipe.per_person is not None:
+        return recipe
+    asked: dict[str, Any] = {"records": book.unit.cap}
+    changed: dict[str, Any] = {}
+    for epsilon_name, delta_name in recipe.shared_targets:
+        epsilon = getattr(recipe, epsilon_name, None)
+        delta = getattr(recipe, delta_name, None) if delta_name else None
+        if epsilon is None:
+            continue
+        epsilon, slack = share_of_group(epsilon=float(epsilon), delta=delta, records=book.unit.cap)
+        asked[epsilon_name], changed[epsilon_name] = getattr(recipe, epsilon_name), epsilon
+        if delta_name and delta is not None:
+            asked[delta_name], changed[delta_name] = delta, slack
+    shared = replace(recipe, **changed)
+    object.__setattr__(shared, "per_person", asked)
+    return shared
+
+
+def person_entries(entries: Sequence[Entry], book: Codebook) -> list[Entry]:
+    """The entries as they are, or priced for a person."""
+    if book.unit is None:
+        return list(entries)
+    return [for_person(entry, book.unit.cap) for entry in entries]
+
+
+def capped_source(source: Source, stream: Stream) -> Source:
+    """The records that take part; chosen anew for every fit, each of which pays for the person."""
+    unit = source.codebook.unit
+    if unit is None:
+        return source
+    chooser = stream.spawn()
+    return source.capped(lambda people: kept_records(people, cap=unit.cap, stream=chooser))
+
+
+def require_capped(source: Source) -> None:
+    """Refuse a fit whose price assumes a cap that nobody enforced."""
+    if not source.is_capped:
+        raise RefusalError("the records per person were not capped; fit through `Recipe.fit`, which does it.")

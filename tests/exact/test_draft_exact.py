@@ -1,0 +1,162 @@
+"""A priced draft, enumerated on tiny tables: private quantiles, thresholded levels, and the purse that pays."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms import drafting
+from understudy.mechanisms.drafting import PricedDraft, Purse, private_splits, quantile_scores, shown_levels
+from understudy.mechanisms.exponential import penalties, selection_event
+from understudy.mechanisms.stability import StabilityHistogram, stability_delta
+from understudy.mechanisms.stream import Stream
+from understudy.privacy import Neighbours, Secret, UnpricedRead
+from understudy.privacy.events import event_from_dict
+from understudy.sources.looks import Levels, Numbers
+
+AR = Neighbours.ADD_REMOVE
+VALUES = (0.0, 1.0, 2.0, 3.5, 9.0)
+
+
+def numbers(values):
+    found, counts = np.unique(np.array(values, dtype=np.float64), return_counts=True)
+    return Numbers(values=found, counts=counts.astype(np.int64))
+
+
+def tables(most=4):
+    for size in range(most + 1):
+        yield from itertools.combinations_with_replacement(VALUES, size)
+
+
+def law(scores, epsilon, sensitivity):
+    """The exact law of the choice, from the penalties that are really drawn with."""
+    gaps = penalties(list(scores), epsilon=epsilon, sensitivity=sensitivity, monotone=False)
+    weights = [math.exp(-gap) for gap in gaps]
+    return [w / math.fsum(weights) for w in weights]
+
+
+@pytest.mark.parametrize("share", [0.005, 0.25, 0.5, 0.995])
+def test_quantile_scores_have_the_sensitivity_that_is_claimed(share):
+    grid = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 4.0])
+    worst = 0.0
+    for table in tables():
+        for value in VALUES:
+            change = quantile_scores(numbers((*table, value)), grid, share) - quantile_scores(
+                numbers(table), grid, share
+            )
+            worst = max(worst, float(abs(change).max()))
+    assert worst == pytest.approx(max(share, 1 - share))
+
+
+@pytest.mark.parametrize(("share", "epsilon"), [(0.1, 0.5), (0.5, 2.0), (0.9, 1.0)])
+def test_a_private_quantile_has_range_epsilon(share, epsilon):
+    """Every neighbour, every point of the grid; and some ratio is above a third of epsilon, so that this can fail."""
+    grid = np.array([-1.0, 0.5, 1.5, 3.0, 4.0])
+    worst = 0.0
+    for table in tables():
+        for value in VALUES:
+            p = law(quantile_scores(numbers(table), grid, share), epsilon, 1.0)
+            q = law(quantile_scores(numbers((*table, value)), grid, share), epsilon, 1.0)
+            worst = max(worst, *(abs(math.log(a / b)) for a, b in zip(p, q, strict=True)))
+    assert epsilon / 3 < worst <= epsilon * (1 + 1e-9)
+
+
+def splits_law(table, grid, depth, epsilon):
+    """Joint law of all cuts, by the recursion of the mechanism itself."""
+    found = {(0, len(grid) - 1): 1.0}
+    for _ in range(depth):
+        step = {}
+        for cuts, probability in found.items():
+            choices = []
+            for low, high in itertools.pairwise(cuts):
+                if high - low < 2:
+                    choices.append([(None, 1.0)])
+                    continue
+                inside = [v for v in table if grid[low] <= v < grid[high]]
+                scores = quantile_scores(numbers(inside), np.array(grid[low + 1 : high]), 0.5)
+                choices.append([(low + 1 + i, p) for i, p in enumerate(law(scores, epsilon, 0.5))])
+            for outcome in itertools.product(*choices):
+                after = tuple(sorted([*cuts, *(place for place, _ in outcome if place is not None)]))
+                step[after] = step.get(after, 0.0) + probability * math.prod(p for _, p in outcome)
+        found = step
+    return found
+
+
+def test_medians_of_disjoint_ranges_cost_one_choice_a_round():
+    """Two rounds have up to three choices, and cost two: the worst ratio lies above one and is at most two."""
+    grid, epsilon = [0.0, 1.0, 2.0, 3.0, 4.0, 10.0], 1.0
+    bound = selection_event(epsilon=epsilon, selections=2, neighbours=AR).guarantee().epsilon
+    worst = 0.0
+    for table in tables(3):
+        p = splits_law(table, grid, 2, epsilon)
+        for value in VALUES:
+            q = splits_law((*table, value), grid, 2, epsilon)
+            assert set(p) == set(q)
+            worst = max(worst, *(abs(math.log(p[cuts] / q[cuts])) for cuts in p))
+    assert 1.0 < worst <= bound * (1 + 1e-9)
+
+
+def test_drawn_cuts_have_the_enumerated_law():
+    """2,000 draws; each frequency within z = 7 standard errors."""
+    grid, table, stream = [0.0, 1.0, 2.0, 3.0, 4.0, 10.0], (0.0, 1.0, 1.0, 3.5), Stream.seeded(2)
+    expected = splits_law(table, grid, 2, 2.0)
+    secret = Secret(numbers(table))
+    seen = {}
+    for _ in range(2000):
+        cuts = tuple(grid.index(c) for c in private_splits(secret, grid=grid, depth=2, epsilon=2.0, stream=stream))
+        seen[cuts] = seen.get(cuts, 0) + 1
+    assert set(seen) <= set(expected)
+    for cuts, p in expected.items():
+        assert abs(seen.get(cuts, 0) - 2000 * p) < 7 * math.sqrt(2000 * p * (1 - p)) + 1
+
+
+def test_unlisted_levels_show_with_probability_delta():
+    """A text that one record has is a cell of count 1: it shows iff its noise reaches T - 1, with exactly delta."""
+    event = StabilityHistogram(scale=Fraction(1), threshold=3, neighbours=AR)
+    secret = Secret(Levels(texts=("rare",), counts=np.array([1])))
+    stream = Stream.seeded(5)
+    shown = sum(bool(shown_levels(secret, event=event, stream=stream)) for _ in range(4000))
+    p = stability_delta(event.scale, event.threshold)
+    assert abs(shown - 4000 * p) < 7 * math.sqrt(4000 * p * (1 - p))
+
+
+def test_shown_levels_are_those_that_reach_the_threshold(monkeypatch):
+    """With known noise: order by the alphabet, counts with their noise, nothing below the threshold."""
+    monkeypatch.setattr(
+        drafting, "discrete_laplace", lambda counts, *, scale, stream: counts + [-1, 0, 2][: len(counts)]
+    )
+    event = StabilityHistogram(scale=Fraction(1), threshold=5, neighbours=AR)
+    levels = Secret(Levels(texts=("z", "a", "m"), counts=np.array([3, 6, 4])))
+    assert shown_levels(levels, event=event, stream=Stream.seeded(1)) == [("a", 5), ("z", 5)]
+    assert shown_levels(Secret(Levels(texts=(), counts=np.array([], int))), event=event, stream=Stream.seeded(1)) == []
+    twice = Secret(Levels(texts=("a", "a"), counts=np.array([3, 6])))
+    with pytest.raises(ParameterError, match="listed twice"):
+        shown_levels(twice, event=event, stream=Stream.seeded(1))
+
+
+def test_a_purse_is_never_overdrawn():
+    purse = Purse(PricedDraft(epsilon=1.0, delta=1e-6, neighbours=AR))
+    half = selection_event(epsilon=0.5, selections=1, neighbours=AR)
+    purse.pay(half)
+    purse.pay(half)
+    for step in (half, selection_event(epsilon=1e-9, selections=1, neighbours=AR)):
+        with pytest.raises(RefusalError, match="cannot pay"):
+            purse.pay(step)
+    rich = Purse(PricedDraft(epsilon=9.0, delta=1e-6, neighbours=AR))
+    with pytest.raises(RefusalError, match="cannot pay"):  # delta .1
+        rich.pay(StabilityHistogram(scale=Fraction(1), threshold=3, neighbours=AR))
+    with pytest.raises(RefusalError, match="no price"):
+        rich.pay(UnpricedRead(why="a peek"))
+
+
+def test_a_draft_event_is_read_back_and_checked():
+    event = PricedDraft(epsilon=0.5, delta=1e-7, neighbours=AR)
+    assert event_from_dict(event.to_dict()) == event and event.renyi(np.array([2.0])) is None
+    for bad in ({"epsilon": 0.0}, {"delta": 0.0}, {"neighbours": Neighbours.REPLACE}):
+        with pytest.raises(ParameterError):
+            PricedDraft(**{"epsilon": 1.0, "delta": 1e-6, "neighbours": AR, **bad})
+    with pytest.raises(ParameterError, match="cannot be read"):
+        event_from_dict({"kind": "priced-draft", "epsilon": 1.0})

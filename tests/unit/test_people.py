@@ -1,0 +1,217 @@
+"""The person as the unit: codebooks, sources, every recipe, statements, accounts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.unit.test_secrets import OPTIONS
+from understudy.codebook import Categorical, Codebook, PersonUnit, Role, Text
+from understudy.errors import BudgetError, CodebookError, DataError, ParameterError, RefusalError
+from understudy.evaluate.audit import audit
+from understudy.evaluate.risk.cells import open_cells
+from understudy.mechanisms import GroupOf
+from understudy.mechanisms.stream import Stream
+from understudy.privacy import Neighbours
+from understudy.privacy.account import Account
+from understudy.release.verify import verify_release
+from understudy.sources import EncodedSource, open_source
+from understudy.sources.check import check_table
+from understudy.synth import METHODS, LaplaceHistogram, PeGS, make_recipe
+from understudy.synth.people import capped_source
+
+TEXT = """format = 1
+
+[unit]
+id = "patient"
+cap = 2
+
+[[columns]]
+name = "patient"
+kind = "text"
+role = "identifier"
+
+[[columns]]
+name = "a"
+kind = "categorical"
+levels = ["0", "1"]
+
+[[columns]]
+name = "b"
+kind = "categorical"
+levels = ["0", "1"]
+"""
+BOOK = Codebook.from_toml(TEXT)
+
+
+def table(rows=1200, people=300):
+    drawn = np.random.default_rng(5)
+    return pa.table(
+        {
+            "patient": [f"secret-{p}" for p in drawn.integers(0, people, rows)],
+            "a": drawn.integers(0, 2, rows).astype(str),
+            "b": drawn.integers(0, 2, rows).astype(str),
+        }
+    )
+
+
+def test_a_unit_is_written_as_it_was_read():
+    assert BOOK.to_toml() == TEXT
+    assert BOOK.unit == PersonUnit(id="patient", cap=2)
+    assert BOOK.names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("cap = 2", "cap = 0", "cap = 0; it is the number of records of one person"),
+        ("cap = 2", "cap = -3", "cap = -3"),
+        ("cap = 2", "cap = 1.5", "whole number"),
+        ("cap = 2", "cap = true", "cap = True"),
+        ("cap = 2", "", "lacks cap"),
+        ('id = "patient"', 'id = "nobody"', "'nobody', which is not a column"),
+        ('id = "patient"', 'id = "a"', "ids never reach a release"),
+        ('id = "patient"', "id = 7", "name of a column"),
+        ("cap = 2", "cap = 2\nlimit = 1", "unknown keys limit"),
+    ],
+)
+def test_a_bad_unit_is_refused(old, new, said):
+    with pytest.raises(CodebookError, match=said):
+        Codebook.from_toml(TEXT.replace(old, new, 1))
+
+
+def test_a_unit_that_is_no_table_is_refused():
+    with pytest.raises(CodebookError, match="unit must be a table"):
+        Codebook.from_toml(TEXT.replace('[unit]\nid = "patient"\ncap = 2', 'unit = "patient"'))
+
+
+def test_the_source_keeps_no_more_records_than_the_cap():
+    """Two people with three records each and one with one, all in cells of their own."""
+    data = pa.table({"patient": ["x"] * 3 + ["y"] * 3 + ["z"], "a": ["0"] * 3 + ["1"] * 4, "b": ["0"] * 6 + ["1"]})
+    capped = capped_source(open_source(data, BOOK), Stream.seeded(1))
+    grid = open_cells(capped, ("a", "b"))
+    assert dict(zip(map(tuple, grid.codes.tolist()), grid.counts.tolist(), strict=True)) == {
+        (0, 0): 2,
+        (1, 0): 2,
+        (1, 1): 1,
+    }
+
+
+def test_chance_and_not_the_file_chooses():
+    """One person, first record in cell 0, three others in cell 1, cap 1: the first stays in a quarter of 400 fits."""
+    data = pa.table({"patient": ["x"] * 4, "a": ["0", "1", "1", "1"], "b": ["0"] * 4})
+    book = replace(BOOK, unit=PersonUnit(id="patient", cap=1))
+    source = open_source(data, book)
+    stream = Stream.seeded(9)
+    first = sum(int(open_cells(capped_source(source, stream), ("a",)).codes[0, 0] == 0) for _ in range(400))
+    assert abs(first - 100) < 7 * np.sqrt(400 * 3 / 16)
+
+
+def test_ids_missing_in_some_rows_are_refused_and_reported():
+    data = pa.table({"patient": ["x", None, "y"], "a": ["0", "1", "1"], "b": ["0"] * 3})
+    with pytest.raises(DataError, match="'patient' is missing in 1 rows"):
+        LaplaceHistogram(epsilon=1.0).fit(open_source(data, BOOK))
+    [fault] = check_table(data, BOOK)
+    assert fault.kind == "missing id" and fault.rows == (2,) and fault.count == 1
+
+
+def test_a_table_without_ids_cannot_be_released_for_people(tmp_path):
+    data = table().drop_columns(["patient"])
+    with pytest.raises(DataError, match="no column 'patient'"):
+        LaplaceHistogram(epsilon=1.0).fit(open_source(data, BOOK))
+    assert [fault.kind for fault in check_table(data, BOOK)] == ["missing column"]
+    codes = [np.zeros(5, np.uint8), np.ones(5, np.uint8)]
+    with pytest.raises(DataError, match="no column 'patient'"):
+        LaplaceHistogram(epsilon=1.0).fit(EncodedSource(codebook=BOOK, columns=codes))
+
+
+def test_a_table_too_large_for_memory_is_refused():
+    with pytest.raises(RefusalError, match="too large to cap"):
+        LaplaceHistogram(epsilon=1.0).fit(open_source(table(), BOOK, local_bytes=0))
+
+
+def test_a_fit_around_the_cap_is_refused():
+    with pytest.raises(RefusalError, match="not capped"):
+        LaplaceHistogram(epsilon=1.0).fit_records(open_source(table(), BOOK), Stream.seeded(1), None)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_recipe_prices_the_person(method, tmp_path):
+    recipe = make_recipe(method, **OPTIONS.get(method, {}))
+    release = recipe.fit(open_source(table(), BOOK)).sample(30)
+    total, single = release.manifest.total, recipe.quote(replace(BOOK, unit=None), 30).total
+    assert release.table.column_names == ["a", "b"]
+    assert type(total) is type(single)
+    if not hasattr(total, "epsilon"):
+        return
+    assert total.neighbours is Neighbours.ADD_REMOVE_PERSON
+    assert "adding or removing one person with all their records" in release.statement
+    assert "no person can make" in release.statement and "cap of 2 records" in release.statement
+    events = [entry.event for entry in release.manifest.ledger if entry.event.proof]
+    assert all(isinstance(event, GroupOf) and event.records == 2 for event in events)
+    if getattr(recipe, "epsilon", None) is not None:  # a target is meant for the person
+        assert total.epsilon <= recipe.epsilon * (1 + 1e-9) and total.delta <= (getattr(recipe, "delta", 0) or 0)
+        assert release.manifest.parameters["per_person"]["records"] == 2
+    else:
+        assert total.epsilon == pytest.approx(2 * single.epsilon)
+    release.save(tmp_path / "out")
+    assert verify_release(tmp_path / "out").is_valid
+    assert not any(b"secret-" in path.read_bytes() for path in (tmp_path / "out").iterdir())
+
+
+def test_a_whole_file_target_of_route_s_is_met_for_the_person():
+    for options in ({}, {"delta": 1e-6}):
+        recipe = PeGS(epsilon=2.0, rows=50, **options)
+        total = recipe.quote(BOOK, 50).total
+        assert 1.9 < total.epsilon <= 2.0 and total.neighbours is Neighbours.ADD_REMOVE_PERSON
+
+
+def test_a_cap_of_one_costs_what_a_record_costs():
+    book = replace(BOOK, unit=PersonUnit(id="patient", cap=1))
+    for method, options in (("laplace", {"epsilon": 1.0}), ("sba", {"epsilon": 1.0, "delta": 1e-6})):
+        recipe = make_recipe(method, **options)
+        person, record = recipe.quote(book, 5).total, recipe.quote(replace(book, unit=None), 5).total
+        assert (person.epsilon, person.delta) == (record.epsilon, record.delta)
+
+
+def test_accounts_keep_people_and_records_apart(tmp_path):
+    terms = {"dataset": "stays", "epsilon": 3.0, "delta": 0.0}
+    records = Account.create(tmp_path / "records.db", neighbours=Neighbours.ADD_REMOVE, **terms)
+    people = Account.create(tmp_path / "people.db", neighbours=Neighbours.ADD_REMOVE_PERSON, **terms)
+    recipe = LaplaceHistogram(epsilon=1.0)
+    with pytest.raises(BudgetError, match="priced for add-remove-person"):
+        recipe.fit(open_source(table(), BOOK, account=records)).sample(5)
+    recipe.fit(open_source(table(), BOOK, account=people)).sample(5)
+    assert people.spent().epsilon == 1.0
+    with pytest.raises(BudgetError, match="priced for add-remove,"):
+        recipe.fit(open_source(table(), replace(BOOK, unit=None), account=people)).sample(5)
+
+
+def test_a_relation_of_people_is_not_a_recipe_s_choice():
+    for make in (LaplaceHistogram, lambda **o: PeGS(alpha=1.0, neighbours=o["neighbours"])):
+        with pytest.raises(ParameterError, match=r"codebook's \[unit\]"):
+            make(epsilon=1.0, neighbours=Neighbours.ADD_REMOVE_PERSON).quote(BOOK, 5)
+
+
+def test_an_audit_attacks_a_whole_person():
+    """Pays for one record and states it for a person with nine: the nine show."""
+    book = Codebook(
+        columns=(
+            Text(name="id", role=Role.IDENTIFIER),
+            Categorical(name="a", levels=("x", "y", "z")),
+        ),
+        unit=PersonUnit(id="id", cap=9),
+    )
+    data = pa.table({"id": [str(n) for n in range(60)], "a": ["x"] * 40 + ["y"] * 20})
+    found = audit(_Careless(epsilon=1.0), open_source(data, book), rows=1, runs=400, stream=Stream.seeded(4))
+    assert found.refuted and found.neighbours is Neighbours.ADD_REMOVE_PERSON
+    honest = audit(LaplaceHistogram(epsilon=1.0), open_source(data, book), rows=1, runs=400, stream=Stream.seeded(4))
+    assert not honest.refuted
+
+
+class _Careless(LaplaceHistogram):
+    """Forgets that the targets are those of a person."""
+
+    def fit(self, source, *, stream=None, report=None):
+        return LaplaceHistogram(epsilon=9.0).fit(source, stream=stream)
