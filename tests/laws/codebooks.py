@@ -56,7 +56,7 @@ def _columns(draw: st.DrawFn, name: str, *, plain: bool) -> Column:
     if not plain:
         common["role"] = draw(st.sampled_from([role for role in Role if role is not Role.IDENTIFIER]))
         common["description"] = draw(st.just("") | texts)
-        common["origin"] = draw(st.sampled_from(Origin))
+        common["origin"] = draw(st.sampled_from([Origin.DECLARED, Origin.DRAFTED]))
         common["attestation"] = draw(st.none() | attestations)
     if kind in ("categorical", "ordinal"):
         common["other"] = draw(st.none() | st.sampled_from(levels))

@@ -1,6 +1,6 @@
 """Codes back to values: the one place where a bin becomes a number again.
 
-Inside a bin the value is drawn uniformly from the declared grid. That reads no private data, so it costs nothing.
+Inside a bin the value is drawn from the declared grid, by the declared shape: no private data is read, nothing is paid.
 Numbers that the rules of the codebook put in order are drawn one after the other, each within what its bin and those
 before it leave, so that the order holds for values that share a bin too.
 """
@@ -99,7 +99,24 @@ def decode_column(column: Column, codes: Codes, below_each: BelowEach, *, packed
     assert isinstance(column, Number)
     first = np.array([start for start, _ in column.grids], dtype=np.int64)
     width = np.array([count for _, count in column.grids], dtype=np.uint64)
+    if column.shape == "log":
+        return _from_steps(column, first[proper] + _log_steps(first[proper], width[proper], below_each), absent)
     return _from_steps(column, first[proper] + below_each(width[proper]).astype(np.int64), absent)
+
+
+def _log_steps(
+    first: npt.NDArray[np.int64], width: npt.NDArray[np.uint64], below_each: BelowEach
+) -> npt.NDArray[np.int64]:
+    """Steps above the first value, evenly in the logarithm: floor of a (b / a)^u, a value as likely as its log gap.
+
+    Public shape and fresh randomness only, so a float is good enough. Zero counts as a half.
+    """
+    evenly = below_each(np.full(len(first), 1 << 53, dtype=np.uint64)).astype(np.float64) / 2.0**53
+    low = np.maximum(first.astype(np.float64), 0.5)
+    high = first.astype(np.float64) + width.astype(np.float64)
+    drawn = np.floor(low * (high / low) ** evenly).astype(np.int64) - first
+    steps: npt.NDArray[np.int64] = np.clip(drawn, 0, width.astype(np.int64) - 1)
+    return steps
 
 
 def _from_steps(column: Number, steps: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:

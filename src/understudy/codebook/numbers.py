@@ -13,6 +13,7 @@ from understudy.codebook.columns import Column
 __all__ = ["Continuous", "Integer", "Number"]
 
 Closed = Literal["left", "right"]
+Shape = Literal["uniform", "log"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,30 @@ class Number(Column):
     edges: tuple[Fraction, ...]
     closed: Closed = "left"
     clip: bool = False
+    spikes: tuple[Fraction, ...] = ()
+    """Values that many records share, such as 0: each has a bin of its own, made of edges around it."""
+    shape: Shape = "uniform"
+    """How values lie inside a bin: evenly, or evenly in their logarithm (more small ones). Public, hence free."""
+    units: str = ""
+    """What is measured, for readers: "kg", "US dollars"."""
+
+    def __post_init__(self) -> None:
+        if self.spikes and self._steps_are_sane() and self.edges:
+            step = self.step
+            cut = {s for s in self.spikes if self._is_spike(s)}
+            around = cut | {s + step / 2 for s in cut} if self.closed == "left" else cut | {s - step / 2 for s in cut}
+            inside = {edge for edge in around if self.edges[0] < edge}
+            low = {min(around)} if self.closed == "right" and self.edges[0] in cut else set()
+            if low or inside - set(self.edges):
+                object.__setattr__(self, "edges", tuple(sorted({*self.edges, *inside, *low})))
+
+    def _steps_are_sane(self) -> bool:
+        precision = getattr(self, "precision", 0)
+        return isinstance(precision, int) and 0 <= precision <= 12
+
+    def _is_spike(self, value: Fraction) -> bool:
+        """On the grid of values and within the edges, so that a bin can hold it and nothing else."""
+        return (value / self.step).denominator == 1 and self.edges[0] <= value <= self.edges[-1]
 
     @property
     def step(self) -> Fraction:
@@ -72,6 +97,10 @@ class Number(Column):
         if labels:
             labels[0] = "[" + labels[0][1:]
             labels[-1] = labels[-1][:-1] + "]"
+        if self.spikes:
+            for place, (first, width) in enumerate(self.grids):
+                if width == 1 and first * self.step in self.spikes:
+                    labels[place] = _short(first * self.step)
         return tuple(labels)
 
     def _could_draw_missing(self) -> bool:
@@ -101,10 +130,24 @@ class Number(Column):
                 f"column {self.name!r} has the missing token {self.missing!r}, which is also one of its values; end "
                 "the edges before it, or choose a token that is no number."
             )
+        found += self._shape_faults()
         empty = [label for label, (_, width) in zip(self._proper_labels(), self.grids, strict=True) if width < 1]
         if empty:
             found.append(
                 f"column {self.name!r} has bins {', '.join(empty)} without any value at its precision; widen them."
+            )
+        return found
+
+    def _shape_faults(self) -> list[str]:
+        found = []
+        if odd := [spike for spike in self.spikes if not self._is_spike(spike)]:
+            found.append(
+                f"column {self.name!r} has the spike {_short(odd[0])}, outside its edges or between two values of its "
+                "precision; widen the edges, or write a code for unknown values as its missing token."
+            )
+        if self.shape == "log" and self.edges[0] < 0:
+            found.append(
+                f'column {self.name!r} has shape = "log" and edges below 0, where there is no logarithm; start at 0.'
             )
         return found
 

@@ -194,6 +194,9 @@ _BINNED: dict[str, Callable[[Any], Any]] = {
     "edges": _numbers,
     "closed": _one_of("left", "right"),
     "clip": _flag,
+    "spikes": _numbers,
+    "shape": _one_of("uniform", "log"),
+    "units": _text,
 }
 _OWN: dict[str, dict[str, Callable[[Any], Any]]] = {
     "categorical": _LISTED,
@@ -276,6 +279,12 @@ def _own_lines(column: Column) -> list[str]:
             lines.append(f'closed = "{column.closed}"')
         if column.clip:
             lines.append("clip = true")
+        if column.spikes:
+            lines.append(list_line("spikes", [number_text(spike) for spike in column.spikes]))
+        if column.shape != "uniform":
+            lines.append(f'shape = "{column.shape}"')
+        if column.units:
+            lines.append(f"units = {quoted(column.units)}")
         return [*lines, f"precision = {column.precision}"] if isinstance(column, Continuous) else lines
     if isinstance(column, Detail):
         lines = [f"detail_of = {quoted(column.detail_of)}"]

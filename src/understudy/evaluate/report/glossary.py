@@ -66,6 +66,8 @@ _TITLES = {
     "joint_l1": "Whole records (L1, in records)",
     "marginal_mae": "Shares of levels (mean absolute error)",
     "marginal_mse": "Shares of levels (mean squared error)",
+    "order_distance": "Columns with an order (earth mover's distance)",
+    "weighted_tvd": "Weighted shares of levels (total variation)",
     "conditional_mae": "Shares given another column (mean absolute error)",
     "conditional_mse": "Shares given another column (mean squared error)",
     "kendall_marginal": "Order of levels (Kendall's tau)",
