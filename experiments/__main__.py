@@ -2,10 +2,10 @@
 
 import sys
 
-from experiments import combining, coverage, lugs, pegs, prices, sbhg
+from experiments import combining, coverage, lugs, nhds, pegs, prices, sbhg
 
 QUICK = {"prices": prices.main, "coverage": coverage.main}
-HEAVY = {"lugs": lugs.main, "combining": combining.main, "sbhg": sbhg.main, "pegs": pegs.main}
+HEAVY = {"lugs": lugs.main, "combining": combining.main, "sbhg": sbhg.main, "pegs": pegs.main, "nhds": nhds.main}
 """Run only when named: each takes many minutes."""
 
 if __name__ == "__main__":
