@@ -26,7 +26,8 @@ DETAILS = 0.4
 """Share of epsilon for the three tables of details."""
 QUICK_ROWS = 5_000
 HEADINGS = (
-    "epsilon", "seconds", "peak MiB", "faults", "1-way", "2-way", "weighted", "order", "dx other", "pc other", "drg other"
+    "epsilon", "seconds", "peak MiB", "faults", "1-way", "2-way", "weighted", "order", "dx other", "pc other",
+    "drg other",
 )  # fmt: skip
 
 
