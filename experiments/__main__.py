@@ -2,7 +2,20 @@
 
 import sys
 
-from experiments import anonymeter_check, chapter2, combining, coverage, dpat, ludia, lugs, onthemap, pegs, prices, sbhg
+from experiments import (
+    anonymeter_check,
+    chapter2,
+    combining,
+    coverage,
+    dpat,
+    ludia,
+    lugs,
+    nhds,
+    onthemap,
+    pegs,
+    prices,
+    sbhg,
+)
 
 QUICK = {
     "prices": prices.main,
@@ -18,6 +31,7 @@ HEAVY = {
     "ludia": ludia.main,
     "onthemap": onthemap.main,
     "dpat": dpat.main,
+    "nhds": nhds.main,
 }
 """Run only when named: each takes many minutes."""
 

@@ -74,6 +74,7 @@ def test_a_unit_is_written_as_it_was_read():
         ('id = "patient"', 'id = "a"', "ids never reach a release"),
         ('id = "patient"', "id = 7", "name of a column"),
         ("cap = 2", "cap = 2\nlimit = 1", "unknown keys limit"),
+        ("cap = 2", "cap = 2\npseudonyms = 1", "true or false"),
     ],
 )
 def test_a_bad_unit_is_refused(old, new, said):
@@ -215,3 +216,16 @@ class _Careless(LaplaceHistogram):
 
     def fit(self, source, *, stream=None, report=None):
         return LaplaceHistogram(epsilon=9.0).fit(source, stream=stream)
+
+
+def test_pseudonyms_are_made_anew(tmp_path):
+    """The id column comes back with ids that no confidential record has, none twice, other ones in every file."""
+    book = Codebook.from_toml(TEXT.replace("cap = 2", "cap = 2\npseudonyms = true"))
+    assert "pseudonyms = true" in book.to_toml() and Codebook.from_toml(book.to_toml()) == book
+    fitted = LaplaceHistogram(epsilon=1.0).fit(open_source(table(), book))
+    one, two = (fitted.sample(500) for _ in range(2))
+    assert one.table.column_names == ["patient", "a", "b"]
+    ids = [*one.table["patient"].to_pylist(), *two.table["patient"].to_pylist()]
+    assert len(set(ids)) == 1000 and not set(ids) & set(table()["patient"].to_pylist())
+    one.save(tmp_path / "out")
+    assert verify_release(tmp_path / "out").is_valid

@@ -47,7 +47,15 @@ def decode_table(
     for detail in book.details:
         if details is not None:
             arrays[detail.name] = decode_column(detail, details[detail.name], below_each, packed=packed)
-    return pa.table({column.name: arrays[column.name] for column in book.released if column.name in arrays})
+    if book.unit is not None and book.unit.pseudonyms:
+        arrays[book.unit.id] = _pseudonyms(len(codes[0]), below_each)
+    return pa.table({column.name: arrays[column.name] for column in book.columns if column.name in arrays})
+
+
+def _pseudonyms(rows: int, below_each: BelowEach) -> pa.Array:
+    """An id made anew for every record, from randomness alone: rows are drawn one by one, each a person of its own."""
+    drawn = below_each(np.full(rows, 1 << 60, dtype=np.uint64))
+    return pa.array([f"s{number:015x}" for number in drawn.tolist()], type=pa.string())
 
 
 def _ordered_steps(book: Codebook, codes: Sequence[Codes], below_each: BelowEach) -> dict[str, npt.NDArray[np.int64]]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["PersonUnit", "read_unit", "unit_faults", "unit_lines"]
 
 _KEYS = ("id", "cap")
+_MAY = ("pseudonyms",)
 MOST_RECORDS = 10_000
 """A larger cap would price a person so high that nothing is promised."""
 
@@ -25,6 +26,8 @@ class PersonUnit:
     """The identifier column whose values tell people apart; it never reaches a release."""
     cap: int
     """How many records of one person are used; which ones is left to chance."""
+    pseudonyms: bool = False
+    """Whether a release has the id column again, with an id made anew for each synthetic record."""
 
     @property
     def assumption(self) -> str:
@@ -63,17 +66,21 @@ def read_unit(value: Any) -> tuple[PersonUnit | None, list[str]]:
         return None, []
     if not isinstance(value, dict):
         return None, ['unit must be a table: [unit] with id = "patient" and cap = 4.']
-    if strange := sorted(set(value) - set(_KEYS)):
-        return None, [f"[unit] has unknown keys {', '.join(strange)}; it knows {', '.join(_KEYS)}."]
+    if strange := sorted(set(value) - {*_KEYS, *_MAY}):
+        return None, [f"[unit] has unknown keys {', '.join(strange)}; it knows {', '.join((*_KEYS, *_MAY))}."]
     if lacking := [key for key in _KEYS if key not in value]:
         return None, [f"[unit] lacks {', '.join(lacking)}; it needs the id column and the cap on records per person."]
     if not isinstance(value["id"], str) or not value["id"]:
         return None, [f"[unit] has id = {value['id']!r}; it must be the name of a column in quotes."]
-    return PersonUnit(id=value["id"], cap=value["cap"]), []
+    wanted = value.get("pseudonyms", False)
+    if not isinstance(wanted, bool):
+        return None, [f"[unit] has pseudonyms = {wanted!r}; it must be true or false."]
+    return PersonUnit(id=value["id"], cap=value["cap"], pseudonyms=wanted), []
 
 
 def unit_lines(unit: PersonUnit) -> list[str]:
     """The table as canonical TOML."""
     from understudy.codebook.toml_text import quoted
 
-    return ["", "[unit]", f"id = {quoted(unit.id)}", f"cap = {unit.cap}"]
+    lines = ["", "[unit]", f"id = {quoted(unit.id)}", f"cap = {unit.cap}"]
+    return [*lines, "pseudonyms = true"] if unit.pseudonyms else lines
