@@ -232,7 +232,7 @@ def test_rows_of_a_sub_population_are_free(method, source, book, tmp_path):
     assert len(found["age"]) == 500 and min(found["age"]) >= 1
     if recipe.route == "N":
         drawn = load_model(fitted.save_model(tmp_path / "model")).sample(50, where={"adm": "newborn"})
-        assert set(drawn.table.to_pydict()["age"]) == {0}
+        assert set(drawn.table.to_pydict()["age"]) <= {0, None}  # what is missing satisfies a rule
 
 
 @pytest.mark.parametrize("method", ["contingency", "privbayes", "gibbs"])
