@@ -29,7 +29,7 @@ def survival(*, quick: bool) -> dict[str, Any]:
         largest = max(int(table.counts.project(names).occupied()[1].max()) for table in tables for names in sets)
         needed = {
             f"{cls.name}, {word.value}": _event(cls, tables[0].source.codebook, word, 0.5, 1e-4).threshold
-            for word in us.Neighbours
+            for word in (us.Neighbours.ADD_REMOVE, us.Neighbours.REPLACE)
             for cls in (us.SBHG, us.SBHGGauss)
         }
         found[f"{title}, R={parents}"] = {"largest": largest} | needed
@@ -45,7 +45,7 @@ def _event(cls: Any, book: Codebook, word: us.Neighbours, epsilon: float, delta:
 def _at(columns: int) -> dict[str, Any]:
     book = Codebook(columns=tuple(Categorical(name=f"x{i}", levels=("0", "1")) for i in range(columns)))
     found = {}
-    for word in us.Neighbours:
+    for word in (us.Neighbours.ADD_REMOVE, us.Neighbours.REPLACE):
         for cls in (us.SBHG, us.SBHGGauss):
             event = _event(cls, book, word, EPSILON, DELTA)
             if isinstance(event, StabilityHistogram):
