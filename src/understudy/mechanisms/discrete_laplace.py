@@ -64,7 +64,7 @@ def check_neighbours(neighbours: Neighbours) -> None:
         raise ParameterError(
             f"`neighbours` is {neighbours!r}; it must be a Neighbours relation. Try Neighbours.ADD_REMOVE."
         )
-    if neighbours.unit != "record":
+    if neighbours.unit == "person":
         raise ParameterError(
             f"`neighbours` is {neighbours.value!r}; a mechanism is priced for one record, and the codebook's [unit] "
             "(an id column and a cap) raises that to a person. Use add-remove or replace-one."
