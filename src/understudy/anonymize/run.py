@@ -58,6 +58,11 @@ def anonymize(
     before = cells_of(source, report=report)
     named = quasi if quasi is not None else recipe.quasi
     names = before.with_roles(Role.QUASI_IDENTIFIER) if named is None else tuple(named)
+    if source.codebook.paid is not None:
+        raise ParameterError(
+            "the codebook was bought by a priced draft, and an anonymised release carries no epsilon that could repeat "
+            "its price. Declare the levels from public documents, or synthesize instead."
+        )
     check_quasi(names)
     for name in names:
         before.place(name)
@@ -175,6 +180,14 @@ def _manifest(
     source: Source, recipe: Recipe, state: State, book: Codebook, measured: Measured, identity: str
 ) -> Manifest:
     warnings = []
+    if source.codebook.unit is not None:
+        warnings.append(
+            "classes count records, not people: one person with several records may fill a class alone, so that its "
+            "size says less than it seems."
+        )
+    if source.codebook.details:
+        names = ", ".join(detail.name for detail in source.codebook.details)
+        warnings.append(f"left out: {names} (detailed codes are not anonymised).")
     if not source.codebook.is_public:
         warnings.append(
             f"levels of {', '.join(source.codebook.unattested)} were drafted from the data: they say what occurs in it."

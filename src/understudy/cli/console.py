@@ -28,6 +28,9 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+_STOPPED = "interrupted; nothing was written and nothing was charged. Run it again."
+
+
 @contextmanager
 def progress(*, quiet: bool) -> "Iterator[Report | None]":
     """A bar with the time left on standard error, once the work has taken a second."""
@@ -35,7 +38,11 @@ def progress(*, quiet: bool) -> "Iterator[Report | None]":
         with _bar(quiet=quiet) as report:
             yield report
     except KeyboardInterrupt:
-        raise StoppedError("interrupted; nothing was written and nothing was charged. Run it again.") from None
+        raise StoppedError(_STOPPED) from None
+    except RuntimeError as reason:
+        if "Query interrupted" not in str(reason):  # DuckDB's word for the same key
+            raise
+        raise StoppedError(_STOPPED) from None
 
 
 @contextmanager

@@ -237,7 +237,9 @@ def draw(
     """Draw more rows from a released model, also of a sub-population: no data, no further price."""
     from understudy import jobs
 
-    scale.refuse_with_engine(engine, {"csv": csv, "workers": workers, "part_rows": part_rows, "master": master})
+    scale.refuse_with_engine(
+        engine, {"csv": csv, "where": where, "workers": workers, "part_rows": part_rows, "master": master}
+    )
     if engine is not None:
         with progress(quiet=json) as report:
             large = scale.draw_large(

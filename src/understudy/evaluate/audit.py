@@ -135,7 +135,7 @@ def audit(
     if not 0 < miss < 1:
         raise ParameterError(f"`miss` is {miss!r}; it is the probability of a false alarm, in (0, 1). Try 1e-6.")
     book = source.codebook
-    claim = _claim(recipe, recipe.quote(book, rows).total)
+    claim = _claim(recipe, recipe.quote(book, rows).drawn_from(source.ancestor).total)
     records = 1 if book.unit is None else book.unit.cap
     person, other, tables = neighbouring(source, neighbours=claim[2], canary=canary, records=records)
     marked = [person] if _is_adding(claim[2]) else [person, other]

@@ -148,7 +148,8 @@ def assess(
 def _only(book: Codebook, names: Sequence[str]) -> Codebook:
     from dataclasses import replace
 
-    return Codebook(columns=tuple(replace(column, parents=None) for column in book.columns if column.name in names))
+    kept = tuple(replace(column, parents=None) for column in book.columns if column.name in names)
+    return Codebook(columns=kept, paid=book.paid)
 
 
 def _tell(report: Report | None, done: int, steps: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from understudy.errors import DataError
 from understudy.privacy.ledger import Entry
 
-__all__ = ["MARK", "Ancestor", "find_ancestor", "mark"]
+__all__ = ["MARK", "Ancestor", "find_ancestor", "mark", "refuse_anonymized"]
 
 MARK = b"understudy.anonymized"
 _MANIFEST = "manifest.json"
@@ -55,7 +55,7 @@ class Ancestor:
             return ()
         return (
             f"the input is the anonymised release {self.release}: every record was recoded by itself by public "
-            "rules, so that what is promised here holds for the people behind it too; k-anonymity is not inherited.",
+            "rules, so that what is promised here holds for the records behind it too; k-anonymity is not inherited.",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,11 +80,22 @@ def find_ancestor(what: Any) -> Ancestor | None:
         if is_file:
             return _of_file(path)
         matched = sorted(glob(str(what))) if has_magic(str(what)) and "://" not in str(what) else []  # noqa: PTH207
-        found = (_of_file(Path(name)) for name in matched if Path(name).is_file())
-        return next((ancestor for ancestor in found if ancestor is not None), None)
+        found = [_of_file(Path(name)) for name in matched if Path(name).is_file()]
+        known = [ancestor for ancestor in found if ancestor is not None]
+        return min(known, key=lambda ancestor: ancestor.record_wise, default=None)  # the one that promises least
     import pyarrow as pa
 
     return _of_metadata(what.schema.metadata) if isinstance(what, pa.Table | pa.RecordBatch) else None
+
+
+def refuse_anonymized(what: Any, doing: str) -> None:
+    """Refuse a table made by looking at all records, where the promise of ``doing`` could not say so."""
+    found = find_ancestor(what)
+    if found is not None and not found.record_wise:
+        raise DataError(
+            f"the table is the anonymised release {found.release}, in which one person can change the rows of many, so "
+            f"that {doing} could promise nothing to the people behind it. Use the confidential table itself."
+        )
 
 
 def _of_file(path: Path) -> Ancestor | None:

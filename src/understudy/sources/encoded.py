@@ -55,6 +55,7 @@ class EncodedSource(Source):
         kept = keep(self._people)
         chosen = EncodedSource(codebook=self.codebook, columns=[c[kept] for c in self._columns], account=self.account)
         chosen._is_capped = True
+        chosen.ancestor = self.ancestor
         return chosen
 
     @property

@@ -89,6 +89,7 @@ class EngineSource(Source):
                 self._local = EncodedSource(
                     codebook=self.codebook, columns=columns, people=people, account=self.account
                 )
+                self._local.ancestor = self.ancestor
                 self.bench.free()
         return self._local
 

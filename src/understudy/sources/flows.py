@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from understudy.errors import DataError, ParameterError
 from understudy.privacy.secret import Secret
+from understudy.sources.ancestry import refuse_anonymized
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, open_table
 
@@ -85,6 +86,7 @@ def read_flows(
     ``origins`` is the public list of possible origins, names in any order; without it the list is read from the data,
     and no release made from it can promise anything.
     """
+    refuse_anonymized(what, "a commuting release")
     opened = open_table(what, table)
     _check_columns(opened, origin, destination, count)
     opened.verify()

@@ -35,6 +35,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.sources.ancestry import refuse_anonymized
 from understudy.sources.base import Report
 from understudy.sources.files import Opened, open_table
 from understudy.sources.looks import LOOKS, look_at_days, look_at_kinds, look_at_levels, look_at_numbers
@@ -105,6 +106,7 @@ def paid_draft(
     report: Report | None = None,
 ) -> tuple[Codebook, Callable[[], None]]:
     """A codebook that a promise may rest on, and what commits its price: call that before the codebook is shown."""
+    refuse_anonymized(what, "a priced draft")
     opened = open_table(what, table)
     names = _names(opened, plan)
     stream = stream or Stream.from_system()

@@ -5,9 +5,10 @@ destroyed unseen and drawn again from fresh streams; the release appears after i
 released model is kept until the end, because perturbing the counts a second time would have to be paid again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 from understudy.synth.drawers import ModelDrawer, RangeDrawer
 from understudy.synth.model_file import LoadedModel, load_model, write_model
+from understudy.synth.paid_books import owed
 from understudy.synth.part_work import PART_ROWS, PartJob, part_sizes
 from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
 from understudy.synth.plugs import PLUGS
@@ -87,6 +89,7 @@ def synthesize_parts(
     """Fit, pay, draw in parts and write; run again with the same arguments after a crash, it goes on."""
     order = _order(out, rows, part_rows, seed, workers, report)
     _refuse_details(book)
+    _refuse_shared_budgets(recipe, book)
     if not recipe.ranged:
         raise ParameterError(
             f"{recipe.name} draws its file as a whole, so it cannot be spread over parts or workers; leave the engine "
@@ -146,6 +149,19 @@ def _opened(data: Any, book: Codebook, unknown: str, table: str | None) -> Sourc
             "the data are an anonymised release, which is synthesized as a whole; leave the engine and the parts out."
         )
     return source
+
+
+def _refuse_shared_budgets(recipe: Recipe, book: Codebook) -> None:
+    """Parents that are chosen once and kept for a resumed run must not change how much the tables are smoothed."""
+    if not isinstance(recipe, PerturbedRecipe):
+        return
+    chosen = recipe.parents == "private" or not isinstance(recipe.parents, str | Mapping | NoneType)
+    if chosen and (getattr(recipe, "alpha", None) is None or book.unit is not None):
+        raise ParameterError(
+            "parents that are chosen privately go with parts only where alpha is given and records are the unit, since "
+            "a resumed run keeps the parents and must smooth as the first one did. Give --alpha, declare the parents "
+            "in the codebook, or leave the engine out."
+        )
 
 
 def _refuse_details(book: Codebook) -> None:
@@ -227,6 +243,10 @@ class _Run:
         from understudy.synth.spark_plugs import draw_where_it_lies
 
         assert isinstance(self._recipe, PLUGS)
+        if self._book.unit is not None:
+            raise ParameterError(
+                "records per person are not capped on Spark; give a table in a file, or leave [unit] out."
+            )
         self._recipe.event(self._book)  # refuse an impossible l before anything is read
         self._pay()
         job = _job(self._book, self._order, self._shop, step=1)
@@ -252,9 +272,10 @@ class _Run:
         if self._account is None:
             return
         label = f"{self._recipe.name}, {self._order.rows:,} rows, release {self._shop.release_id}"
-        self.reservation = self._account.find(label=label, ledger=self._quote.ledger)
+        ledger, delta = owed(self._quote.ledger, self._quote.delta, self._book, self._account)
+        self.reservation = self._account.find(label=label, ledger=ledger)
         if self.reservation is None:
-            self.reservation = self._account.reserve(self._quote.ledger, label=label, delta=self._quote.delta)
+            self.reservation = self._account.reserve(ledger, label=label, delta=delta)
         self.reservation.output_begins()  # parts on a disk may be seen: from here on the price stays
         self._shop.remember(charge=self.reservation.number)
 

@@ -209,15 +209,17 @@ def _codebook_entries(book: Codebook) -> list[Entry]:
     A priced draft brings its own entries: whoever sees the release sees the codebook too. A plain draft is an unpriced
     read until a person attests that it is public.
     """
+    bought = list(paid_ledger(book))
     if book.is_public:
-        return list(paid_ledger(book))
+        return bought
     names = ", ".join(book.unattested)
     return [
+        *bought,
         Entry.unpriced(
             stage="codebook",
             reads=f"levels and bounds of {names}",
             why=f"levels of {names} were drafted from the data and nobody has attested that they are public",
-        )
+        ),
     ]
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from understudy.codebook import Codebook, Number
 from understudy.codebook.weight import bin_weights
-from understudy.errors import ParameterError
+from understudy.errors import DataError, ParameterError
 from understudy.mechanisms.group import share_of_group
 from understudy.mechanisms.stability import public_levels
 from understudy.mechanisms.stream import Stream
@@ -84,6 +84,11 @@ def weighted_counts(
     """The weighted counts of every combination, with noise; the account of the source is charged first."""
     book = source.codebook
     ledger = weighted_ledger(book, columns, epsilon=epsilon, neighbours=neighbours)
+    if source.ancestor is not None and not source.ancestor.record_wise:
+        raise DataError(
+            f"the table is the anonymised release {source.ancestor.release}, where one person can change the rows of "
+            "many; weighted counts of it could promise nothing. Use the confidential table itself."
+        )
     weight, units, unit = _plan(book, columns)
     stream = stream or Stream.from_system()
     if not stream.is_secure:

@@ -18,7 +18,9 @@ from understudy.privacy.account import Account
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources import open_source
+from understudy.sources.ancestry import refuse_anonymized
 from understudy.sources.base import Report
+from understudy.synth.paid_books import owed, with_draft
 from understudy.trees.features import features_of
 from understudy.trees.model import Quality, ScoreModel, check_name, save_model
 from understudy.trees.model_file import model_key
@@ -49,6 +51,11 @@ def quote(
     subgroups: Sequence[str] = (),
 ) -> Ledger:
     """What training will pay; reads no data: the same steps on an empty table, whose noise nobody sees."""
+    if book.unit is not None:
+        raise ParameterError(
+            "a risk score promises to protect one record, and the codebook's [unit] caps those of a person; leave "
+            "[unit] out, or give every person one record first."
+        )
     features = features_of(book, target)
     subgroup_places(features, subgroups)
     empty = Secret(Cells(codes=np.empty((0, len(features)), dtype=np.uint8), counts=np.empty((0, 2), dtype=np.int64)))
@@ -88,12 +95,16 @@ def train_to_file(
     level, code = positive_level(book, target, positive)
     features = features_of(book, target)
     price = quote(book, training, target=target, quality_epsilon=quality_epsilon, subgroups=subgroups)
+    refuse_anonymized(data, "a risk score")
     source = open_source(data, book, unknown=unknown, table=table)
     test = None if quality_data is None else open_source(quality_data, book, unknown=unknown)
     cells = cells_of(source, target, code, report)  # a fault of the data ends here, before anything is charged
     stream = Stream.from_system() if seed is None else Stream.seeded(seed)
     label = f"score model {name or target!r} by {training.method}"
-    paying = nullcontext() if account is None else account.reserve(price, label=label, delta=training.delta)
+    owing, delta = (price, training.delta)
+    if account is not None:
+        owing, delta = owed(price, with_draft(training.delta, book), book, account)
+    paying = nullcontext() if account is None else account.reserve(owing, label=label, delta=delta)
     with paying as reservation:
         quality: Quality | None = None
         paid: tuple[Entry, ...] = ()

@@ -14,6 +14,7 @@ from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
+from understudy.synth.paid_books import paid_ledger, with_draft
 from understudy.trees.features import Feature, features_of
 from understudy.trees.forest import grow_forest
 from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals
@@ -264,7 +265,7 @@ def made_model(
         positive=positive,
         scorer=grown.scorer,
         ledger=Ledger.of(entries),
-        delta=training.delta,
+        delta=with_draft(training.delta, book),
         statement="",
         call_guarantee=grown.call_guarantee,
         price_per_call=grown.price_per_call,
@@ -280,11 +281,12 @@ def _with(entry: Entry, assumptions: tuple[str, ...]) -> Entry:
 
 def codebook_entries(book: Codebook) -> list[Entry]:
     """A line for levels that nobody has declared public, or none."""
+    bought = list(paid_ledger(book))  # whoever sees the model sees the codebook's levels and edges too
     if book.is_public:
-        return []
+        return bought
     names = ", ".join(book.unattested)
     why = f"levels or thresholds of {names} were read from the data and nobody has attested them as public"
-    return [Entry.unpriced(stage="codebook", reads=f"levels and thresholds of {names}", why=why)]
+    return [*bought, Entry.unpriced(stage="codebook", reads=f"levels and thresholds of {names}", why=why)]
 
 
 def model_statement(total: Guarantee, call: Guarantee | None, ledger: Ledger) -> str:

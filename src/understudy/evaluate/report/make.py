@@ -124,7 +124,7 @@ def _known_people(external: Any, book: Codebook, unknown: str) -> Source:
             f"{named(external)} has none of the codebook's quasi-identifiers, so nobody could be linked; it has "
             f"{', '.join(header)}. Name its columns as in the codebook, or set their role."
         )
-    return open_source(external, Codebook(columns=kept), unknown=unknown)
+    return open_source(external, Codebook(columns=kept, paid=book.paid), unknown=unknown)
 
 
 def named(what: Any) -> str:

@@ -182,6 +182,11 @@ def rarest_record(records: Ints) -> Ints:
 
 def source_of(book: Codebook, records: Ints, *, last_of_one: int = 1) -> EncodedSource:
     """A table of codes as a source without an account; where people are the unit, the last records are one person's."""
+    if book.details:
+        names = ", ".join(repr(detail.name) for detail in book.details)
+        raise RefusalError(
+            f"shadow runs and audits cannot replay detailed codes ({names}); leave them out of the codebook here."
+        )
     columns = [np.ascontiguousarray(records[:, i].astype(code_type(size + 1))) for i, size in enumerate(book.sizes)]
     people = np.minimum(np.arange(len(records)), max(0, len(records) - last_of_one))
     return EncodedSource(codebook=book, columns=columns, people=None if book.unit is None else people)
