@@ -129,11 +129,11 @@ def test_interrupt_during_sampling(discharges, tmp_path):
     account = tmp_path / "d.account"
     us.Account.create(account, dataset="d", epsilon=1e12, delta=0.0, neighbours=us.Neighbours.ADD_REMOVE)
     script = (
-        "import sys, time\n"
+        "import os, sys, time\n"
         "from understudy.samplers import gibbs\n"
         "slow = gibbs.ConditionalSampler.draw\n"
         "def draw(self, *a):\n"
-        "    print('drawing', flush=True); time.sleep(0.2); return slow(self, *a)\n"
+        "    os.write(1, b'drawing\\n'); time.sleep(0.2); return slow(self, *a)\n"  # one write: threads draw side by side
         "gibbs.ConditionalSampler.draw = draw\n"
         "from understudy.cli.app import main\n"
         "main(sys.argv[1:])\n"
