@@ -133,7 +133,7 @@ def test_interrupt_during_sampling(discharges, tmp_path):
         "from understudy.samplers import gibbs\n"
         "slow = gibbs.ConditionalSampler.draw\n"
         "def draw(self, *a):\n"
-        "    os.write(1, b'drawing\\n'); time.sleep(0.2); return slow(self, *a)\n"  # one write: threads draw side by side
+        "    os.write(1, b'drawing\\n'); time.sleep(0.2); return slow(self, *a)\n"  # one write, not two
         "gibbs.ConditionalSampler.draw = draw\n"
         "from understudy.cli.app import main\n"
         "main(sys.argv[1:])\n"
