@@ -48,7 +48,7 @@ _MOST_GRAINS = 120
 _MOST_DAYS = 62
 _BATCH = 50
 """Columns summarised in one scan."""
-_REVIEW = "drafted from data: review"
+_REVIEW = "first drafted from the data"
 _PADDED = "^ *[+-]?0[0-9]"
 _DECIMALS = "[.]([0-9]*[1-9])0*$"
 
@@ -87,9 +87,9 @@ def draft_codebook(what: Any, *, table: str | None = None, bins: int = 16, max_l
         )
     return Codebook(
         columns=tuple(columns),
-        title="DRAFT, to be reviewed: levels, edges and ranges were read from private data",
-        description="Correct every column, then attest those that are public knowledge with "
-        "`understudy codebook declare`. Until then no release made with this codebook has a formal guarantee.",
+        # what a release made with it will still say, so it must be as true after the attestation as before
+        description="Levels, edges and ranges were first drafted from the data; a release has a formal guarantee only "
+        "where every column is attested as public knowledge (`understudy codebook declare`).",
     )
 
 
