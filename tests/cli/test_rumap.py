@@ -136,3 +136,15 @@ def test_a_folder_holds_one_setting(run, discharges, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("x")
     assert "holds something else" in run(*words, tmp_path / "other", "--rows", 30).err.replace("\n", " ")
+
+
+def test_detailed_codes_are_refused_by_name(run, tmp_path):
+    book = tmp_path / "book.toml"
+    book.write_text(
+        'format = 1\n\n[[columns]]\nname = "chapter"\nkind = "categorical"\nlevels = ["a", "b"]\n'
+        '\n[[columns]]\nname = "code"\nkind = "detail"\ndetail_of = "chapter"\nother = "other"\n'
+        'groups = { a = ["a1"], b = ["b1"] }\n'
+    )
+    made = run("rumap", tmp_path / "d.csv", "-c", book, "--epsilons", "1", "-n", 5, "-o", tmp_path / "map")
+    assert made.code == 2 and "code" in made.err and "leave them out" in made.err
+    assert not (tmp_path / "map").exists()

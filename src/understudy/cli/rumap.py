@@ -7,6 +7,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
+from understudy.errors import ParameterError
 
 __all__ = ["rumap"]
 
@@ -74,6 +75,12 @@ def rumap(
     from understudy import jobs
     from understudy.codebook import Codebook
 
+    book = Codebook.load(codebook)
+    if book.details:
+        names = ", ".join(detail.name for detail in book.details)
+        raise ParameterError(
+            f"a map does not vary what detailed codes cost ({names}); leave them out of the codebook here."
+        )
     if stand_in is None:
         errors_to.print(
             "[bold yellow]warning:[/] choosing epsilon by looking at the confidential data is itself not covered by "
@@ -82,7 +89,7 @@ def rumap(
     with progress(quiet=json) as report:
         made = jobs.risk_utility_map(
             data,
-            Codebook.load(codebook),
+            book,
             jobs.Plan(
                 methods=words(methods),
                 epsilons=numbers(epsilons),
