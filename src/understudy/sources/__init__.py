@@ -16,7 +16,7 @@ from understudy.sources.tables import CountTable
 __all__ = ["CountTable", "EncodedSource", "EngineSource", "Source", "open_source"]
 
 LOCAL_BYTES = 1 << 28
-"""Codes up to 256 MiB are counted in memory; larger tables stay in the engine, which spills to disk."""
+"""Codes up to 256 MiB are counted in memory; codes of larger tables go to a private file on disk, piece by piece."""
 
 
 def open_source(
@@ -61,6 +61,7 @@ def open_source(
         unknown=unknown,
         account=Account.open(account) if isinstance(account, str | Path) else account,
         local_bytes=local_bytes,
+        likely_rows=opened.likely_rows,
     )
     source.ancestor = find_ancestor(what)
     return source

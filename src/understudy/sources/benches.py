@@ -9,6 +9,8 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from glob import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ import pyarrow as pa
 from understudy.errors import DataError
 from understudy.sources.watching import watched
 
-__all__ = ["Bench", "bench_for"]
+__all__ = ["Bench", "DuckBench", "bench_for"]
 
 
 class Bench(ABC):
@@ -60,13 +62,38 @@ class Bench(ABC):
 
 
 class DuckBench(Bench):
-    """DuckDB lives in our own process, so small tables may be counted in our memory."""
+    """DuckDB lives in our own process, so small tables may be counted in our memory.
+
+    Codes of a large table go to a file in the connection's private folder, written and read piece by piece: memory then
+    does not grow with the rows. (A temporary table fills the engine's memory first, and spilling it is slow.)
+    """
 
     stays_in_engine = False
+    on_disk = False
+    """Whether the codes go to a file; the source knows how large the table is."""
 
     def _make(self, report: Any) -> Any:
         with watched(self.connection, report):
-            return self.connection.create_table(self.name, self.expression, temp=True)
+            if not self.on_disk:
+                return self.connection.create_table(self.name, self.expression, temp=True)
+            path = str(self._path()).replace("'", "''")
+            encoding = self.connection.compile(self.expression)
+            # rows need no order, and keeping it would buffer them
+            self.connection.raw_sql("SET preserve_insertion_order = false")
+            self.connection.raw_sql(f"COPY ({encoding}) TO '{path}' (FORMAT parquet, COMPRESSION lz4)")
+            return self.connection.read_parquet(escape(str(self._path())), table_name=self.name)
+
+    def _path(self) -> Path:
+        (folder,) = self.connection.raw_sql("SELECT current_setting('temp_directory')").fetchone()
+        return Path(folder) / f"{self.name}.parquet"
+
+    def free(self) -> None:
+        """Forget the codes, on disk too."""
+        if self.codes is not None and self.on_disk:
+            self.connection.drop_view(self.name, force=True)
+            self._path().unlink(missing_ok=True)
+            self.codes = None
+        super().free()
 
 
 class PostgresBench(Bench):

@@ -13,7 +13,7 @@ from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Clique, Keep, Report, Source, slice_weights
-from understudy.sources.benches import Bench, bench_for
+from understudy.sources.benches import Bench, DuckBench, bench_for
 from understudy.sources.covering import covers
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
@@ -35,6 +35,7 @@ class EngineSource(Source):
         unknown: str,
         account: Account | None = None,
         local_bytes: int = 0,
+        likely_rows: int | None = None,
         verify: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(codebook=codebook, account=account)
@@ -43,6 +44,8 @@ class EngineSource(Source):
         self.bench: Bench = bench_for(connection, expression)
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
         """Codes up to this many bytes are counted in our own memory; 0 leaves every row in the engine."""
+        self._likely_rows = likely_rows
+        """At most about so many records, where a file's size tells; otherwise the engine is asked."""
         self._verify = verify
         """Called before the first row is read; raises when the file behind the table is not whole."""
         self._checked = False
@@ -53,11 +56,23 @@ class EngineSource(Source):
         """The table of codes; made on first use, because opening a file must not read it."""
         if self._verify is not None and not self._checked:
             self._verify()
+        if isinstance(self.bench, DuckBench) and self.bench.codes is None:
+            self.bench.on_disk = self._is_large()
         codes = self.bench.encode(report)
         if not self._checked:
             self._refuse_unknown(codes)
             self._checked = True
         return codes
+
+    def _row_bytes(self) -> int:
+        return sum(code_type(column.size + 1)(0).nbytes for column in self.codebook.counted)
+
+    def _is_large(self) -> bool:
+        """Whether the codes may be more than our own memory is meant to hold."""
+        rows = self._likely_rows
+        if rows is None:
+            rows = int(self.bench.expression.count().to_pyarrow().as_py())
+        return rows * self._row_bytes() > self._local_bytes
 
     def _refuse_unknown(self, codes: Any) -> None:
         """Values outside the codebook are never dropped in silence."""
@@ -80,8 +95,7 @@ class EngineSource(Source):
         """The in-memory fast path, when the codes are few enough."""
         if self._local is None and self._local_bytes:
             codes = self.materialize(report)
-            width = sum(code_type(column.size + 1)(0).nbytes for column in self.codebook.counted)
-            if int(codes.count().to_pyarrow().as_py()) * width <= self._local_bytes:
+            if int(codes.count().to_pyarrow().as_py()) * self._row_bytes() <= self._local_bytes:
                 batch = codes.to_pyarrow()
                 places = range(len(self.codebook.counted))
                 columns = [np.ascontiguousarray(batch.column(i).to_numpy()) for i in places]

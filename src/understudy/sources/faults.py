@@ -56,6 +56,8 @@ def _first_sentence(text: str) -> str:
 
 def _remedy(text: str) -> str:
     low = text.lower()
+    if any(sign in low for sign in ("out of memory", "no space", "file too large")):  # before the names of files
+        return " Free memory or disk space, or set TMPDIR to a larger private disk."
     if any(sign in low for sign in _GONE):
         return " The database went away while it was asked; nothing was released. Run again when it is back."
     if "connection refused" in low or "could not translate host name" in low or "timeout expired" in low:
@@ -68,8 +70,6 @@ def _remedy(text: str) -> str:
         return " Save the file as UTF-8."
     if "parquet" in low or "magic" in low or "footer" in low:
         return " The file looks truncated or is not Parquet; copy it again from its source."
-    if "out of memory" in low or "no space" in low:
-        return " Free memory or disk space, or set TMPDIR to a larger private disk."
     if "expected number of columns" in low or "csv" in low:
         return " Mend that line, or check the delimiter and quotes of the file."
     return ""

@@ -20,6 +20,8 @@ __all__ = ["Opened", "file_kind", "find_files", "is_database", "open_table"]
 
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills to a private temporary folder."""
+_GZIP_SHRINKS = 10
+"""Tables of short codes shrink about so much; a wrong guess costs a little time, nothing else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,8 @@ class Opened:
     compressed: tuple[Path, ...] = ()
     """Files to be checked to their end before their rows are believed, see :meth:`verify`."""
     from_file: bool = False
+    likely_rows: int | None = None
+    """About how many rows there are at most, where that is known without reading them."""
 
     def value(self, name: str) -> Any:
         """The column called ``name`` in the header; the engine may know it by a stand-in."""
@@ -93,7 +97,9 @@ def _open_frame(what: Any) -> Opened:
     with engine_errors("the table in memory"):
         connection.con.register("understudy_frame", frame)  # a view of it, not a copy
         found = connection.table("understudy_frame")
-    return Opened(connection=connection, table=found, header=header, label="the table in memory")
+    return Opened(
+        connection=connection, table=found, header=header, label="the table in memory", likely_rows=len(frame)
+    )
 
 
 def _connect() -> Any:
@@ -198,7 +204,8 @@ def _open_parquet(address: str, paths: Sequence[Path]) -> Opened:
 
     connection = _connect()
     with engine_errors(repr(address)):
-        schemas = [pq.read_schema(path) for path in paths]
+        files = [pq.read_metadata(path) for path in paths]
+        schemas = [file.schema.to_arrow_schema() for file in files]
         header = tuple(schemas[0].names)  # the engine would rename repeated names in silence
         _require_one_header(paths, [tuple(sorted(schema.names)) for schema in schemas])
         # types may differ (whole numbers here, decimals there): the engine must find one that holds all of them,
@@ -206,7 +213,8 @@ def _open_parquet(address: str, paths: Sequence[Path]) -> Opened:
         mixed = any(not schema.equals(schemas[0]) for schema in schemas)
         options = {"union_by_name": True} if mixed else {}
         table = connection.read_parquet([escape(str(path)) for path in paths], **options)
-    return Opened(connection=connection, table=table, header=header, label=address, from_file=True)
+    rows = sum(file.num_rows for file in files)
+    return Opened(connection=connection, table=table, header=header, label=address, from_file=True, likely_rows=rows)
 
 
 def _require_one_header(paths: Sequence[Path], headers: Sequence[tuple[str, ...]]) -> None:
@@ -235,7 +243,13 @@ def _open_csv(address: str, paths: Sequence[Path]) -> Opened:
         label=address,
         compressed=compressed,
         from_file=True,
+        # a row has at least a separator or an end for each of its columns
+        likely_rows=sum(_text_bytes(path) for path in paths) // len(header),
     )
+
+
+def _text_bytes(path: Path) -> int:
+    return path.stat().st_size * (_GZIP_SHRINKS if path.suffix.lower() == ".gz" else 1)
 
 
 def _open_duckdb(path: str, table: str | None, shown: str) -> Opened:
