@@ -1,4 +1,4 @@
-"""Tables too large for our memory: their codes go to a private file that is read piece by piece, and to nowhere else."""
+"""Tables too large for memory: their codes go to a private file that is read piece by piece, and to nowhere else."""
 
 import stat
 from pathlib import Path
