@@ -112,6 +112,7 @@ def _connect() -> Any:
         "enable_progress_bar = true",
         "enable_progress_bar_print = false",
         "progress_bar_time = 0",
+        "enable_external_file_cache = false",  # files are read once; keeping them would fill the memory
     ):
         connection.raw_sql(f"SET {setting}")
     weakref.finalize(connection, folder.cleanup)
