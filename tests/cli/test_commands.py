@@ -1,6 +1,8 @@
 """The commands as a person uses them, once right."""
 
 import json
+import subprocess
+import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -189,3 +191,10 @@ def test_an_l_for_every_column(run, discharges):
     said = run("quote", data, "-c", book, "-m", "lugs", *words, "-n", 10, "--json")
     assert said.code == 0, said.err
     assert said.json["total"] == {"kind": "LDiverse", "l": 1.5}
+
+
+def test_python_m_understudy_is_the_command():
+    said = subprocess.run(
+        [sys.executable, "-m", "understudy", "--version"], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert said.stdout == f"understudy {us.__version__}\n"

@@ -39,13 +39,19 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _tell_version(asked: bool) -> None:
+    if asked:
         sys.stdout.write(f"understudy {__version__}\n")
         raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # by a callback: the body of a root is not reached without a command
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_tell_version)
+    ] = False,
+) -> None:
+    pass
 
 
 app.command()(demo.demo)
