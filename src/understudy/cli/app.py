@@ -13,6 +13,7 @@ from understudy.cli import (
     commute,
     demo,
     evaluate,
+    example,
     impute,
     keys,
     methods,
@@ -49,6 +50,7 @@ def _root(
 
 
 app.command()(demo.demo)
+app.command()(example.example)
 app.command()(methods.methods)
 app.command()(synth.quote)
 app.command()(synth.synth)
