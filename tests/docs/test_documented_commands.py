@@ -15,6 +15,9 @@ EXPECTED = re.compile(r"exit code (\d+)")
 SMALLER = {
     "README.md": (("--runs 2000", "--runs 40"),),
     "docs/guide/evaluate.md": (("0.1,0.5,1,5,10,50,100", "1,10"), ("--repeat 5", "--repeat 2"), ("--rows 1000", "--rows 200")),
+    "docs/guide/commute.md": (("example -o town", "example --workers 600 -o town"),),
+    "docs/start/aggregates.md": (("--group patzip --group MDC", "--group MDC"), ("--epsilons 1,10", "--epsilons 1")),
+    "docs/start/geographer.md": (("--workers 4000", "--workers 600"),),
     "docs/start/statistician.md": (("--repeat 5", "--repeat 2"),),
     "docs/start/privacy.md": (("--runs 2000", "--runs 40"),),
 }
