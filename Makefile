@@ -29,6 +29,9 @@ check: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/reference/generate.py
+	$(if $(wildcard docs/methods/generate_index.py),$(BIN)/python docs/methods/generate_index.py)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html is ready: open it in a browser"
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
@@ -45,4 +48,4 @@ pycanon: .venv-pycanon/.installed
 	touch .venv-pycanon/.installed
 
 clean:
-	rm -rf $(VENV) .venv-pycanon $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .venv-pycanon $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ from pathlib import Path
 COMMANDS = (
     (),
     ("demo",),
+    ("example",),
     ("methods",),
     ("codebook", "draft"),
     ("codebook", "check"),
@@ -35,6 +36,7 @@ COMMANDS = (
     ("account", "create"),
     ("account", "show"),
     ("account", "history"),
+    ("train",),
     ("serve",),
     ("keys", "create"),
     ("keys", "list"),

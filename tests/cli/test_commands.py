@@ -198,3 +198,16 @@ def test_python_m_understudy_is_the_command():
         [sys.executable, "-m", "understudy", "--version"], capture_output=True, text=True, check=True, timeout=120
     )
     assert said.stdout == f"understudy {us.__version__}\n"
+
+
+def test_the_example_gives_every_newcomer_a_table(run, tmp_path):
+    folder = tmp_path / "try it"
+    assert run("example", "-o", folder, "-n", "200", "--json").json["files"] == [
+        str(folder / name) for name in ("patients.csv", "held-out.csv", "patients.toml")
+    ]
+    assert run("codebook", "check", folder / "patients.csv", "-c", folder / "patients.toml").code == 0
+    assert run("codebook", "check", folder / "held-out.csv", "-c", folder / "patients.toml").code == 0
+    assert run("example", "-o", folder).code == 2
+    assert run("example", "-o", tmp_path / "a" / "b").code == 2
+    assert run("example", "-o", tmp_path / "none", "-n", "0").code == 2
+    assert not (tmp_path / "none").exists()

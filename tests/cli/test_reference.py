@@ -30,3 +30,19 @@ def test_every_option_of_a_method_has_a_flag(name):
 def test_every_method_is_documented(name):
     pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "methods").glob("*.md"))
     assert f"`{name}`" in pages
+
+
+def test_every_command_is_in_the_reference():
+    """A command that nobody added to `COMMANDS` would have no reference."""
+    from typer.main import get_command
+
+    from understudy.cli.app import app
+
+    def leaves(command, words=()):
+        below = getattr(command, "commands", {})
+        hidden = {name for name, child in below.items() if child.hidden}
+        return [words] if not below else [w for n, c in below.items() if n not in hidden for w in leaves(c, (*words, n))]
+
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    lacking = [words for words in leaves(get_command(app)) if f"\n## understudy {' '.join(words)}\n" not in text]
+    assert not lacking, f"add them to COMMANDS in docs/reference/generate.py: {lacking}"

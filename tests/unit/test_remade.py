@@ -85,3 +85,10 @@ def test_bad_files_are_refused_in_a_sentence(tmp_path, name, text, said):
         load_recipe(tmp_path / name, BOOK, 40)
     with pytest.raises(ParameterError, match="cannot be read"):
         load_recipe(tmp_path / "missing.toml", BOOK, 40)
+
+
+@pytest.mark.parametrize("method", ["pegs", "pmi"])
+def test_a_word_for_seeds_is_refused_instead_of_priced_as_public(method):
+    """`seeds="data"` from Python was quoted as if chains began anywhere but in the data."""
+    with pytest.raises(ParameterError, match="RealSeeds"):
+        make_recipe(method, epsilon_per_record=1.0, seeds="data").quote(BOOK, rows=10)

@@ -13,6 +13,7 @@ from understudy.cli import (
     commute,
     demo,
     evaluate,
+    example,
     impute,
     keys,
     methods,
@@ -55,6 +56,7 @@ def _root(
 
 
 app.command()(demo.demo)
+app.command()(example.example)
 app.command()(methods.methods)
 app.command()(synth.quote)
 app.command()(synth.synth)

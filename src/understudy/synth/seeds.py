@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
+from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public, exposed
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry
@@ -99,7 +100,12 @@ class RealSeeds(SeedPool):
 
 
 def seeds_entry(pool: SeedPool) -> Entry | None:
-    """The unpriced entry that real seeds cause."""
+    """The unpriced entry that real seeds cause. A word instead of a pool is refused: it would be priced as if public."""
+    if not isinstance(pool, SeedPool):
+        raise ParameterError(
+            f"`seeds` is {pool!r}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
+            "(from understudy.synth.seeds). On the command line a word is enough."
+        )
     if isinstance(pool, RealSeeds):
         return Entry.unpriced(stage="seeds", reads="real rows as starts of chains", why=_WHY)
     return None

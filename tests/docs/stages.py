@@ -1,0 +1,196 @@
+"""Small tables with the columns that the pages name. All of them are simulated."""
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pv
+import pyarrow.parquet as pq
+from blocks import ALL
+
+import understudy as us
+
+Stage = Callable[[Path, int], None]
+
+PATIENTS = """
+format = 1
+
+[[columns]]
+name = "sex"
+kind = "categorical"
+role = "quasi-identifier"
+levels = ["F", "M"]
+
+[[columns]]
+name = "age"
+kind = "integer"
+role = "quasi-identifier"
+edges = [0, 20, 40, 60, 80, 110]
+
+[[columns]]
+name = "zip"
+kind = "categorical"
+levels = ["900", "901", "902"]
+
+[[columns]]
+name = "county"
+kind = "categorical"
+levels = ["Ash", "Birch", "Cedar"]
+
+[[columns]]
+name = "hospital"
+kind = "categorical"
+levels = ["A", "B"]
+
+[[columns]]
+name = "los"
+kind = "integer"
+edges = [0, 1, 2, 4, 8, 30]
+
+[[columns]]
+name = "charge"
+kind = "integer"
+edges = [0, 10, 20, 30, 50, 100]
+
+[[columns]]
+name = "readmitted"
+kind = "categorical"
+levels = ["no", "yes"]
+
+[[columns]]
+name = "diabetes"
+kind = "categorical"
+levels = ["no", "yes"]
+
+[[columns]]
+name = "shock"
+kind = "categorical"
+levels = ["no", "yes"]
+"""
+
+
+def patient_table(rows: int, seed: int) -> pa.Table:
+    """Simulated patients: charges grow with days, readmissions with age."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 101, rows)
+    days = np.minimum(rng.poisson(1 + age / 40), 29)
+    flags = {name: rng.random(rows) < age / scale for name, scale in (("readmitted", 200), ("diabetes", 160), ("shock", 400))}
+    return pa.table(
+        {
+            "sex": rng.choice(["F", "M"], rows),
+            "age": age,
+            "zip": rng.choice(["900", "901", "902"], rows),
+            "county": rng.choice(["Ash", "Birch", "Cedar"], rows),
+            "hospital": rng.choice(["A", "B"], rows),
+            "los": days,
+            "charge": np.minimum(5 + 6 * days + rng.integers(0, 8, rows), 99),
+            **{name: np.where(values, "yes", "no") for name, values in flags.items()},
+        }
+    )
+
+
+def patients(folder: Path) -> None:
+    """patients.csv and patients.toml."""
+    pv.write_csv(patient_table(1500, 1), folder / "patients.csv")
+    (folder / "patients.toml").write_text(PATIENTS, encoding="utf-8")
+
+
+def readme(folder: Path, number: int) -> None:
+    """The first commands draft a codebook; for the others somebody has reviewed it and set roles."""
+    few = ["sex", "age", "county", "los", "charge", "readmitted"]
+    pv.write_csv(patient_table(1500, 1).select(few), folder / "patients.csv")
+    pv.write_csv(patient_table(30, 2).select(few), folder / "sample.csv")
+    if number > 1:
+        reviewed = us.Codebook.from_toml(PATIENTS)
+        us.Codebook(columns=tuple(reviewed.column(name) for name in few)).save(folder / "patients.toml")
+
+
+def evaluation(folder: Path, number: int) -> None:
+    """A release to look at, and people set aside before it was made."""
+    if number:
+        return
+    patients(folder)
+    pv.write_csv(patient_table(400, 3), folder / "held.csv")
+    source = us.open(folder / "patients.csv", folder / "patients.toml")
+    us.Marginals(epsilon=1.0, delta=1e-6).fit(source).sample(1000).save(folder / "release-1")
+
+
+def newborns(folder: Path, number: int) -> None:
+    """The generated newborns and the recipe that the page shows."""
+    if number:
+        return
+    from experiments.chapter2.study import codebook
+
+    few = [column.name for column in codebook().columns]
+    pv.write_csv(us.datasets.discharges(rows=1500, seed=1).select(few), folder / "newborns.csv")
+    codebook().save(folder / "newborns.toml")
+    shown = [block.text for block in ALL if block.page == "docs/guide/anonymize.md" and block.language == "toml"]
+    recipe = next(text for text in shown if "steps" in tomllib.loads(text))
+    (folder / "recipe.toml").write_text(recipe, encoding="utf-8")
+
+
+def averages(folder: Path, number: int) -> None:
+    """Individuals without the interesting column, and published averages of it."""
+    if number:
+        return
+    patients(folder)
+    whole = patient_table(1500, 1)
+    pv.write_csv(whole.drop_columns(["charge"]), folder / "people.csv")
+    frame = whole.to_pandas()
+    for name, by in (("counties", "county"), ("hospitals", "hospital")):
+        table = frame.groupby(by)["charge"].agg(avg_charge="mean", total="sum", people="size").reset_index()
+        pv.write_csv(pa.Table.from_pandas(table, preserve_index=False), folder / f"{name}.csv")
+
+
+def service(folder: Path, number: int) -> None:
+    """Patients, and an account that a cap can be charged to."""
+    if number:
+        return
+    patients(folder)
+    from understudy.privacy import Neighbours
+
+    us.Account.create(
+        folder / "patients.account", dataset="patients", epsilon=20.0, delta=1e-6, neighbours=Neighbours.ADD_REMOVE
+    )
+
+
+def visits(folder: Path, number: int) -> None:
+    """Visits and their account, for a draft at a price."""
+    if number:
+        return
+    from understudy.privacy import Neighbours
+
+    pq.write_table(patient_table(3000, 4), folder / "visits.parquet")
+    us.Account.create(
+        folder / "visits.account", dataset="visits", epsilon=3.0, delta=1e-5, neighbours=Neighbours.ADD_REMOVE
+    )
+
+
+def discharges(folder: Path, number: int) -> None:
+    """The simulated discharges, as one file."""
+    if number:
+        return
+    pv.write_csv(us.datasets.discharges(rows=400, seed=1), folder / "discharges.csv")
+    us.datasets.discharges_codebook().save(folder / "discharges.toml")
+
+
+def nothing(folder: Path, number: int) -> None:
+    """A page whose commands make everything themselves."""
+
+
+STAGES: dict[str, Stage] = {
+    "README.md": readme,
+    "docs/guide/anonymize.md": newborns,
+    "docs/guide/commute.md": nothing,
+    "docs/guide/evaluate.md": evaluation,
+    "docs/guide/priced-draft.md": visits,
+    "docs/guide/reconstruct.md": averages,
+    "docs/guide/service.md": service,
+    "docs/methods/imputation.md": discharges,
+    "docs/index.md": nothing,
+    **{f"docs/start/{name}.md": nothing for name in ("steward", "statistician", "aggregates", "developer", "geographer")},
+    **{f"docs/start/{name}.md": nothing for name in ("engineer", "privacy")},
+}
+"""What lies in the folder before a block of a page is run; `number` counts the shell blocks of that page."""

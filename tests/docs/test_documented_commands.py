@@ -1,0 +1,92 @@
+"""Every documented shell command is run as it stands, page by page, on small tables with the columns that the page names."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from blocks import ALL, ROOT, Block
+from stages import STAGES, patients
+
+from understudy.cli.app import main
+
+PAGES = sorted({block.page for block in ALL if block.is_shell and not block.not_run})
+EXPECTED = re.compile(r"exit code (\d+)")
+SMALLER = {
+    "README.md": (("--runs 2000", "--runs 40"),),
+    "docs/guide/evaluate.md": (("0.1,0.5,1,5,10,50,100", "1,10"), ("--repeat 5", "--repeat 2"), ("--rows 1000", "--rows 200")),
+    "docs/guide/commute.md": (("example -o town", "example --workers 600 -o town"),),
+    "docs/start/aggregates.md": (("--group patzip --group MDC", "--group MDC"), ("--epsilons 1,10", "--epsilons 1")),
+    "docs/start/geographer.md": (("--workers 4000", "--workers 600"),),
+    "docs/start/statistician.md": (("--repeat 5", "--repeat 2"),),
+    "docs/start/privacy.md": (("--runs 2000", "--runs 40"),),
+}
+"""Numbers that only make a run longer, and what stands in for them here. Everything else is run to the letter."""
+
+
+def commands(block: Block) -> list[tuple[list[str], int, str | None]]:
+    """Words, expected exit code and where the output goes, for each command of a block."""
+    found = []
+    for line in block.text.replace("\\\n", " ").splitlines():
+        said = line.strip().removeprefix("$ ")
+        if not said or said.startswith("#") or any(said.startswith(prefix) for prefix, _ in block.lines_not_run):
+            continue
+        for long, short in SMALLER.get(block.page, ()):
+            said = said.replace(long, short)
+        words = shlex.split(said, comments=True)
+        expected = EXPECTED.search(line)
+        output = words[words.index(">") + 1] if ">" in words else None
+        found.append((words[: words.index(">")] if output else words, int(expected[1]) if expected else 0, output))
+    return found
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """One command in a folder of its own, in this process: starting Python for each would cost a second apiece."""
+    monkeypatch.chdir(tmp_path)
+    key: list[str] = []
+
+    def go(words: list[str]) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([key[-1] if word == "KEYID" and key else word for word in words[1:]])
+        said = capsys.readouterr()
+        if made := re.search(r"^id (\w+), scopes", said.out, re.MULTILINE):
+            key.append(made[1])
+        return int(stop.value.code or 0), said.out, said.err
+
+    return go
+
+
+def check_elsewhere(words: list[str], place: str) -> None:
+    """Commands of the workshop are not run here, but what they name must exist."""
+    if words[0] == "make":
+        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(words[1:]) <= set(targets), f"{place}: no such target in the Makefile"
+    elif words[:2] == ["python", "-m"] and words[2].split(".")[0] in ("experiments", "benchmarks"):
+        module = ROOT.joinpath(*words[2].split("."))
+        assert module.is_dir() or module.with_suffix(".py").exists(), f"{place}: {words[2]} does not exist"
+        if len(words) > 3 and "." not in words[2] and not words[3].startswith("-"):
+            listed = (ROOT / words[2] / "__main__.py").read_text(encoding="utf-8")
+            assert f'"{words[3]}"' in listed, f"{place}: {words[2]} knows no {words[3]}"
+    else:
+        raise AssertionError(f"{place}: {words[0]!r} is no command that this test can run; mark it `not run`, with a reason")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_of_a_page(page, run, tmp_path):
+    shown = [block for block in ALL if block.page == page and block.is_shell]
+    stage = STAGES.get(page, lambda folder, number: patients(folder) if number == 0 else None)
+    for number, block in enumerate(shown):
+        stage(tmp_path, number)
+        if block.not_run:
+            continue
+        for words, expected, output in commands(block):
+            if words[0] != "understudy":
+                check_elsewhere(words, block.place)
+                continue
+            code, said, complaint = run(words)
+            assert "Traceback" not in complaint
+            assert code == expected, f"{block.place}: {shlex.join(words)} ended with {code}\n{complaint or said}"
+            if output:
+                Path(output).write_text(said, encoding="utf-8")
