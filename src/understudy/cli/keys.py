@@ -31,7 +31,7 @@ def create(
             help="score, score:MODEL, budget or metrics; may be repeated. [default: score, budget]", show_default=False
         ),
     ] = None,
-    rate: Annotated[int, typer.Option(help="Requests a minute.")] = 600,
+    rate: Annotated[int, typer.Option(help="Requests a minute.", parser=o.whole_number, metavar="NUMBER")] = 600,
     database: Database = None,
     secret_file: SecretFile = None,
     json: o.Json = False,
