@@ -118,9 +118,8 @@ def budget(
     json: o.Json = False,
 ) -> None:
     """Show what was spent, or set the cap of a key on a model, or of a model over all keys."""
-    from understudy.service.budgets import Budgets
-
     require_service()
+    from understudy.service.budgets import Budgets
     from understudy.service.keys import KeyBook
 
     with _store(database, secret_file) as store:

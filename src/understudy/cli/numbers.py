@@ -6,7 +6,7 @@ __all__ = ["number", "whole_number"]
 
 
 def whole_number(text: str) -> int:
-    """A whole number, or a sentence that quotes what was written instead. Defaults come through here too, as numbers."""
+    """A whole number, or a sentence that quotes what was written instead (defaults come as numbers)."""
     try:
         if not str(text).isascii():  # Python would read the digits of every script, and a mistyped one among them
             raise ValueError

@@ -72,8 +72,12 @@ class Release:
 
     def to_polars(self) -> Any:
         """The table as a Polars frame (needs the extra ``polars``)."""
-        import polars
-
+        try:
+            import polars
+        except ImportError:
+            raise ReleaseError(
+                "Polars is not installed here; run `pip install 'understudy[polars]'`, or use `to_pandas`."
+            ) from None
         return polars.from_arrow(self.table)
 
     def __repr__(self) -> str:
