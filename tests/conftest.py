@@ -58,3 +58,6 @@ def pytest_terminal_summary(terminalreporter) -> None:
             groups.add(reason.split("group ", 1)[1])
     for group in sorted(groups):
         terminalreporter.write_line(f"left out: {group}")
+
+
+os.environ.setdefault("UNDERSTUDY_TRACEBACK", "1")  # an error that nobody foresaw fails a test with its own words

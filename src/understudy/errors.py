@@ -9,6 +9,7 @@ A user's mistake is always an :class:`UnderstudyError`; anything else is our bug
     ├── CodebookError       the codebook contradicts itself or cannot be read
     ├── DataError           the data cannot be read, or does not fit the codebook
     ├── BudgetError         the account refuses the charge
+    │   └── AccountError    there is no account in this file, or none can be made there
     ├── RefusalError        the request is well formed, but honouring it would be unsafe or useless
     ├── ReleaseError        a release cannot be written, or does not verify
     └── StoppedError        the user interrupted; nothing left the program
@@ -19,6 +20,7 @@ Every message names the value, the rule and the remedy, in that order.
 from collections.abc import Sequence
 
 __all__ = [
+    "AccountError",
     "BudgetError",
     "CodebookError",
     "DataError",
@@ -53,6 +55,10 @@ class DataError(UnderstudyError, ValueError):
 
 class BudgetError(UnderstudyError):
     """The account refuses the charge."""
+
+
+class AccountError(BudgetError):
+    """The account's file cannot be found, made or understood."""
 
 
 class RefusalError(UnderstudyError):

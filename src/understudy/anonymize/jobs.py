@@ -80,6 +80,8 @@ def measure_risk(
         names = tuple(quasi or manifest["anonymity"]["quasi_identifiers"])
         return names, risk_figures(class_sizes(pq.read_table(Path(data) / ANONYMIZED), names), threshold=threshold)
     if codebook is None:
+        if "://" not in data and not Path(data).exists():
+            raise ReleaseError(f"there is no table and no release folder {data!r}; check the path.")
         raise ParameterError("--codebook is missing: it says what the columns are; only a release has its own.")
     cells = _cells(data, codebook, unknown, table, report)
     names = check_quasi(tuple(quasi) if quasi is not None else cells.with_roles(Role.QUASI_IDENTIFIER))

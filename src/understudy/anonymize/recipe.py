@@ -77,7 +77,11 @@ def load_recipe(path: str | Path) -> Recipe:
         raise CodebookError(f"the recipe {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
     except OSError as reason:
         raise CodebookError(f"the recipe {str(path)!r} cannot be read ({reason.strerror}).") from None
-    return read_recipe(text, folder=place.parent)
+    try:
+        return read_recipe(text, folder=place.parent)
+    except CodebookError as reason:
+        message = str(reason).partition("\n")[0]
+        raise CodebookError(message.replace("the recipe", f"the recipe {str(place)!r}", 1), reason.faults) from None
 
 
 def read_recipe(text: str, *, folder: Path | None = None) -> Recipe:

@@ -21,7 +21,7 @@ def is_anonymized(folder: str | Path) -> bool:
     """Whether a folder holds an anonymised release."""
     try:
         manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(manifest, dict) and manifest.get("holds") == "anonymized"
 

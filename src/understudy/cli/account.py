@@ -19,8 +19,13 @@ File = Annotated[Path, typer.Argument(help="The account's file.")]
 def create(
     file: File,
     dataset: Annotated[str, typer.Option(help="Name of the data set.")],
-    epsilon: Annotated[float, typer.Option(help="Cap on the total epsilon of all releases.")],
-    delta: Annotated[float, typer.Option(help="Cap on delta; 0 allows pure differential privacy only.")],
+    epsilon: Annotated[
+        float, typer.Option(help="Cap on the total epsilon of all releases.", parser=o.number, metavar="NUMBER")
+    ],
+    delta: Annotated[
+        float,
+        typer.Option(help="Cap on delta; 0 allows pure differential privacy only.", parser=o.number, metavar="NUMBER"),
+    ],
     neighbours: Annotated[
         str,
         typer.Option(

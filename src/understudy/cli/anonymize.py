@@ -103,7 +103,12 @@ def run(
         Path | None, typer.Option("--report", help="HTML page for the board; confidential.", show_default=False)
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Reproducible draws, for simulation: swaps and noise can then be undone.")
+        int | None,
+        typer.Option(
+            help="Reproducible draws, for simulation: swaps and noise can then be undone.",
+            parser=o.whole_number,
+            metavar="NUMBER",
+        ),
     ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
@@ -145,7 +150,10 @@ def run(
     for fact in made.facts:
         if "steps" in fact:
             out.print("generalised: " + ", ".join(f"{n} ({s})" for n, s in fact["steps"].items()), markup=False)
-            out.print(f"searched {fact['visited']:,} of {fact['nodes']:,} nodes", markup=False)
+            out.print(
+                f"{fact['nodes']:,} ways to generalise were compared; {fact['visited']:,} of them had to be counted",
+                markup=False,
+            )
             what = "deleted" if fact["deleted"] else "starred"
             errors_to.print(
                 f"for you only: {fact['suppressed']:,} rows were {what}, {fact['allowed']:,} were allowed", markup=False

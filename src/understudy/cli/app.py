@@ -1,5 +1,6 @@
-"""The command line. Exit codes: 0 done, 1 the answer is no (or interrupted), 2 the request needs mending."""
+"""The command line: its commands, and how each of them ends (see ``endings``)."""
 
+import os
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -12,6 +13,7 @@ from understudy.cli import (
     codebook,
     commute,
     demo,
+    endings,
     evaluate,
     example,
     impute,
@@ -24,8 +26,8 @@ from understudy.cli import (
     train,
     verify,
 )
-from understudy.cli.console import errors_to, print_json
-from understudy.errors import BudgetError, RefusalError, StoppedError, UnderstudyError
+from understudy.cli.console import STOPPED, errors_to, print_json
+from understudy.errors import StoppedError, UnderstudyError
 from understudy.version import __version__
 
 __all__ = ["app", "main"]
@@ -82,15 +84,49 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     as_json = "--json" in words
     code: Any = 0
     try:
-        # Typer prints its own usage errors and exits with 2, unless a machine is listening
-        code = app(words, standalone_mode=not as_json)
+        with endings.stop_on_signals():
+            try:
+                code = _run(words, as_json=as_json)
+                sys.stdout.flush()
+            except endings.Terminated:
+                raise StoppedError(STOPPED) from None
+            except KeyboardInterrupt:
+                raise StoppedError(STOPPED) from None
     except UnderstudyError as reason:
-        _fail(type(reason).__name__, str(reason), as_json=as_json)
-        code = 1 if isinstance(reason, BudgetError | RefusalError | StoppedError) else 2
-    except typer.TyperException as reason:
-        _fail("UsageError", reason.format_message(), as_json=as_json)
-        code = 2
+        sentence = endings.as_typed(str(reason), typer.main.get_command(app), words)
+        _fail(type(reason).__name__, sentence, as_json=as_json)
+        code = endings.code_of(reason)
+    except BrokenPipeError:
+        endings.flush_quietly()
+        code = endings.UNREAD
+    except MemoryError as error:
+        _fail("MemoryError", endings.our_mistake(error), as_json=as_json)
+        code = endings.MEND
+    except Exception as error:
+        if os.environ.get(endings.TRACEBACK_VARIABLE):
+            raise
+        _fail("InternalError", endings.our_mistake(error), as_json=as_json)
+        code = endings.OURS
     sys.exit(code or 0)
+
+
+def _run(words: list[str], *, as_json: bool) -> Any:
+    """Usage errors are shown as Typer shows them, unless a machine is listening."""
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("understudy", list(words)) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    except typer.TyperException as reason:
+        if as_json:
+            _fail("UsageError", reason.format_message(), as_json=True)
+        else:
+            from typer.rich_utils import rich_format_error
+
+            rich_format_error(reason)
+        return 2
+    return 0
 
 
 def _fail(kind: str, sentence: str, *, as_json: bool) -> None:

@@ -23,11 +23,24 @@ def draft(
     data: o.Data,
     output: Annotated[Path, typer.Option("--out", "-o", help="New codebook file.")],
     epsilon: Annotated[
-        float | None, typer.Option(help="Find levels and edges at this price: a release may then keep its promise.")
+        float | None,
+        typer.Option(
+            help="Find levels and edges at this price: a release may then keep its promise.",
+            parser=o.number,
+            metavar="NUMBER",
+        ),
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="Slack of a priced draft, far below 1/records.")] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Slack of a priced draft, far below 1/records.", parser=o.number, metavar="NUMBER"),
+    ] = None,
     account: o.Account = None,
-    bins: Annotated[int, typer.Option(help="Bins of a number in a priced draft: 2, 4, 8, 16 or 32.")] = 8,
+    bins: Annotated[
+        int,
+        typer.Option(
+            help="Bins of a number in a priced draft: 2, 4, 8, 16 or 32.", parser=o.whole_number, metavar="NUMBER"
+        ),
+    ] = 8,
     drop: Annotated[list[str] | None, typer.Option(help="Priced draft: a column to leave out, such as an id.")] = None,
     levels: Annotated[
         list[str] | None, typer.Option(help="Priced draft: a column whose numbers are names, not amounts.")

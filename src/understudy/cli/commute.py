@@ -6,6 +6,29 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli import options as o
+from understudy.cli.commute_options import (
+    CertificateWord,
+    Count,
+    Cutoff,
+    Delta,
+    Destination,
+    Epsilon,
+    Flows,
+    Method,
+    Origin,
+    OriginsFile,
+    PlacesFile,
+    PriorCap,
+    PriorShape,
+    RegionsFile,
+    Reject,
+    RingsFile,
+    Shrink,
+    Size,
+    Sizes,
+    Split,
+    Subsample,
+)
 from understudy.cli.console import errors_to, out, print_json, progress
 
 __all__ = ["app"]
@@ -14,101 +37,6 @@ app = typer.Typer(
     help="Origin-destination tables: synthetic origins for public destinations (OnTheMap), and a map of them.",
     no_args_is_help=True,
 )
-
-_INPUT, _DOMAIN, _PROMISE = "Input", "Domain (public)", "Promise"
-
-Flows = Annotated[str, typer.Argument(help="Table of origin, destination and perhaps a count: file, glob or database.")]
-Origin = Annotated[str, typer.Option(help="Column of origins.", rich_help_panel=_INPUT)]
-Destination = Annotated[str, typer.Option(help="Column of destinations.", rich_help_panel=_INPUT)]
-Count = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of worker counts; else one row is one worker.", rich_help_panel=_INPUT, show_default=False
-    ),
-]
-PlacesFile = Annotated[
-    str | None,
-    typer.Option(
-        "--places",
-        help="Public table of place, latitude, longitude, and perhaps home (true where people may live).",
-        rich_help_panel=_INPUT,
-        show_default=False,
-    ),
-]
-OriginsFile = Annotated[
-    str | None,
-    typer.Option(
-        "--origins",
-        help="Public list of possible origins; default: the places.",
-        rich_help_panel=_INPUT,
-        show_default=False,
-    ),
-]
-Epsilon = Annotated[
-    float, typer.Option(help="Before shrinking and rejection, which add to it.", rich_help_panel=_PROMISE)
-]
-Delta = Annotated[float | None, typer.Option(help="Not for pure.", rich_help_panel=_PROMISE, show_default=False)]
-CertificateWord = Annotated[
-    str,
-    typer.Option(
-        "--certificate",
-        help="pure (theorem 4.1), theorem-4.4 (the paper's choice, promise recomputed), probabilistic (exact tails) or "
-        "exact (smallest noise).",
-        rich_help_panel=_PROMISE,
-    ),
-]
-Method = Annotated[
-    str, typer.Option(help="dirichlet, or a baseline: laplace, subsample, sba.", rich_help_panel=_PROMISE)
-]
-RingsFile = Annotated[
-    str | None,
-    typer.Option(
-        "--rings",
-        help="Public histogram of distances (miles, share, perhaps keep), or ctpp-minnesota.",
-        rich_help_panel=_DOMAIN,
-        show_default=False,
-    ),
-]
-PriorShape = Annotated[
-    str, typer.Option("--prior", help="uniform, or distance: by the rings' shares.", rich_help_panel=_DOMAIN)
-]
-PriorCap = Annotated[int, typer.Option(help="Largest ratio of virtual counts.", rich_help_panel=_DOMAIN)]
-Shrink = Annotated[
-    bool,
-    typer.Option(
-        "--shrink", help="Drop empty origins at random (algorithm 2); costs epsilon.", rich_help_panel=_DOMAIN
-    ),
-]
-Cutoff = Annotated[
-    float | None,
-    typer.Option(help="Leave out commutes beyond so many miles.", rich_help_panel=_DOMAIN, show_default=False),
-]
-Split = Annotated[
-    float | None,
-    typer.Option(
-        help="Model commutes beyond so many miles apart, ring by ring.", rich_help_panel=_DOMAIN, show_default=False
-    ),
-]
-RegionsFile = Annotated[
-    str | None,
-    typer.Option(
-        "--regions",
-        help="Public partition of origins (origin, region, perhaps density): draw regions, then place.",
-        rich_help_panel=_DOMAIN,
-        show_default=False,
-    ),
-]
-Reject = Annotated[
-    bool, typer.Option("--reject", help="Draw again what is not gamma-Good (lemma 5.2).", rich_help_panel=_PROMISE)
-]
-Size = Annotated[float, typer.Option(help="Synthetic workers per real one.", rich_help_panel=_PROMISE)]
-Sizes = Annotated[
-    str | None,
-    typer.Option(
-        help="Public table of destination, workers: output sizes.", rich_help_panel=_PROMISE, show_default=False
-    ),
-]
-Subsample = Annotated[float, typer.Option(help="Share kept by the baseline subsample.", rich_help_panel=_PROMISE)]
 
 
 def _recipe(values: dict[str, Any]) -> Any:
@@ -143,8 +71,8 @@ def _opened(values: dict[str, Any]) -> Any:
 @app.command()
 def example(
     output: Annotated[Path, typer.Option("--out", "-o", help="New folder for flows.csv and places.csv.")],
-    workers: Annotated[int, typer.Option(help="Simulated workers.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="Of the simulation.")] = 1,
+    workers: Annotated[int, typer.Option(help="Simulated workers.", parser=o.whole_number, metavar="NUMBER")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", parser=o.whole_number, metavar="NUMBER")] = 1,
     json: o.Json = False,
 ) -> None:
     """Write a simulated town to try the other commands on."""
@@ -286,7 +214,12 @@ def synth(
     account: o.Account = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
     seed: Annotated[
-        int | None, typer.Option(help="Reproducible, for simulation: the release is then not private.")
+        int | None,
+        typer.Option(
+            help="Reproducible, for simulation: the release is then not private.",
+            parser=o.whole_number,
+            metavar="NUMBER",
+        ),
     ] = None,
     json: o.Json = False,
 ) -> None:
@@ -318,7 +251,12 @@ def evaluate(
     places: PlacesFile = None,
     short: Annotated[
         float | None,
-        typer.Option(help="Miles below which a commute is short; default: the median.", show_default=False),
+        typer.Option(
+            help="Miles below which a commute is short; default: the median.",
+            show_default=False,
+            parser=o.number,
+            metavar="NUMBER",
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--out", "-o", help="HTML page; an earlier one is replaced.", show_default=False)

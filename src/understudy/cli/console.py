@@ -15,7 +15,7 @@ from understudy.errors import StoppedError
 if TYPE_CHECKING:
     from understudy.sources.base import Report
 
-__all__ = ["errors_to", "out", "print_json", "progress"]
+__all__ = ["STOPPED", "errors_to", "out", "print_json", "progress"]
 
 out = Console(highlight=False, soft_wrap=True)
 errors_to = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -28,7 +28,7 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-_STOPPED = "interrupted; nothing was written and nothing was charged. Run it again."
+STOPPED = "interrupted; nothing was written and nothing was charged. Run it again."
 
 
 @contextmanager
@@ -38,11 +38,11 @@ def progress(*, quiet: bool) -> "Iterator[Report | None]":
         with _bar(quiet=quiet) as report:
             yield report
     except KeyboardInterrupt:
-        raise StoppedError(_STOPPED) from None
+        raise StoppedError(STOPPED) from None
     except RuntimeError as reason:
         if "Query interrupted" not in str(reason):  # DuckDB's word for the same key
             raise
-        raise StoppedError(_STOPPED) from None
+        raise StoppedError(STOPPED) from None
 
 
 @contextmanager

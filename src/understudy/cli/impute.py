@@ -16,16 +16,20 @@ def impute(
     data: o.Data,
     codebook: o.CodebookPath,
     output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the completed files.")],
-    files: Annotated[int, typer.Option(help="Completed files, each in a numbered folder.", min=1)] = 5,
+    files: Annotated[
+        int, typer.Option(help="Completed files, each in a numbered folder.", parser=o.whole_number, metavar="NUMBER")
+    ] = 5,
     engines: o.Engines = None,
     order: o.Order = None,
-    sweeps: Annotated[int, typer.Option(help="Rounds over the incomplete columns.", min=1)] = 5,
+    sweeps: Annotated[
+        int, typer.Option(help="Rounds over the incomplete columns.", parser=o.whole_number, metavar="NUMBER")
+    ] = 5,
     key: o.Key = None,
     key_space: o.KeySpace = None,
     unknown: Annotated[str, typer.Option(help="Values outside the codebook: error or missing.")] = "error",
     table: o.Table = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write completed.csv too.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Reproducible.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Reproducible.", parser=o.whole_number, metavar="NUMBER")] = None,
     json: o.Json = False,
 ) -> None:
     """Fill the missing values of DATA several times. The files hold the real records: keep them in the house."""

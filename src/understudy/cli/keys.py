@@ -31,7 +31,7 @@ def create(
             help="score, score:MODEL, budget or metrics; may be repeated. [default: score, budget]", show_default=False
         ),
     ] = None,
-    rate: Annotated[int, typer.Option(help="Requests a minute.")] = 600,
+    rate: Annotated[int, typer.Option(help="Requests a minute.", parser=o.whole_number, metavar="NUMBER")] = 600,
     database: Database = None,
     secret_file: SecretFile = None,
     json: o.Json = False,
@@ -118,9 +118,8 @@ def budget(
     json: o.Json = False,
 ) -> None:
     """Show what was spent, or set the cap of a key on a model, or of a model over all keys."""
-    from understudy.service.budgets import Budgets
-
     require_service()
+    from understudy.service.budgets import Budgets
     from understudy.service.keys import KeyBook
 
     with _store(database, secret_file) as store:

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from understudy.cli.numbers import number, whole_number
+
 __all__ = [
     "RECIPE_OPTIONS",
     "Account",
@@ -49,25 +51,10 @@ __all__ = [
     "Unknown",
     "Usefulness",
     "Workload",
+    "number",
     "recipe_options",
+    "whole_number",
 ]
-
-
-def whole_number(text: str) -> int:
-    """A whole number, or a sentence that quotes what was written instead."""
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a whole number; write digits only, for example 1000.") from None
-
-
-def number(text: str) -> float:
-    """A number, or a sentence that quotes what was written instead."""
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number; write it like 0.5 or 1e-6.") from None
-
 
 _PRIVACY, _MODEL, _INPUT = "Privacy", "Model", "Input and output"
 
@@ -394,13 +381,21 @@ Account = Annotated[
 DetailEpsilon = Annotated[
     float | None,
     typer.Option(
-        help="Epsilon of the tables of all detail columns together.", rich_help_panel=_PRIVACY, show_default=False
+        help="Epsilon of the tables of all detail columns together.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
     ),
 ]
 DetailDelta = Annotated[
     float | None,
     typer.Option(
-        help="Delta of the tables of all detail columns together.", rich_help_panel=_PRIVACY, show_default=False
+        help="Delta of the tables of all detail columns together.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
+        parser=number,
+        metavar="NUMBER",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]

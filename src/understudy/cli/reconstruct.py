@@ -206,11 +206,21 @@ def risk(
     ] = None,
     lower: Annotated[
         float | None,
-        typer.Option(help="Declared lower bound for noise; default: first edge of the codebook.", show_default=False),
+        typer.Option(
+            help="Declared lower bound for noise; default: first edge of the codebook.",
+            show_default=False,
+            parser=o.number,
+            metavar="NUMBER",
+        ),
     ] = None,
     upper: Annotated[
         float | None,
-        typer.Option(help="Declared upper bound for noise; default: last edge of the codebook.", show_default=False),
+        typer.Option(
+            help="Declared upper bound for noise; default: last edge of the codebook.",
+            show_default=False,
+            parser=o.number,
+            metavar="NUMBER",
+        ),
     ] = None,
     neighbours: o.NeighbourRelation = None,
     most: Annotated[
@@ -220,7 +230,9 @@ def risk(
     output: Annotated[
         Path | None, typer.Option("--out", "-o", help="HTML page; an earlier one is replaced.", show_default=False)
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Reproducible runs.", show_default=False)] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Reproducible runs.", show_default=False, parser=o.whole_number, metavar="NUMBER")
+    ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     json: o.Json = False,

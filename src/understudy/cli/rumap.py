@@ -66,7 +66,9 @@ def rumap(
     sensitive: Annotated[
         str | None, typer.Option(help="What the intruder wants; default: by role.", show_default=False)
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Reproducible runs.", show_default=False)] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Reproducible runs.", show_default=False, parser=o.whole_number, metavar="NUMBER")
+    ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     json: o.Json = False,

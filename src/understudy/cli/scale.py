@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.cli.options import whole_number
+from understudy.cli.numbers import whole_number
 from understudy.errors import ParameterError
 
 __all__ = ["Engine", "Master", "PartRows", "WorkerCount", "draw_large", "refuse_with_engine", "synth_large"]

@@ -77,7 +77,9 @@ def serve(
         typer.Option(help="/PATH=MODEL: a further address, answering with a percentage.", show_default=False),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 for any free one.", parser=o.whole_number, metavar="NUMBER")
+    ] = 8000,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate chain (PEM).", show_default=False)] = None,
     certificate_key: Annotated[
         Path | None, typer.Option(help="Private key of the certificate (PEM).", show_default=False)

@@ -138,13 +138,23 @@ def synth(
     table: o.Table = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
     files: Annotated[
-        int, typer.Option(help="Files to draw, each a release in a numbered folder; on route S each costs.", min=1)
+        int,
+        typer.Option(
+            help="Files to draw, each a release in a numbered folder; on route S each costs.",
+            parser=o.whole_number,
+            metavar="NUMBER",
+        ),
     ] = 1,
     save_model: Annotated[
         Path | None, typer.Option(help="Write the released model too (route N): `draw` makes more rows from it.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Reproducible, for simulation: the release is then not private.")
+        int | None,
+        typer.Option(
+            help="Reproducible, for simulation: the release is then not private.",
+            parser=o.whole_number,
+            metavar="NUMBER",
+        ),
     ] = None,
     engine: scale.Engine = None,
     workers: scale.WorkerCount = None,
@@ -179,7 +189,7 @@ def synth(
             )
         _tell(large, output, csv=False, json=json)
         return
-    if files > 1:
+    if files != 1:
         if save_model is not None:
             raise ParameterError("--save-model writes one model; leave --files out, and draw more rows with `draw`.")
         with progress(quiet=json) as report:

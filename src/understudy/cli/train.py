@@ -143,7 +143,10 @@ def train(
     unknown: o.Unknown = "error",
     table: o.Table = None,
     seed: Annotated[
-        int | None, typer.Option(help="Reproducible, for simulation: the model is then not private.")
+        int | None,
+        typer.Option(
+            help="Reproducible, for simulation: the model is then not private.", parser=o.whole_number, metavar="NUMBER"
+        ),
     ] = None,
     json: o.Json = False,
 ) -> None:

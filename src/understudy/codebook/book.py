@@ -220,8 +220,15 @@ class Codebook:
         except UnicodeDecodeError:
             raise CodebookError(f"the codebook {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
         except OSError as reason:
-            raise CodebookError(f"the codebook {str(path)!r} cannot be read ({reason.strerror}).") from None
-        return Codebook.from_toml(text)
+            fault = "it is a folder; name the file" if Path(path).is_dir() else reason.strerror
+            raise CodebookError(f"the codebook {str(path)!r} cannot be read ({fault}).") from None
+        try:
+            return Codebook.from_toml(text)
+        except CodebookError as reason:
+            message = str(reason).partition("\n")[0]
+            raise CodebookError(
+                message.replace("the codebook", f"the codebook {str(path)!r}", 1), reason.faults
+            ) from None
 
     def save(self, path: str | Path) -> None:
         """Write the canonical text."""

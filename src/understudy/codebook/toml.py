@@ -33,8 +33,9 @@ def read_codebook(text: str) -> Codebook:
     """Parse TOML text into a codebook, or raise one error that lists every fault."""
     try:
         data = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as reason:
-        raise CodebookError(f"the codebook is not valid TOML: {reason}. Mend that line.") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as reason:
+        said = "nested too deep" if isinstance(reason, RecursionError) else reason
+        raise CodebookError(f"the codebook is not valid TOML: {said}. Mend that line.") from None
     faults: list[str] = []
     if data.get("format") != FORMAT:
         faults.append(f"format is {data.get('format')!r}; this version reads format = {FORMAT}.")

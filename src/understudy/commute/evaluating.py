@@ -1,6 +1,7 @@
 """Hold a commuting release against the confidential table: numbers, and a page for those who may see both."""
 
 import html
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from understudy.commute.figures import distance_histogram, size_scatter
 from understudy.commute.places import Places
 from understudy.commute.released import ReleasedCommutes
+from understudy.errors import ParameterError
 from understudy.evaluate.commuting import CommuteFindings, SizeBand, compare_flows, opened_flows
 from understudy.evaluate.report.page import MARKER
 from understudy.evaluate.report.write import check_page_target, write_page
@@ -31,6 +33,10 @@ def evaluate_commutes(real: Flows, made: ReleasedCommutes, *, short: float | Non
 
     Where the release has a cut-off, longer commutes are left out on both sides.
     """
+    if short is not None and not 0 < short < math.inf:
+        raise ParameterError(
+            f"`short` is {short:g}; it must be a number of miles above 0. Leave it out for the median."
+        )
     synthetic = on_the_same_rows(made.flows, real.destinations, opened_flows(made.flows.cells))
     distance: Any = None
     places: Places | None = made.places

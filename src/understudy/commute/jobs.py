@@ -114,6 +114,8 @@ def write_example(folder: Path, *, workers: int, seed: int) -> list[Path]:
 
     if folder.exists():
         raise ParameterError(f"{str(folder)!r} exists already; an example never overwrites. Choose another folder.")
+    if seed < 0:
+        raise ParameterError(f"`seed` is {seed}; it must be 0 or more. Try 1.")
     town = commutes(workers, seed)
     try:
         folder.mkdir(parents=False)

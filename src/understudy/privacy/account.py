@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import BudgetError, ParameterError
+from understudy.errors import AccountError, BudgetError, ParameterError
 from understudy.privacy.account_file import create_file, reading, writing
 from understudy.privacy.composition import ROUNDING, BasicRule, Composition, Paid, RenyiRule, Rule, fixed_order
 from understudy.privacy.guarantees import (
@@ -142,15 +142,15 @@ class Account:
                 "SELECT dataset, epsilon, delta, neighbours, composition, renyi_order, created FROM terms"
             ).fetchone()
         if row is None:
-            raise BudgetError(f"`{place}` has no cap in it; the account is damaged. Restore a complete copy.")
+            raise AccountError(f"`{place}` has no cap in it; the account is damaged. Restore a complete copy.")
         dataset, epsilon, delta, neighbours, composition, order, created = row
         if neighbours not in list(Neighbours):
-            raise BudgetError(
+            raise AccountError(
                 f"`{place}` is kept for the neighbour relation {neighbours!r}, which this understudy does "
                 "not know. Use the version of understudy that made it."
             )
         if composition not in list(Composition):
-            raise BudgetError(
+            raise AccountError(
                 f"`{place}` adds up its releases by {composition!r} composition, which this understudy does not know. "
                 "Use the version of understudy that made it."
             )

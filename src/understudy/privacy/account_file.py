@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from understudy.errors import BudgetError
+from understudy.errors import AccountError
 
 __all__ = ["SCHEMA_VERSION", "create_file", "reading", "writing"]
 
@@ -67,12 +67,12 @@ def create_file(path: Path, terms: tuple[str, float, float, str, str, float | No
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except FileExistsError:
-        raise BudgetError(
+        raise AccountError(
             f"`{path}` exists already; an account is never overwritten, because its charges would be lost. "
             "Open it, or choose another file name for another data set."
         ) from None
     except OSError as error:
-        raise BudgetError(
+        raise AccountError(
             f"`{path}` cannot be created ({error.strerror}); an account needs a folder that exists and that "
             "this user may write to. Make the folder or choose another one."
         ) from error
@@ -120,9 +120,9 @@ def _opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
     """A connection to a file that says it is an account of this version."""
     if not path.is_file():
         fault = "is not a file" if path.exists() else "does not exist"
-        raise BudgetError(
+        raise AccountError(
             f"`{path}` {fault}, so there is no account to charge. "
-            "Check the path, or create the account once with its cap."
+            "Check the path, or create the account once with its cap: `understudy account create`."
         )
     with _translated(path, patience), closing(_connect(path, patience)) as connection:
         _identify(path, connection)
@@ -147,9 +147,9 @@ def _identify(path: Path, connection: sqlite3.Connection) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION_ID:
-        raise BudgetError(_not_an_account(path))
+        raise AccountError(_not_an_account(path))
     if version != SCHEMA_VERSION:
-        raise BudgetError(
+        raise AccountError(
             f"`{path}` has account schema version {version}; this understudy reads version {SCHEMA_VERSION} "
             "only, because a misread charge could overspend. Use the version of understudy that wrote it."
         )
@@ -168,7 +168,7 @@ def _translated(path: Path, patience: float) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise BudgetError(_sentence(path, patience, error)) from error
+        raise AccountError(_sentence(path, patience, error)) from error
 
 
 def _sentence(path: Path, patience: float, error: sqlite3.Error) -> str:

@@ -72,8 +72,12 @@ class Release:
 
     def to_polars(self) -> Any:
         """The table as a Polars frame (needs the extra ``polars``)."""
-        import polars
-
+        try:
+            import polars
+        except ImportError:
+            raise ReleaseError(
+                "Polars is not installed here; run `pip install 'understudy[polars]'`, or use `to_pandas`."
+            ) from None
         return polars.from_arrow(self.table)
 
     def __repr__(self) -> str:
@@ -180,10 +184,20 @@ def new_folder(target: Path, *, before: Callable[[], None]) -> Iterator[Path]:
 
 def refuse_existing(target: Path) -> None:
     """A release never overwrites anything."""
-    if target.exists() or target.is_symlink():
+    try:
+        taken = target.exists() or target.is_symlink()
+    except OSError as reason:
+        raise ReleaseError(_odd_name(target, reason)) from None
+    if taken:
         raise ReleaseError(
             f"{str(target)!r} exists already; a release never overwrites. Choose another folder or remove that one."
         )
+
+
+def _odd_name(target: Path, reason: OSError) -> str:
+    shown = str(target) if len(str(target)) <= 80 else f"{str(target)[:80]}…"
+    why = (reason.strerror or "not a name").lower()
+    return f"nothing can be called {shown!r} ({why}); choose a shorter or plainer name."
 
 
 def sync(path: Path) -> None:

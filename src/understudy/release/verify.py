@@ -39,6 +39,18 @@ def verify_release(folder: str | Path) -> Verdict:
     """Recompute everything that can be recomputed without the confidential data."""
     place = Path(folder)
     manifest = _read_manifest(place)
+    try:
+        return _verified(place, manifest)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as reason:
+        if isinstance(reason, UnderstudyError):
+            raise
+        raise ReleaseError(
+            f"the manifest in {str(place)!r} has not the shape of one ({type(reason).__name__}: {str(reason)[:80]}); "
+            "take the folder again from where it was published."
+        ) from None
+
+
+def _verified(place: Path, manifest: dict[str, Any]) -> Verdict:
     passed: list[str] = []
     problems: list[str] = []
     _check_files(place, manifest, passed, problems)
@@ -56,8 +68,11 @@ def _read_manifest(place: Path) -> dict[str, Any]:
         manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ReleaseError(f"{str(place)!r} holds no {MANIFEST}; it is not a finished release.") from None
-    except (OSError, ValueError) as reason:
-        raise ReleaseError(f"the manifest in {str(place)!r} cannot be read ({reason}).") from None
+    except (OSError, ValueError, RecursionError) as reason:
+        raise ReleaseError(
+            f"the manifest in {str(place)!r} cannot be read as JSON ({str(reason)[:120]}); take the folder "
+            "again from where it was published."
+        ) from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ReleaseError(f"the manifest in {str(place)!r} is not of format {FORMAT}; use the version that wrote it.")
     return manifest

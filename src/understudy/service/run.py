@@ -43,11 +43,27 @@ class Settings:
         for path in (self.certificate, self.certificate_key):
             if path is not None and not path.is_file():
                 raise ParameterError(f"there is no file {str(path)!r}; check the path of the certificate and its key.")
+        if self.certificate is not None and self.certificate_key is not None:
+            _check_certificate(self.certificate, self.certificate_key)
 
     @property
     def is_exposed(self) -> bool:
         """Whether keys and features would cross a network in the clear."""
         return self.certificate is None and self.host not in ("127.0.0.1", "::1", "localhost")
+
+
+def _check_certificate(certificate: Path, key: Path) -> None:
+    """Find out before anything is opened whether the two can be used."""
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
+    except (OSError, ValueError) as reason:  # ssl.SSLError is an OSError
+        raise ParameterError(
+            f"the certificate {str(certificate)!r} and the key {str(key)!r} cannot be used "
+            f"({getattr(reason, 'reason', None) or 'not PEM'}); give a PEM certificate chain and its own PEM key, "
+            "without a passphrase."
+        ) from None
 
 
 def set_caps(store: "Store", models: "Mapping[str, Served]", caps: Mapping[str, float]) -> None:
@@ -180,9 +196,13 @@ def _bound(settings: Settings) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
         # The protocol is named, because only then does asyncio switch Nagle's delay off: 40 milliseconds an answer.
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(2048)  # whoever reads the address may connect at once, and waits until the server is up
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(2048)  # whoever reads the address may connect at once, and waits until the server is up
+        except OSError:
+            listening.close()
+            raise
     except OSError as reason:
         raise ParameterError(
             f"nothing can listen on {settings.host}:{settings.port} ({reason.strerror}); choose another --port."

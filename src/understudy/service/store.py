@@ -172,7 +172,7 @@ def _engine(url: URL, connections: int) -> Engine:
         )
     except ImportError:
         raise ParameterError(
-            "PostgreSQL needs the package psycopg; install it with `pip install understudy[service]`."
+            "PostgreSQL needs psycopg, not installed here; run `pip install 'understudy[service]'`."
         ) from None
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)

@@ -28,7 +28,9 @@ def _open_postgres(where: Address) -> tuple[Any, Any, str]:
     try:
         import psycopg
     except ImportError:
-        raise DataError("PostgreSQL needs psycopg; install it with `pip install understudy[postgres]`.") from None
+        raise DataError(
+            "PostgreSQL needs psycopg, not installed here; run `pip install 'understudy[postgres]'`."
+        ) from None
     import ibis
 
     if "table" not in where.options:
@@ -117,7 +119,7 @@ def spark_session(master: str | None = None) -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise DataError(
-            "Spark needs pyspark and a Java runtime; install them with `pip install understudy[spark]` and, for "
+            "Spark needs pyspark, not installed here, and Java; run `pip install 'understudy[spark]'` and, for "
             "example, `apt-get install default-jre-headless`."
         ) from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or workers take whichever Python they find

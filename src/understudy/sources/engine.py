@@ -87,8 +87,8 @@ class EngineSource(Source):
             named = ", ".join(f"{name!r} ({count:,} rows)" for name, count in bad.items())
             raise DataError(
                 f"the data hold values that the codebook does not know in {named}. List them with "
-                "`understudy codebook check`, mend the codebook or the data, or choose where they go: unknown = "
-                "'missing' (the column's missing level) or 'other' (its declared other level)."
+                "`understudy codebook check`, mend the codebook or the data, or choose where they go: "
+                "unknown = 'missing' (the column's missing level) or unknown = 'other' (its declared other level)."
             )
 
     def _to_local(self, report: Report | None) -> EncodedSource | None:

@@ -149,6 +149,10 @@ def is_database(address: str) -> bool:
 
 
 def _open_address(address: str, table: str | None) -> Opened:
+    if table is not None and not is_database(address):
+        raise DataError(
+            f"`table` is {table!r}, and the file {address!r} holds one table only; leave it out, or name a database."
+        )
     if address.startswith("duckdb://"):
         parts = urlsplit(address)
         named = parse_qs(parts.query).get("table", [table])[0]

@@ -107,12 +107,34 @@ def load_model(path: str | Path) -> "LoadedModel":
         if faults := model.faults():
             raise ValueError(faults[0])
     except FileNotFoundError:
-        raise ReleaseError(f"there is no model file {str(path)!r}; check the path.") from None
+        raise ReleaseError(
+            f"there is no model file {str(path)!r}; check the path, or write one with `understudy synth --save-model`."
+        ) from None
     except _BROKEN as reason:
         if isinstance(reason, ReleaseError):
             raise
+        if other := _something_else(Path(path)):
+            raise ReleaseError(
+                f"{str(path)!r} {other}; give the file that `understudy synth --save-model` wrote."
+            ) from None
         raise ReleaseError(f"{str(path)!r} is not a whole model file ({reason}); copy it again.") from None
     return LoadedModel(model)
+
+
+def _something_else(path: Path) -> str:
+    """What a file is that was never a model of ours; nothing for one that may have been cut or changed."""
+    if path.is_dir():
+        return "is a folder, not a model"
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(64)
+    except OSError:
+        return ""
+    if not start:
+        return "is empty"
+    if b"understudy-score-model" in start:
+        return "is not a model to draw from: it is a risk score, for `understudy serve`"
+    return "" if start.startswith(b"PK") else "is not a model file"
 
 
 # What the readers of zip, JSON, NumPy and TOML raise on bytes that nobody wrote; anything else is our bug.

@@ -37,11 +37,16 @@ __all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "part_facts
 Codes = npt.NDArray[np.unsignedinteger]
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
 
+MOST_ROWS = 10**12
+"""A hundred gigabytes a column; beyond it a number is a slip of the hand."""
+
 
 def check_rows(rows: int) -> int:
     """Rows are a public number that the caller states; there is no default."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise ParameterError(f"`rows` is {rows!r}; it must be a whole number of 1 or more. Try 1000.")
+    if rows > MOST_ROWS:
+        raise ParameterError(f"`rows` is {rows:,}; no machine holds more than {MOST_ROWS:,}. Ask for fewer.")
     return rows
 
 

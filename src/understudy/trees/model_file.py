@@ -174,7 +174,7 @@ def _content(path: Path) -> dict[str, Any]:
     except OSError as reason:
         raise ReleaseError(f"the model {str(path)!r} cannot be read ({reason.strerror}).") from None
     except (ValueError, RecursionError):
-        raise ReleaseError(f"{str(path)!r} is damaged or no score model: it is not JSON text. Copy it again.") from None
+        raise ReleaseError(f"{str(path)!r} {_something_else(path)}") from None
     if not isinstance(content, dict) or _MARK not in content:
         raise ReleaseError(f"{str(path)!r} is not a score model; train one with `understudy train`.")
     if content[_MARK] != FORMAT:
@@ -187,6 +187,19 @@ def _content(path: Path) -> dict[str, Any]:
     if set(content) != {_MARK, "public", "confidential", "checksum"} or not isinstance(content["public"], dict):
         raise ReleaseError(f"the model {str(path)!r} has other parts than it should; copy it again.")
     return content
+
+
+def _something_else(path: Path) -> str:
+    """What a file is that cannot be read as one of ours, and what to do about it."""
+    with path.open("rb") as stream:
+        start = stream.read(64)
+    if not start:
+        return "is empty; train a model with `understudy train`."
+    if start.startswith(b"PK"):
+        return "is not a score model; if `synth --save-model` wrote it, rows are drawn from it with `understudy draw`."
+    if b"understudy-score-model" in start:
+        return "is damaged: it is not whole JSON text. Copy it again."
+    return "is not a score model; give the file that `understudy train` wrote."
 
 
 def _no_constant(word: str) -> float:

@@ -149,8 +149,8 @@ def positive_level(book: Codebook, target: str, positive: str | None) -> tuple[s
     if positive is None:
         if column.proper_levels != 2:
             raise ParameterError(
-                f"the target {target!r} has {column.proper_levels} levels; name the one to score as `positive`: "
-                f"{', '.join(labels[:12])}."
+                f"the target {target!r} has {column.proper_levels} levels; name the one to score with `positive`, "
+                f"one of: {', '.join(labels[:12])}."
             )
         return labels[1], 1
     if positive not in labels:

@@ -144,7 +144,13 @@ def _headlines(
             )
         )
     if "pmse_ratio" in scores:
-        found.append(_line(scores["pmse_ratio"], "Telling real from synthetic rows", bootstrap=1.0))
+        found.append(
+            _line(
+                scores["pmse_ratio"],
+                "Telling real from synthetic rows, times a perfect synthesis",
+                bootstrap=1.0,
+            )
+        )
     if "train_on_synthetic" in scores:
         item = scores["train_on_synthetic"]
         trained = item.score.breakdown["auc, trained on real rows"]

@@ -49,7 +49,7 @@ def evaluate(
         asked = "recipe" if recipe is not None else "shadow_runs"
         raise ParameterError(f"`{asked}` is for shadow models, which run only with risk = 'full'; `risk` is {risk!r}.")
     if shadow_runs is not None:
-        check_runs(shadow_runs)
+        check_runs(shadow_runs, called="shadow_runs")
     check_page_target(out)
     label, release = named(synthetic), None
     if isinstance(synthetic, str | Path):

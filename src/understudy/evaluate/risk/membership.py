@@ -116,10 +116,10 @@ def membership(
     )
 
 
-def check_runs(runs: int) -> None:
+def check_runs(runs: int, *, called: str = "runs") -> None:
     """Refuse a number of runs that would prove nothing, or take for ever."""
     if isinstance(runs, bool) or not isinstance(runs, int) or not 8 <= runs <= MOST_RUNS:
-        raise ParameterError(f"`runs` is {runs!r}; a shadow attack takes 8 to {MOST_RUNS:,} runs. Try 100.")
+        raise ParameterError(f"`{called}` is {runs!r}; a shadow attack takes 8 to {MOST_RUNS:,} runs. Try 100.")
 
 
 def try_membership(

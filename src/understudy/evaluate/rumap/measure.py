@@ -74,6 +74,11 @@ class Subject:
         right = formula.split("~")[1].strip()
         return [(f"{event_of(self.real, target).says} ~ {right}", "logistic"), (formula, kind)]
 
+    def rehearse(self) -> None:
+        """Fit the asked models to the table itself: a mistake in one is told before a map begins."""
+        for formula in self.questions.formulas:
+            compare_models(self.real, self.real, formula=formula, kind=_kind(formula))
+
     def attacks(self) -> list[tuple[str, tuple[str, ...]]]:
         """Sensitive columns, and what the intruder knows."""
         book = self.real.codebook

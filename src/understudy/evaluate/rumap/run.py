@@ -53,6 +53,7 @@ def run_map(
     real = Remembered(source)
     check_rows(real, called="confidential" if stand_in is None else "stand-in")
     subject = Subject(real, questions)
+    subject.rehearse()
     journal = Journal(folder, {**plan.settings(), **_asked(questions), "table": _fingerprint(real), "seed": seed})
     made = MapRun(plan=plan, journal=journal, subject=subject, stand_in=stand_in)
     if told:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.formulas import check_formula
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
 from understudy.mechanisms.selection_scores import mutual_information
@@ -79,8 +80,9 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     """Fit ``formula`` to both tables.
 
     The left side is a column or, for a logistic model, a comparison: ``charge > 25000 ~ age + sev + cat + los``. The
-    right side is patsy's, with NumPy as np; levels must occur in both tables to have a coefficient. Where the codebook
-    names a survey weight, records count by it and the errors are those of the sandwich [Binder83].
+    right side is patsy's, with some of NumPy as np (see ``formulas``); levels must occur in both tables to have a
+    coefficient. Where the codebook names a survey weight, records count by it and the errors are those of the sandwich
+    [Binder83].
     """
     check_same_columns(real, synthetic)
     for source, called in ((real, "real"), (synthetic, "synthetic")):
@@ -91,6 +93,7 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
         raise ParameterError(
             f'`formula` is {formula!r}; it must have one "~" between response and terms, as y ~ a + b.'
         )
+    check_formula(formula, real.codebook.names)
     left, right = (side.strip() for side in formula.split("~"))
     used = _mentioned(real.codebook, formula)
     shared = {name: (a > 0) & (b > 0) for (name,), a, b in grids(real, synthetic, [(name,) for name in used])}

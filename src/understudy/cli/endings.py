@@ -1,0 +1,119 @@
+"""How a command ends: one sentence, one exit code, and never a traceback on somebody's screen.
+
+0 done; 1 the answer is no; 2 mend the request; 3 `audit` refuted a promise; 70 a mistake of ours; 130 interrupted;
+143 told to stop; 141 nobody reads the output.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from understudy.errors import AccountError, BudgetError, RefusalError, StoppedError, UnderstudyError
+
+__all__ = [
+    "INTERRUPTED",
+    "TRACEBACK_VARIABLE",
+    "UNREAD",
+    "Terminated",
+    "as_typed",
+    "code_of",
+    "our_mistake",
+    "stop_on_signals",
+]
+
+NO, MEND, OURS, INTERRUPTED, UNREAD, TERMINATED = 1, 2, 70, 130, 141, 143
+TRACEBACK_VARIABLE = "UNDERSTUDY_TRACEBACK"
+
+_NAMED = re.compile(r"`([a-z_]+)`")
+_SET = re.compile(r"\b([a-z_]+) = '([a-z-]+)'")
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, on its way through the same doors as Ctrl-C: what was begun is tidied up."""
+
+
+@contextlib.contextmanager
+def stop_on_signals() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does; a child process that inherits this dies of it as usual."""
+    owner = os.getpid()
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if os.getpid() != owner:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        raise Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def code_of(reason: UnderstudyError) -> int:
+    """The exit code of a mistake or a refusal."""
+    if isinstance(reason, StoppedError):
+        return TERMINATED if isinstance(reason.__context__, Terminated) else INTERRUPTED
+    if isinstance(reason, AccountError):
+        return MEND
+    return NO if isinstance(reason, BudgetError | RefusalError) else MEND
+
+
+def as_typed(sentence: str, command: Any, words: Sequence[str]) -> str:
+    """The sentence with options spelled as on the command line: `block_size` becomes --block-size."""
+    flags = _flags(command, words)
+
+    def named(found: re.Match[str]) -> str:
+        return flags.get(found[1], found[0])
+
+    def told(found: re.Match[str]) -> str:
+        return f"{flags[found[1]]} {found[2]}" if found[1] in flags else found[0]
+
+    return _SET.sub(told, _NAMED.sub(named, sentence))
+
+
+def _flags(command: Any, words: Sequence[str]) -> Mapping[str, str]:
+    """Python name of every option of the command that was called, and how it is typed."""
+    for word in words:
+        inner = getattr(command, "commands", {})
+        if word in inner:
+            command = inner[word]
+    for hidden in ("files",):  # `understudy reconstruct FILE`: the group's own action
+        command = getattr(command, "commands", {}).get(hidden, command)
+    found = {}
+    for option in getattr(command, "params", ()):
+        spelled = [text for text in option.opts if text.startswith("--")]
+        if spelled:
+            found[option.name] = spelled[0]
+    return found
+
+
+def our_mistake(error: BaseException) -> str:
+    """What may be said of an error that nobody foresaw: where, and never its words, which may quote the data."""
+    places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-4:]]
+    if isinstance(error, MemoryError):
+        return (
+            "the memory of this machine does not suffice; ask for fewer rows, or draw them in parts with --engine "
+            "local. Nothing was written."
+        )
+    return (
+        f"understudy made a mistake ({type(error).__name__} at {', '.join(places)}); please report this line. "
+        f"{TRACEBACK_VARIABLE}=1 shows more, which may quote confidential values."
+    )
+
+
+def flush_quietly() -> None:
+    """Let the interpreter end without a word about a pipe that nobody reads."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

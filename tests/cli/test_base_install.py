@@ -1,0 +1,193 @@
+"""With the base dependencies alone: help is quick, what needs no extra works, what needs one says which."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.csv as pv
+import pytest
+
+import understudy as us
+
+SRC = str(Path(us.__file__).parents[1])
+HEAVY = {
+    "cryptography", "dp_accounting", "duckdb", "fastapi", "ibis", "jinja2", "numba", "numpy", "opendp", "pandas",
+    "patsy", "plotly", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn", "sqlalchemy", "sqlglot",
+    "sqlite3", "starlette", "statsmodels", "uvicorn",
+}  # fmt: skip
+EXTRAS = {
+    "service": ("fastapi", "uvicorn", "sqlalchemy", "prometheus_client"),
+    "postgres": ("psycopg",),
+    "spark": ("pyspark", "py4j"),
+    "polars": ("polars",),
+}
+
+LOOK = """
+import sys
+from understudy.cli.start import main
+try:
+    main()
+except SystemExit as stop:
+    code = stop.code
+names = {name.partition(".")[0] for name in sys.modules}
+sys.stderr.write("\\nMODULES " + " ".join(sorted(names)) + f"\\nCODE {code}\\n")
+"""
+
+WITHOUT = """
+import contextlib, importlib.machinery, importlib.metadata, io, json, sys
+hidden = set(sys.argv[1].split(","))
+class Finder:
+    '''The usual finder, in an environment without the hidden packages: it finds nothing, and says nothing.'''
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in hidden:
+            return None
+        return importlib.machinery.PathFinder.find_spec(name, path, target)
+    find_distributions = importlib.metadata.MetadataPathFinder.find_distributions
+sys.meta_path[:] = [Finder if finder is importlib.machinery.PathFinder else finder for finder in sys.meta_path]
+from understudy.cli.app import main
+answers = []
+for words in json.loads(sys.stdin.read()):
+    out, err = io.StringIO(), io.StringIO()
+    import understudy.cli.console as console
+    console.out.file, console.errors_to.file = out, err
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(words)
+        except SystemExit as stop:
+            answers.append([stop.code or 0, out.getvalue(), " ".join(err.getvalue().split())])
+sys.stdout.write(json.dumps(answers))
+"""
+
+
+def run_without(packages, commands, folder) -> list[tuple[int, str, str]]:
+    """Run commands in a process that cannot import some packages."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, ",".join(packages)],
+        input=json.dumps([[str(word) for word in words] for words in commands]),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=180,
+        check=False,
+        env={**os.environ, "PYTHONPATH": SRC, "UNDERSTUDY_MODEL_KEY": "cd" * 32, "UNDERSTUDY_TRACEBACK": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    return [tuple(answer) for answer in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("synth", "--help"), ("serve", "--help"), ("synth",)])
+def test_help_loads_nothing_heavy(words):
+    """Counted in modules, not in seconds: the clock of a busy machine proves nothing."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, *words],
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": SRC},
+    )  # fmt: skip
+    modules, code = done.stderr.split("\nMODULES ")[1].split("\nCODE ")
+    assert int(code) == (2 if words == ("synth",) else 0)
+    assert set(modules.split()) & HEAVY == set()
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory) -> Path:
+    from understudy.trees.examples import diabetes_example
+    from understudy.trees.model import save_model
+
+    folder = tmp_path_factory.mktemp("base")
+    pv.write_csv(us.datasets.discharges(rows=1500, seed=5), folder / "d.csv")
+    us.datasets.discharges_codebook().save(folder / "d.toml")
+    save_model(diabetes_example(), folder / "free.us")
+    (folder / "g.csv").write_text("sex,charge\nF,1\nM,2\n")
+    return folder
+
+
+def test_what_needs_no_extra_works_without_any(bench):
+    """Synthesis, its price, account, check, evaluation and verification; `demo` is these on more rows."""
+    everything = [name for names in EXTRAS.values() for name in names]
+    sba = ("-c", "d.toml", "--epsilon", 1, "--delta", 1e-6, "-n", 300)
+    commands = [
+        ("codebook", "check", "d.csv", "-c", "d.toml"),
+        ("methods",),
+        ("quote", "d.csv", *sba),
+        ("account", "create", "d.account", "--dataset", "d", "--epsilon", 2, "--delta", 1e-5),
+        ("synth", "d.csv", *sba, "--account", "d.account", "-o", "r"),
+        ("verify", "r"),
+        ("account", "show", "d.account"),
+        ("evaluate", "d.csv", "r", "-c", "d.toml", "-o", "r.html", "--risk", "none"),
+        ("anonymize", "risk", "d.csv", "-c", "d.toml", "--quasi", "sex,age.yrs"),
+        ("train", "d.csv", "-c", "d.toml", "--target", "cat", "--method", "forest", "--epsilon", 1, "-o", "m.us"),
+        ("commute", "example", "-o", "town", "--workers", 200),
+    ]
+    for words, (code, _, err) in zip(commands, run_without(everything, commands, bench), strict=True):
+        assert code == 0, (words, err)
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ("service", ("serve", "--example")),
+        ("service", ("serve", "free.us")),
+        ("service", ("keys", "create", "--label", "x")),
+        ("service", ("keys", "list")),
+        ("service", ("keys", "revoke", "x")),
+        ("service", ("keys", "budget")),
+        ("service", ("keys", "budget", "--model", "free.us", "--epsilon", "1")),
+        *(
+            (extra, words)
+            for extra, address in (
+                ("postgres", "postgresql://127.0.0.1/db?table=t"),
+                ("spark", "spark://local?table=t"),
+            )
+            for words in (
+                ("synth", address, "-c", "d.toml", "--epsilon", "1", "--delta", "1e-6", "-n", "9", "-o", "out"),
+                ("codebook", "draft", address, "-o", "out"),
+                ("codebook", "check", address, "-c", "d.toml"),
+                ("impute", address, "-c", "d.toml", "-o", "out"),
+                ("audit", address, "-c", "d.toml", "-m", "laplace", "--epsilon", "1", "-n", "5", "--runs", "50"),
+                ("evaluate", address, "free.us", "-c", "d.toml", "-o", "out.html"),
+                ("rumap", address, "-c", "d.toml", "--epsilons", "1", "--delta", "1e-6", "-n", "9", "-o", "out"),
+                ("anonymize", "run", address, "-c", "d.toml", "--k", "2", "--suppression", "0.1", "-o", "out"),
+                ("anonymize", "risk", address, "-c", "d.toml"),
+                ("reconstruct", address, "-a", "g.csv:sex:charge", "-o", "out"),
+                ("reconstruct", "risk", address, "-c", "d.toml", "--group", "sex", "--value", "charge"),
+                ("commute", "synth", address, "--epsilon", "1", "--delta", "0.1", "--certificate", "exact", "-o", "o"),
+                ("train", address, "-c", "d.toml", "--target", "cat", "--method", "tree", "--epsilon", "1", "-o", "o"),
+            )
+        ),
+        ("spark", ("synth", "d.csv", "-c", "d.toml", "--epsilon", "1", "--delta", "1e-6", "-n", "9", "-o", "out",
+                   "--engine", "spark")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value)[:60],
+)  # fmt: skip
+def test_what_needs_an_extra_says_which(hints, bench, extra, words):
+    code, out, err = hints[extra, words]
+    assert code in (1, 2) and out in ("", "warning")
+    assert f"pip install 'understudy[{extra}]'" in err and "Traceback" not in err and err.count("error:") == 1
+    assert not (bench / "out").exists() and not (bench / "o").exists()
+
+
+@pytest.fixture(scope="module")
+def hints(request, bench):
+    """All answers from two processes: starting one for each command would take a minute."""
+    marks = [mark for mark in test_what_needs_an_extra_says_which.pytestmark if mark.name == "parametrize"]
+    asked = marks[0].args[1]
+    everything = [name for names in EXTRAS.values() for name in names]
+    return dict(zip(asked, run_without(everything, [words for _, words in asked], bench), strict=True))
+
+
+def test_a_frame_of_polars_needs_polars(bench):
+    program = (
+        "import sys; sys.modules['polars'] = None\n"
+        "import pyarrow as pa, understudy as us\n"
+        "from understudy.errors import ReleaseError\n"
+        "from understudy.release import Release\n"
+        "try:\n    Release(table=pa.table({'a': [1]}), manifest=None).to_polars()\n"
+        "except ReleaseError as reason:\n    print(reason)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": SRC},
+    )  # fmt: skip
+    assert "pip install 'understudy[polars]'" in done.stdout, done.stderr

@@ -1,0 +1,214 @@
+"""Codebooks, prices, releases: `codebook`, `quote`, `synth`, `draw`, `impute`, `verify`, `account`, `demo`, `audit`."""
+
+from pathlib import Path
+
+from hostile_cases import MISTAKE, REFUSED, Case, cases
+
+_LAPLACE = "@data|-c|@book|-m|laplace|--epsilon|1|-n|20|-o|out|--account|a.account"
+_COLUMN = b'format = 1\n\n[[columns]]\nname = "sex"\nkind = "categorical"\n'
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _codebook(name: str, text: bytes, *says: str) -> tuple[str, str, int, tuple[str, ...], dict[str, bytes]]:
+    return name, "b.toml", MISTAKE, says, {"b.toml": text}
+
+
+BOOKS = cases(
+    "codebook show",
+    ("missing", "gone.toml", MISTAKE, ("no codebook", "gone.toml", "codebook draft")),
+    ("a folder", "b.toml", MISTAKE, ("b.toml", "folder"), {"b.toml": _folder}),
+    _codebook("not TOML", b"[[columns]\n", "b.toml", "not valid TOML", "line 1"),
+    _codebook("not text", b"\xff\xfe\x00", "b.toml", "UTF-8"),
+    _codebook("NUL", b"format = 1\x00\n", "b.toml", "not valid TOML"),
+    _codebook("empty", b"", "b.toml", "columns", "describe at least one"),
+    _codebook("no columns", b"format = 1\n", "columns"),
+    _codebook("later format", b"format = 99\n" + _COLUMN[11:] + b'levels = ["F", "M"]\n', "99", "format = 1"),
+    _codebook("columns are words", b'format = 1\ncolumns = "sex"\n', "columns"),
+    _codebook("unknown kind", _COLUMN.replace(b"categorical", b"colour") + b'levels = ["F"]\n', "'colour'", "categorical"),
+    _codebook("unknown key", _COLUMN + b'levels = ["F", "M"]\nlevles = 3\n', "levles", "levels"),
+    _codebook("no name", _COLUMN.replace(b'name = "sex"\n', b"") + b'levels = ["F", "M"]\n', "name"),
+    _codebook("same column twice", _COLUMN + b'levels = ["F", "M"]\n' + _COLUMN[11:] + b'levels = ["F", "M"]\n', "'sex'"),
+    _codebook("same level twice", _COLUMN + b'levels = ["F", "F"]\n', "'F'", "twice"),
+    _codebook("one level", _COLUMN + b'levels = ["F"]\n', "one level", "identifier"),
+    _codebook("no levels", _COLUMN, "levels"),
+    _codebook("levels are numbers", _COLUMN + b"levels = [1, 2]\n", "levels", "sex"),
+    _codebook("unknown role", _COLUMN + b'levels = ["F", "M"]\nrole = "boss"\n', "'boss'", "quasi-identifier"),
+    _codebook("parent unknown", _COLUMN + b'levels = ["F", "M"]\nparents = ["nobody"]\n', "'nobody'"),
+    _codebook("own parent", _COLUMN + b'levels = ["F", "M"]\nparents = ["sex"]\n', "'sex'", "parent"),
+    _codebook("edges fall", b'format = 1\n[[columns]]\nname = "age"\nkind = "integer"\nedges = [9, 1]\n', "age", "edges"),
+    _codebook("edges not numbers", b'format = 1\n[[columns]]\nname = "age"\nkind = "integer"\nedges = ["a", "b"]\n', "age", "edges"),
+    _codebook("edges endless", b'format = 1\n[[columns]]\nname = "age"\nkind = "integer"\nedges = [0, inf]\n', "age", "edges"),
+) + cases(
+    "codebook draft",
+    ("output exists", "@data|-o|b.toml", MISTAKE, ("b.toml", "exists already", "another name"), {"b.toml": b"x"}),
+    ("output nowhere", "@data|-o|no/such/b.toml", MISTAKE, ("no/such", "make it first")),
+    ("output in a file", "@data|-o|f/b.toml", MISTAKE, ("no folder 'f'",), {"f": b"x"}),
+    ("half a price", "@data|-o|b.toml|--epsilon|1", MISTAKE, ("--epsilon and --delta", "no default")),
+    ("price of nothing", "@data|-o|b.toml|--epsilon|0|--delta|1e-6", MISTAKE, ("epsilon", "0", "above 0")),
+    ("odd bins", "@data|-o|b.toml|--epsilon|1|--delta|1e-6|--bins|7", MISTAKE, ("bins", "7", "2, 4, 8, 16 or 32")),
+    ("drop unknown", "@data|-o|b.toml|--epsilon|1|--delta|1e-6|--drop|nobody", MISTAKE, ("'nobody'",)),
+    ("drop for free", "@data|-o|b.toml|--drop|sex", MISTAKE, ("--drop", "priced draft")),
+    ("beyond the cap", "@data|-o|b.toml|--epsilon|50|--delta|1e-6|--account|a.account", REFUSED, ("50", "cap", "5")),
+) + cases(
+    "codebook declare",
+    ("missing", "gone.toml|--by|J|--from|S", MISTAKE, ("gone.toml", "no codebook")),
+    ("nobody attests", "@book|--by||--from|S", MISTAKE, ("by", "empty")),
+    ("from nowhere", "@book|--by|J|--from|", MISTAKE, ("--from", "empty")),
+    ("unknown column", "@book|--by|J|--from|S|--column|nobody", MISTAKE, ("'nobody'",)),
+) + cases(
+    "codebook check",
+    ("codebook missing", "@data|-c|gone.toml", MISTAKE, ("gone.toml", "no codebook")),
+    ("codebook is the data", "@data|-c|@data", MISTAKE, ("data.csv", "not valid TOML")),
+    ("no codebook given", "@data", MISTAKE, ("--codebook",)),
+)  # fmt: skip
+
+_Q = "@data|-c|@book|-n|20"
+PRICES = cases(
+    "quote",
+    ("no rows", "@data|-c|@book|-m|laplace|--epsilon|1", MISTAKE, ("--rows",)),
+    ("rows 0", "@data|-c|@book|-m|laplace|--epsilon|1|-n|0", MISTAKE, ("rows", "0", "1 or more")),
+    ("rows negative", "@data|-c|@book|-m|laplace|--epsilon|1|-n|-3", MISTAKE, ("-3", "1 or more")),
+    ("rows in words", "@data|-c|@book|-m|laplace|--epsilon|1|-n|many", MISTAKE, ("'many'", "digits only")),
+    ("rows beyond counting", "@data|-c|@book|-m|laplace|--epsilon|1|-n|99999999999999999999", MISTAKE, ("99,999,999,999,999,999,999", "--rows", "fewer")),
+    ("rows of 5,000 digits", f"@data|-c|@book|-m|laplace|--epsilon|1|-n|{'9' * 5000}", MISTAKE, ("whole number",)),
+    ("rows in other digits", "@data|-c|@book|-m|laplace|--epsilon|1|-n|1٢", MISTAKE, ("1٢", "digits")),
+    ("epsilon 0", f"{_Q}|-m|laplace|--epsilon|0", MISTAKE, ("epsilon", "0", "above 0")),
+    ("epsilon nan", f"{_Q}|-m|laplace|--epsilon|nan", MISTAKE, ("epsilon", "nan")),
+    ("epsilon inf", f"{_Q}|-m|laplace|--epsilon|inf", MISTAKE, ("epsilon", "inf", "finite")),
+    ("epsilon in words", f"{_Q}|-m|laplace|--epsilon|one", MISTAKE, ("'one'", "0.5")),
+    ("epsilon tiny", f"{_Q}|-m|laplace|--epsilon|1e-320", MISTAKE, ("epsilon",)),
+    ("epsilon negative", f"{_Q}|-m|laplace|--epsilon|-1", MISTAKE, ("epsilon", "-1", "above 0")),
+    ("delta 1", f"{_Q}|-m|sba|--epsilon|1|--delta|1", MISTAKE, ("delta", "between 0 and 1")),
+    ("no delta", f"{_Q}|-m|sba|--epsilon|1", MISTAKE, ("delta", "no default")),
+    ("method unknown", f"{_Q}|-m|marginal|--epsilon|1", MISTAKE, ("'marginal'", "Did you mean 'marginals'")),
+    ("method of another", f"{_Q}|-m|laplace|--epsilon|1|--l|2", MISTAKE, ("laplace", "does not take l")),
+    ("option unknown", f"{_Q}|-m|laplace|--epsilom|1", MISTAKE, ("--epsilom", "--epsilon")),
+    ("codebook missing", "@data|-c|gone.toml|-m|laplace|--epsilon|1|-n|9", MISTAKE, ("gone.toml", "no codebook")),
+    ("prior missing", f"{_Q}|-m|pegs|--alpha|1|--prior|gone.csv", MISTAKE, ("gone.csv",)),
+    ("parent unknown", f"{_Q}|-m|pegs|--alpha|1|--parent|sex=nobody", MISTAKE, ("'nobody'",)),
+    ("workload unknown", f"{_Q}|--epsilon|1|--delta|1e-6|--workload|nobody=2", MISTAKE, ("'nobody'",)),
+    ("workload without number", f"{_Q}|--epsilon|1|--delta|1e-6|--workload|sex=lots", MISTAKE, ("lots",)),
+    ("neighbours unknown", f"{_Q}|-m|laplace|--epsilon|1|--neighbours|twins", MISTAKE, ("'twins'", "add-remove")),
+) + cases(
+    "synth",
+    ("output exists", _LAPLACE, MISTAKE, ("'out'", "exists already", "another folder"), {"out": _folder}),
+    ("output is a file", _LAPLACE, MISTAKE, ("'out'", "exists already"), {"out": b"x"}),
+    ("output nowhere", _LAPLACE.replace("|out|", "|no/such/out|"), MISTAKE, ("no/such", "make it first")),
+    ("output in a file", _LAPLACE.replace("|out|", "|f/out|"), MISTAKE, ("f'", "does not exist"), {"f": b"x"}),
+    ("output with an endless name", _LAPLACE.replace("|out|", f"|{'o' * 300}|"), MISTAKE, ("too long", "shorter")),
+    ("output with NUL", _LAPLACE.replace("|out|", "|o\x00ut|"), MISTAKE, ("--out", "null byte")),
+    ("output nameless", _LAPLACE.replace("|out|", "||"), MISTAKE, ("'.'", "exists already")),
+    ("output in /proc", _LAPLACE.replace("|out|", "|/proc/out|"), MISTAKE, ("/proc", "choose a folder")),
+    ("account missing", _LAPLACE.replace("a.account", "gone.account"), MISTAKE, ("gone.account", "account create")),
+    ("account is no account", _LAPLACE.replace("a.account", "@book"), MISTAKE, ("book.toml", "account")),
+    ("beyond the cap", _LAPLACE.replace("|1|", "|50|"), REFUSED, ("epsilon 49.99", "cap of epsilon 5", "Ask for less")),
+    ("neighbours of another account", f"{_LAPLACE}|--neighbours|replace-one", REFUSED, ("replace-one", "add-remove")),
+    ("files 0", f"{_LAPLACE}|--files|0", MISTAKE, ("--files", "0")),
+    ("files and model", f"{_LAPLACE}|--files|2|--save-model|m.us", MISTAKE, ("--save-model", "--files")),
+    ("model exists", f"{_LAPLACE}|--save-model|m.us", MISTAKE, ("'m.us'", "exists already"), {"m.us": b"x"}),
+    ("model where the release is", f"{_LAPLACE}|--save-model|out", MISTAKE, ("'out'", "another name")),
+    ("model of route S", "@data|-c|@book|-m|pegs|--alpha|1|-n|5|-o|out|--save-model|m.us", MISTAKE, ("pegs", "--save-model")),
+    ("unknown wishes", f"{_LAPLACE}|--unknown|guess", MISTAKE, ("'guess'", "missing")),
+    ("table of a file", f"{_LAPLACE}|--table|t", MISTAKE, ("--table", "'t'", "leave it out")),
+    ("engine unknown", f"{_LAPLACE}|--engine|ray", MISTAKE, ("'ray'", "local")),
+    ("workers alone", f"{_LAPLACE}|--workers|2", MISTAKE, ("--workers", "--engine")),
+    ("engine and csv", f"{_LAPLACE}|--engine|local|--csv", MISTAKE, ("--csv", "Parquet")),
+    ("seed and account", f"{_LAPLACE}|--seed|1", REFUSED, ("seeded", "no budget can cover it")),
+    ("seed in words", f"{_LAPLACE}|--seed|now", MISTAKE, ("'now'", "digits")),
+    ("glob of nothing", _LAPLACE.replace("@data", "*.nothing"), MISTAKE, ("*.nothing", "no file")),
+    ("no arguments", "", MISTAKE, ("Missing argument 'data'",)),
+    ("too many arguments", f"{_LAPLACE}|another.csv", MISTAKE, ("another.csv",)),
+    ("seeds from nowhere", "@data|-c|@book|-m|pegs|--alpha|1|-n|5|-o|out|--seeds|gone.csv", MISTAKE, ("gone.csv",)),
+    ("l of a column unknown", "@data|-c|@book|-m|lugs|--l|nobody=2|-n|5|-o|out", MISTAKE, ("nobody",)),
+)  # fmt: skip
+
+_DRAW = "@model|-n|20|-o|out"
+DRAWN = cases(
+    "draw",
+    ("model missing", "gone.us|-n|5|-o|out", MISTAKE, ("gone.us", "--save-model")),
+    ("model is a table", "@data|-n|5|-o|out", MISTAKE, ("data.csv", "not a model", "--save-model")),
+    ("model is a codebook", "@book|-n|5|-o|out", MISTAKE, ("book.toml", "not a model")),
+    ("model is a folder", "@release|-n|5|-o|out", MISTAKE, ("release", "folder", "--save-model")),
+    ("model is a score", "@free|-n|5|-o|out", MISTAKE, ("free.us", "serve")),
+    ("model cut", "m.us|-n|5|-o|out", MISTAKE, ("m.us", "copy it again"), {"m.us": lambda path: path.write_bytes(b"PK\x03\x04" + b"\x00" * 40)}),
+    ("model empty", "m.us|-n|5|-o|out", MISTAKE, ("m.us", "empty"), {"m.us": b""}),
+    ("rows 0", "@model|-n|0|-o|out", MISTAKE, ("rows", "0")),
+    ("where without value", f"{_DRAW}|--where|sex", MISTAKE, ("'sex'", "COLUMN=VALUE")),
+    ("where of nobody", f"{_DRAW}|--where|nobody=1", MISTAKE, ("'nobody'",)),
+    ("where outside", f"{_DRAW}|--where|sex=X", MISTAKE, ("sex = X", "'F'")),
+    ("output exists", _DRAW, MISTAKE, ("'out'", "exists already"), {"out": b"x"}),
+) + cases(
+    "impute",
+    ("files 0", "@data|-c|@book|-o|out|--files|0", MISTAKE, ("--files", "0")),
+    ("nothing missing", "@data|-c|@book|-o|out", REFUSED, ("missing",)),
+    ("engine unknown", "@data|-c|@book|-o|out|--engines|oracle", MISTAKE, ("'oracle'", "cart")),
+    ("order of nobody", "@data|-c|@book|-o|out|--order|nobody", MISTAKE, ("nobody",)),
+    ("unknown wishes", "@data|-c|@book|-o|out|--unknown|guess", MISTAKE, ("'guess'",)),
+    ("output exists", "@data|-c|@book|-o|out", MISTAKE, ("'out'", "exists already"), {"out": b"x"}),
+) + cases(
+    "verify",
+    ("missing", "gone", MISTAKE, ("no release folder 'gone'", "manifest.json")),
+    ("a file", "@data", MISTAKE, ("data.csv", "folder")),
+    ("an empty folder", "f", MISTAKE, ("'f'", "manifest.json"), {"f": _folder}),
+    ("a broken manifest", "f", MISTAKE, ("manifest", "JSON"), {"f/manifest.json": b"{"}),
+    ("a manifest of nothing", "f", MISTAKE, ("manifest",), {"f/manifest.json": b"{}"}),
+    ("a manifest of wrong types", "f", MISTAKE, ("manifest", "shape"), {"f/manifest.json": b'{"format": 1, "files": []}'}),
+    ("a manifest that is a list", "f", MISTAKE, ("manifest",), {"f/manifest.json": b"[]"}),
+    ("a manifest in bytes", "f", MISTAKE, ("manifest",), {"f/manifest.json": b"\xff\xfe"}),
+    ("a deep manifest", "f", MISTAKE, ("manifest",), {"f/manifest.json": b"[" * 200_000}),
+) + cases(
+    "audit",
+    ("no method", "@data|-c|@book|-n|5|--runs|10", MISTAKE, ("--method",)),
+    ("runs 0", "@data|-c|@book|-m|laplace|--epsilon|1|-n|5|--runs|0", MISTAKE, ("runs", "0")),
+    ("canary odd", "@data|-c|@book|-m|laplace|--epsilon|1|-n|5|--runs|50|--canary|bird", MISTAKE, ("'bird'", "COLUMN=VALUE")),
+    ("canary of nobody", "@data|-c|@book|-m|laplace|--epsilon|1|-n|5|--runs|50|--canary|nobody=1", MISTAKE, ("nobody",)),
+    ("canary outside", "@data|-c|@book|-m|laplace|--epsilon|1|-n|5|--runs|50|--canary|sex=X", MISTAKE, ("X",)),
+    ("nothing to refute", "@data|-c|@book|-m|gibbs|-n|5|--runs|50", REFUSED, ("gibbs",)),
+) + cases(
+    "demo",
+    ("no output", "", MISTAKE, ("--out",)),
+    ("output exists", "-o|out", MISTAKE, ("'out'", "exists already"), {"out": _folder}),
+    ("output nowhere", "-o|no/such/out", MISTAKE, ("no/such", "make it first")),
+) + cases(
+    "methods",
+    ("an argument", "laplace", MISTAKE, ("laplace",)),
+    ("an option", "--all", MISTAKE, ("--all",)),
+) + cases(
+    "account create",
+    ("exists", "a.account|--dataset|d|--epsilon|1|--delta|0", MISTAKE, ("a.account", "exists")),
+    ("nowhere", "no/such/b|--dataset|d|--epsilon|1|--delta|0", MISTAKE, ("no/such",)),
+    ("epsilon 0", "b|--dataset|d|--epsilon|0|--delta|0", MISTAKE, ("epsilon", "0")),
+    ("epsilon nan", "b|--dataset|d|--epsilon|nan|--delta|0", MISTAKE, ("epsilon", "nan")),
+    ("epsilon inf", "b|--dataset|d|--epsilon|inf|--delta|0", MISTAKE, ("epsilon", "inf")),
+    ("epsilon in words", "b|--dataset|d|--epsilon|one|--delta|0", MISTAKE, ("'one'",)),
+    ("no epsilon", "b|--dataset|d|--delta|0", MISTAKE, ("--epsilon",)),
+    ("delta 1", "b|--dataset|d|--epsilon|1|--delta|1", MISTAKE, ("delta", "1")),
+    ("nameless", "b|--dataset||--epsilon|1|--delta|0", MISTAKE, ("dataset",)),
+    ("neighbours", "b|--dataset|d|--epsilon|1|--delta|0|--neighbours|twins", MISTAKE, ("'twins'", "add-remove")),
+    ("composition", "b|--dataset|d|--epsilon|1|--delta|0|--composition|magic", MISTAKE, ("'magic'", "renyi")),
+    ("renyi without delta", "b|--dataset|d|--epsilon|1|--delta|0|--composition|renyi", MISTAKE, ("renyi", "delta")),
+    ("a folder", "f|--dataset|d|--epsilon|1|--delta|0", MISTAKE, ("/f`", "exists already"), {"f": _folder}),
+) + cases(
+    "account show",
+    ("missing", "gone.account", MISTAKE, ("gone.account", "account create")),
+    ("a table", "@data", MISTAKE, ("data.csv", "account")),
+    ("empty", "b", MISTAKE, ("/b`", "not an account"), {"b": b""}),
+    ("a folder", "f", MISTAKE, ("/f`", "not a file"), {"f": _folder}),
+    ("binary", "b", MISTAKE, ("/b`", "not an account"), {"b": bytes(range(256)) * 20}),
+) + cases(
+    "account history",
+    ("missing", "gone.account", MISTAKE, ("gone.account", "account create")),
+    ("another file", "@book", MISTAKE, ("book.toml", "account")),
+)  # fmt: skip
+
+RELEASE_CASES: list[Case] = [*BOOKS, *PRICES, *DRAWN]
+# the answer of `verify` and of `codebook check` is "no", told on standard output
+RELEASE_CASES += [
+    Case(
+        "verify: a manifest of a format only", ("verify", "f"), REFUSED, ("lists no synthetic.parquet", "cannot be priced"),
+        {"f/manifest.json": b'{"format": 1}'}, told=True,
+    ),
+]  # fmt: skip
