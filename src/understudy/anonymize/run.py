@@ -54,7 +54,7 @@ def anonymize(
             f"the input is itself the anonymised release {source.ancestor.release}; anonymise the confidential table "
             "again instead, with one recipe for all that is asked."
         )
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     before = cells_of(source, report=report)
     named = quasi if quasi is not None else recipe.quasi
     names = before.with_roles(Role.QUASI_IDENTIFIER) if named is None else tuple(named)

@@ -146,7 +146,7 @@ def audit(
         rows=rows,
         runs=runs,
         see=_Look(recipe, book, marked),
-        stream=stream or Stream.from_system(),
+        stream=Stream.checked(stream),
         processes=processes,
         label="auditing",
         report=report,

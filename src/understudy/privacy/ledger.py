@@ -100,6 +100,18 @@ class Ledger:
         """Whether some entry prices ``event``, for one record or for a whole person."""
         return any(event in (entry.event, entry.event.inner) for entry in self.entries)
 
+    def unpaid(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Those of ``entries`` whose event no line prices; a line pays for one of them, not for two alike."""
+        left = list(self.entries)
+        missing = []
+        for entry in entries:
+            paying = next((line for line in left if entry.event in (line.event, line.event.inner)), None)
+            if paying is None:
+                missing.append(entry)
+            else:
+                left.remove(paying)
+        return missing
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Every assumption once, in order of appearance."""

@@ -182,7 +182,7 @@ class LoadedModel:
         """``rows`` new records, of a sub-population if asked for, under the promise that the model came with."""
         from understudy.synth.recipe import check_rows, part_facts
 
-        stream = stream or Stream.from_system()
+        stream = Stream.checked(stream)
         model = self.model
         part = None if where is None else where_codes(model.codebook, where)
         drawn = model.draw(

@@ -109,7 +109,7 @@ def paid_draft(
     refuse_anonymized(what, "a priced draft")
     opened = open_table(what, table)
     names = _names(opened, plan)
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     ledger = _ledger(plan, len(names), stream)
     identity = f"codebook {uuid.uuid4()}"
     reserved = None if account is None else account.reserve(ledger, label="priced draft of a codebook", delta=None)

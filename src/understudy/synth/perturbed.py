@@ -164,7 +164,7 @@ class PerturbedRecipe(DrawnRecipe):
             report=report,
         )
         fitted = FittedPerturbed(recipe=self, source=source, blocks=blocks, stream=stream, report=report)
-        fitted.parents = {name: tuple(chosen) for name, chosen in parents.items()}
+        fitted._chosen = {name: tuple(chosen) for name, chosen in parents.items()}
         return fitted
 
 
@@ -172,8 +172,7 @@ class FittedPerturbed(Fitted):
     """Smoothed tables, still secret."""
 
     threads: int | None = None
-    parents: dict[str, tuple[str, ...]]
-    """What every column is drawn given, as declared or chosen."""
+    _chosen: dict[str, tuple[str, ...]]
 
     def __init__(
         self,
@@ -187,6 +186,14 @@ class FittedPerturbed(Fitted):
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
         self._source = source
         self.blocks = blocks
+
+    @property
+    def parents(self) -> dict[str, tuple[str, ...]]:
+        """What every column is drawn given, as declared or chosen; a private choice is shown once it is paid for."""
+        assert isinstance(self.recipe, PerturbedRecipe)
+        if self.recipe.parents == "private":
+            self._require_paid("the parents")
+        return self._chosen
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
         assert isinstance(self.recipe, PerturbedRecipe)

@@ -263,7 +263,8 @@ class _Run:
             parents = {name: tuple(some) for name, some in chosen.items()}
             recipe = replace(recipe, parents=parents, selection_epsilon=None)
         fitted = recipe.fit(source, stream=stream, report=order.report)
-        fitted.recipe = self._recipe
+        # the same prices: what an earlier run chose is kept as declared parents, and the manifest names the choice
+        object.__setattr__(fitted, "recipe", self._recipe)
         self._origin = fitted.rows_origin
         return fitted
 

@@ -28,7 +28,7 @@ from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
-from understudy.synth.details import count_details, detail_entries, draw_details
+from understudy.synth.details import DetailTable, count_details, detail_entries, draw_details
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
@@ -153,7 +153,7 @@ class Recipe(ABC):
 
         Where the codebook makes the person the unit, no more records of each take part than its cap allows.
         """
-        stream = stream or Stream.from_system()
+        stream = Stream.checked(stream)
         return of_people(self, source.codebook).fit_records(capped_source(source, stream), stream, report)
 
     @abstractmethod
@@ -248,6 +248,9 @@ def part_facts(
     return {**parameters, "where": words}, (sentence,)
 
 
+_SEALED = frozenset({"recipe", "codebook"})
+
+
 class Fitted(ABC):
     """A recipe with its counts. On route S it is itself confidential: it cannot be written to disk."""
 
@@ -255,8 +258,7 @@ class Fitted(ABC):
         require_capped(source)
         self.recipe = recipe
         self.codebook = source.codebook
-        self.details = count_details(recipe, source, stream)
-        """Released tables of the detail columns."""
+        self._details = count_details(recipe, source, stream)
         self._account = source.account
         self._ancestor = source.ancestor
         self._stream = stream
@@ -266,6 +268,28 @@ class Fitted(ABC):
         self._settled: list[Reservation] = []
         self._held: Reservation | None = None
         self._abandoned = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What prices a fit is what it was fitted with: a smaller epsilon set afterwards would be a lie."""
+        if name in _SEALED and name in self.__dict__:
+            raise RefusalError(
+                f"the {name} of a fit is what its counts were made with, so it does not change; fit again with another."
+            )
+        super().__setattr__(name, value)
+
+    @property
+    def details(self) -> tuple[DetailTable, ...]:
+        """Released tables of the detail columns."""
+        self._require_paid("the tables of the detail columns")
+        return self._details
+
+    def _require_paid(self, what: str) -> None:
+        """Nothing that was read from the data is shown before the account was charged for it."""
+        if self._account is not None and not self._settled:
+            raise RefusalError(
+                f"{what} of this fit are not paid for yet, so they are not shown; draw a release or write the model, "
+                f"which charges the account of {self._account.dataset!r}."
+            )
 
     @abstractmethod
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
@@ -303,7 +327,8 @@ class Fitted(ABC):
         """As :meth:`sample`, for callers who deliver the release themselves.
 
         The price is reserved before the draw and committed by ``release.settle()``, which :meth:`Release.save` calls
-        just before the release appears. A failure before that gives the price back; a process that dies stays charged.
+        just before the release appears, or at the end of the block. A failure before that gives the price back; a
+        process that dies stays charged.
         """
         quote = self.quote(rows)
         part = None if where is None else where_codes(self.codebook, where)
@@ -314,10 +339,11 @@ class Fitted(ABC):
         with self._paying(quote, identity) as settle:
             codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
             self._tell("decoding", 0, 1)
-            details = draw_details(self.codebook, self.details, codes, self._stream)
+            details = draw_details(self.codebook, self._details, codes, self._stream)
             table = decode_table(self.codebook, codes, self._stream.below_each, details)
             self._tell("decoding", 1, 1)
             yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
+            settle()  # the block ended well, so whoever had the release may have shown it
 
     def _check_free(self) -> None:
         """Refuse sub-populations where they are not free, before anything is paid."""

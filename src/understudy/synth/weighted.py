@@ -90,7 +90,7 @@ def weighted_counts(
             "many; weighted counts of it could promise nothing. Use the confidential table itself."
         )
     weight, units, unit = _plan(book, columns)
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     if not stream.is_secure:
         why = "the randomness was seeded, so whoever knows or guesses the seed can undo it"
         ledger += Ledger.of([Entry.unpriced(stage="randomness", reads="a seed", why=why)])

@@ -236,7 +236,7 @@ def train(
     """A model from a source, without account or file; ``understudy.trees.job`` has both."""
     book = source.codebook
     level, code = positive_level(book, target, positive)
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     grown = grow(cells_of(source, target, code, report), features_of(book, target), training, stream)
     return made_model(grown, book, training, target=target, positive=level, name=name, secure=stream.is_secure)
 
