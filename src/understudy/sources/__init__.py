@@ -63,6 +63,7 @@ def open_source(
         local_bytes=local_bytes,
     )
     source.ancestor = find_ancestor(what)
+    source.address = what if isinstance(what, str | Path) else None
     return source
 
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,9 @@ class Source(ABC):
         self.codebook = codebook
         self.account = account
         self.ancestor: Ancestor | None = None
-        """The anonymised release that the rows come from, if they do."""
+        """The release that the rows come from, if they do."""
+        self.address: str | Path | None = None
+        """Where the rows lie, if not in memory."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Codes were made with one codebook: another one set afterwards would price, and promise, something else."""

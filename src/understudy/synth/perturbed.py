@@ -74,6 +74,12 @@ class PerturbedRecipe(DrawnRecipe):
             positive("selection_epsilon", self.selection_epsilon)
         self.choice(1)  # refuse an unknown word at once
 
+    @property
+    def public_tables(self) -> Mapping[str, str]:
+        """A public table may shape the prior too."""
+        shaped = {"shape of the prior": self.prior.source} if isinstance(self.prior, PublicShape) else {}
+        return {**super().public_tables, **shaped}
+
     @abstractmethod
     def event(self, priors: tuple[Prior, ...], rows: int) -> DirichletDraws | DirichletResetBlocks:
         """What ``rows`` rows drawn with these priors cost."""

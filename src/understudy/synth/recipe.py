@@ -28,13 +28,26 @@ from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
+from understudy.sources.same import refuse_same
 from understudy.synth.details import DetailTable, count_details, detail_entries, draw_details
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
-__all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "part_facts", "positive"]
+__all__ = [
+    "DECLARED_ROWS",
+    "NO_ACCOUNT",
+    "Fitted",
+    "Quote",
+    "Recipe",
+    "check_files",
+    "check_rows",
+    "part_facts",
+    "positive",
+    "stream_entries",
+]
 
 Codes = npt.NDArray[np.unsignedinteger]
+DECLARED_ROWS = "declared by the caller, as a number that was chosen without looking at the data"
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
 
 
@@ -140,6 +153,11 @@ class Recipe(ABC):
         details: float | None = asked.get("detail_delta", self.detail_delta)
         return own if own is None or details is None else own + details
 
+    @property
+    def public_tables(self) -> Mapping[str, str]:
+        """Tables that the caller declares public, by what they are used as."""
+        return {}
+
     @abstractmethod
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """The recipe's own entries for ``rows`` rows."""
@@ -154,6 +172,8 @@ class Recipe(ABC):
         Where the codebook makes the person the unit, no more records of each take part than its cap allows.
         """
         stream = Stream.checked(stream)
+        for used_as, table in self.public_tables.items():
+            refuse_same(source.address, table, used_as)
         return of_people(self, source.codebook).fit_records(capped_source(source, stream), stream, report)
 
     @abstractmethod
@@ -165,7 +185,7 @@ class Recipe(ABC):
         check_rows(rows)
         recipe = of_people(self, book)
         priced = person_entries([*recipe.price(book, rows), *detail_entries(recipe, book)], book)
-        ledger = Ledger.of([*_codebook_entries(book), *priced, *_stream_entries(secure)])
+        ledger = Ledger.of([*_codebook_entries(book), *priced, *stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
@@ -218,12 +238,13 @@ def _codebook_entries(book: Codebook) -> list[Entry]:
         Entry.unpriced(
             stage="codebook",
             reads=f"levels and bounds of {names}",
-            why=f"levels of {names} were drafted from the data and nobody has attested that they are public",
+            why=book.why_not_public,
         ),
     ]
 
 
-def _stream_entries(secure: bool) -> list[Entry]:
+def stream_entries(secure: bool) -> list[Entry]:
+    """What a seed does to every promise."""
     if secure:
         return []
     why = "the randomness was seeded, so whoever knows or guesses the seed can undo it"
@@ -306,7 +327,7 @@ class Fitted(ABC):
     @property
     def rows_origin(self) -> str:
         """Where the number of rows of a release comes from."""
-        return "declared by the caller; the number of confidential records was not used"
+        return DECLARED_ROWS
 
     def _draw_where(self, rows: int, ledger: Ledger, where: Mapping[str, Sequence[int]]) -> Sequence[Codes]:
         """Codes of ``rows`` new records of a sub-population, where that is free."""

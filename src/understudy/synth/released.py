@@ -19,7 +19,7 @@ from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.drawers import ModelDrawer
 from understudy.synth.model_file import write_model
-from understudy.synth.models import ReleasedModel
+from understudy.synth.models import NOT_CHARGED, ReleasedModel
 from understudy.synth.recipe import Fitted, Recipe
 
 __all__ = ["FittedReleased", "Perturbed", "ReleasedRecipe", "public_size", "refuse_model_of"]
@@ -80,6 +80,7 @@ class FittedReleased(Fitted):
             classes=found.classes,
             starts=found.starts,
             warnings=quote.warnings,
+            charged=NOT_CHARGED if self._account is None else f"charged to the account of {self._account.dataset!r}",
             details=self._details,
         )
 
@@ -118,7 +119,7 @@ def refuse_model_of(ancestor: Ancestor | None) -> None:
     """A model file has no room for the manifest of an anonymised input, which every release made from it must keep."""
     if ancestor is not None:
         raise RefusalError(
-            f"the input is the anonymised release {ancestor.release}, whose manifest must go with every file drawn "
+            f"the input is {ancestor.called}, whose manifest must go with every file drawn "
             "from it; a model would lose it. Draw all the rows you need now, without a model."
         )
 

@@ -69,8 +69,7 @@ def weighted_ledger(
 
 def _drafted(book: Codebook) -> Entry:
     names = ", ".join(book.unattested)
-    why = f"levels of {names} were drafted from the data and nobody has attested that they are public"
-    return Entry.unpriced(stage="codebook", reads=f"levels and bounds of {names}", why=why)
+    return Entry.unpriced(stage="codebook", reads=f"levels and bounds of {names}", why=book.why_not_public)
 
 
 def weighted_counts(
@@ -86,7 +85,7 @@ def weighted_counts(
     ledger = weighted_ledger(book, columns, epsilon=epsilon, neighbours=neighbours)
     if source.ancestor is not None and not source.ancestor.record_wise:
         raise DataError(
-            f"the table is the anonymised release {source.ancestor.release}, where one person can change the rows of "
+            f"the table is {source.ancestor.called}, where one person can change the rows of "
             "many; weighted counts of it could promise nothing. Use the confidential table itself."
         )
     weight, units, unit = _plan(book, columns)
