@@ -29,6 +29,7 @@ check: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/reference/generate.py
+	$(BIN)/python docs/methods/generate_index.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

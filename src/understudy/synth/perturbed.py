@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.choosing import DeclaredParents, ParentChoice, parent_choice
+from understudy.blocks.choosing import DeclaredParents, ParentChoice, PrivateParents, parent_choice
 from understudy.blocks.conditional import Blocks, build_blocks, key_functions
 from understudy.blocks.parents import declared_parents
 from understudy.blocks.priors import PriorShape, PublicShape, Shape, virtual_records
@@ -112,6 +112,11 @@ class PerturbedRecipe(DrawnRecipe):
             public_rows=self.public_rows,
         )
 
+    @property
+    def chooses_privately(self) -> bool:
+        """Whether the data choose the parents, at a price."""
+        return self.parents == "private" or isinstance(self.parents, PrivateParents)
+
     def priors(self, book: Codebook) -> tuple[Prior, ...]:
         """The public priors, as the event wants them."""
         records = virtual_records(book, smallest=self.alpha_used(book), shape=self.prior)
@@ -141,7 +146,7 @@ class PerturbedRecipe(DrawnRecipe):
         )
 
     def _assumptions(self) -> tuple[str, ...]:
-        chosen = "" if self.parents == "private" else "the parents of every column, "
+        chosen = "" if self.chooses_privately else "the parents of every column, "
         keys = f"{chosen}the prior and the number of rows were fixed without looking at the data"
         shape: tuple[str, ...] = ()
         if isinstance(self.prior, PublicShape):
@@ -197,7 +202,7 @@ class FittedPerturbed(Fitted):
     def parents(self) -> dict[str, tuple[str, ...]]:
         """What every column is drawn given, as declared or chosen; a private choice is shown once it is paid for."""
         assert isinstance(self.recipe, PerturbedRecipe)
-        if self.recipe.parents == "private":
+        if self.recipe.chooses_privately:
             self._require_paid("the parents")
         return self._chosen
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook
 from understudy.codebook.decode import decode_table
 from understudy.codebook.where import Where, where_codes, where_words
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Reservation
 from understudy.privacy.guarantees import Guarantee
@@ -29,6 +29,7 @@ from understudy.release import Manifest, Release
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 from understudy.sources.same import refuse_same
+from understudy.synth.checks import check_files, check_rows, positive, refuse_commuting
 from understudy.synth.details import DetailTable, count_details, detail_entries, draw_details
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
@@ -43,33 +44,13 @@ __all__ = [
     "check_rows",
     "part_facts",
     "positive",
+    "refuse_commuting",
     "stream_entries",
 ]
 
 Codes = npt.NDArray[np.unsignedinteger]
 DECLARED_ROWS = "declared by the caller, as a number that was chosen without looking at the data"
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
-
-
-def check_rows(rows: int) -> int:
-    """Rows are a public number that the caller states; there is no default."""
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise ParameterError(f"`rows` is {rows!r}; it must be a whole number of 1 or more. Try 1000.")
-    return rows
-
-
-def check_files(files: int) -> int:
-    """How many files are drawn at once."""
-    if isinstance(files, bool) or not isinstance(files, int) or files < 1:
-        raise ParameterError(f"`files` is {files!r}; it must be a whole number of 1 or more. Try 5.")
-    return files
-
-
-def positive(name: str, value: float) -> float:
-    """A finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ParameterError(f"`{name}` is {value!r}; it must be a finite number above 0. Try 1.0.")
-    return float(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +164,7 @@ class Recipe(ABC):
     def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
         """The price of ``rows`` rows; reads nothing but the codebook."""
         check_rows(rows)
+        refuse_commuting(getattr(self, "neighbours", None))
         recipe = of_people(self, book)
         priced = person_entries([*recipe.price(book, rows), *detail_entries(recipe, book)], book)
         ledger = Ledger.of([*_codebook_entries(book), *priced, *stream_entries(secure)])

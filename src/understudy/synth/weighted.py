@@ -19,6 +19,7 @@ from understudy.mechanisms.weighted import WeightedHistogram, weight_units, weig
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.sources.base import Source
+from understudy.synth.checks import refuse_commuting
 from understudy.synth.paid_books import owed, paid_ledger
 from understudy.synth.people import capped_source, person_entries
 
@@ -54,6 +55,7 @@ def weighted_ledger(
     book: Codebook, columns: Sequence[str], *, epsilon: float, neighbours: Neighbours = Neighbours.ADD_REMOVE
 ) -> Ledger:
     """What :func:`weighted_counts` costs; reads nothing but the codebook."""
+    refuse_commuting(neighbours)
     weight, units, _ = _plan(book, columns)
     share = epsilon if book.unit is None else share_of_group(epsilon=epsilon, delta=None, records=book.unit.cap)[0]
     event = weighted_event(epsilon=share, largest=max(units), neighbours=neighbours)
