@@ -79,7 +79,14 @@ def _neighbours(text: str) -> str:
 
 def decision_index() -> str:
     """All decisions, by number."""
-    lines = ["# Decisions", "", "What was decided, why, and what follows. Numbers are those of the files.", "", "| | |", "| --- | --- |"]
+    lines = [
+        "# Decisions",
+        "",
+        "What was decided, why, and what follows. Numbers are those of the files.",
+        "",
+        "| | |",
+        "| --- | --- |",
+    ]
     for path in sorted((DOCS / "decisions").glob("0*.md")):
         title = re.sub(r"^\d+\.?\s*[:.]?\s*", "", title_of(path.read_text(encoding="utf-8")))
         lines.append(f"| {int(path.name[:4])} | [{title}]({path.name}) |")

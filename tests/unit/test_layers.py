@@ -27,7 +27,7 @@ ORDER = [
     ("reconstruct",),
     ("trees",),
     ("service",),
-    ("jobs",),
+    ("jobs", "facts"),
     ("cli",),
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

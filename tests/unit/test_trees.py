@@ -379,7 +379,7 @@ def test_a_drafted_codebook_promises_nothing():
     drafted = book()
     columns = (replace(drafted.columns[0], origin=Origin.DRAFTED), *drafted.columns[1:])
     held = source()
-    held.codebook = replace(drafted, columns=columns)
+    held.__dict__["codebook"] = replace(drafted, columns=columns)
     model = train(held, Training(method="forest", epsilon=1.0), target="ill", name="ill")
     assert isinstance(model.guarantee, NoFormal) and "dose" in model.guarantee.why
 

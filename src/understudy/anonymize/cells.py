@@ -145,7 +145,8 @@ def levelled(column: Column, levels: Sequence[str], *, missing: bool, ordered: b
         levels=tuple(levels),
         missing=column.missing if missing else None,
         origin=column.origin,
-        attestation=column.attestation,
+        # what was attested are the finer levels, and these follow from them
+        attestation=replace(column.attestation, of=None) if column.is_attested and column.attestation else None,
     )
 
 

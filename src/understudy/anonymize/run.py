@@ -21,7 +21,7 @@ from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.release import Manifest, Release
-from understudy.sources.ancestry import mark
+from understudy.sources.ancestry import Made, mark
 from understudy.sources.base import Report, Source
 
 __all__ = ["Anonymized", "anonymize"]
@@ -49,12 +49,12 @@ def anonymize(
     report: Report | None = None,
 ) -> Anonymized:  # fmt: skip
     """Apply a recipe and measure what came out. A table that falls short of what was asked is refused."""
-    if source.ancestor is not None:
+    if source.ancestor is not None and source.ancestor.made is Made.ANONYMIZED:
         raise ParameterError(
             f"the input is itself the anonymised release {source.ancestor.release}; anonymise the confidential table "
             "again instead, with one recipe for all that is asked."
         )
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     before = cells_of(source, report=report)
     named = quasi if quasi is not None else recipe.quasi
     names = before.with_roles(Role.QUASI_IDENTIFIER) if named is None else tuple(named)

@@ -142,7 +142,7 @@ def declare(
     from understudy import jobs
 
     book = jobs.declare(codebook, columns=column or None, by=by, source=source, on=dt.datetime.now(dt.UTC).date())
-    attested = [item.name for item in book.released if item.attestation is not None]
+    attested = [item.name for item in book.released if item.is_attested]
     if json:
         print_json({"codebook": str(codebook), "attested": attested, "still_drafted": list(book.unattested)})
         return

@@ -21,9 +21,9 @@ def verify(
     """Recompute digests, fit to the codebook, price and statement of a release."""
     import understudy.synth.registry  # noqa: F401 - makes every event known, so that any ledger can be priced
     from understudy.anonymize.verify import is_anonymized, verify_anonymized
-    from understudy.release.verify import verify_release
+    from understudy.synth.recheck import recheck_release
 
-    verdict = verify_anonymized(folder)[0] if is_anonymized(folder) else verify_release(folder)
+    verdict = verify_anonymized(folder)[0] if is_anonymized(folder) else recheck_release(folder)
     tell_verdict(verdict, json=json)
 
 

@@ -153,8 +153,31 @@ class Codebook:
 
     @property
     def unattested(self) -> tuple[str, ...]:
-        """Columns whose levels were read from data and that nobody has attested as public."""
-        return tuple(column.name for column in self.released if not column.is_public)
+        """Columns whose levels were read from data and that nobody has paid for, or attested as they stand now."""
+        return tuple(column.name for column in self.released if not self._is_public(column))
+
+    def _is_public(self, column: Column) -> bool:
+        bought = column.origin is Origin.PAID and self.paid is not None
+        if bought and self.paid is not None and not self.paid.covers(column):
+            return column.is_attested
+        return column.is_public
+
+    @property
+    def why_not_public(self) -> str:
+        """Why no promise may rest on this codebook, in words; empty where one may."""
+        drafted = [name for name in self.unattested if self.column(name).attestation is None]
+        bought = [name for name in drafted if self.column(name).origin is Origin.PAID]
+        plain = [name for name in drafted if name not in bought]
+        stale = [name for name in self.unattested if name not in drafted]
+        said = []
+        if plain:
+            names = ", ".join(plain)
+            said.append(f"levels of {names} were drafted from the data and nobody has attested that they are public")
+        if stale:
+            said.append(f"levels of {', '.join(stale)} were changed after a person attested what stood there before")
+        if bought:
+            said.append(f"levels of {', '.join(bought)} were changed after the draft that paid for them")
+        return "; ".join(said)
 
     @property
     def is_public(self) -> bool:
@@ -166,7 +189,7 @@ class Codebook:
         """What a reader must accept about the columns for a guarantee to be true, grouped by who says so."""
         grounds: dict[str, list[str]] = {}
         for column in self.released:
-            if column.attestation is not None:
+            if column.attestation is not None and column.is_attested:
                 grounds.setdefault(f"attested by {column.attestation}", []).append(column.name)
             elif column.origin is Origin.DECLARED:
                 grounds.setdefault("declared in the codebook", []).append(column.name)

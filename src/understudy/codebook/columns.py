@@ -59,6 +59,8 @@ class Attestation:
     by: str
     source: str
     on: dt.date
+    of: str | None = None
+    """Digest of what was attested (:attr:`Column.content`): changed levels are not what the person spoke for."""
 
     def __str__(self) -> str:
         return f"{self.by} on {self.on.isoformat()}, from {self.source}"
@@ -109,10 +111,22 @@ class Column:
     def _proper_labels(self) -> tuple[str, ...]:
         raise AttributeError(self.kind)
 
+    @cached_property
+    def content(self) -> str:
+        """Digest of what the column may hold; names, roles, parents and descriptions do not count."""
+        from understudy.codebook.toml import column_content
+
+        return column_content(self)
+
+    @property
+    def is_attested(self) -> bool:
+        """Whether a person attested the column as it stands now."""
+        return self.attestation is not None and self.attestation.of in (None, self.content)
+
     @property
     def is_public(self) -> bool:
         """Whether a promise may rest on the levels: declared, paid for, or attested by a person."""
-        return self.origin is not Origin.DRAFTED or self.attestation is not None
+        return self.origin is not Origin.DRAFTED or self.is_attested
 
     def _texts(self) -> tuple[str, ...]:
         """Every text of it that an engine will see."""

@@ -6,7 +6,7 @@ The file belongs to that person: its comments and layout stay as they are, and o
 import datetime as dt
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,17 +31,21 @@ def declare_text(text: str, *, columns: Sequence[str] | None, by: str, source: s
     >>> Codebook.from_toml(said).is_public, "# as registered" in said
     (True, True)
     """
-    word = _attestation(by, source, on)
+    plain = _attestation(by, source, on)
     book = Codebook.from_toml(text)
     if isinstance(columns, str):
         raise ParameterError(f"`columns` is {columns!r}; it must be a list of names. Try [{columns!r}].")
     chosen = book.unattested if columns is None else tuple(dict.fromkeys(columns))
     for name in chosen:
         book.column(name)  # an unknown name is refused here
+    words = {name: replace(plain, of=book.column(name).content) for name in chosen}
     already = {name for name in chosen if book.column(name).attestation is not None}
     positions = [p for p, column in enumerate(book.columns) if column.name in chosen and column.name not in already]
-    edited = _replace_in_place(_insert(text, positions, word, len(book.columns)), already, word)
-    wanted = replace(book, columns=tuple(replace(c, attestation=word) if c.name in chosen else c for c in book.columns))
+    said = {place: words[book.columns[place].name] for place in positions}
+    edited = _replace_in_place(_insert(text, said, len(book.columns)), {name: words[name] for name in already})
+    wanted = replace(
+        book, columns=tuple(replace(c, attestation=words[c.name]) if c.name in chosen else c for c in book.columns)
+    )
     if Codebook.from_toml(edited) != wanted:
         raise CodebookError(
             "the codebook is laid out in a way that cannot be edited without risk; write [[columns]] before each "
@@ -62,38 +66,41 @@ def _attestation(by: str, source: str, on: dt.date) -> Attestation:
     return Attestation(by=by.strip(), source=source.strip(), on=on)
 
 
-def _insert(text: str, positions: Sequence[int], word: Attestation, columns: int) -> str:
+def _insert(text: str, words: Mapping[int, Attestation], columns: int) -> str:
     """Add a table right behind the last key of each column, in front of any comment that follows."""
     ends = _column_ends(text)
     if len(ends) != columns:  # the columns are written as a list of inline tables
-        return _insert_inline(text, positions, word)
+        return _insert_inline(text, words)
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = ["", "", "[columns.attestation]", f"by = {_quoted(word.by)}", f"source = {_quoted(word.source)}"]
-    block = newline.join([*lines, f"on = {word.on.isoformat()}"])
-    for position in sorted(positions, reverse=True):
+    for position in sorted(words, reverse=True):
+        word = words[position]
+        lines = ["", "", "[columns.attestation]", f"by = {_quoted(word.by)}", f"source = {_quoted(word.source)}"]
+        block = newline.join([*lines, f"on = {word.on.isoformat()}", f"of = {_quoted(word.of or '')}"])
         text = text[: ends[position]] + block + text[ends[position] :]
     return text
 
 
-def _insert_inline(text: str, positions: Sequence[int], word: Attestation) -> str:
+def _insert_inline(text: str, words: Mapping[int, Attestation]) -> str:
     document: Any = tomlkit.parse(text)
-    for position in positions:
+    for position, word in words.items():
         table = tomlkit.inline_table()
-        table.update({"by": word.by, "source": word.source, "on": word.on})
+        table.update({"by": word.by, "source": word.source, "on": word.on, "of": word.of})
         document["columns"][position]["attestation"] = table
     return tomlkit.dumps(document)
 
 
-def _replace_in_place(text: str, names: set[str], word: Attestation) -> str:
-    if not names:
+def _replace_in_place(text: str, words: Mapping[str, Attestation]) -> str:
+    if not words:
         return text
     try:
         document: Any = tomlkit.parse(text)
         for entry in document["columns"]:
-            if entry["name"] in names:
+            if entry["name"] in words:
+                word = words[entry["name"]]
                 entry["attestation"]["by"] = word.by
                 entry["attestation"]["source"] = word.source
                 entry["attestation"]["on"] = word.on
+                entry["attestation"]["of"] = word.of
         return tomlkit.dumps(document)
     except TOMLKitError as reason:
         raise CodebookError(f"the codebook cannot be edited ({reason}); change it by hand.") from None

@@ -1,6 +1,7 @@
 """Codebooks as TOML text: one canonical layout, so that reading and writing again changes no byte."""
 
 import datetime as dt
+import hashlib
 import tomllib
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -170,9 +171,10 @@ def _groups(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _attestation(value: Any) -> Attestation:
-    if strange := sorted(set(value) - {"by", "source", "on"}):
-        raise ValueError(f"it knows by, source and on, not {', '.join(strange)}.")
-    said = Attestation(by=_text(value["by"]), source=_text(value["source"]), on=_day(value["on"]))
+    if strange := sorted(set(value) - {"by", "source", "on", "of"}):
+        raise ValueError(f"it knows by, source, on and of, not {', '.join(strange)}.")
+    of = None if "of" not in value else _text(value["of"])
+    said = Attestation(by=_text(value["by"]), source=_text(value["source"]), on=_day(value["on"]), of=of)
     if not said.by.strip() or not said.source.strip():
         raise ValueError("its by and source must not be empty: name the person and the published source.")
     return said
@@ -254,7 +256,7 @@ def _column_lines(column: Column) -> list[str]:
     if column.attestation is not None:
         a = column.attestation
         lines += ["", "[columns.attestation]", f"by = {quoted(a.by)}", f"source = {quoted(a.source)}"]
-        lines.append(f"on = {a.on.isoformat()}")
+        lines += [f"on = {a.on.isoformat()}", *([] if a.of is None else [f"of = {quoted(a.of)}"])]
     if isinstance(column, Detail):
         lines += ["", "[columns.groups]"]
         lines += [list_line(bare_key(group), [quoted(code) for code in codes]) for group, codes in column.groups]
@@ -293,6 +295,14 @@ def _own_lines(column: Column) -> list[str]:
     if isinstance(column, Dates):
         return [f'grain = "{column.grain.value}"', f"start = {column.start}", f"end = {column.end}"]
     return []
+
+
+def column_content(column: Column) -> str:
+    """Digest of the levels, edges or codes of a column: what a person attests, or a draft was paid for."""
+    lines = [column.kind, *_own_lines(column), "" if column.missing is None else f"missing = {quoted(column.missing)}"]
+    if isinstance(column, Detail):
+        lines += [list_line(bare_key(group), [quoted(code) for code in codes]) for group, codes in column.groups]
+    return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
 
 
 def column_as_mapping(column: Column) -> Mapping[str, Any]:

@@ -48,6 +48,7 @@ def read_release(folder: str | Path, *, places: Places | None = None) -> Release
     levels = book.column(origin).labels
     if table.num_rows == 0:
         raise ReleaseError(f"{str(place)!r} holds no synthetic worker; there is nothing to show.")
+    table = table.replace_schema_metadata(None)  # read to be shown, not to be drawn from again
     flows = read_flows(table, origin=origin, destination=destination, origins=list(levels))
     if places is None and (place / PLACES).is_file():
         places = read_places(str(place / PLACES))

@@ -121,6 +121,7 @@ def releasing(
     try:
         drawn = draw(plan, flows, regions=regions, stream=stream, report=report)
         yield _release(plan, flows, book, drawn, places, account, stream, identity, settle, names)
+        settle()  # the block ended well, so whoever had the release may have shown it
     finally:
         if reservation is not None and not paid:
             reservation.cancel()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from understudy.errors import RefusalError
-from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.stream import Stream, StreamKey
 from understudy.sources.base import Report, Source
 from understudy.synth.plugs import PLUGS
 from understudy.synth.recipe import Fitted, Recipe
@@ -38,14 +38,13 @@ class _Task:
     source: Source
     rows: int
     see: See
-    keys: tuple[bytes, ...]
-    secure: bool
+    keys: tuple[StreamKey, ...]
 
 
 def _work(task: _Task) -> list[Any]:
     found = []
     for key in task.keys:
-        fitted = task.recipe.fit(task.source, stream=Stream(key=key, secure=task.secure))
+        fitted = task.recipe.fit(task.source, stream=Stream(key=key))
         found.append(task.see(fitted, task.rows))
     return found
 
@@ -80,7 +79,6 @@ def repeated(
             rows=rows,
             see=see,
             keys=tuple(keys[start:stop]),
-            secure=stream.is_secure,
         )
 
     found: list[Any] = []

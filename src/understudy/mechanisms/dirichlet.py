@@ -157,6 +157,10 @@ def _check(priors: tuple[Prior, ...], name: str, count: int, neighbours: Neighbo
     check_neighbours(neighbours)
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ParameterError(f"`{name}` is {count!r}; it must be a whole number of 1 or more. Try 1.")
+    if not priors:
+        raise ParameterError(
+            "`priors` is empty; a draw without columns shows nothing and is no draw. Name the columns."
+        )
     for prior in priors:
         if not prior or any(
             not isinstance(alpha, Fraction) or alpha <= 0 or not isinstance(levels, int) or levels < 1

@@ -3,14 +3,15 @@
 By default the words are a ChaCha20 keystream under a 256-bit key from the operating system. A seeded stream uses
 the same cipher under a key derived from the seed: reproducible, hence not private, and every manifest says so.
 
-A stream never repeats itself: each child has its own 64-bit lane in the nonce, and a lane is retired before the
-cipher's 32-bit block counter could wrap.
+A stream never repeats itself: each child has its own 64-bit lane in the nonce, a lane is retired before the cipher's
+32-bit block counter could wrap, a stream is never copied, and in a forked process it takes a new key.
 """
 
 import hashlib
 import os
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -20,12 +21,20 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from understudy.compiled import high_low_product, kernel
 from understudy.errors import ParameterError
 
-__all__ = ["Stream", "Words"]
+__all__ = ["Stream", "StreamKey", "Words"]
 
 Words = npt.NDArray[np.uint64]
 
 _ZEROS = bytes(1 << 20)
 _LANE_BYTES = 1 << 37  # half of what a 32-bit counter of 64-byte blocks can address
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StreamKey:
+    """The key of a stream on its way to another process, and whether a promise may rest on it; never written down."""
+
+    bits: bytes = field(repr=False)
+    is_secure: bool
 
 
 class Stream:
@@ -37,23 +46,39 @@ class Stream:
     True
     """
 
-    def __init__(self, *, key: bytes, secure: bool) -> None:
+    def __init__(self, *, key: StreamKey) -> None:
+        if type(key) is not StreamKey:
+            raise ParameterError(
+                "`key` is bytes of the caller's own, which somebody may know; a promise rests on a key that nobody has "
+                "seen. Use Stream.from_system(), or Stream.seeded(1) for a simulation."
+            )
         self._key = key
-        self.is_secure = secure
         self._next_lane = [0]  # shared by all children, so that no two of them ever hold one lane
         self._open_lane()
 
     @classmethod
     def from_system(cls) -> Self:
         """Key from the operating system: the only kind a private release may use."""
-        return cls(key=os.urandom(32), secure=True)
+        return cls(key=StreamKey(bits=os.urandom(32), is_secure=True))
 
     @classmethod
     def seeded(cls, seed: int) -> Self:
         """Reproducible, for tests and simulation only."""
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise ParameterError(f"`seed` is {seed!r}; it must be a whole number. Try 1.")
-        return cls(key=hashlib.sha256(b"understudy seeded stream" + str(seed).encode()).digest(), secure=False)
+        return cls(key=_hashed(f"understudy seeded stream{seed}"))
+
+    @staticmethod
+    def checked(stream: "Stream | None") -> "Stream":
+        """The stream that a caller gave, or a secure one; another generator in its place would void every promise."""
+        if stream is None:
+            return Stream.from_system()
+        if type(stream) is not Stream:
+            raise ParameterError(
+                f"`stream` is a {type(stream).__name__}; every promise rests on understudy's own stream. Leave it out, "
+                "or give Stream.seeded(1) for a simulation, which promises nothing."
+            )
+        return stream
 
     @classmethod
     def for_part(cls, number: int, seed: int | None) -> Self:
@@ -66,8 +91,12 @@ class Stream:
         if seed is None:
             return cls.from_system()
         cls.seeded(seed)  # refuses what is no seed
-        text = f"understudy seeded part {seed}/{number}"
-        return cls(key=hashlib.sha256(text.encode()).digest(), secure=False)
+        return cls(key=_hashed(f"understudy seeded part {seed}/{number}"))
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the key came from the operating system."""
+        return self._key.is_secure
 
     def __repr__(self) -> str:
         return f"<Stream {'secure' if self.is_secure else 'seeded, not private'}>"
@@ -75,23 +104,35 @@ class Stream:
     def spawn(self) -> "Stream":
         """An independent stream under the same key, for another thread or range of rows."""
         child = object.__new__(Stream)
-        child._key, child.is_secure, child._next_lane = self._key, self.is_secure, self._next_lane
+        self._mind_forks()
+        child._key, child._next_lane = self._key, self._next_lane
         child._open_lane()
         return child
 
-    def fresh_key(self) -> bytes:
+    def fresh_key(self) -> StreamKey:
         """A key for a stream in another process, which cannot share our lanes; never written anywhere."""
-        return self.words(4).tobytes()
+        return StreamKey(bits=self.words(4).tobytes(), is_secure=self.is_secure)
+
+    def __reduce__(self) -> str:
+        raise TypeError("a stream is not copied or written to disk: two copies would draw the same noise.")
+
+    def _mind_forks(self) -> None:
+        """A forked process has our key and position: it would draw our noise again, so it takes a key of its own."""
+        if self._process != os.getpid() and self.is_secure:
+            self._key, self._next_lane = StreamKey(bits=os.urandom(32), is_secure=True), [0]
+            self._open_lane()
 
     def _open_lane(self) -> None:
         lane = self._next_lane[0]
         self._next_lane[0] += 1
         nonce = struct.pack("<IQI", 0, lane, 0)  # block counter, lane, unused
-        self._cipher: CipherContext = Cipher(algorithms.ChaCha20(self._key, nonce), None).encryptor()
+        self._cipher: CipherContext = Cipher(algorithms.ChaCha20(self._key.bits, nonce), None).encryptor()
         self._left = _LANE_BYTES
+        self._process = os.getpid()
 
     def fill(self, words: Words) -> None:
         """Overwrite ``words`` with fresh ones."""
+        self._mind_forks()
         target = words.view(np.uint8).data
         done = 0
         while done < len(target):
@@ -146,6 +187,11 @@ class Stream:
         """A NumPy generator for baselines that promise nothing (floating-point draws are never private)."""
         key = int.from_bytes(self.words(2).tobytes(), "little")
         return np.random.Generator(np.random.Philox(key=key))
+
+
+def _hashed(text: str) -> StreamKey:
+    """A key that whoever knows the seed can make."""
+    return StreamKey(bits=hashlib.sha256(text.encode()).digest(), is_secure=False)
 
 
 @kernel

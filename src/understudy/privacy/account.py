@@ -228,7 +228,12 @@ class Account:
                 (release_id, ChargeState.COMMITTED.value),
             ).fetchall()
         paid = [item for (text,) in found for item in json.loads(text)]
-        return bool(found) and paid == ledger.to_list()
+        if found and paid != ledger.to_list():
+            raise BudgetError(
+                f"the account paid another price for {release_id!r} than its codebook says; one was changed by hand. "
+                "Take the codebook from its original."
+            )
+        return bool(found)
 
     def spent(self) -> Guarantee:
         """Everything held or committed, added up by the account's rule; this is what is held against the cap."""

@@ -95,4 +95,9 @@ def event_from_dict(data: dict[str, Any]) -> Event:
         )
     cls = _EVENTS[kind]
     read: Callable[[dict[str, Any]], Event] = getattr(cls, "from_fields", lambda values: cls(**values))
-    return read({name: value for name, value in data.items() if name != "kind"})
+    try:
+        return read({name: value for name, value in data.items() if name != "kind"})
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as reason:
+        raise ReleaseError(
+            f"an event of kind {kind!r} cannot be priced ({reason}); it was changed by hand. Take the original file."
+        ) from None

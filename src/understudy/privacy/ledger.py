@@ -13,6 +13,8 @@ other promises, never added to these.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,12 @@ __all__ = ["Entry", "Ledger"]
 _FIRST_ORDERS = 1.0 + np.geomspace(1e-4, 1e6, 161)
 _REFINEMENTS = 3
 _WORTHWHILE = 1e-6
+
+
+@cache
+def _proofs() -> frozenset[str]:
+    """Names of the proof files that lie beside the mechanisms."""
+    return frozenset(path.name for path in (Path(__file__).parents[1] / "mechanisms" / "proofs").glob("*.md"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +53,7 @@ class Entry:
     def guarantee(self) -> Guarantee:
         """The price of this line alone; a formal claim without a proof file is none."""
         claim = self.event.guarantee()
-        if claim.is_formal and self.event.proof is None:
+        if claim.is_formal and self.event.proof not in _proofs():
             return NoFormal(why=f"{self.stage}: no proof recorded")
         return claim
 
@@ -99,6 +107,18 @@ class Ledger:
     def pays_for(self, event: Event) -> bool:
         """Whether some entry prices ``event``, for one record or for a whole person."""
         return any(event in (entry.event, entry.event.inner) for entry in self.entries)
+
+    def unpaid(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Those of ``entries`` whose event no line prices; a line pays for one of them, not for two alike."""
+        left = list(self.entries)
+        missing = []
+        for entry in entries:
+            paying = next((line for line in left if entry.event in (line.event, line.event.inner)), None)
+            if paying is None:
+                missing.append(entry)
+            else:
+                left.remove(paying)
+        return missing
 
     @property
     def assumptions(self) -> tuple[str, ...]:

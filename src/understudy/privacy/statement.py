@@ -36,6 +36,11 @@ def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper:
         lines.append(paper if commuting else f"{paper} That per-row figure alone is not the cost of this file.")
     if ledger.assumptions:
         lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines.append(
+        "It covers this file as it is: method, settings and number of rows must have been chosen without looking "
+        "at the data, and figures computed from the data (an evaluation, a risk-utility map, an audit) are not in "
+        "the price."
+    )
     lines.append("It says nothing about what the data as a whole teach about groups of people.")
     return " ".join(lines)
 

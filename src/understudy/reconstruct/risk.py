@@ -112,7 +112,7 @@ def assess(
     )
     own = OwnTable.of(found[0], small, value=question.value, known=question.known, group_columns=columns)
     check_people(own)
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     rng = stream.generator()
     groupings = groupings_of(own, question.groups)
     steps = len(groupings) * (1 + len(question.epsilons)) + 1

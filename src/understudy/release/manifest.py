@@ -88,9 +88,7 @@ class Manifest:
             "codebook": {
                 "digest": self.codebook.digest,
                 "attested": {
-                    column.name: str(column.attestation)
-                    for column in self.codebook.released
-                    if column.attestation is not None
+                    column.name: str(column.attestation) for column in self.codebook.released if column.is_attested
                 },
                 "drafted_from_data": list(self.codebook.unattested),
             },

@@ -19,6 +19,7 @@ import pyarrow.parquet
 from understudy.codebook import Codebook, Levelled
 from understudy.errors import ReleaseError
 from understudy.release.manifest import Manifest
+from understudy.sources.ancestry import MARK, Made, mark, marked
 
 __all__ = [
     "ANONYMIZED",
@@ -56,6 +57,14 @@ class Release:
     attachments: Mapping[str, pa.Table] = field(default_factory=dict, repr=False, compare=False)
     """Public tables that go with it, by file name (Parquet)."""
 
+    def __post_init__(self) -> None:
+        """The table says wherever it goes that it is a release: nobody should draw from it as if it were people."""
+        kept = self.table.schema.metadata or {}
+        if MARK not in kept and self.manifest.holds == "synthetic":
+            made = Made.COMPLETED if self.manifest.confidential else Made.SYNTHETIC
+            said = mark(release=self.manifest.release_id, record_wise=False, made=made)
+            object.__setattr__(self, "table", self.table.replace_schema_metadata({**kept, **said}))
+
     @property
     def codebook(self) -> Codebook:
         """The public description of the columns."""
@@ -68,7 +77,7 @@ class Release:
 
     def to_pandas(self) -> Any:
         """The table as a pandas frame (needs the extra ``pandas``)."""
-        return self.table.to_pandas()
+        return marked(self.table.to_pandas(), self.table.schema.metadata)
 
     def to_polars(self) -> Any:
         """The table as a Polars frame (needs the extra ``polars``)."""

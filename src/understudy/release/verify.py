@@ -58,6 +58,8 @@ def _verified(place: Path, manifest: dict[str, Any]) -> Verdict:
     if book is not None:
         _check_rows(place, manifest, book, passed, problems)
     total = _check_price(manifest, passed, problems)
+    if total is not None and total.is_formal:
+        _check_grounds(manifest, book, problems)
     return Verdict(passed=tuple(passed), problems=tuple(problems), total=total)
 
 
@@ -92,6 +94,13 @@ def _check_files(place: Path, manifest: dict[str, Any], passed: list[str], probl
         problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts and lists {len(parts)}")
     found = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
     problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(found - set(files)))
+    known = {*files, MANIFEST, *([PARTS] if parts else [])}
+    problems.extend(
+        f"{path.name} lies in the folder and is not part of the release; a page or figure made from the confidential "
+        "table must not go out with it"
+        for path in sorted(place.iterdir())
+        if path.name not in known
+    )
     for name, stated in files.items():
         inside = Path(name).name == name or name in parts
         if not inside or not (place / name).is_file():
@@ -143,7 +152,7 @@ def _check_price(manifest: dict[str, Any], passed: list[str], problems: list[str
     try:
         ledger = Ledger.from_list(manifest["ledger"])
         total = ledger.total(delta=manifest["delta_for_total"])
-    except (UnderstudyError, KeyError, TypeError, ValueError) as reason:
+    except (UnderstudyError, LookupError, TypeError, ValueError, ArithmeticError) as reason:
         problems.append(f"the ledger cannot be priced: {reason}")
         return None
     stated, found = manifest["guarantee"], total.to_dict()
@@ -163,7 +172,30 @@ def _check_price(manifest: dict[str, Any], passed: list[str], problems: list[str
         problems.append("the statement in plain words is not the one that the ledger supports")
     else:
         passed.append("the statement says what the ledger supports")
+    for entry, written in zip(ledger, manifest["ledger"], strict=True):
+        if not _agree(written["guarantee"], entry.guarantee.to_dict()):
+            problems.append(f"the price of {entry.stage} is not what its event costs")
+    if manifest["assumptions"] != list(ledger.assumptions):
+        problems.append("the list of assumptions is not that of the ledger")
     return total
+
+
+def _check_grounds(manifest: dict[str, Any], book: Codebook | None, problems: list[str]) -> None:
+    """What a formal promise cannot stand on, whatever its ledger adds up to."""
+    if str(manifest.get("randomness", "")).startswith("seeded"):
+        problems.append("the randomness was seeded, and the ledger claims a promise all the same")
+    if manifest.get("confidential"):
+        problems.append("the table holds real records, and the ledger claims a promise all the same")
+    if book is None:
+        return
+    if not book.is_public:
+        problems.append(f"the ledger claims a promise, and {book.why_not_public}")
+    stages = [entry["event"] for entry in manifest["ledger"]]
+    if book.paid is not None and any(item["event"] not in stages for item in json.loads(book.paid.entries)):
+        problems.append("the codebook was drafted at a price that the ledger leaves out")
+    relation = manifest["guarantee"].get("neighbours", "")
+    if book.unit is not None and "person" not in str(relation):
+        problems.append("the codebook makes the person the unit, and the ledger prices single records")
 
 
 def _agree(stated: dict[str, Any], found: dict[str, Any]) -> bool:

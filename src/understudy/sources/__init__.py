@@ -64,6 +64,7 @@ def open_source(
         likely_rows=opened.likely_rows,
     )
     source.ancestor = find_ancestor(what)
+    source.address = what if isinstance(what, str | Path) else None
     return source
 
 

@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +39,15 @@ class Source(ABC):
         self.codebook = codebook
         self.account = account
         self.ancestor: Ancestor | None = None
-        """The anonymised release that the rows come from, if they do."""
+        """The release that the rows come from, if they do."""
+        self.address: str | Path | None = None
+        """Where the rows lie, if not in memory."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Codes were made with one codebook: another one set afterwards would price, and promise, something else."""
+        if name == "codebook" and name in self.__dict__:
+            raise RefusalError("the codebook of a source does not change; open the table again with the other one.")
+        super().__setattr__(name, value)
 
     @abstractmethod
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:

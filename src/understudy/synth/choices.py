@@ -12,7 +12,7 @@ from understudy.mechanisms.smoothing import declared_public
 from understudy.privacy.guarantees import Neighbours
 from understudy.sources import open_source
 from understudy.sources.addresses import shown
-from understudy.synth.recipe import Recipe
+from understudy.synth.recipe import Recipe, refuse_commuting
 from understudy.synth.registry import make_recipe
 from understudy.synth.seeds import seed_pool
 
@@ -31,11 +31,7 @@ class Choices:
         options = {name: value for name, value in self.options.items() if value is not None}
         if "neighbours" in options:
             options["neighbours"] = relation_of(options["neighbours"])
-            if options["neighbours"] is Neighbours.ORIGIN:
-                raise ParameterError(
-                    f"`neighbours` is {Neighbours.ORIGIN.value!r}; that relation belongs to commuting tables "
-                    "(`understudy commute synth`). Use add-remove or replace-one."
-                )
+            refuse_commuting(options["neighbours"])
         if "prior" in options:
             options["prior"] = _prior(options["prior"], book)
         if "seeds" in options:

@@ -212,7 +212,7 @@ class PartsDrawer(RangeDrawer):
             mine = origin == part
             count = int(mine.sum())
             if count:
-                own = Stream(key=stream.fresh_key(), secure=stream.is_secure)
+                own = Stream(key=stream.fresh_key())
                 drawn = sampler.draw(rows=count, sweeps=self._sweeps, stream=own, threads=threads)
                 for column, values in zip(out, drawn, strict=True):
                     column[mine] = values

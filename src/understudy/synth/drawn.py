@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +18,7 @@ from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.synth.recipe import Recipe, check_rows, positive
-from understudy.synth.seeds import SeedPool, UniformSeeds
+from understudy.synth.seeds import PublicSeeds, SeedPool, UniformSeeds
 
 __all__ = ["DrawnRecipe", "check_sweeps"]
 
@@ -68,6 +69,11 @@ class DrawnRecipe(Recipe):
                 f"`neighbours` is {self.neighbours!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
             )
         check_neighbours(self.neighbours)
+
+    @property
+    def public_tables(self) -> Mapping[str, str]:
+        """Rows of a public file may start the chains."""
+        return {"starts of chains": self.seeds.path} if isinstance(self.seeds, PublicSeeds) else {}
 
     @abstractmethod
     def event_at_one(self, book: Codebook, rows: int) -> Event:

@@ -73,7 +73,7 @@ class Filling:
         check_files(files)
         self.choice.check(book)
         full_order(book, self.order)
-        stream = stream or Stream.from_system()
+        stream = Stream.checked(stream)
         why = "these are the real records, with only their missing values filled in"
         found, entry = exposed(
             [read_rows(data, book, unknown=unknown, table=table)], stage="rows", reads="every row", why=why

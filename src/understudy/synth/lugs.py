@@ -168,7 +168,7 @@ class FittedDiverse(Fitted):
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
         # a key of its own, as each partition of PLUGS has: one partition then draws the very same rows
-        own = Stream(key=self._stream.fresh_key(), secure=self._stream.is_secure)
+        own = Stream(key=self._stream.fresh_key())
         return self._sampler(ledger).draw(
             rows=rows,
             sweeps=self.choices.sweeps,

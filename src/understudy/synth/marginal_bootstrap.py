@@ -70,7 +70,7 @@ class BayesianBootstrap(Recipe):
             recipe=self,
             source=source,
             counts=[table.to_grid() for table in tables],
-            stream=stream or Stream.from_system(),
+            stream=Stream.checked(stream),
             report=report,
         )
 

@@ -23,12 +23,11 @@ from understudy.release import Manifest, Release
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
 from understudy.synth.details import DetailTable, draw_details
-from understudy.synth.models import ReleasedModel
+from understudy.synth.models import NOT_CHARGED, ReleasedModel
 
 __all__ = ["LoadedModel", "load_model", "write_model"]
 
 FORMAT = 1
-_FROM_MODEL = "none needed: drawn from a released model, which was paid for when it was made"
 
 
 def write_model(model: ReleasedModel, path: Path, *, before: Callable[[], None]) -> Path:
@@ -68,6 +67,7 @@ def _packed(model: ReleasedModel) -> bytes:
         "ledger": model.ledger.to_list(),
         "delta_for_total": model.delta,
         "secure": model.secure,
+        "charged": model.charged,
         "sweeps": model.sweeps,
         "order": list(model.order),
         "warnings": list(model.warnings),
@@ -104,7 +104,7 @@ def load_model(path: str | Path) -> "LoadedModel":
             if described.get("format") != FORMAT:
                 raise ReleaseError(f"the model {str(path)!r} is not of format {FORMAT}; use the version that wrote it.")
             model = _unpacked(archive, described)
-        if faults := model.faults():
+        if faults := [*model.faults(), *_price_faults(model)]:
             raise ValueError(faults[0])
     except FileNotFoundError:
         raise ReleaseError(
@@ -152,6 +152,15 @@ _BROKEN = (
 )
 
 
+def _price_faults(model: ReleasedModel) -> list[str]:
+    """Whether the ledger is what the method, its parameters and the codebook cost."""
+    from understudy.synth.recheck import cheaper_than_its_method
+
+    return cheaper_than_its_method(
+        model.method, model.parameters, model.codebook, rows=1, ledger=model.ledger, delta=model.delta
+    )
+
+
 def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedModel:
     tables = tuple(
         CountTable.sparse(
@@ -175,6 +184,7 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         method=described["method"],
         parameters=described["parameters"],
         secure=described["secure"],
+        charged=str(described.get("charged", NOT_CHARGED)),
         sweeps=described["sweeps"],
         order=tuple(described["order"]),
         classes=tuple(
@@ -204,7 +214,7 @@ class LoadedModel:
         """``rows`` new records, of a sub-population if asked for, under the promise that the model came with."""
         from understudy.synth.recipe import check_rows, part_facts
 
-        stream = stream or Stream.from_system()
+        stream = Stream.checked(stream)
         model = self.model
         part = None if where is None else where_codes(model.codebook, where)
         drawn = model.draw(
@@ -236,6 +246,8 @@ class LoadedModel:
         parameters: Mapping[str, Any] | None = None,
     ) -> Manifest:
         """The manifest of ``rows`` rows drawn from this model."""
+        from understudy.synth.recipe import DECLARED_ROWS, stream_entries
+
         model = self.model
         return Manifest(
             release_id=release_id,
@@ -243,13 +255,13 @@ class LoadedModel:
             route="N",
             parameters=model.parameters if parameters is None else parameters,
             rows=rows,
-            rows_origin="declared by the caller; the number of confidential records was not used",
-            ledger=model.ledger,
+            rows_origin=DECLARED_ROWS,
+            ledger=model.ledger if secure or not model.secure else model.ledger + Ledger.of(stream_entries(False)),
             delta=model.delta,
             paper=None,
             codebook=model.codebook,
             secure=model.secure and secure,
-            account=_FROM_MODEL,
+            account=f"none needed: drawn from a released model, which itself was {model.charged}",
             warnings=(*model.warnings, *warnings),
         )
 

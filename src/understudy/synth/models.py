@@ -25,12 +25,13 @@ from understudy.samplers.rejecting import RejectingSampler
 from understudy.sources.tables import CountTable, code_type
 from understudy.synth.details import DetailTable
 
-__all__ = ["Drawn", "ReleasedModel"]
+__all__ = ["NOT_CHARGED", "Drawn", "ReleasedModel"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 Progress = Callable[[int, int], None] | None
 Where = Mapping[str, Sequence[int]]
 """Some columns, each with the codes that it may hold."""
+NOT_CHARGED = "charged to no account, so that nobody keeps track of what else the data paid for"
 _MOST_DRAWN = 2_000_000
 """Rows that are looked through for those of a sub-population."""
 
@@ -69,6 +70,8 @@ class ReleasedModel:
     """Where the chains of a baseline without promise begin; a released model finds its own starts."""
     warnings: tuple[str, ...] = ()
     """What a user should know about the promise, for every release drawn from it."""
+    charged: str = NOT_CHARGED
+    """Which account paid for the tables, as part of a sentence."""
     details: tuple[DetailTable, ...] = ()
     """Tables of the detail columns, in codebook order."""
 

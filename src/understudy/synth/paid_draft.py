@@ -109,7 +109,7 @@ def paid_draft(
     refuse_anonymized(what, "a priced draft")
     opened = open_table(what, table)
     names = _names(opened, plan)
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     ledger = _ledger(plan, len(names), stream)
     identity = f"codebook {uuid.uuid4()}"
     reserved = None if account is None else account.reserve(ledger, label="priced draft of a codebook", delta=None)
@@ -138,7 +138,11 @@ def paid_draft(
             title="drafted at a price",
             description=f"Levels, bounds and edges were found at epsilon {plan.epsilon:g}, delta {plan.delta:g}. "
             "Values that are not listed count as other or missing: use unknown = 'other-or-missing'.",
-            paid=PaidDraft(draft=identity, entries=json.dumps(ledger.to_list(), ensure_ascii=False)),
+            paid=PaidDraft(
+                draft=identity,
+                entries=json.dumps(ledger.to_list(), ensure_ascii=False),
+                found=json.dumps({c.name: c.content for c in columns if c.origin is Origin.PAID}, ensure_ascii=False),
+            ),
         )
     except BaseException:
         settle()  # a failure in the middle may depend on what was found

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.choosing import DeclaredParents, ParentChoice, parent_choice
+from understudy.blocks.choosing import DeclaredParents, ParentChoice, PrivateParents, parent_choice
 from understudy.blocks.conditional import Blocks, build_blocks, key_functions
 from understudy.blocks.parents import declared_parents
 from understudy.blocks.priors import PriorShape, PublicShape, Shape, virtual_records
@@ -74,6 +74,12 @@ class PerturbedRecipe(DrawnRecipe):
             positive("selection_epsilon", self.selection_epsilon)
         self.choice(1)  # refuse an unknown word at once
 
+    @property
+    def public_tables(self) -> Mapping[str, str]:
+        """A public table may shape the prior too."""
+        shaped = {"shape of the prior": self.prior.source} if isinstance(self.prior, PublicShape) else {}
+        return {**super().public_tables, **shaped}
+
     @abstractmethod
     def event(self, priors: tuple[Prior, ...], rows: int) -> DirichletDraws | DirichletResetBlocks:
         """What ``rows`` rows drawn with these priors cost."""
@@ -106,6 +112,11 @@ class PerturbedRecipe(DrawnRecipe):
             public_rows=self.public_rows,
         )
 
+    @property
+    def chooses_privately(self) -> bool:
+        """Whether the data choose the parents, at a price."""
+        return self.parents == "private" or isinstance(self.parents, PrivateParents)
+
     def priors(self, book: Codebook) -> tuple[Prior, ...]:
         """The public priors, as the event wants them."""
         records = virtual_records(book, smallest=self.alpha_used(book), shape=self.prior)
@@ -135,7 +146,7 @@ class PerturbedRecipe(DrawnRecipe):
         )
 
     def _assumptions(self) -> tuple[str, ...]:
-        chosen = "" if self.parents == "private" else "the parents of every column, "
+        chosen = "" if self.chooses_privately else "the parents of every column, "
         keys = f"{chosen}the prior and the number of rows were fixed without looking at the data"
         shape: tuple[str, ...] = ()
         if isinstance(self.prior, PublicShape):
@@ -164,7 +175,7 @@ class PerturbedRecipe(DrawnRecipe):
             report=report,
         )
         fitted = FittedPerturbed(recipe=self, source=source, blocks=blocks, stream=stream, report=report)
-        fitted.parents = {name: tuple(chosen) for name, chosen in parents.items()}
+        fitted._chosen = {name: tuple(chosen) for name, chosen in parents.items()}
         return fitted
 
 
@@ -172,8 +183,7 @@ class FittedPerturbed(Fitted):
     """Smoothed tables, still secret."""
 
     threads: int | None = None
-    parents: dict[str, tuple[str, ...]]
-    """What every column is drawn given, as declared or chosen."""
+    _chosen: dict[str, tuple[str, ...]]
 
     def __init__(
         self,
@@ -187,6 +197,14 @@ class FittedPerturbed(Fitted):
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
         self._source = source
         self.blocks = blocks
+
+    @property
+    def parents(self) -> dict[str, tuple[str, ...]]:
+        """What every column is drawn given, as declared or chosen; a private choice is shown once it is paid for."""
+        assert isinstance(self.recipe, PerturbedRecipe)
+        if self.recipe.chooses_privately:
+            self._require_paid("the parents")
+        return self._chosen
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
         assert isinstance(self.recipe, PerturbedRecipe)

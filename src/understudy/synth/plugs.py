@@ -20,7 +20,7 @@ from understudy.codebook.constraints import Step
 from understudy.errors import ParameterError
 from understudy.mechanisms.l_diversity import diverse_tables, split_counts
 from understudy.mechanisms.smoothing import open_for_draws
-from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.stream import Stream, StreamKey
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.samplers.diverse import DiverseSampler
@@ -100,7 +100,6 @@ class FittedParts(Fitted):
                 rows=int(share),
                 sweeps=choices.sweeps,
                 key=self._stream.fresh_key(),
-                secure=self._stream.is_secure,
             )
             for table, share in zip(tables, np.bincount(origin, minlength=number), strict=True)
         ]
@@ -141,8 +140,7 @@ class _Task:
     steps: tuple[Step | None, ...]
     rows: int
     sweeps: int
-    key: bytes
-    secure: bool
+    key: StreamKey
 
 
 def _work(task: _Task) -> list[Codes]:
@@ -159,7 +157,7 @@ def _work(task: _Task) -> list[Codes]:
         threads=1,
     )
     sampler = DiverseSampler(tables, hashing, task.bands, task.steps)
-    return sampler.draw(rows=task.rows, sweeps=task.sweeps, stream=Stream(key=task.key, secure=task.secure), threads=1)
+    return sampler.draw(rows=task.rows, sweeps=task.sweeps, stream=Stream(key=task.key), threads=1)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from understudy.synth.paid_books import owed
 from understudy.synth.part_work import PART_ROWS, PartJob, part_sizes
 from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
 from understudy.synth.plugs import PLUGS
-from understudy.synth.recipe import NO_ACCOUNT, Fitted, Quote, Recipe, check_rows
+from understudy.synth.recipe import DECLARED_ROWS, NO_ACCOUNT, Fitted, Quote, Recipe, check_rows
 from understudy.synth.released import FittedReleased
 from understudy.synth.workers import LocalWorkers, SparkWorkers, Workers
 
@@ -97,7 +97,7 @@ def synthesize_parts(
         )
     quote = recipe.quote(book, rows, secure=seed is None)  # refuse bad numbers before anything is touched
     paying = Account.open(account) if isinstance(account, str | Path) else account
-    with Workshop(order.target, _terms(recipe, book, order, paying)) as shop:
+    with Workshop(order.target, _terms(recipe, book, order, paying, data)) as shop:
         run = _Run(recipe=recipe, book=book, quote=quote, order=order, shop=shop, account=paying)
         try:
             return run.go(lambda: _opened(data, book, unknown, table))
@@ -146,7 +146,8 @@ def _opened(data: Any, book: Codebook, unknown: str, table: str | None) -> Sourc
     source = open_source(data, book, unknown=unknown, table=table)
     if source.ancestor is not None:  # its manifest would have to travel with the parts
         raise ParameterError(
-            "the data are an anonymised release, which is synthesized as a whole; leave the engine and the parts out."
+            f"the data are {source.ancestor.called}, which is synthesized as a whole; leave the engine and the parts "
+            "out."
         )
     return source
 
@@ -194,7 +195,7 @@ def _order(
     )
 
 
-def _terms(recipe: Recipe, book: Codebook, order: _Order, account: Account | None) -> dict[str, Any]:
+def _terms(recipe: Recipe, book: Codebook, order: _Order, account: Account | None, data: Any) -> dict[str, Any]:
     """What must be the same when work goes on; where it runs may change."""
     return {
         "method": recipe.name,
@@ -202,9 +203,17 @@ def _terms(recipe: Recipe, book: Codebook, order: _Order, account: Account | Non
         "rows": order.rows,
         "part_rows": order.part_rows,
         "codebook": book.digest,
+        "data": _place(data),
         "randomness": "secure" if order.seed is None else f"seed {order.seed}",
         "account": None if account is None else {"dataset": account.dataset, "created": account.created},
     }
+
+
+def _place(data: Any) -> str | None:
+    """Where the rows lie; another table would be paid for by nobody. It stays in the folder of the unfinished work."""
+    if not isinstance(data, str | Path):
+        return None
+    return str(data) if "://" in str(data) else str(Path(data).absolute())
 
 
 class _Run:
@@ -217,7 +226,7 @@ class _Run:
         self._order, self._shop, self._account = order, shop, account
         self.reservation: Reservation | None = None
         self._found: LoadedModel | None = None
-        self._origin = "declared by the caller; the number of confidential records was not used"
+        self._origin = DECLARED_ROWS
 
     def go(self, opened: Callable[[], Source]) -> PartedRelease:
         shop, order = self._shop, self._order
@@ -263,7 +272,8 @@ class _Run:
             parents = {name: tuple(some) for name, some in chosen.items()}
             recipe = replace(recipe, parents=parents, selection_epsilon=None)
         fitted = recipe.fit(source, stream=stream, report=order.report)
-        fitted.recipe = self._recipe
+        # the same prices: what an earlier run chose is kept as declared parents, and the manifest names the choice
+        object.__setattr__(fitted, "recipe", self._recipe)
         self._origin = fitted.rows_origin
         return fitted
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook
 from understudy.codebook.decode import decode_table
 from understudy.codebook.where import Where, where_codes, where_words
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Reservation
 from understudy.privacy.guarantees import Guarantee
@@ -28,40 +28,29 @@ from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
-from understudy.synth.details import count_details, detail_entries, draw_details
+from understudy.sources.same import refuse_same
+from understudy.synth.checks import check_files, check_rows, positive, refuse_commuting
+from understudy.synth.details import DetailTable, count_details, detail_entries, draw_details
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
-__all__ = ["Fitted", "Quote", "Recipe", "check_files", "check_rows", "part_facts", "positive"]
+__all__ = [
+    "DECLARED_ROWS",
+    "NO_ACCOUNT",
+    "Fitted",
+    "Quote",
+    "Recipe",
+    "check_files",
+    "check_rows",
+    "part_facts",
+    "positive",
+    "refuse_commuting",
+    "stream_entries",
+]
 
 Codes = npt.NDArray[np.unsignedinteger]
+DECLARED_ROWS = "declared by the caller, as a number that was chosen without looking at the data"
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
-
-MOST_ROWS = 10**12
-"""A hundred gigabytes a column; beyond it a number is a slip of the hand."""
-
-
-def check_rows(rows: int) -> int:
-    """Rows are a public number that the caller states; there is no default."""
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise ParameterError(f"`rows` is {rows!r}; it must be a whole number of 1 or more. Try 1000.")
-    if rows > MOST_ROWS:
-        raise ParameterError(f"`rows` is {rows:,}; no machine holds more than {MOST_ROWS:,}. Ask for fewer.")
-    return rows
-
-
-def check_files(files: int) -> int:
-    """How many files are drawn at once."""
-    if isinstance(files, bool) or not isinstance(files, int) or files < 1:
-        raise ParameterError(f"`files` is {files!r}; it must be a whole number of 1 or more. Try 5.")
-    return files
-
-
-def positive(name: str, value: float) -> float:
-    """A finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ParameterError(f"`{name}` is {value!r}; it must be a finite number above 0. Try 1.0.")
-    return float(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +134,11 @@ class Recipe(ABC):
         details: float | None = asked.get("detail_delta", self.detail_delta)
         return own if own is None or details is None else own + details
 
+    @property
+    def public_tables(self) -> Mapping[str, str]:
+        """Tables that the caller declares public, by what they are used as."""
+        return {}
+
     @abstractmethod
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """The recipe's own entries for ``rows`` rows."""
@@ -158,7 +152,9 @@ class Recipe(ABC):
 
         Where the codebook makes the person the unit, no more records of each take part than its cap allows.
         """
-        stream = stream or Stream.from_system()
+        stream = Stream.checked(stream)
+        for used_as, table in self.public_tables.items():
+            refuse_same(source.address, table, used_as)
         return of_people(self, source.codebook).fit_records(capped_source(source, stream), stream, report)
 
     @abstractmethod
@@ -168,9 +164,10 @@ class Recipe(ABC):
     def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
         """The price of ``rows`` rows; reads nothing but the codebook."""
         check_rows(rows)
+        refuse_commuting(getattr(self, "neighbours", None))
         recipe = of_people(self, book)
         priced = person_entries([*recipe.price(book, rows), *detail_entries(recipe, book)], book)
-        ledger = Ledger.of([*_codebook_entries(book), *priced, *_stream_entries(secure)])
+        ledger = Ledger.of([*_codebook_entries(book), *priced, *stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
@@ -223,12 +220,13 @@ def _codebook_entries(book: Codebook) -> list[Entry]:
         Entry.unpriced(
             stage="codebook",
             reads=f"levels and bounds of {names}",
-            why=f"levels of {names} were drafted from the data and nobody has attested that they are public",
+            why=book.why_not_public,
         ),
     ]
 
 
-def _stream_entries(secure: bool) -> list[Entry]:
+def stream_entries(secure: bool) -> list[Entry]:
+    """What a seed does to every promise."""
     if secure:
         return []
     why = "the randomness was seeded, so whoever knows or guesses the seed can undo it"
@@ -253,6 +251,9 @@ def part_facts(
     return {**parameters, "where": words}, (sentence,)
 
 
+_SEALED = frozenset({"recipe", "codebook"})
+
+
 class Fitted(ABC):
     """A recipe with its counts. On route S it is itself confidential: it cannot be written to disk."""
 
@@ -260,8 +261,7 @@ class Fitted(ABC):
         require_capped(source)
         self.recipe = recipe
         self.codebook = source.codebook
-        self.details = count_details(recipe, source, stream)
-        """Released tables of the detail columns."""
+        self._details = count_details(recipe, source, stream)
         self._account = source.account
         self._ancestor = source.ancestor
         self._stream = stream
@@ -271,6 +271,28 @@ class Fitted(ABC):
         self._settled: list[Reservation] = []
         self._held: Reservation | None = None
         self._abandoned = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What prices a fit is what it was fitted with: a smaller epsilon set afterwards would be a lie."""
+        if name in _SEALED and name in self.__dict__:
+            raise RefusalError(
+                f"the {name} of a fit is what its counts were made with, so it does not change; fit again with another."
+            )
+        super().__setattr__(name, value)
+
+    @property
+    def details(self) -> tuple[DetailTable, ...]:
+        """Released tables of the detail columns."""
+        self._require_paid("the tables of the detail columns")
+        return self._details
+
+    def _require_paid(self, what: str) -> None:
+        """Nothing that was read from the data is shown before the account was charged for it."""
+        if self._account is not None and not self._settled:
+            raise RefusalError(
+                f"{what} of this fit are not paid for yet, so they are not shown; draw a release or write the model, "
+                f"which charges the account of {self._account.dataset!r}."
+            )
 
     @abstractmethod
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
@@ -287,7 +309,7 @@ class Fitted(ABC):
     @property
     def rows_origin(self) -> str:
         """Where the number of rows of a release comes from."""
-        return "declared by the caller; the number of confidential records was not used"
+        return DECLARED_ROWS
 
     def _draw_where(self, rows: int, ledger: Ledger, where: Mapping[str, Sequence[int]]) -> Sequence[Codes]:
         """Codes of ``rows`` new records of a sub-population, where that is free."""
@@ -308,7 +330,8 @@ class Fitted(ABC):
         """As :meth:`sample`, for callers who deliver the release themselves.
 
         The price is reserved before the draw and committed by ``release.settle()``, which :meth:`Release.save` calls
-        just before the release appears. A failure before that gives the price back; a process that dies stays charged.
+        just before the release appears, or at the end of the block. A failure before that gives the price back; a
+        process that dies stays charged.
         """
         quote = self.quote(rows)
         part = None if where is None else where_codes(self.codebook, where)
@@ -319,10 +342,11 @@ class Fitted(ABC):
         with self._paying(quote, identity) as settle:
             codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
             self._tell("decoding", 0, 1)
-            details = draw_details(self.codebook, self.details, codes, self._stream)
+            details = draw_details(self.codebook, self._details, codes, self._stream)
             table = decode_table(self.codebook, codes, self._stream.below_each, details)
             self._tell("decoding", 1, 1)
             yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
+            settle()  # the block ended well, so whoever had the release may have shown it
 
     def _check_free(self) -> None:
         """Refuse sub-populations where they are not free, before anything is paid."""

@@ -19,7 +19,7 @@ from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.drawers import ModelDrawer
 from understudy.synth.model_file import write_model
-from understudy.synth.models import ReleasedModel
+from understudy.synth.models import NOT_CHARGED, ReleasedModel
 from understudy.synth.recipe import Fitted, Recipe
 
 __all__ = ["FittedReleased", "Perturbed", "ReleasedRecipe", "public_size", "refuse_model_of"]
@@ -64,10 +64,9 @@ class FittedReleased(Fitted):
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
         quote = self.quote(1)
         ledger = quote.ledger
-        for entry in found.entries:
-            if not ledger.pays_for(entry.event):
-                raise RefusalError(f"the quote does not pay for {entry.reads}; this is a fault of the recipe.")
-        self.model = ReleasedModel(
+        if unpaid := ledger.unpaid(found.entries):
+            raise RefusalError(f"the quote does not pay for {unpaid[0].reads}; this is a fault of the recipe.")
+        self._model = ReleasedModel(
             kind=found.kind,
             codebook=self.codebook,
             tables=tuple(found.tables),
@@ -81,8 +80,15 @@ class FittedReleased(Fitted):
             classes=found.classes,
             starts=found.starts,
             warnings=quote.warnings,
-            details=self.details,
+            charged=NOT_CHARGED if self._account is None else f"charged to the account of {self._account.dataset!r}",
+            details=self._details,
         )
+
+    @property
+    def model(self) -> ReleasedModel:
+        """The released tables, once they are paid for; from then on they may go anywhere."""
+        self._require_paid("the perturbed tables")
+        return self._model
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:
         return self._draw_where(rows, ledger, {})
@@ -90,13 +96,13 @@ class FittedReleased(Fitted):
     def _draw_where(
         self, rows: int, ledger: Ledger, where: Mapping[str, Sequence[int]]
     ) -> Sequence[npt.NDArray[np.unsignedinteger]]:
-        drawn = self.model.draw(rows, self._stream, lambda done, of: self._tell("drawing rows", done, of), where=where)
+        drawn = self._model.draw(rows, self._stream, lambda done, of: self._tell("drawing rows", done, of), where=where)
         self.warnings = drawn.warnings
         return drawn.codes
 
     def drawer(self, rows: int, ledger: Ledger) -> ModelDrawer:
         """The released model itself."""
-        return ModelDrawer(self.model)
+        return ModelDrawer(self._model)
 
     def save_model(self, path: str | Path) -> Path:
         """Write the released tables to a new file, from which rows can be drawn without the data; pays if unpaid."""
@@ -106,14 +112,14 @@ class FittedReleased(Fitted):
             )
         refuse_model_of(self._ancestor)
         with self._paying(self.quote(1)) as settle:
-            return write_model(self.model, Path(path), before=settle)
+            return write_model(self._model, Path(path), before=settle)
 
 
 def refuse_model_of(ancestor: Ancestor | None) -> None:
     """A model file has no room for the manifest of an anonymised input, which every release made from it must keep."""
     if ancestor is not None:
         raise RefusalError(
-            f"the input is the anonymised release {ancestor.release}, whose manifest must go with every file drawn "
+            f"the input is {ancestor.called}, whose manifest must go with every file drawn "
             "from it; a model would lose it. Draw all the rows you need now, without a model."
         )
 

@@ -19,6 +19,7 @@ from understudy.mechanisms.weighted import WeightedHistogram, weight_units, weig
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.sources.base import Source
+from understudy.synth.checks import refuse_commuting
 from understudy.synth.paid_books import owed, paid_ledger
 from understudy.synth.people import capped_source, person_entries
 
@@ -54,6 +55,7 @@ def weighted_ledger(
     book: Codebook, columns: Sequence[str], *, epsilon: float, neighbours: Neighbours = Neighbours.ADD_REMOVE
 ) -> Ledger:
     """What :func:`weighted_counts` costs; reads nothing but the codebook."""
+    refuse_commuting(neighbours)
     weight, units, _ = _plan(book, columns)
     share = epsilon if book.unit is None else share_of_group(epsilon=epsilon, delta=None, records=book.unit.cap)[0]
     event = weighted_event(epsilon=share, largest=max(units), neighbours=neighbours)
@@ -69,8 +71,7 @@ def weighted_ledger(
 
 def _drafted(book: Codebook) -> Entry:
     names = ", ".join(book.unattested)
-    why = f"levels of {names} were drafted from the data and nobody has attested that they are public"
-    return Entry.unpriced(stage="codebook", reads=f"levels and bounds of {names}", why=why)
+    return Entry.unpriced(stage="codebook", reads=f"levels and bounds of {names}", why=book.why_not_public)
 
 
 def weighted_counts(
@@ -86,11 +87,11 @@ def weighted_counts(
     ledger = weighted_ledger(book, columns, epsilon=epsilon, neighbours=neighbours)
     if source.ancestor is not None and not source.ancestor.record_wise:
         raise DataError(
-            f"the table is the anonymised release {source.ancestor.release}, where one person can change the rows of "
+            f"the table is {source.ancestor.called}, where one person can change the rows of "
             "many; weighted counts of it could promise nothing. Use the confidential table itself."
         )
     weight, units, unit = _plan(book, columns)
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     if not stream.is_secure:
         why = "the randomness was seeded, so whoever knows or guesses the seed can undo it"
         ledger += Ledger.of([Entry.unpriced(stage="randomness", reads="a seed", why=why)])

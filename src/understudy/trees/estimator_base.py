@@ -1,5 +1,8 @@
 """What all scikit-learn estimators of this room share: encoding, labels, fitting, predicting, and the ledger."""
 
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -13,13 +16,14 @@ from understudy.codebook import Codebook, Continuous
 from understudy.errors import ParameterError
 from understudy.mechanisms.labelled import pooled
 from understudy.mechanisms.stream import Stream
+from understudy.privacy.account import Account
 from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.trees.features import CodeMatrix, Feature, features_of
 from understudy.trees.scorers import VoteForest
 from understudy.trees.show import tree_text, votes_text
-from understudy.trees.train import Training, codebook_entries, grow, positive_level
+from understudy.trees.train import Training, codebook_entries, grow, no_cells, positive_level, refuse_people
 from understudy.trees.tree import Tree
 
 __all__ = ["TreeScores"]
@@ -49,6 +53,8 @@ class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's name
         """Train on records ``X`` and labels ``y``; ``ledger_`` says what that cost."""
         training = self._training()  # refuse bad numbers before the data are touched
+        if self.codebook is not None:
+            refuse_people(self.codebook)
         codes, features = self._encoded(X, y, fitting=True)
         labels, entries = self._labels(y)
         if len(labels) != len(codes):
@@ -56,13 +62,28 @@ class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cells = Secret(pooled(codes, np.eye(2, dtype=np.int64)[labels]))
         if self.seed is not None:
             entries.append(Entry.unpriced(stage="noise", reads="nothing", why="the noise was made from a seed"))
-        grown = grow(cells, features, training, self._stream())
+        with self._paying(training, features, entries) as settle:
+            grown = grow(cells, features, training, self._stream())
+            settle()
         self.scorer_ = grown.scorer
         self.features_ = features
         self.ledger_ = Ledger.of([*entries, *grown.entries])
         self.delta_ = training.delta
         self.call_guarantee_ = grown.call_guarantee
         return self
+
+    @contextmanager
+    def _paying(
+        self, training: Training, features: tuple[Feature, ...], entries: list[Entry]
+    ) -> Iterator[Callable[[], None]]:
+        """Charge the training to the estimator's account, if it has one, before any noise is drawn."""
+        account: Account | None = getattr(self, "account", None)
+        if account is None:
+            yield lambda: None
+            return
+        price = Ledger.of([*entries, *grow(no_cells(len(features)), features, training, Stream.seeded(0)).entries])
+        with account.reserve(price, label=f"training of {type(self).__name__}", delta=training.delta) as reservation:
+            yield lambda: reservation.commit(f"training {uuid.uuid4()}")
 
     def _stream(self) -> Stream:
         return Stream.from_system() if self.seed is None else Stream.seeded(self.seed)

@@ -165,7 +165,7 @@ class PrivateAlphaBag(TreeScores):
 
 
 class PerCallAlphaTree(TreeScores):
-    """A tree whose leaf counts stay secret: every predicted record costs ``call_epsilon``, charged to ``account``."""
+    """A tree whose leaf counts stay secret: each predicted record costs ``call_epsilon``. ``account`` pays for both."""
 
     method: ClassVar[str] = "per-call-tree"
 

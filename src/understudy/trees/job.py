@@ -7,19 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
 from understudy.mechanisms.discrete_laplace import scale_for
-from understudy.mechanisms.labelled import Cells, leaf_counts_entry, set_aside
+from understudy.mechanisms.labelled import leaf_counts_entry, set_aside
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
 from understudy.privacy.ledger import Entry, Ledger
-from understudy.privacy.secret import Secret
 from understudy.sources import open_source
 from understudy.sources.ancestry import refuse_anonymized
 from understudy.sources.base import Report
+from understudy.sources.same import refuse_same
 from understudy.synth.paid_books import owed, with_draft
 from understudy.trees.features import features_of
 from understudy.trees.model import Quality, ScoreModel, check_name, save_model
@@ -33,7 +31,9 @@ from understudy.trees.train import (
     codebook_entries,
     grow,
     made_model,
+    no_cells,
     positive_level,
+    refuse_people,
 )
 
 __all__ = ["SET_ASIDE", "quote", "train_to_file"]
@@ -51,15 +51,10 @@ def quote(
     subgroups: Sequence[str] = (),
 ) -> Ledger:
     """What training will pay; reads no data: the same steps on an empty table, whose noise nobody sees."""
-    if book.unit is not None:
-        raise ParameterError(
-            "a risk score promises to protect one record, and the codebook's [unit] caps those of a person; leave "
-            "[unit] out, or give every person one record first."
-        )
+    refuse_people(book)
     features = features_of(book, target)
     subgroup_places(features, subgroups)
-    empty = Secret(Cells(codes=np.empty((0, len(features)), dtype=np.uint8), counts=np.empty((0, 2), dtype=np.int64)))
-    grown = grow(empty, features, training, Stream.seeded(0))
+    grown = grow(no_cells(len(features)), features, training, Stream.seeded(0))
     entries = [*codebook_entries(book), *grown.entries]
     if quality_epsilon is not None:
         check_price("quality_epsilon", quality_epsilon)
@@ -96,6 +91,8 @@ def train_to_file(
     features = features_of(book, target)
     price = quote(book, training, target=target, quality_epsilon=quality_epsilon, subgroups=subgroups)
     refuse_anonymized(data, "a risk score")
+    if quality_data is not None:
+        refuse_same(data, quality_data, "public records to measure quality on")
     source = open_source(data, book, unknown=unknown, table=table)
     test = None if quality_data is None else open_source(quality_data, book, unknown=unknown)
     cells = cells_of(source, target, code, report)  # a fault of the data ends here, before anything is charged

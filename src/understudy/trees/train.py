@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.labelled import Cells, kept_leaf_counts, labelled_cells
@@ -32,7 +34,9 @@ __all__ = [
     "codebook_entries",
     "grow",
     "made_model",
+    "no_cells",
     "positive_level",
+    "refuse_people",
     "train",
 ]
 
@@ -142,6 +146,21 @@ class Grown:
     price_per_call: float | None = None
 
 
+def no_cells(features: int) -> Secret[Cells]:
+    """An empty table, on which the same steps show what they will pay; nobody sees their noise."""
+    codes = np.empty((0, features), dtype=np.uint8)
+    return Secret(Cells(codes=codes, counts=np.empty((0, 2), dtype=np.int64)))
+
+
+def refuse_people(book: Codebook) -> None:
+    """A score is priced for one record."""
+    if book.unit is not None:
+        raise ParameterError(
+            "a risk score promises to protect one record, and the codebook's [unit] caps those of a person; leave "
+            "[unit] out, or give every person one record first."
+        )
+
+
 def positive_level(book: Codebook, target: str, positive: str | None) -> tuple[str, int]:
     """The level whose probability is the score: given, or the last of two."""
     column = book.column(target)
@@ -235,8 +254,14 @@ def train(
 ) -> ScoreModel:
     """A model from a source, without account or file; ``understudy.trees.job`` has both."""
     book = source.codebook
+    refuse_people(book)
+    if source.ancestor is not None and not source.ancestor.record_wise:
+        raise RefusalError(
+            f"the table is {source.ancestor.called}, in which one person can change the rows of many, so that a risk "
+            "score could promise nothing to the people behind it. Use the confidential table itself."
+        )
     level, code = positive_level(book, target, positive)
-    stream = stream or Stream.from_system()
+    stream = Stream.checked(stream)
     grown = grow(cells_of(source, target, code, report), features_of(book, target), training, stream)
     return made_model(grown, book, training, target=target, positive=level, name=name, secure=stream.is_secure)
 
@@ -285,8 +310,8 @@ def codebook_entries(book: Codebook) -> list[Entry]:
     if book.is_public:
         return bought
     names = ", ".join(book.unattested)
-    why = f"levels or thresholds of {names} were read from the data and nobody has attested them as public"
-    return [*bought, Entry.unpriced(stage="codebook", reads=f"levels and thresholds of {names}", why=why)]
+    read = f"levels and thresholds of {names}"
+    return [*bought, Entry.unpriced(stage="codebook", reads=read, why=book.why_not_public)]
 
 
 def model_statement(total: Guarantee, call: Guarantee | None, ledger: Ledger) -> str:
@@ -314,6 +339,9 @@ def model_statement(total: Guarantee, call: Guarantee | None, ledger: Ledger) ->
         )
     if ledger.assumptions:
         lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines.append(
+        "Method, settings and quality figures that were chosen or computed by looking at the data are not in the price."
+    )
     lines.append(
         "It protects the people in the training data; it hides no caller's own input from whoever sees the score."
     )

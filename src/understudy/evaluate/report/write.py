@@ -21,6 +21,11 @@ def check_page_target(path: Path) -> None:
                     f"{str(path)!r} exists already and is not an earlier report; choose another name or remove it."
                 )
     parent = path.absolute().parent
+    if (parent / "manifest.json").is_file():
+        raise ReleaseError(
+            f"{str(parent)!r} is a release, and the page is made from the confidential table: it must not go out with "
+            "it. Name a file beside the folder."
+        )
     if not parent.is_dir():
         raise ReleaseError(f"the folder {str(parent)!r} does not exist; make it first, then run again.")
     if not os.access(parent, os.W_OK):

@@ -90,7 +90,7 @@ def membership(
         rows=rows,
         runs=runs,
         see=_Look(book=book, person=person),
-        stream=stream or Stream.from_system(),
+        stream=Stream.checked(stream),
         processes=processes,
         seconds=seconds,
         label="shadow models",

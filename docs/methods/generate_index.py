@@ -1,0 +1,75 @@
+"""Write docs/methods/index.md from the facts that the methods themselves carry; `--check` only compares."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TARGET = Path(__file__).with_name("index.md")
+PROOFS = "src/understudy/mechanisms/proofs/"
+INTRODUCTION = """# Every method: what was claimed, what is true, and how to check it
+
+Written by `make docs` from the registry (`understudy.facts`; `understudy methods --all --json`). A test requires that
+every file named here exists, that the proofs of a method are those that its releases cite, and that every proof is used
+by some method.
+
+- **Route** N: noise once, rows are free. S: every drawn row costs. call: every answer costs. none: no promise.
+- **Neighbours** AR: one record more or less. RO: one record changes, their number is public. Origin: one worker's
+  origin changes inside a public destination. A `[unit]` in the codebook turns record into person for all synthetic
+  tables (`group_of_records.md`).
+- **Paper's claim**: *holds*, *holds with conditions*, *unsound*, *no claim* (a yardstick) or *our own*. Beside an
+  unsound one stands what to use instead.
+- **Public** is what must be public beside the choice of method, settings and number of rows;
+  [the promise](promise.md) says what none of them covers.
+"""
+_RELATIONS = {"add-remove": "AR", "replace-one": "RO", "origin-in-destination": "Origin"}
+
+
+def render() -> str:
+    """All tables."""
+    from understudy.facts import ALL
+
+    parts = [INTRODUCTION]
+    for room, methods in ALL.items():
+        parts.append(f"## {room}\n")
+        parts.append("| method | route | neighbours | promise | must be public | paper's claim | | what is true |")
+        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
+        for one in methods:
+            relations = ", ".join(_RELATIONS[relation.value] for relation in one.neighbours) or "none"
+            instead = f" Instead: {one.instead}." if one.instead else ""
+            sound = f"**{one.sound}**" if one.sound == "unsound" else one.sound
+            cells = (
+                f"[`{one.name}`]({_link(one.page)})",
+                one.route,
+                relations,
+                one.guarantee,
+                one.public,
+                f"{one.paper}: {one.paper_claim}",
+                sound,
+                one.truth + instead,
+            )
+            parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        parts.append("\n| method | proof | exact test | audit |")
+        parts.append("| --- | --- | --- | --- |")
+        for one in methods:
+            files = (
+                [PROOFS + name for name in one.proofs],
+                list(one.exact_tests),
+                list(one.audits),
+            )
+            listed = (" ".join(f"[{Path(path).stem}]({_link(path)})" for path in some) or "none" for some in files)
+            parts.append(f"| `{one.name}` | " + " | ".join(listed) + " |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _link(path: str) -> str:
+    """From this folder."""
+    return path.removeprefix("docs/methods/") if path.startswith("docs/methods/") else f"../../{path}"
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "src"))
+    fresh = render()
+    if "--check" in sys.argv:
+        sys.exit(0 if TARGET.read_text(encoding="utf-8") == fresh else f"{TARGET.name} is stale; run `make docs`.")
+    TARGET.write_text(fresh, encoding="utf-8")
