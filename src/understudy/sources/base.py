@@ -14,13 +14,19 @@ from understudy.privacy.secret import Secret
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.tables import CountTable
 
-__all__ = ["Choice", "Clique", "Report", "Source", "slice_weights"]
+__all__ = ["NO_IDS", "Choice", "Clique", "Report", "Source", "slice_weights"]
 
 Clique = Sequence[str]
 """A set of columns to be counted together."""
 
 Report = Callable[[str, int, int], None]
 """Told the name of the step and how much of how much is done."""
+
+NO_IDS = (
+    "the table has no column {id!r}, the id that the codebook's [unit] names; without it nobody knows which records "
+    "belong to one person. Give the table with its ids, or take [unit] out and protect single records."
+)
+"""Said where ids are needed and there are none."""
 
 
 class Choice(Protocol):

@@ -12,21 +12,23 @@ Every record gets the SHA-256 of the key, its content, its number among records 
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import ibis
 
-from understudy.codebook import Codebook
+from understudy.codebook import PersonUnit
 from understudy.errors import DataError
 from understudy.sources import dialects
+from understudy.sources.base import NO_IDS, Choice
+from understudy.sources.benches import bench_for
+from understudy.sources.expressions import PERSON, person_of
+from understudy.sources.faults import engine_errors
+from understudy.sources.files import Opened
 
-__all__ = ["MISSING_IDS", "NO_IDS", "kept_by_key", "kept_records_of", "refuse_missing_ids"]
+__all__ = ["MISSING_IDS", "capped_table", "kept_by_key", "kept_records_of", "refuse_missing_ids"]
 
-NO_IDS = (
-    "the table has no column {id!r}, the id that the codebook's [unit] names; without it nobody knows which records "
-    "belong to one person. Give the table with its ids, or take [unit] out and protect single records."
-)
 MISSING_IDS = (
     "the id column {id!r} is missing in {rows:,} rows; each row needs the id of its person, or the cap on records per "
     "person protects nobody there. Fill the gaps or drop those rows."
@@ -73,8 +75,27 @@ def kept_records_of(
     return Counter((person, codes) for person, own in by_person.items() for _, codes in sorted(own)[:cap])
 
 
-def refuse_missing_ids(rows: int, book: Codebook) -> None:
+def refuse_missing_ids(rows: int, unit: PersonUnit | None) -> None:
     """A missing id could be anybody's."""
-    assert book.unit is not None
+    assert unit is not None
     if rows:
-        raise DataError(MISSING_IDS.format(id=book.unit.id, rows=rows))
+        raise DataError(MISSING_IDS.format(id=unit.id, rows=rows))
+
+
+def capped_table(
+    opened: Opened, unit: PersonUnit, names: Sequence[str], choice: Choice
+) -> tuple[Opened, Callable[[], None]]:
+    """The columns ``names`` of the records that take part, values as they stand, and what lets the engine forget them.
+
+    For a table that has no codebook yet, so that records are told apart by their values instead of by codes.
+    """
+    if unit.id not in opened.header:
+        raise DataError(NO_IDS.format(id=unit.id))
+    with engine_errors(repr(opened.label)):
+        values = {f"v{place}": opened.value(name) for place, name in enumerate(names)}
+        table = opened.table.select(**{PERSON: person_of(opened.value(unit.id))}, **values)
+        refuse_missing_ids(int(table.filter(table[PERSON].isnull()).count().to_pyarrow().as_py()), unit)
+        with bench_for(opened.connection, table).held(choice.key()) as key:
+            kept = kept_by_key(table, person=PERSON, content=list(values), cap=choice.cap, key=key)
+            bench = bench_for(opened.connection, kept)
+            return replace(opened, table=bench.encode(), header=tuple(names)), bench.free

@@ -13,8 +13,7 @@ from understudy.compiled import kernel
 from understudy.errors import DataError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Choice, Clique, Report, Source, slice_weights
-from understudy.sources.capping import NO_IDS
+from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
 
 __all__ = ["EncodedSource", "count_codes"]

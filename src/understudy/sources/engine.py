@@ -13,9 +13,9 @@ from understudy.codebook import Codebook
 from understudy.errors import DataError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Choice, Clique, Report, Source, slice_weights
+from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
 from understudy.sources.benches import Bench, bench_for
-from understudy.sources.capping import NO_IDS, kept_by_key, refuse_missing_ids
+from understudy.sources.capping import kept_by_key, refuse_missing_ids
 from understudy.sources.covering import covers
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
@@ -120,7 +120,7 @@ class EngineSource(Source):
         """Codes of the chosen records in a table of their own, without ids."""
         codes = self.materialize()
         counted = self.bench.fetch(codes.aggregate(absent=codes[PERSON].isnull().sum()))
-        refuse_missing_ids(int(counted["absent"][0].as_py() or 0), self.codebook)
+        refuse_missing_ids(int(counted["absent"][0].as_py() or 0), self.codebook.unit)
         names = [name for name in codes.columns if name != PERSON]
         chosen = copy.copy(self)
         with self.bench.held(choice.key()) as key:
@@ -211,6 +211,6 @@ def _forget(bench: Bench) -> None:
 
 def _people(ids: Any, book: Codebook) -> Any:
     """A number for each person; a missing id could be anybody's, so it is refused."""
-    refuse_missing_ids(ids.null_count, book)
+    refuse_missing_ids(ids.null_count, book.unit)
     coded = ids.combine_chunks().dictionary_encode()
     return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)

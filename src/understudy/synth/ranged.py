@@ -25,8 +25,8 @@ from understudy.sources.base import Report, Source
 from understudy.synth.drawers import ModelDrawer, RangeDrawer
 from understudy.synth.model_file import LoadedModel, load_model, write_model
 from understudy.synth.paid_books import owed
-from understudy.synth.people import capped_source, of_people
 from understudy.synth.part_work import PART_ROWS, PartJob, part_sizes
+from understudy.synth.people import capped_source, of_people
 from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
 from understudy.synth.plugs import PLUGS
 from understudy.synth.recipe import NO_ACCOUNT, Fitted, Quote, Recipe, check_rows
