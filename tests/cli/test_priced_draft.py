@@ -15,6 +15,9 @@ def test_a_draft_at_a_price_and_its_mistakes(run, tmp_path):
         (["--drop", "id"], "belong to a priced draft"),
         (["--epsilon", 1, "--delta", 1e-6, "--bins", 3], "bins"),
         (["--epsilon", 1, "--delta", 1e-6, "--drop", "who"], "no column 'who'"),
+        (["--epsilon", 1, "--delta", 1e-6, "--person", "id"], "--person and --cap go together"),
+        (["--epsilon", 1, "--delta", 1e-6, "--person", "id", "--cap", 0], "cap = 0"),
+        (["--person", "id", "--cap", 2], "belong to a priced draft"),
     ):
         found = run("codebook", "draft", data, *words, "-o", book)
         assert found.code != 0 and said in " ".join(found.err.split()), found.err
@@ -27,3 +30,21 @@ def test_a_draft_at_a_price_and_its_mistakes(run, tmp_path):
     made = run("synth", data, "--codebook", book, *options, "-o", tmp_path / "out")
     assert made.code == 0, made.err
     assert made.json["manifest"]["guarantee"]["epsilon"] == 3.0
+    people = run(
+        "codebook",
+        "draft",
+        data,
+        "--epsilon",
+        4,
+        "--delta",
+        1e-6,
+        "--person",
+        "id",
+        "--cap",
+        2,
+        "-o",
+        tmp_path / "p.toml",
+    )
+    assert people.code == 0 and 'id = "id"\ncap = 2' in (tmp_path / "p.toml").read_text()
+    made = run("synth", data, "--codebook", tmp_path / "p.toml", *options, "-o", tmp_path / "people")
+    assert made.json["manifest"]["guarantee"]["neighbours"] == "add-remove-person"

@@ -130,30 +130,32 @@ def opened(tables: list[Secret[CountTable]]) -> list[Counter[tuple[int, ...]]]:
 def open_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., us.sources.Source]:  # type: ignore[name-defined]
     """Puts a table into the engine named by the parameter, and opens it there."""
 
-    def put(engine: str, table: pa.Table, **options: Any) -> Any:
-        if engine == "memory":
+    def put(engine: str, table: pa.Table, book: Codebook = BOOK, **options: Any) -> Any:
+        if engine == "memory" and book is BOOK:
             return EncodedSource(codebook=BOOK, columns=reference_codes(table))
+        if engine == "memory":
+            return us.open(table, book, **options)
         if engine == "duckdb":
             import duckdb
 
             with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
                 connection.register("frame", table)
                 connection.execute("CREATE OR REPLACE TABLE patients AS FROM frame")
-            return us.open(f"duckdb://{tmp_path / 't.duckdb'}?table=patients", BOOK, local_bytes=0, **options)
+            return us.open(f"duckdb://{tmp_path / 't.duckdb'}?table=patients", book, local_bytes=0, **options)
         if engine == "spark":
             spark = request.getfixturevalue("spark")
             pq.write_table(table, tmp_path / "t.parquet")
-            return us.open(spark, BOOK, table=str(tmp_path / "t.parquet"), **options)
+            return us.open(spark, book, table=str(tmp_path / "t.parquet"), **options)
         postgres = request.getfixturevalue("postgres")
         address = postgres.load("patients", table)
         if engine == "postgres":
-            return us.open(address, BOOK, **options)
+            return us.open(address, book, **options)
         with postgres.connect() as connection:
             connection.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
             if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchone():
                 connection.execute("CREATE ROLE reader LOGIN")
             connection.execute("GRANT SELECT ON patients TO reader")
-        return us.open(postgres.address("public.patients", user="reader"), BOOK, **options)
+        return us.open(postgres.address("public.patients", user="reader"), book, **options)
 
     return put
 

@@ -7,15 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from understudy.codebook import PersonUnit
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms import drafting
 from understudy.mechanisms.drafting import PricedDraft, Purse, private_splits, quantile_scores, shown_levels
 from understudy.mechanisms.exponential import penalties, selection_event
-from understudy.mechanisms.stability import StabilityHistogram, stability_delta
+from understudy.mechanisms.group import GroupOf
+from understudy.mechanisms.stability import StabilityHistogram, stability_delta, stable_histogram_event
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret, UnpricedRead
 from understudy.privacy.events import event_from_dict
 from understudy.sources.looks import Levels, Numbers
+from understudy.synth.paid_draft import PaidPlan
 
 AR = Neighbours.ADD_REMOVE
 VALUES = (0.0, 1.0, 2.0, 3.5, 9.0)
@@ -160,3 +163,67 @@ def test_a_draft_event_is_read_back_and_checked():
             PricedDraft(**{"epsilon": 1.0, "delta": 1e-6, "neighbours": AR, **bad})
     with pytest.raises(ParameterError, match="cannot be read"):
         event_from_dict({"kind": "priced-draft", "epsilon": 1.0})
+
+
+CAP = 2
+PERSON_VALUES = (0.0, 1.0, 3.5)
+
+
+def persons(most=3):
+    for size in range(1, most + 1):
+        yield from itertools.combinations_with_replacement(PERSON_VALUES, size)
+
+
+def kept_law(person):
+    """Each pair of three records is as likely; one or two are kept whole."""
+    choices = list(itertools.combinations(person, min(CAP, len(person))))
+    return [(choice, 1 / len(choices)) for choice in choices]
+
+
+def people_law(people, law_of):
+    """The law of a mechanism on the capped table: the mixture over what is kept of each person."""
+    found = {}
+    for kept in itertools.product(*[kept_law(person) for person in people]):
+        weight = math.prod(p for _, p in kept)
+        table = [value for records, _ in kept for value in records]
+        for outcome, p in law_of(table).items():
+            found[outcome] = found.get(outcome, 0.0) + weight * p
+    return found
+
+
+def worst_ratio(law_of, most=3):
+    """Over all tables of one other person, and every person who is added to it."""
+    worst = 0.0
+    for other in [(), *((person,) for person in persons())]:
+        p = people_law(other, law_of)
+        for person in persons(most):
+            q = people_law((*other, person), law_of)
+            assert set(p) == set(q)
+            worst = max(worst, *(abs(math.log(p[outcome] / q[outcome])) for outcome in p))
+    return worst
+
+
+def test_quantiles_and_splits_of_people_with_a_cap_of_two():
+    """A bound, then edges inside it, for a plan of epsilon 2 per person: within 2, and far above one record's worst."""
+    plan = PaidPlan(epsilon=2.0, delta=1e-6, unit=PersonUnit(id="who", cap=CAP))
+    assert plan.purse.epsilon == 1.0 and plan.event.guarantee().neighbours is Neighbours.ADD_REMOVE_PERSON
+    grid, each = [0.0, 1.0, 2.0, 4.0], plan.purse.epsilon / 2
+
+    def steps(table):
+        bound = law(quantile_scores(numbers(table), np.array(grid), 0.9), each, 1.0)
+        cuts = splits_law(table, grid, 1, each)
+        return {(place, cut): p * r for place, p in enumerate(bound) for cut, r in cuts.items()}
+
+    worst = worst_ratio(steps)
+    assert 1.5 * worst_ratio(steps, most=1) < worst <= plan.event.guarantee().epsilon * (1 + 1e-9)
+    assert plan.event.guarantee().delta <= 1e-6
+
+
+def test_levels_of_people_with_a_cap_of_two():
+    """A text of one person alone, with two records: it shows with more than one record's delta, within the person's."""
+    plan = PaidPlan(epsilon=1.0, delta=1e-3, unit=PersonUnit(id="who", cap=CAP))
+    event = stable_histogram_event(epsilon=plan.purse.epsilon, delta=plan.purse.delta, neighbours=AR)
+    q = math.exp(-float(1 / event.scale))
+    alone = q ** (event.threshold - CAP) / (1 + q)
+    assert event.guarantee().delta < alone <= GroupOf(event=event, records=CAP).guarantee().delta
+    assert alone <= plan.event.guarantee().delta <= 1e-3

@@ -23,6 +23,7 @@ from understudy.mechanisms.group import GroupOf, group_factor, kept_records, sha
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import ApproxDP, Neighbours, NoFormal, PureDP, UnpricedRead
 from understudy.privacy.events import event_from_dict
+from understudy.sources.capping import kept_records_of
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 CAP = 2
@@ -228,3 +229,50 @@ def test_a_group_is_read_back_and_refuses_what_it_cannot_price():
             GroupOf(event=event, records=records)
     with pytest.raises(ParameterError, match="cannot be read"):
         event_from_dict({"kind": "group-of-records", "records": 2})
+
+
+PERSON_RECORDS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=5)
+
+
+@given(st.lists(PERSON_RECORDS, max_size=4), PERSON_RECORDS, st.integers(0, 2**64), st.randoms())
+def test_every_single_key_keeps_the_promise(others, added, key, shuffler):
+    """A choice by a key: one person more changes nothing for the others, and the order of the rows nothing at all."""
+    rest = [(f"p{place}", record) for place, own in enumerate(others) for record in own]
+    more = [*rest, *(("new", record) for record in added)]
+    shuffler.shuffle(more)
+    before = kept_records_of(rest, cap=CAP, key=f"{key:064x}")
+    after = kept_records_of(more, cap=CAP, key=f"{key:064x}")
+    new = Counter({kept: count for kept, count in after.items() if kept[0] == "new"})
+    assert after - new == before and not before - after
+    assert new.total() == min(CAP, len(added)) and new <= Counter(("new", record) for record in added)
+    assert all(
+        sum(count for (who, _), count in before.items() if who == f"p{place}") == min(CAP, len(own))
+        for place, own in enumerate(others)
+    )
+
+
+def test_rows_of_two_choices_cost_what_rows_of_one_cost():
+    """Two rows of route S, each from a choice of its own, as after a crash: within the group price of two draws."""
+    alpha = Fraction(1)
+    price = {
+        draws: GroupOf(event=DirichletDraws(priors=(((alpha, 2),),), draws=draws, neighbours=AR), records=CAP)
+        .guarantee()
+        .epsilon
+        for draws in (1, 2)
+    }
+
+    def row_law(table):
+        """Law of one row: the choice, then the draw."""
+        law = [Fraction(0)] * CELLS
+        for counts, weight in table_law(table).items():
+            for cell in range(CELLS):
+                law[cell] += weight * (counts[cell] + alpha) / (sum(counts) + CELLS * alpha)
+        return law
+
+    worst = Fraction(1)
+    for without, with_person in person_pairs(1):
+        p, r = row_law(without), row_law(with_person)
+        for first, second in itertools.product(range(CELLS), repeat=2):
+            ratio = p[first] * p[second] / (r[first] * r[second])
+            worst = max(worst, ratio, 1 / ratio)
+    assert price[1] / 2 < math.log(worst) <= price[2]

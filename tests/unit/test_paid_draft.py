@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from understudy.codebook import Categorical, Codebook, Continuous, Dates, Integer, Origin
+from understudy.codebook import Categorical, Codebook, Continuous, Dates, Integer, Origin, PersonUnit
 from understudy.errors import BudgetError, CodebookError, DataError, ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
@@ -161,3 +161,60 @@ def test_paid_columns_without_a_receipt_are_refused(drafted):
     forged = replace(drafted, paid=replace(drafted.paid, entries='[{"stage": "codebook"}]'))
     with pytest.raises(CodebookError, match="cannot be priced"):
         LaplaceHistogram(epsilon=1.0).quote(forged, 5)
+
+
+def stays(people=4_000, each=5):
+    """Everybody has five records; one person has a word of their own in a thousand more."""
+    drawn = np.random.default_rng(4)
+    who = [*(f"p{k % people}" for k in range(people * each)), *["one"] * 1000]
+    return pa.table(
+        {
+            "patient": who,
+            "sex": [*drawn.choice(["F", "M"], people * each), *["mine alone"] * 1000],
+            "weight": np.round(drawn.normal(75, 12, len(who)), 1),
+        }
+    )
+
+
+def test_a_draft_for_people_caps_prices_and_is_paid_once(tmp_path):
+    account = Account.create(
+        tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE_PERSON
+    )
+    plan = PaidPlan(epsilon=4.0, delta=1e-6, unit=PersonUnit(id="patient", cap=2))
+    book, settle = paid_draft(stays(), plan, account=account)
+    settle()
+    assert book.unit == plan.unit and book.is_public and book.names == ("sex", "weight")
+    assert book.column("sex").labels == ("F", "M", "other", "NA")  # two records of "one" take part, not a thousand
+    assert Codebook.from_toml(book.to_toml()) == book
+    release = (
+        LaplaceHistogram(epsilon=1.0)
+        .fit(open_source(stays(), book, unknown="other-or-missing", account=account))
+        .sample(50)
+    )
+    total = release.manifest.total
+    assert total.neighbours is Neighbours.ADD_REMOVE_PERSON and total.epsilon == pytest.approx(5.0)
+    assert total.delta <= 1e-6 and account.spent().epsilon == pytest.approx(5.0)
+    release.save(tmp_path / "out")
+    assert verify_release(tmp_path / "out").is_valid
+    assert b"mine alone" not in (tmp_path / "out" / "codebook.toml").read_bytes()
+
+
+def test_a_draft_for_people_of_a_record_s_price_shows_what_the_cap_hides():
+    """The same table drafted for records shows the word that one person has a thousand times: this test can fail."""
+    book, _ = paid_draft(stays(), PaidPlan(epsilon=4.0, delta=1e-6, drop=("patient",)))
+    assert "mine alone" in book.column("sex").labels
+
+
+def test_a_draft_for_people_refuses_rows_of_nobody_and_charges_nothing(tmp_path):
+    account = Account.create(
+        tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE_PERSON
+    )
+    rows = stays(people=50).set_column(0, "patient", pa.array([None, *["x"] * 1249]))
+    plan = PaidPlan(epsilon=4.0, delta=1e-6, unit=PersonUnit(id="patient", cap=2))
+    with pytest.raises(DataError, match="'patient' is missing in 1 rows"):
+        paid_draft(rows, plan, account=account)
+    assert account.spent().epsilon == 0
+    with pytest.raises(ParameterError, match="no column 'patient'"):
+        paid_draft(rows.drop_columns(["patient"]), plan)
+    with pytest.raises(ParameterError, match="cap = 0"):
+        PaidPlan(epsilon=1.0, delta=1e-6, unit=PersonUnit(id="patient", cap=0))

@@ -16,7 +16,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 from understudy.release.verify import verify_release
-from understudy.sources import EncodedSource, open_source
+from understudy.sources import EncodedSource, EngineSource, open_source
 from understudy.sources.check import check_table
 from understudy.synth import METHODS, LaplaceHistogram, PeGS, make_recipe
 from understudy.synth.people import capped_source
@@ -127,9 +127,12 @@ def test_a_table_without_ids_cannot_be_released_for_people(tmp_path):
         LaplaceHistogram(epsilon=1.0).fit(EncodedSource(codebook=BOOK, columns=codes))
 
 
-def test_a_table_too_large_for_memory_is_refused():
-    with pytest.raises(RefusalError, match="too large to cap"):
-        LaplaceHistogram(epsilon=1.0).fit(open_source(table(), BOOK, local_bytes=0))
+def test_a_table_too_large_for_memory_is_capped_by_the_engine():
+    """More than two records each: 300 people times 2, whichever they are."""
+    source = capped_source(open_source(table(rows=6000), BOOK, local_bytes=0), Stream.seeded(1))
+    assert isinstance(source, EngineSource) and source.is_capped
+    assert open_cells(source, ("a", "b")).counts.sum() == 600
+    assert capped_source(source, Stream.seeded(2)) is source
 
 
 def test_a_fit_around_the_cap_is_refused():

@@ -8,7 +8,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json, progress
-from understudy.codebook import Codebook
+from understudy.codebook import Codebook, PersonUnit
 from understudy.errors import ParameterError
 
 __all__ = ["app"]
@@ -45,6 +45,10 @@ def draft(
     levels: Annotated[
         list[str] | None, typer.Option(help="Priced draft: a column whose numbers are names, not amounts.")
     ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Priced draft: the id column that tells people apart; the price is a person's.")
+    ] = None,
+    cap: Annotated[int | None, typer.Option(help="Priced draft: records of one person that take part.")] = None,
     table: o.Table = None,
     json: o.Json = False,
 ) -> None:
@@ -54,13 +58,26 @@ def draft(
     if epsilon is not None or delta is not None or account is not None:
         if epsilon is None or delta is None:
             raise ParameterError("a priced draft needs --epsilon and --delta; there is no default for privacy.")
-        plan = jobs.PaidPlan(epsilon=epsilon, delta=delta, bins=bins, drop=tuple(drop or ()), named=tuple(levels or ()))
+        if (person is None) != (cap is None):
+            raise ParameterError(
+                "--person and --cap go together: the id column, and how many records of each take part."
+            )
+        plan = jobs.PaidPlan(
+            epsilon=epsilon,
+            delta=delta,
+            bins=bins,
+            drop=tuple(drop or ()),
+            named=tuple(levels or ()),
+            unit=None if person is None or cap is None else PersonUnit(id=person, cap=cap),
+        )
         with progress(quiet=json) as report:
             book = jobs.draft_at_a_price(data, output, plan, table=table, account=account, report=report)
         _tell_paid(book, output, json=json)
         return
-    if drop or levels:
-        raise ParameterError("--drop and --levels belong to a priced draft; give --epsilon and --delta too.")
+    if drop or levels or person or cap:
+        raise ParameterError(
+            "--drop, --levels, --person and --cap belong to a priced draft; give --epsilon and --delta too."
+        )
     with progress(quiet=json):
         book = jobs.draft(data, output, table=table)
     if json:

@@ -19,7 +19,7 @@ from understudy.privacy.events import Event, Orders, Renyi, event_from_dict
 from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP
 from understudy.privacy.ledger import Entry
 
-__all__ = ["GroupOf", "for_person", "kept_records", "share_of_group"]
+__all__ = ["GroupOf", "RecordChoice", "for_person", "kept_records", "share_of_group"]
 
 _UP = 1.0 + 1e-12
 
@@ -138,6 +138,22 @@ def for_person(entry: Entry, records: int) -> Entry:
     if not isinstance(claim, PureDP | ApproxDP) or claim.neighbours.unit != "record":
         return entry
     return replace(entry, event=GroupOf(event=entry.event, records=records))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordChoice:
+    """Which records of each person take part, left to a stream (:class:`understudy.sources.base.Choice`)."""
+
+    cap: int
+    stream: Stream
+
+    def keep(self, people: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Where the records are in memory."""
+        return kept_records(people, cap=self.cap, stream=self.stream)
+
+    def key(self) -> str:
+        """Where they stay in an engine, which orders them by a hash under this key."""
+        return self.stream.fresh_key().hex()
 
 
 def kept_records(people: npt.NDArray[np.int64], *, cap: int, stream: Stream) -> npt.NDArray[np.bool_]:

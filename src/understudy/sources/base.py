@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,33 @@ from understudy.privacy.secret import Secret
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.tables import CountTable
 
-__all__ = ["Clique", "Keep", "Report", "Source", "slice_weights"]
+__all__ = ["NO_IDS", "Choice", "Clique", "Report", "Source", "slice_weights"]
 
 Clique = Sequence[str]
 """A set of columns to be counted together."""
 
-Keep = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
-"""Chooses records, given the person of each; supplied by ``mechanisms.group``."""
-
 Report = Callable[[str, int, int], None]
 """Told the name of the step and how much of how much is done."""
+
+NO_IDS = (
+    "the table has no column {id!r}, the id that the codebook's [unit] names; without it nobody knows which records "
+    "belong to one person. Give the table with its ids, or take [unit] out and protect single records."
+)
+"""Said where ids are needed and there are none."""
+
+
+class Choice(Protocol):
+    """Which records of each person take part; supplied by ``mechanisms.group``."""
+
+    @property
+    def cap(self) -> int:
+        """How many of them."""
+
+    def keep(self, people: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether each record stays, given a number for its person."""
+
+    def key(self) -> str:
+        """A secret text from the stream, by which an engine chooses (:mod:`understudy.sources.capping`)."""
 
 
 def slice_weights(columns: int) -> list[int]:
@@ -61,11 +78,8 @@ class Source(ABC):
         """Combinations that occur exactly once, of one slice out of ``parts`` that depend only on the combination."""
         raise NotImplementedError(type(self).__name__)
 
-    def capped(self, keep: Keep) -> "Source":
-        """The records that take part where the codebook makes the person the unit; ``keep`` chooses them.
-
-        ``keep`` is given a number for the person of each record, and says which records stay.
-        """
+    def capped(self, choice: Choice) -> "Source":
+        """The records that take part where the codebook makes the person the unit; ``choice`` chooses them."""
         raise RefusalError(
             f"a {type(self).__name__} cannot cap the records of one person; read the table from a file or a data frame."
         )

@@ -8,11 +8,12 @@ import io
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 
@@ -53,6 +54,11 @@ class Bench(ABC):
         codes = self.encode()
         for keys in sets:
             yield self.fetch(codes.group_by(list(keys)).aggregate(n=codes.count()))
+
+    @contextmanager
+    def held(self, key: str) -> Iterator[Any]:
+        """A secret text as a scalar of the engine, for one statement; in our own process it may stand in the query."""
+        yield ibis.literal(key)
 
     def free(self) -> None:
         """Forget the codes."""
@@ -165,6 +171,28 @@ class PostgresBench(Bench):
                 rows &= absent[key] == (key not in one)
             yield found.filter(pa.array(rows)).select([*one, "n"])
 
+    @contextmanager
+    def held(self, key: str) -> Iterator[Any]:
+        """In a temporary table, filled by COPY: the log of the server shows statements, not what is copied.
+
+        Where no temporary table may be made the text stands in the query. The promise does not rest on its secrecy.
+        """
+        if not self.has_table:
+            yield ibis.literal(key)
+            return
+        name = f"understudy_key_{uuid.uuid4().hex}"
+        with self.connection.con.cursor() as cursor:
+            cursor.execute(f'CREATE TEMPORARY TABLE "{name}" (key text)')
+            with cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
+                copy.write_row((key,))
+        try:
+            yield self.connection.table(name).key.as_scalar()
+        finally:
+            import psycopg
+
+            with suppress(psycopg.Error), self.connection.con.cursor() as cursor:  # a lost connection dropped it
+                cursor.execute(f'DROP TABLE "{name}"')
+
     def free(self) -> None:
         """Drop the temporary table; a lost connection has dropped it already."""
         import psycopg
@@ -196,6 +224,17 @@ class SparkBench(Bench):
     def fetch(self, expression: Any) -> pa.Table:
         """By Arrow; Ibis would go through pandas."""
         return self.connection._session.sql(self.connection.compile(expression)).toArrow()
+
+    @contextmanager
+    def held(self, key: str) -> Iterator[Any]:
+        """In a frame of one row, whose values do not stand in the plans that Spark shows and logs."""
+        session = self.connection._session
+        name = f"understudy_key_{uuid.uuid4().hex}"
+        session.createDataFrame([(key,)], "key string").createOrReplaceTempView(name)
+        try:
+            yield self.connection.table(name).key.as_scalar()
+        finally:
+            session.catalog.dropTempView(name)
 
     def free(self) -> None:
         """Let the workers forget the codes."""

@@ -15,7 +15,7 @@ from understudy.codebook import Codebook, Column, Dates, Integer, Levelled, Numb
 from understudy.errors import DataError, ParameterError
 from understudy.sources.broken_rules import broken_rules
 from understudy.sources.dialect import repeated_names
-from understudy.sources.expressions import as_date, as_number, as_text, is_known, is_whole, present
+from understudy.sources.expressions import as_date, as_number, as_text, is_known, is_whole, person_of, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
 from understudy.sources.repair import repair_csv
@@ -219,7 +219,11 @@ def _id_faults(opened: Opened, book: Codebook, most: int) -> list[Fault]:
     name = book.unit.id
     if name not in opened.header:
         return [Fault(kind="missing column", column=name)]
-    absent = present(opened.value(name)).isnull()
+    absent = person_of(opened.value(name)).isnull()
+    if opened.connection.name != "duckdb":  # whose rows have no order
+        found = opened.table.select(absent=absent)
+        count = int(found.filter(found.absent).count().to_pyarrow().as_py())
+        return [Fault(kind="missing id", column=name, count=count)] if count else []
     scan = opened.connection.compile(opened.table.select(row=ibis.row_number() + 1, absent=absent))
     count, rows = opened.connection.raw_sql(
         f"SELECT count(*) FILTER (absent), coalesce(min(row, {most}) FILTER (absent), []) FROM ({scan}) AS scan"
@@ -373,6 +377,8 @@ def _places(word: str, numbers: Sequence[int], count: int, most: int = 5) -> str
     >>> _places("row", (3, 9), 2), _places("row", (1, 2, 3, 4, 5, 6), 9)
     ('rows 3, 9', 'rows 1, 2, 3, 4, 5 and 4 more')
     """
+    if not numbers:  # a database, whose rows have no numbers
+        return f"{count:,} {word}{'s' * (count != 1)}"
     shown = ", ".join(f"{number}" for number in numbers[:most])
     rest = count - len(numbers[:most])
     return f"{word}{'s' * (count != 1)} {shown}" + (f" and {rest:,} more" if rest else "")

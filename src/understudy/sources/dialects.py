@@ -25,7 +25,9 @@ __all__ = [
     "level_index",
     "number_in",
     "plain_in_postgres",
+    "sha256",
     "staged",
+    "stripped",
     "whole_in_postgres",
 ]
 
@@ -52,6 +54,34 @@ def width_bucket(number: float, edges: kinds.Array[kinds.Float64]) -> int:  # ty
 @ibis.udf.scalar.builtin(name="floor")  # type: ignore[untyped-decorator]
 def floor_of(number: float) -> float:  # type: ignore[empty-body]
     """PostgreSQL: as a float, so that nothing overflows."""
+
+
+@ibis.udf.scalar.builtin(name="sha256")  # type: ignore[untyped-decorator]
+def _sha256_of_text(text: str) -> str:  # type: ignore[empty-body]
+    """DuckDB: in hexadecimal digits."""
+
+
+@ibis.udf.scalar.builtin(name="sha256")  # type: ignore[untyped-decorator]
+def _sha256_of_bytes(octets: bytes) -> bytes:  # type: ignore[empty-body]
+    """PostgreSQL: as bytes, whose order is that of their digits."""
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+def convert_to(text: str, encoding: str) -> bytes:  # type: ignore[empty-body]
+    """PostgreSQL: a text in an encoding, whatever that of the database."""
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+def sha2(text: str, bits: int) -> str:  # type: ignore[empty-body]
+    """Spark: in hexadecimal digits."""
+
+
+def sha256(text: Any) -> Any:
+    """The digest of a text in UTF-8, something to sort by."""
+    engine = engine_of(text)
+    if engine == "postgres":
+        return _sha256_of_bytes(convert_to(text, "UTF8"))
+    return sha2(text, 256) if engine == "pyspark" else _sha256_of_text(text)
 
 
 def engine_of(what: Any) -> str:
@@ -93,7 +123,7 @@ def _spells_a_float(level: str) -> bool:
         return False
 
 
-def _stripped(text: Any) -> Any:
+def stripped(text: Any) -> Any:
     """Without white space around it."""
     if engine_of(text) == "pyspark":  # whose SQL reads the escapes for the rarer spaces as letters
         return text.re_replace(r"^\s+|\s+$", "")
@@ -102,7 +132,7 @@ def _stripped(text: Any) -> Any:
 
 def number_in(text: Any) -> Any:
     """The float that a text spells, null when it spells none."""
-    plain = _stripped(text)
+    plain = stripped(text)
     engine = engine_of(text)
     if engine == "postgres":
         spelled = ibis.cases(
@@ -149,7 +179,7 @@ def day_in(text: Any) -> Any:
 
     The pattern comes first: engines also take 2020/2/1 and ignore what follows a date.
     """
-    day = _stripped(text).re_extract(DAY_PATTERN, 1)
+    day = stripped(text).re_extract(DAY_PATTERN, 1)
     if engine_of(text) != "postgres":
         return day.nullif("").try_cast("date")
     year, month, of_month = (day.split("-")[place].cast("int64") for place in range(3))

@@ -13,16 +13,12 @@ from understudy.compiled import kernel
 from understudy.errors import DataError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Clique, Keep, Report, Source, slice_weights
+from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
 
 __all__ = ["EncodedSource", "count_codes"]
 
 Codes = npt.NDArray[np.unsignedinteger]
-_NO_IDS = (
-    "the table has no column {id!r}, the id that the codebook's [unit] names; without it nobody knows which records "
-    "belong to one person. Give the table with its ids, or take [unit] out and protect single records."
-)
 _BLOCK = 1 << 14
 _KEY_LIMIT = 1 << 62
 _SMALL = 1 << 20
@@ -46,13 +42,13 @@ class EncodedSource(Source):
         """A number for the person of each record, where the codebook has an id column."""
         self._is_capped = codebook.unit is None
 
-    def capped(self, keep: Keep) -> "EncodedSource":
+    def capped(self, choice: Choice) -> "EncodedSource":
         """A source of the chosen records; without ids from here on."""
         if self._is_capped:
             return self
         if self._people is None:
-            raise DataError(_NO_IDS.format(id=self.codebook.unit.id if self.codebook.unit else ""))
-        kept = keep(self._people)
+            raise DataError(NO_IDS.format(id=self.codebook.unit.id if self.codebook.unit else ""))
+        kept = choice.keep(self._people)
         chosen = EncodedSource(codebook=self.codebook, columns=[c[kept] for c in self._columns], account=self.account)
         chosen._is_capped = True
         chosen.ancestor = self.ancestor

@@ -1,5 +1,6 @@
 """Counts taken by an SQL engine through Ibis; only counts come back."""
 
+import copy
 import math
 import weakref
 from collections.abc import Callable, Sequence
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from understudy.codebook import Codebook
-from understudy.errors import DataError, RefusalError
+from understudy.errors import DataError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Clique, Keep, Report, Source, slice_weights
+from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
 from understudy.sources.benches import Bench, DuckBench, bench_for
+from understudy.sources.capping import kept_by_key, refuse_missing_ids
 from understudy.sources.covering import covers
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
@@ -21,6 +23,9 @@ from understudy.sources.faults import engine_errors
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
 
 __all__ = ["EngineSource"]
+
+_ID_BYTES = 32
+"""What the id of a record is taken to need in memory while records are chosen there."""
 
 
 class EngineSource(Source):
@@ -50,6 +55,7 @@ class EngineSource(Source):
         """Called before the first row is read; raises when the file behind the table is not whole."""
         self._checked = False
         self._local: EncodedSource | None = None
+        self._is_capped = codebook.unit is None
         weakref.finalize(self, _forget, self.bench).atexit = False
 
     def materialize(self, report: Report | None = None) -> Any:
@@ -65,7 +71,8 @@ class EngineSource(Source):
         return codes
 
     def _row_bytes(self) -> int:
-        return sum(code_type(column.size + 1)(0).nbytes for column in self.codebook.counted)
+        width = sum(code_type(column.size + 1)(0).nbytes for column in self.codebook.counted)
+        return width + (_ID_BYTES if self._has_ids else 0)
 
     def _is_large(self) -> bool:
         """Whether the codes may be more than our own memory is meant to hold."""
@@ -107,18 +114,38 @@ class EngineSource(Source):
                 self.bench.free()
         return self._local
 
-    def capped(self, keep: Keep) -> Source:
-        """The chosen records, in memory: a table too large for that is refused."""
+    @property
+    def is_capped(self) -> bool:
+        """Whether the records were chosen, or nobody asked for it."""
+        return self._is_capped
+
+    def capped(self, choice: Choice) -> Source:
+        """The chosen records: in memory where the table is small, else chosen by the engine and left there."""
         if self.is_capped:
             return self
+        assert self.codebook.unit is not None
+        if not self._has_ids:
+            raise DataError(NO_IDS.format(id=self.codebook.unit.id))
         with engine_errors("the data"):
             local = self._to_local(None)
-        if local is None:
-            raise RefusalError(
-                "the table is too large to cap the records of one person in memory; raise `local_bytes`, or cap it "
-                "beforehand and give every record an id of its own with cap = 1."
-            )
-        return local.capped(keep)
+            return self._capped_in_engine(choice) if local is None else local.capped(choice)
+
+    def _capped_in_engine(self, choice: Choice) -> "EngineSource":
+        """Codes of the chosen records in a table of their own, without ids."""
+        codes = self.materialize()
+        counted = self.bench.fetch(codes.aggregate(absent=codes[PERSON].isnull().sum()))
+        refuse_missing_ids(int(counted["absent"][0].as_py() or 0), self.codebook.unit)
+        names = [name for name in codes.columns if name != PERSON]
+        chosen = copy.copy(self)
+        with self.bench.held(choice.key()) as key:
+            kept = kept_by_key(codes, person=PERSON, content=names, cap=choice.cap, key=key)
+            chosen.bench = bench_for(self.bench.connection, kept)
+            if isinstance(chosen.bench, DuckBench) and isinstance(self.bench, DuckBench):
+                chosen.bench.on_disk = self.bench.on_disk
+            chosen.bench.encode()
+        chosen._has_ids, chosen._is_capped = False, True
+        weakref.finalize(chosen, _forget, chosen.bench).atexit = False
+        return chosen
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """One GROUP BY per clique over the encoded table, or one pass in memory when it is small."""
@@ -200,11 +227,6 @@ def _forget(bench: Bench) -> None:
 
 def _people(ids: Any, book: Codebook) -> Any:
     """A number for each person; a missing id could be anybody's, so it is refused."""
-    assert book.unit is not None
-    if ids.null_count:
-        raise DataError(
-            f"the id column {book.unit.id!r} is missing in {ids.null_count:,} rows; each row needs the id of its "
-            "person, or the cap on records per person protects nobody there. Fill the gaps or drop those rows."
-        )
+    refuse_missing_ids(ids.null_count, book.unit)
     coded = ids.combine_chunks().dictionary_encode()
     return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)

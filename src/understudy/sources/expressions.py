@@ -25,6 +25,7 @@ __all__ = [
     "encoded_table",
     "is_known",
     "is_whole",
+    "person_of",
     "present",
     "unknown_code",
 ]
@@ -50,6 +51,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     engine = dialects.engine_of(table)
     signed = engine in dialects.WITHOUT_UNSIGNED
     joined = set()
+    ids = None if book.unit is None or book.unit.id not in table.columns else book.unit.id
     for position, column in enumerate(book.counted):
         if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED:
             table = _joined_codes(table, column, position)
@@ -59,6 +61,8 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
         read = {}
         for position, column in enumerate(book.counted):
             read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.name])
+        if ids is not None:
+            read[PERSON] = person_of(table[ids])
         table = dialects.staged(table.select(**read))
     for position, column in enumerate(book.counted):
         kind = code_type(column.size + 1).__name__
@@ -71,9 +75,15 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
         else:
             code = code_expression(column, table[column.name])
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
-    if book.unit is not None and book.unit.id in table.columns:
-        codes[PERSON] = as_text(present(table[book.unit.id]))
+    if ids is not None:
+        codes[PERSON] = table[PERSON] if engine == "pyspark" else person_of(table[ids])
     return table.select(**codes)
+
+
+def person_of(value: Any) -> Any:
+    """The id of a person as text; null where there is none, which a blank means too."""
+    text = as_text(present(value))
+    return (dialects.stripped(text) == "").ifelse(ibis.null("string"), text)
 
 
 def _joined_codes(table: Any, column: Levelled, position: int) -> Any:

@@ -15,8 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from understudy.codebook import Categorical, Codebook, Column, Continuous, Dates, Grain, Integer, Origin, PaidDraft
+from understudy.codebook import (
+    Categorical,
+    Codebook,
+    Column,
+    Continuous,
+    Dates,
+    Grain,
+    Integer,
+    Origin,
+    PaidDraft,
+    PersonUnit,
+)
 from understudy.codebook.columns import Role, Text
+from understudy.codebook.unit import unit_faults
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon, scale_for
 from understudy.mechanisms.drafting import (
@@ -28,6 +40,7 @@ from understudy.mechanisms.drafting import (
     shown_levels,
 )
 from understudy.mechanisms.exponential import selection_event
+from understudy.mechanisms.group import GroupOf, RecordChoice, share_of_group
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.laplace_tables import share_of
 from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
@@ -37,6 +50,7 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.sources.ancestry import refuse_anonymized
 from understudy.sources.base import Report
+from understudy.sources.capping import capped_table
 from understudy.sources.files import Opened, open_table
 from understudy.sources.looks import LOOKS, look_at_days, look_at_kinds, look_at_levels, look_at_numbers
 
@@ -82,6 +96,8 @@ class PaidPlan:
     """Columns known to be identifiers."""
     named: tuple[str, ...] = ()
     """Columns whose numbers are names: they get levels."""
+    unit: PersonUnit | None = None
+    """The id column and the cap, where the price is meant for a person with all their records."""
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -90,10 +106,29 @@ class PaidPlan:
         if not whole or self.bins not in (2, 4, 8, 16, 32):
             raise ParameterError(f"`bins` is {self.bins!r}; medians of medians give 2, 4, 8, 16 or 32 bins. Try 8.")
 
+        if self.unit is not None:
+            ids = {self.unit.id: Text(name=self.unit.id, role=Role.IDENTIFIER)}
+            for fault in unit_faults(self.unit, ids):
+                raise ParameterError(fault)
+
     @property
-    def event(self) -> PricedDraft:
-        """What the draft costs, whatever it finds."""
-        return PricedDraft(epsilon=float(self.epsilon), delta=float(self.delta), neighbours=AR)
+    def purse(self) -> PricedDraft:
+        """What the steps may cost one record, whatever they find."""
+        records = 1 if self.unit is None else self.unit.cap
+        epsilon, delta = share_of_group(epsilon=float(self.epsilon), delta=float(self.delta), records=records)
+        assert delta is not None
+        return PricedDraft(epsilon=epsilon, delta=delta, neighbours=AR)
+
+    @property
+    def event(self) -> PricedDraft | GroupOf:
+        """What the draft costs: one record, or one person."""
+        return self.purse if self.unit is None else GroupOf(event=self.purse, records=self.unit.cap)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that are not looked at."""
+        ids = () if self.unit is None or self.unit.id in self.drop else (self.unit.id,)
+        return (*self.drop, *ids)
 
 
 def paid_draft(
@@ -119,14 +154,20 @@ def paid_draft(
             reserved.commit(identity)
 
     try:
-        opened.verify()
-        draft = _Draft(opened, plan, len(names), stream)
-        columns: list[Column] = [Text(name=name, role=Role.IDENTIFIER, description="dropped") for name in plan.drop]
+        taking_part, forget = _taking_part(opened, plan, names, stream)
+    except BaseException:  # nothing was looked at yet but whether the table is whole and every row has an id
+        if reserved is not None:
+            reserved.cancel()
+        raise
+    try:
+        draft = _Draft(taking_part, plan, len(names), stream)
+        columns: list[Column] = [Text(name=name, role=Role.IDENTIFIER, description="dropped") for name in plan.left_out]
         kinds = draft.kinds(names)
         for number, name in enumerate(names, start=1):
             columns.append(draft.column(name, kinds[name]))
             if report:
                 report("drafting", number, len(names))
+        forget()
         if not any(column.is_modelled for column in columns):
             raise RefusalError(
                 "no column has anything to show at this price; raise epsilon, or write the codebook by hand. What was "
@@ -138,6 +179,7 @@ def paid_draft(
             title="drafted at a price",
             description=f"Levels, bounds and edges were found at epsilon {plan.epsilon:g}, delta {plan.delta:g}. "
             "Values that are not listed count as other or missing: use unknown = 'other-or-missing'.",
+            unit=plan.unit,
             paid=PaidDraft(
                 draft=identity,
                 entries=json.dumps(ledger.to_list(), ensure_ascii=False),
@@ -150,13 +192,23 @@ def paid_draft(
     return book, settle
 
 
+def _taking_part(
+    opened: Opened, plan: PaidPlan, names: Sequence[str], stream: Stream
+) -> tuple[Opened, Callable[[], None]]:
+    """The records that the draft may look at, and what forgets them."""
+    opened.verify()
+    if plan.unit is None:
+        return opened, lambda: None
+    return capped_table(opened, plan.unit, names, RecordChoice(cap=plan.unit.cap, stream=stream.spawn()))
+
+
 def _ledger(plan: PaidPlan, columns: int, stream: Stream) -> Ledger:
     """One line for all steps: which of them run depends on what earlier ones find, so they have one purse."""
     paid = Entry(
         stage="codebook",
         reads=f"kinds, frequent levels, bounds and edges of {columns} columns",
         event=plan.event,
-        assumptions=_ASSUMED,
+        assumptions=_ASSUMED if plan.unit is None else (*_ASSUMED, plan.unit.assumption),
     )
     if stream.is_secure:
         return Ledger.of([paid])
@@ -167,10 +219,10 @@ def _ledger(plan: PaidPlan, columns: int, stream: Stream) -> Ledger:
 
 def _names(opened: Opened, plan: PaidPlan) -> list[str]:
     header = [name for name in opened.header if name]
-    for given in (*plan.drop, *plan.named):
+    for given in (*plan.left_out, *plan.named):
         if given not in header:
             raise ParameterError(f"there is no column {given!r}; the table has {', '.join(header[:12])}.")
-    names = [name for name in header if name not in plan.drop]
+    names = [name for name in header if name not in plan.left_out]
     if not names:
         raise DataError("every column is dropped, so nothing is left to draft; drop fewer.")
     return names
@@ -181,8 +233,9 @@ class _Draft:
 
     def __init__(self, opened: Opened, plan: PaidPlan, columns: int, stream: Stream) -> None:
         self.opened, self.plan, self.stream = opened, plan, stream
-        self.epsilon, self.delta = share_of(plan.epsilon, columns), share_of(plan.delta, columns)
-        self.purse = Purse(plan.event)
+        each = plan.purse
+        self.epsilon, self.delta = share_of(each.epsilon, columns), share_of(each.delta, columns)
+        self.purse = Purse(each)
 
     def kinds(self, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Noisy counts of what the values look like."""

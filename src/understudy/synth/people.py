@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from understudy.codebook import Codebook
 from understudy.errors import RefusalError
-from understudy.mechanisms.group import for_person, kept_records, share_of_group
+from understudy.mechanisms.group import RecordChoice, for_person, share_of_group
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Source
@@ -55,8 +55,7 @@ def capped_source(source: Source, stream: Stream) -> Source:
     unit = source.codebook.unit
     if unit is None:
         return source
-    chooser = stream.spawn()
-    return source.capped(lambda people: kept_records(people, cap=unit.cap, stream=chooser))
+    return source.capped(RecordChoice(cap=unit.cap, stream=stream.spawn()))
 
 
 def require_capped(source: Source) -> None:

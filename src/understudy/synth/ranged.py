@@ -26,6 +26,7 @@ from understudy.synth.drawers import ModelDrawer, RangeDrawer
 from understudy.synth.model_file import LoadedModel, load_model, write_model
 from understudy.synth.paid_books import owed
 from understudy.synth.part_work import PART_ROWS, PartJob, part_sizes
+from understudy.synth.people import capped_source, of_people
 from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
 from understudy.synth.plugs import PLUGS
 from understudy.synth.recipe import DECLARED_ROWS, NO_ACCOUNT, Fitted, Quote, Recipe, check_rows
@@ -89,7 +90,7 @@ def synthesize_parts(
     """Fit, pay, draw in parts and write; run again with the same arguments after a crash, it goes on."""
     order = _order(out, rows, part_rows, seed, workers, report)
     _refuse_details(book)
-    _refuse_shared_budgets(recipe, book)
+    _refuse_shared_budgets(recipe)
     if not recipe.ranged:
         raise ParameterError(
             f"{recipe.name} draws its file as a whole, so it cannot be spread over parts or workers; leave the engine "
@@ -152,16 +153,16 @@ def _opened(data: Any, book: Codebook, unknown: str, table: str | None) -> Sourc
     return source
 
 
-def _refuse_shared_budgets(recipe: Recipe, book: Codebook) -> None:
+def _refuse_shared_budgets(recipe: Recipe) -> None:
     """Parents that are chosen once and kept for a resumed run must not change how much the tables are smoothed."""
     if not isinstance(recipe, PerturbedRecipe):
         return
     chosen = recipe.parents == "private" or not isinstance(recipe.parents, str | Mapping | NoneType)
-    if chosen and (getattr(recipe, "alpha", None) is None or book.unit is not None):
+    if chosen and getattr(recipe, "alpha", None) is None:
         raise ParameterError(
-            "parents that are chosen privately go with parts only where alpha is given and records are the unit, since "
-            "a resumed run keeps the parents and must smooth as the first one did. Give --alpha, declare the parents "
-            "in the codebook, or leave the engine out."
+            "parents that are chosen privately go with parts only where alpha is given, since a resumed run keeps the "
+            "parents and must smooth as the first one did. Give --alpha, declare the parents in the codebook, or leave "
+            "the engine out."
         )
 
 
@@ -252,11 +253,8 @@ class _Run:
         from understudy.synth.spark_plugs import draw_where_it_lies
 
         assert isinstance(self._recipe, PLUGS)
-        if self._book.unit is not None:
-            raise ParameterError(
-                "records per person are not capped on Spark; give a table in a file, or leave [unit] out."
-            )
         self._recipe.event(self._book)  # refuse an impossible l before anything is read
+        source = capped_source(source, self._stream())
         self._pay()
         job = _job(self._book, self._order, self._shop, step=1)
         draw_where_it_lies(self._recipe, source, job, self._quote.ledger, self._shop, told=self._order.tell())
@@ -265,17 +263,20 @@ class _Run:
     def _fit(self, source: Source) -> Fitted:
         """Counts, and on route N their noise. What an earlier run chose privately is not chosen again."""
         order = self._order
-        stream = Stream.from_system() if order.seed is None else Stream.seeded(order.seed)
         recipe = self._recipe
         chosen = self._shop.plan.get("parents")
         if chosen is not None and isinstance(recipe, PerturbedRecipe):
             parents = {name: tuple(some) for name, some in chosen.items()}
             recipe = replace(recipe, parents=parents, selection_epsilon=None)
-        fitted = recipe.fit(source, stream=stream, report=order.report)
+        fitted = recipe.fit(source, stream=self._stream(), report=order.report)
         # the same prices: what an earlier run chose is kept as declared parents, and the manifest names the choice
         object.__setattr__(fitted, "recipe", self._recipe)
         self._origin = fitted.rows_origin
         return fitted
+
+    def _stream(self) -> Stream:
+        """What a fit chooses and perturbs by; a later run has another, see proofs/group_of_records.md."""
+        return Stream.from_system() if self._order.seed is None else Stream.seeded(self._order.seed)
 
     def _pay(self) -> None:
         """Reserve, unless an earlier run did: its charge is found by the name of the release."""
@@ -311,7 +312,7 @@ class _Run:
             release_id=self._shop.release_id,
             method=self._recipe.name,
             route=self._recipe.route,
-            parameters=self._recipe.parameters(),
+            parameters=of_people(self._recipe, self._book).parameters(),
             rows=quote.rows,
             rows_origin=self._origin,
             ledger=quote.ledger,

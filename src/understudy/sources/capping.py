@@ -1,0 +1,101 @@
+"""At most so many records of each person, chosen inside an engine by a secret key.
+
+Every record gets the SHA-256 of the key, its content, its number among records of the same content, and its person; the
+``cap`` smallest of each person stay. So the choice
+
+- is left to the key, which a secure stream draws anew for every fit, and not to the order of the file: the number
+  among equal records depends on how many there are, not on where they lie;
+- of one person depends on the key and on the records of that person alone, which is all that the price rests on
+  (``mechanisms/proofs/group_of_records.md``; neither the secrecy of the key nor the quality of the hash);
+- is the same whenever an engine works it out again, and the same on every engine.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import ibis
+
+from understudy.codebook import PersonUnit
+from understudy.errors import DataError
+from understudy.sources import dialects
+from understudy.sources.base import NO_IDS, Choice
+from understudy.sources.benches import bench_for
+from understudy.sources.expressions import PERSON, person_of
+from understudy.sources.faults import engine_errors
+from understudy.sources.files import Opened
+
+__all__ = ["MISSING_IDS", "capped_table", "kept_by_key", "kept_records_of", "refuse_missing_ids"]
+
+MISSING_IDS = (
+    "the id column {id!r} is missing in {rows:,} rows; each row needs the id of its person, or the cap on records per "
+    "person protects nobody there. Fill the gaps or drop those rows."
+)
+_NUMBER, _RANK = "understudy_number", "understudy_rank"
+
+
+def kept_by_key(table: Any, *, person: str, content: Sequence[str], cap: int, key: Any) -> Any:
+    """The rows that take part, as an Ibis expression without their person; ``key`` is a text, or a scalar of one.
+
+    ``content`` names the columns by which records differ. Where two hashes agree the content itself decides, so that
+    nothing is ever left to the order in which an engine meets the rows.
+    """
+    number = ibis.row_number().over(group_by=[person, *content], order_by=person)
+    numbered = table.mutate(**{_NUMBER: number})
+    spelled = [_spelled(numbered[name]) for name in (*content, _NUMBER, person)]
+    text = key
+    for piece in spelled:
+        text = text + "," + piece
+    order = [dialects.sha256(text), *(numbered[name] for name in content)]
+    ranked = numbered.mutate(**{_RANK: ibis.row_number().over(group_by=person, order_by=order)})
+    return ranked.filter(ranked[_RANK] < cap).select(*content)
+
+
+def _spelled(value: Any) -> Any:
+    """As text that no two values share: whole numbers as they are, other values with their length before them."""
+    if value.type().is_integer():
+        return value.cast("string").fill_null("-")
+    text = value if value.type().is_string() else value.cast("string")
+    return (text.length().cast("string") + ":" + text).fill_null("-")
+
+
+def kept_records_of(
+    records: Iterable[tuple[str, tuple[int, ...]]], *, cap: int, key: str
+) -> Counter[tuple[str, tuple[int, ...]]]:
+    """The same choice by hand, for tests and for readers: (person, codes) of every record that takes part."""
+    by_person: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
+    seen: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    for person, codes in records:
+        pieces = [*map(str, codes), str(seen[person, codes]), f"{len(person)}:{person}"]
+        seen[person, codes] += 1
+        digest = hashlib.sha256(",".join([key, *pieces]).encode()).hexdigest()
+        by_person.setdefault(person, []).append((digest, codes))
+    return Counter((person, codes) for person, own in by_person.items() for _, codes in sorted(own)[:cap])
+
+
+def refuse_missing_ids(rows: int, unit: PersonUnit | None) -> None:
+    """A missing id could be anybody's."""
+    assert unit is not None
+    if rows:
+        raise DataError(MISSING_IDS.format(id=unit.id, rows=rows))
+
+
+def capped_table(
+    opened: Opened, unit: PersonUnit, names: Sequence[str], choice: Choice
+) -> tuple[Opened, Callable[[], None]]:
+    """The columns ``names`` of the records that take part, values as they stand, and what lets the engine forget them.
+
+    For a table that has no codebook yet, so that records are told apart by their values instead of by codes.
+    """
+    if unit.id not in opened.header:
+        raise DataError(NO_IDS.format(id=unit.id))
+    with engine_errors(repr(opened.label)):
+        values = {f"v{place}": opened.value(name) for place, name in enumerate(names)}
+        table = opened.table.select(**{PERSON: person_of(opened.value(unit.id))}, **values)
+        refuse_missing_ids(int(table.filter(table[PERSON].isnull()).count().to_pyarrow().as_py()), unit)
+        with bench_for(opened.connection, table).held(choice.key()) as key:
+            kept = kept_by_key(table, person=PERSON, content=list(values), cap=choice.cap, key=key)
+            bench = bench_for(opened.connection, kept)
+            return replace(opened, table=bench.encode(), header=tuple(names)), bench.free
