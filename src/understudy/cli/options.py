@@ -394,7 +394,9 @@ Account = Annotated[
 DetailEpsilon = Annotated[
     float | None,
     typer.Option(
-        help="Epsilon of the tables of all detail columns together.", rich_help_panel=_PRIVACY, show_default=False
+        help="Epsilon of the tables of all detail columns and measured numbers together.",
+        rich_help_panel=_PRIVACY,
+        show_default=False,
     ),
 ]
 DetailDelta = Annotated[
