@@ -8,16 +8,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
 from tests.engines.conftest import spark_environment, wait_until
 from tests.engines.test_parts import BOOK, declared, new_account, rows_of, table
+from understudy.codebook import Codebook, Detail, Integer
 from understudy.errors import DataError, RefusalError, ReleaseError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import ChargeState
@@ -70,6 +73,32 @@ def test_plugs_works_where_the_records_lie(spark: Any, tmp_path: Path) -> None:
             # two samples of 9,000 whose parts were dealt differently: dealing moves a share by at most what a
             # sample of 2,000 records per part does; z = 8 on both together
             assert abs(a - b) < 8 * np.sqrt(0.25 * (2 / 9000 + 2 / 6000))
+
+
+@pytest.mark.parametrize("method", ["pegs", "plugs"])
+def test_details_and_measured_numbers_are_drawn_on_spark(method: str, spark: Any, tmp_path: Path) -> None:
+    """The released tables travel to the workers; PLUGS reads the records where they lie."""
+    book = Codebook(
+        columns=(
+            *BOOK.columns,
+            Integer(name="n", edges=(Fraction(0), Fraction(50), Fraction(100)), shape="measured", pieces=50),
+            Detail(name="d", detail_of="a", other="other", groups=(("x", ("x1", "x2")), ("y", ("y1",)))),
+        )
+    )
+    a = np.array(table().column("a").to_pylist())
+    data = table().append_column("n", pa.array([7, 77, 77] * 1000)).append_column("d", pa.array(np.char.add(a, "1")))
+    pq.write_table(data, tmp_path / "t.parquet")
+    options: dict[str, Any] = {"pegs": {"alpha": 5.0, "delta": 1e-6}, "plugs": {"l": 1.2, "partitions": 2}}
+    recipe = us.make_recipe(method, detail_epsilon=20.0, detail_delta=1e-6, **options[method])
+    frame = spark.read.parquet(str(tmp_path / "t.parquet"))
+    release = synthesize_parts(
+        frame, book, recipe, rows=400, out=tmp_path / "r", part_rows=150, workers=SparkWorkers(session=spark)
+    )
+    assert any(entry.stage == "details" for entry in release.manifest.ledger)
+    assert verify_release(tmp_path / "r").problems == ()
+    drawn = rows_of(tmp_path / "r").to_pydict()
+    assert set(zip(drawn["a"], drawn["d"], strict=True)) <= {("x", "x1"), ("y", "y1"), ("x", "other"), ("y", "other")}
+    assert np.isin(drawn["n"], [7, 77]).mean() > 0.95
 
 
 def test_shares_are_exact() -> None:

@@ -8,7 +8,6 @@ import understudy as us
 from understudy.codebook import Codebook
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate.audit import audit
-from understudy.evaluate.risk.membership import source_of
 from understudy.privacy import Neighbours, NoFormal
 from understudy.privacy.account import Account
 from understudy.release.workshop import PARTS
@@ -152,13 +151,3 @@ def test_parts_draw_within_rules_as_the_whole_file_does(tmp_path):
         assert set(women) <= {"d00", "d01"}
         shares.append(np.mean([dx == "d00" for dx in women]))
     assert abs(shares[0] - shares[1]) < 0.11
-
-
-def test_shadow_runs_say_that_they_cannot_replay_details():
-    book = Codebook.from_toml(
-        'format = 1\n\n[[columns]]\nname = "chapter"\nkind = "categorical"\nlevels = ["a", "b"]\n'
-        '\n[[columns]]\nname = "code"\nkind = "detail"\ndetail_of = "chapter"\nother = "other"\n'
-        'groups = { a = ["a1"], b = ["b1"] }\n'
-    )
-    with pytest.raises(RefusalError, match="detailed codes"):
-        source_of(book, np.zeros((3, 1), dtype=np.int64))

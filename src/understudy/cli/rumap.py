@@ -7,7 +7,6 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
-from understudy.errors import ParameterError
 
 __all__ = ["rumap"]
 
@@ -45,6 +44,8 @@ def rumap(
         ),
     ] = None,
     delta: o.Delta = None,
+    detail_epsilon: o.DetailEpsilon = None,
+    detail_delta: o.DetailDelta = None,
     public_rows: o.PublicRows = None,
     block_size: o.BlockSize = None,
     parents: o.Parents = None,
@@ -78,11 +79,6 @@ def rumap(
     from understudy.codebook import Codebook
 
     book = Codebook.load(codebook)
-    if book.details:
-        names = ", ".join(detail.name for detail in book.details)
-        raise ParameterError(
-            f"a map does not vary what detailed codes cost ({names}); leave them out of the codebook here."
-        )
     if stand_in is None:
         errors_to.print(
             "[bold yellow]warning:[/] choosing epsilon by looking at the confidential data is itself not covered by "
@@ -100,6 +96,8 @@ def rumap(
                 per_record=per_record,
                 options={
                     "delta": delta,
+                    "detail_epsilon": detail_epsilon,
+                    "detail_delta": detail_delta,
                     "public_rows": public_rows,
                     "block_size": block_size,
                     "parents": parents,

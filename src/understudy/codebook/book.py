@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from understudy.codebook.columns import Column, Origin, Role
 from understudy.codebook.details import Detail, detail_faults
+from understudy.codebook.numbers import Number
 from understudy.codebook.paid import PaidDraft
 from understudy.codebook.rules import Rule
 from understudy.codebook.unit import PersonUnit, unit_faults
@@ -75,6 +76,11 @@ class Codebook:
                     )
         named = {column.name: column for column in self.columns}
         found += [fault for detail in self.details for fault in detail_faults(detail, named)]
+        found += [
+            f"column {fine!r} has the name that the pieces of another column go by; call it something else."
+            for fine in self._pieces
+            if fine in named
+        ]
         found += [] if self.unit is None else unit_faults(self.unit, named)
         found += [] if self.weight is None else weight_faults(self.weight, named)
         if self.paid is None and (bought := [c.name for c in self.columns if c.origin is Origin.PAID]):
@@ -106,9 +112,19 @@ class Codebook:
         return tuple(c for c in self.columns if isinstance(c, Detail) and c.role is not Role.IDENTIFIER)
 
     @cached_property
-    def counted(self) -> tuple[Column, ...]:
-        """The columns that a source encodes: those of the model, then the details."""
+    def measured(self) -> tuple[Number, ...]:
+        """Numbers whose values inside a bin follow a priced count of its pieces."""
+        return tuple(c for c in self.modelled if isinstance(c, Number) and c.shape == "measured")
+
+    @cached_property
+    def described(self) -> tuple[Column, ...]:
+        """The columns that a table must have: those of the model, then the details."""
         return (*self.modelled, *self.details)
+
+    @cached_property
+    def counted(self) -> tuple[Column, ...]:
+        """The columns that a source encodes: those that a table has, then the pieces of measured numbers."""
+        return (*self.described, *(number.fine for number in self.measured))
 
     def count_position(self, name: str) -> int:
         """Index of a column among those that a source encodes."""
@@ -138,8 +154,14 @@ class Codebook:
     def _by_name(self) -> Mapping[str, Column]:
         return {column.name: column for column in self.columns}
 
+    @cached_property
+    def _pieces(self) -> Mapping[str, Column]:
+        return {number.fine.name: number.fine for number in self.measured}
+
     def column(self, name: str) -> Column:
         """The column called ``name``."""
+        if name in self._pieces:
+            return self._pieces[name]
         if name not in self._by_name:
             raise CodebookError(
                 f"there is no column {name!r} in the codebook; it has {', '.join(self._by_name) or 'none'}."

@@ -88,6 +88,11 @@ class Column:
         return self.role is not Role.IDENTIFIER
 
     @property
+    def reads(self) -> str:
+        """The column of the data that holds its values."""
+        return self.name
+
+    @property
     def proper_levels(self) -> int:
         """Number of levels without the missing one."""
         raise AttributeError(self.kind)

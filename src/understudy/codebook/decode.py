@@ -1,6 +1,7 @@
 """Codes back to values: the one place where a bin becomes a number again.
 
 Inside a bin the value is drawn from the declared grid, by the declared shape: no private data is read, nothing is paid.
+Where the shape is measured, the weights of the pieces of every bin are handed in, paid for by whoever counted them.
 Numbers that the rules of the codebook put in order are drawn one after the other, each within what its bin and those
 before it leave, so that the order holds for values that share a bin too.
 """
@@ -15,12 +16,17 @@ from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Column, Dates, Levelled
 from understudy.codebook.numbers import Continuous, Integer, Number
 
-__all__ = ["BelowEach", "decode_column", "decode_table"]
+__all__ = ["BelowEach", "Shapes", "decode_column", "decode_table", "order_steps"]
 
 BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
 """Draws one uniform integer below each bound; supplied by ``mechanisms.stream``."""
 
 Codes = npt.NDArray[np.unsignedinteger]
+Steps = npt.NDArray[np.int64]
+Shapes = Mapping[str, Steps]
+"""For measured numbers the weight of each piece of their bins, none below 0."""
+Known = Mapping[str, tuple[Steps, Steps, npt.NDArray[np.bool_]]]
+"""Numbers that stand already: floor and ceiling in steps, and in which rows they stand."""
 _FAR = 1 << 60
 
 
@@ -30,20 +36,23 @@ def decode_table(
     below_each: BelowEach,
     details: Mapping[str, Codes] | None = None,
     *,
+    shapes: Shapes | None = None,
     packed: bool = False,
 ) -> pa.Table:
     """One Arrow column per column of a release; missing values become nulls. ``details`` holds the detail codes.
 
     ``packed`` leaves levels as dictionaries, for a writer that would only make dictionaries of them again.
     """
-    ordered = _ordered_steps(book, codes, below_each) if book.constraints else {}
+    shapes = shapes or {}
+    ordered = order_steps(book, codes, below_each, shapes) if book.constraints else {}
     arrays = {}
     for column, values in zip(book.modelled, codes, strict=True):
         if column.name in ordered:
             assert isinstance(column, Number)
             arrays[column.name] = _from_steps(column, ordered[column.name], np.asarray(values == column.missing_code))
         else:
-            arrays[column.name] = decode_column(column, values, below_each, packed=packed)
+            weights = shapes.get(column.name)
+            arrays[column.name] = decode_column(column, values, below_each, packed=packed, weights=weights)
     for detail in book.details:
         if details is not None:
             arrays[detail.name] = decode_column(detail, details[detail.name], below_each, packed=packed)
@@ -58,19 +67,26 @@ def _pseudonyms(rows: int, below_each: BelowEach) -> pa.Array:
     return pa.array([f"s{number:015x}" for number in drawn.tolist()], type=pa.string())
 
 
-def _ordered_steps(book: Codebook, codes: Sequence[Codes], below_each: BelowEach) -> dict[str, npt.NDArray[np.int64]]:
+def order_steps(
+    book: Codebook,
+    codes: Sequence[Codes],
+    below_each: BelowEach,
+    shapes: Shapes,
+    known: Known | None = None,
+) -> dict[str, Steps]:
     """Values, in steps, of the number columns that order rules compare.
 
     The codes satisfy the rules, so some values do (difference constraints: every chain fits between the ends of any two
-    bins), and drawing lower columns first, each below what the higher ones can still reach, finds some.
+    bins), and drawing lower columns first, each below what the higher ones can still reach, finds some. What is drawn
+    keeps its order with the values that are ``known``.
     """
     from understudy.codebook.clauses import value_range
     from understudy.codebook.constraints import Orders
 
     orders = Orders(book.modelled, book.constraints)
     names = [name for name in orders.order if isinstance(book.column(name), Number)]
-    low: dict[str, npt.NDArray[np.int64]] = {}
-    high: dict[str, npt.NDArray[np.int64]] = {}
+    low: dict[str, Steps] = {}
+    high: dict[str, Steps] = {}
     for name in names:
         smallest, largest = value_range(book.column(name))
         found = codes[book.position(name)]
@@ -78,23 +94,52 @@ def _ordered_steps(book: Codebook, codes: Sequence[Codes], below_each: BelowEach
         inside = np.where(absent, 0, found)
         low[name] = np.where(absent, -_FAR, smallest[inside])
         high[name] = np.where(absent, _FAR, largest[inside])
-    drawn: dict[str, npt.NDArray[np.int64]] = {}
+    drawn: dict[str, Steps] = {}
     for name in names:
         start, end = low[name], high[name]
         for other in names:
             if (other, name) in orders.gaps:
-                start = np.maximum(start, drawn[other] + orders.gaps[other, name])
+                start = np.maximum(start, _after(other, drawn[other], orders.gaps[other, name], known))
             if (name, other) in orders.gaps:
-                end = np.minimum(end, high[other] - orders.gaps[name, other])
-        known = low[name] > -_FAR
-        width = np.where(known, end - start + 1, 1)
-        steps = start + below_each(width.astype(np.uint64)).astype(np.int64)
-        drawn[name] = np.where(known, steps, -_FAR)
+                end = np.minimum(end, _before(other, high[other], orders.gaps[name, other], known))
+        there = low[name] > -_FAR
+        free = there if known is None or name not in known else there & ~known[name][2]
+        column = book.column(name)
+        assert isinstance(column, Number)
+        if column.shape == "measured" and name in shapes:
+            bounds = np.where(free, start, 0), np.where(free, end, 0)
+            steps = _measured_between(column, shapes[name], *bounds, below_each)
+        else:
+            width = np.where(free, end - start + 1, 1)
+            steps = start + below_each(width.astype(np.uint64)).astype(np.int64)
+        drawn[name] = np.where(there, steps, -_FAR)
+        if known is not None and name in known:
+            drawn[name] = np.where(known[name][2], known[name][0], drawn[name])
     return drawn
 
 
-def decode_column(column: Column, codes: Codes, below_each: BelowEach, *, packed: bool = False) -> pa.Array:
-    """Values of one column."""
+def _after(other: str, drawn: Steps, gap: int, known: Known | None) -> Steps:
+    """The least that may follow a lower column; a value that stands may lie between two steps."""
+    found = drawn + gap
+    if known is not None and other in known:
+        floor, ceiling, stands = known[other]
+        found = np.where(stands, (floor if gap else ceiling) + gap, found)
+    return found
+
+
+def _before(other: str, high: Steps, gap: int, known: Known | None) -> Steps:
+    """The most that may come before a higher column."""
+    found = high - gap
+    if known is not None and other in known:
+        floor, ceiling, stands = known[other]
+        found = np.where(stands, (ceiling if gap else floor) - gap, found)
+    return found
+
+
+def decode_column(
+    column: Column, codes: Codes, below_each: BelowEach, *, packed: bool = False, weights: Steps | None = None
+) -> pa.Array:
+    """Values of one column; ``weights`` of the pieces of its bins, where it is a measured number."""
     absent = np.zeros(len(codes), dtype=bool) if column.missing is None else codes == column.missing_code
     proper = np.where(absent, 0, codes)
     if isinstance(column, Levelled):
@@ -107,6 +152,8 @@ def decode_column(column: Column, codes: Codes, below_each: BelowEach, *, packed
     assert isinstance(column, Number)
     first = np.array([start for start, _ in column.grids], dtype=np.int64)
     width = np.array([count for _, count in column.grids], dtype=np.uint64)
+    if column.shape == "measured" and weights is not None:
+        return _from_steps(column, _measured_steps(column, proper, weights, below_each), absent)
     if column.shape == "log":
         return _from_steps(column, first[proper] + _log_steps(first[proper], width[proper], below_each), absent)
     return _from_steps(column, first[proper] + below_each(width[proper]).astype(np.int64), absent)
@@ -125,6 +172,56 @@ def _log_steps(
     drawn = np.floor(low * (high / low) ** evenly).astype(np.int64) - first
     steps: npt.NDArray[np.int64] = np.clip(drawn, 0, width.astype(np.int64) - 1)
     return steps
+
+
+class _Pieces:
+    """All pieces of a column in a row, with the weights that values are drawn by."""
+
+    def __init__(self, column: Number, weights: Steps) -> None:
+        counts = np.array([len(cuts) for cuts in column.cuts])
+        self.first = np.array([low for cuts in column.cuts for low, _ in cuts], dtype=np.int64)
+        self.width = np.array([width for cuts in column.cuts for _, width in cuts], dtype=np.int64)
+        self.ends = np.cumsum(counts)
+        """Of each bin, the place after its last piece."""
+        bare = np.add.reduceat(weights, self.ends - counts) <= 0  # nothing is known about the bin: it is drawn evenly
+        self.weights = np.where(np.repeat(bare, counts), self.width, weights)
+        self.reach = np.cumsum(self.weights)
+
+
+def _measured_steps(column: Number, codes: Codes, weights: Steps, below_each: BelowEach) -> Steps:
+    """A piece in proportion to its weight, exactly, then a value of it, all equally likely."""
+    pieces = _Pieces(column, weights)
+    last = pieces.reach[pieces.ends - 1]
+    before = np.concatenate([[0], last[:-1]])
+    picks = before[codes] + below_each((last - before)[codes].astype(np.uint64)).astype(np.int64)
+    piece = np.searchsorted(pieces.reach, picks, side="right")
+    return np.asarray(pieces.first[piece] + below_each(pieces.width[piece].astype(np.uint64)).astype(np.int64))
+
+
+def _measured_between(column: Number, weights: Steps, start: Steps, end: Steps, below_each: BelowEach) -> Steps:
+    """The same law within bounds that lie in one bin: a place between two heights of its distribution function.
+
+    Weights that were paid for and fresh randomness only, so a float is good enough. Where the pieces within the bounds
+    have no weight, every value is equally likely.
+    """
+    pieces = _Pieces(column, weights)
+    density = pieces.weights / pieces.width
+    before = pieces.reach - pieces.weights
+
+    def height(step: Steps) -> npt.NDArray[np.float64]:
+        piece = np.clip(np.searchsorted(pieces.first, step, side="right") - 1, 0, None)
+        inside = np.minimum(step - pieces.first[piece], pieces.width[piece])
+        return np.asarray(before[piece] + density[piece] * inside, dtype=np.float64)
+
+    low, high = height(start), height(end + 1)
+    evenly = below_each(np.full(len(start), 1 << 53, dtype=np.uint64)).astype(np.float64) / 2.0**53
+    place = low + evenly * (high - low)
+    piece = np.minimum(np.searchsorted(pieces.reach, place, side="right"), len(pieces.first) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.floor((place - before[piece]) / density[piece])
+    found = pieces.first[piece] + np.where(np.isfinite(inside), inside, 0).astype(np.int64)
+    bare = start + np.floor(evenly * (end - start + 1)).astype(np.int64)
+    return np.clip(np.where(high > low, found, bare), start, end)
 
 
 def _from_steps(column: Number, steps: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:

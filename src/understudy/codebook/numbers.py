@@ -1,7 +1,7 @@
 """Numbers, kept as the bin they fall in. Public knowledge only: nothing here ever saw a row."""
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +13,9 @@ from understudy.codebook.columns import Column
 __all__ = ["Continuous", "Integer", "Number"]
 
 Closed = Literal["left", "right"]
-Shape = Literal["uniform", "log"]
+Shape = Literal["uniform", "log", "measured"]
+MOST_PIECES = 2000
+"""Pieces of all bins of a column together: each is a comparison in a query, and each gets noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,12 @@ class Number(Column):
     spikes: tuple[Fraction, ...] = ()
     """Values that many records share, such as 0: each has a bin of its own, made of edges around it."""
     shape: Shape = "uniform"
-    """How values lie inside a bin: evenly, or evenly in their logarithm (more small ones). Public, hence free."""
+    """How values lie inside a bin: evenly, or evenly in their logarithm (more small ones), which is public and free;
+    or as a priced count of the ``pieces`` of every bin says."""
+    pieces: int | None = None
+    """Into how many equal pieces a bin is cut where the shape is measured; fewer where it holds fewer values."""
+    within: "Number | None" = None
+    """Whose pieces these bins are; only for the columns that a codebook makes itself (:attr:`fine`)."""
     units: str = ""
     """What is measured, for readers: "kg", "US dollars"."""
 
@@ -84,6 +91,36 @@ class Number(Column):
             return None
         inside = edges[1:-1]
         return bisect_right(inside, number) if self.closed == "left" else bisect_left(inside, number)
+
+    @property
+    def reads(self) -> str:
+        """Pieces are read from the column that they are pieces of."""
+        return self.name if self.within is None else self.within.name
+
+    @cached_property
+    def cuts(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For every bin its pieces, each as first value and number of values, in steps; all are public."""
+        found = []
+        for first, width in self.grids:
+            number = min(self.pieces or 1, width)
+            ends = [first + place * width // number for place in range(number + 1)]
+            found.append(tuple((low, high - low) for low, high in pairwise(ends)))
+        return tuple(found)
+
+    @cached_property
+    def fine(self) -> "Number":
+        """The pieces of all bins as a column of its own, to be counted: edges halfway between two values."""
+        inside = {(low - Fraction(1, 2)) * self.step for pieces in self.cuts for low, _ in pieces[1:]}
+        return replace(
+            self,
+            name=f"{self.name} within its bins",
+            within=self,
+            edges=tuple(sorted({*self.edges, *inside})),
+            shape="uniform",
+            pieces=None,
+            parents=None,
+            hierarchy=(),
+        )
 
     @cached_property
     def float_edges(self) -> tuple[float, ...]:
@@ -149,7 +186,29 @@ class Number(Column):
             found.append(
                 f'column {self.name!r} has shape = "log" and edges below 0, where there is no logarithm; start at 0.'
             )
-        return found
+        return [*found, *self._piece_faults()]
+
+    def _piece_faults(self) -> list[str]:
+        if self.shape != "measured":
+            if self.pieces is None:
+                return []
+            return [
+                f"column {self.name!r} has pieces and shape = {self.shape!r}; pieces are counted, at a price, where "
+                'shape = "measured". Write that, or drop pieces.'
+            ]
+        if self.pieces is None or isinstance(self.pieces, bool) or self.pieces < 2:
+            return [
+                f'column {self.name!r} has shape = "measured" and pieces = {self.pieces}; say into how many '
+                "equal pieces each bin is cut, 2 or more. Try pieces = 8."
+            ]
+        number = sum(min(self.pieces, width) for _, width in self.grids)
+        if number > MOST_PIECES:
+            return [f"column {self.name!r} is cut into {number:,} pieces in all, more than {MOST_PIECES:,}; use fewer."]
+        if number == self.proper_levels:
+            return [
+                f'column {self.name!r} has shape = "measured", and none of its bins holds more than one value; drop it.'
+            ]
+        return []
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -198,7 +198,8 @@ _BINNED: dict[str, Callable[[Any], Any]] = {
     "closed": _one_of("left", "right"),
     "clip": _flag,
     "spikes": _numbers,
-    "shape": _one_of("uniform", "log"),
+    "shape": _one_of("uniform", "log", "measured"),
+    "pieces": _whole,
     "units": _text,
 }
 _OWN: dict[str, dict[str, Callable[[Any], Any]]] = {
@@ -286,6 +287,8 @@ def _own_lines(column: Column) -> list[str]:
             lines.append(list_line("spikes", [number_text(spike) for spike in column.spikes]))
         if column.shape != "uniform":
             lines.append(f'shape = "{column.shape}"')
+        if column.pieces is not None:
+            lines.append(f"pieces = {column.pieces}")
         if column.units:
             lines.append(f"units = {quoted(column.units)}")
         return [*lines, f"precision = {column.precision}"] if isinstance(column, Continuous) else lines

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook
+from understudy.codebook import Codebook, Column, Detail, Number
 from understudy.codebook.encode import encode_value
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate.risk.cells import Cells, Ints, open_cells
@@ -178,7 +178,7 @@ def audit(
         hits=hits,
         trials=trials,
         miss=miss,
-        canary={c.name: c.labels[code] for c, code in zip(book.modelled, person, strict=True)},
+        canary={c.name: c.labels[code] for c, code in zip(book.counted, person, strict=True)},
     )
 
 
@@ -216,8 +216,7 @@ def neighbouring(
     The canary takes the place of one of the commonest records, and has ``records`` records; see :func:`audit` for what
     it may be. Records that replace others follow at the end of the table.
     """
-    names = source.codebook.names
-    cells = open_cells(source, names)
+    cells = open_cells(source, [column.name for column in source.codebook.counted])
     if cells.rows < 2:
         raise DataError(f"the table has {cells.rows} row(s); an audit needs at least 2. Give a larger table.")
     order = np.argsort(-cells.counts, kind="stable")
@@ -243,21 +242,39 @@ def _canary(book: Codebook, cells: Cells, choice: Mapping[str, Any] | str) -> In
     if isinstance(choice, str) and choice != "rare":
         raise ParameterError(f"`canary` is {choice!r}; it must be 'rare', 'common', or values by column.")
     chosen: Mapping[str, Any] = {} if isinstance(choice, str) else choice
-    if strange := sorted(set(chosen) - set(book.names)):
-        raise ParameterError(f"the canary names {', '.join(strange)}; the table has {', '.join(book.names)}.")
-    codes = []
-    for position, column in enumerate(book.modelled):
-        if column.name in chosen:
-            code = encode_value(column, chosen[column.name])
+    names = [column.name for column in book.described]
+    if strange := sorted(set(chosen) - set(names)):
+        raise ParameterError(f"the canary names {', '.join(strange)}; the table has {', '.join(names)}.")
+    codes: list[int] = []
+    for position, column in enumerate(book.counted):
+        if column.reads in chosen:
+            code = encode_value(column, chosen[column.reads])
             if code is None:
                 raise ParameterError(
-                    f"the canary has {chosen[column.name]!r} in {column.name!r}, which the codebook does not know; "
+                    f"the canary has {chosen[column.reads]!r} in {column.reads!r}, which the codebook does not know; "
                     f"choose among {', '.join(column.labels[:12])}."
                 )
         else:
-            code = int(np.bincount(cells.codes[:, position], weights=cells.counts, minlength=column.size).argmin())
+            seen = np.bincount(cells.codes[:, position], weights=cells.counts, minlength=column.size)
+            code = int(np.where(_fitting(book, column, codes), seen, np.inf).argmin())
         codes.append(code)
     return np.array(codes, dtype=np.int64)
+
+
+def _fitting(book: Codebook, column: Column, codes: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Levels that go with those chosen before: details of the coarse level, pieces of the bin."""
+    fits = np.ones(column.size, dtype=bool)
+    if isinstance(column, Detail):
+        level = book.column(column.detail_of).labels[codes[book.position(column.detail_of)]]
+        inside = {column.code_of[code] for group, members in column.groups if group == level for code in members}
+        if inside:
+            fits = np.isin(np.arange(column.size), list(inside))
+    elif isinstance(column, Number) and column.within is not None:
+        coarse = codes[book.position(column.reads)]
+        bins = np.repeat(np.arange(column.within.proper_levels), [len(cuts) for cuts in column.within.cuts])
+        bins = bins if column.missing is None else np.append(bins, column.within.proper_levels)
+        fits = bins == coarse
+    return fits
 
 
 class _Look:
@@ -265,8 +282,9 @@ class _Look:
 
     def __init__(self, recipe: Recipe, book: Codebook, marked: Sequence[Ints]) -> None:
         self._recipe, self._book, self._marked = recipe, book, marked
-        pairs = [f"{a} and {b}" for a, b in itertools.combinations(book.names, 2)]
-        self._agreeing = (*book.names, *pairs, "all columns", "all but one column")
+        names = [column.name for column in book.counted]
+        pairs = [f"{a} and {b}" for a, b in itertools.combinations(names, 2)]
+        self._agreeing = (*names, *pairs, "all columns", "all but one column")
 
     def __call__(self, fitted: Fitted, rows: int) -> dict[str, float]:
         """Whether nothing could be drawn, agreement of the rows with the marked records, counts of released tables."""
@@ -286,6 +304,7 @@ class _Look:
         if not isinstance(fitted, FittedReleased) or self._recipe.route != "N":
             return {}
         tables = [table for table in fitted.model.tables if set(table.columns) <= set(self._book.names)]
+        tables += fitted.model.details.tables()
         found: dict[str, float] = {}
         sums: list[float] = []
         for whose, person in zip(_WHOSE, self._marked, strict=False):
@@ -301,7 +320,7 @@ class _Look:
         return found
 
     def _count(self, table: CountTable, person: Ints) -> float:
-        codes = np.array([person[self._book.position(name)] for name in table.columns])
+        codes = np.array([person[self._book.count_position(name)] for name in table.columns])
         if table.grid is not None:
             return float(table.grid[tuple(codes)])
         occupied, counts = table.occupied()

@@ -153,7 +153,7 @@ class RecordChoice:
 
     def key(self) -> str:
         """Where they stay in an engine, which orders them by a hash under this key."""
-        return self.stream.fresh_key().hex()
+        return self.stream.fresh_key().bits.hex()
 
 
 def kept_records(people: npt.NDArray[np.int64], *, cap: int, stream: Stream) -> npt.NDArray[np.bool_]:

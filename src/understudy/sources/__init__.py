@@ -47,7 +47,7 @@ def open_source(
     """
     book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
     opened = open_table(what, table)
-    absent = [column.name for column in book.counted if column.name not in opened.header]
+    absent = [column.name for column in book.described if column.name not in opened.header]
     if absent:
         raise DataError(
             f"{opened.label} lacks the columns {', '.join(map(repr, absent))} that the codebook describes; "

@@ -118,7 +118,7 @@ def _check_together(address: str, book: Codebook) -> list[Fault]:
     try:
         opened = open_table(address)
         with engine_errors(repr(address)):
-            for batch in batched(book.counted):
+            for batch in batched(book.described):
                 _bad_columns(opened, batch)
     except DataError as reason:
         return [Fault(kind="unreadable", sentence=str(reason))]
@@ -193,7 +193,7 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
     header = opened.header
     found = [Fault(kind="duplicate header", column=name, count=header.count(name)) for name in repeated_names(header)]
     found += [
-        Fault(kind="missing column", column=name) for name in (c.name for c in book.counted) if name not in header
+        Fault(kind="missing column", column=name) for name in (c.name for c in book.described) if name not in header
     ]
     known = {column.name for column in book.columns}
     found += [Fault(kind="extra column", column=name) for name in dict.fromkeys(header) if name not in known]
@@ -202,7 +202,7 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
         if rows == 0:
             return 0, [*found, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
         found += _id_faults(opened, book, most)
-        columns = [column for column in book.counted if column.name in header]
+        columns = [column for column in book.described if column.name in header]
         bad = [column for batch in batched(columns) for column in _bad_columns(opened, batch)]
         found += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
         found += [

@@ -83,7 +83,7 @@ class EngineSource(Source):
 
     def _refuse_unknown(self, codes: Any) -> None:
         """Values outside the codebook are never dropped in silence."""
-        columns = self.codebook.counted
+        columns = self.codebook.described  # pieces of a number are unknown where the number is
         tests = {
             f"u{position}": (codes[f"c{position}"] == unknown_code(column)).sum()
             for position, column in enumerate(columns)

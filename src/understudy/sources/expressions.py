@@ -5,12 +5,13 @@ The meaning is that of :func:`understudy.codebook.encode.encode_value`; a test h
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import ibis
 import pyarrow as pa
 
-from understudy.codebook import Codebook, Column, Dates, Grain, Integer, Levelled, Number
+from understudy.codebook import Codebook, Column, Continuous, Dates, Grain, Integer, Levelled, Number
 from understudy.errors import DataError, ParameterError
 from understudy.sources import dialects
 from understudy.sources.tables import code_type
@@ -60,7 +61,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
         # in two steps: Spark compiles what it is told, and one step would repeat every reading in every bin
         read = {}
         for position, column in enumerate(book.counted):
-            read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.name])
+            read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.reads])
         if ids is not None:
             read[PERSON] = person_of(table[ids])
         table = dialects.staged(table.select(**read))
@@ -73,7 +74,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
         elif engine == "pyspark":
             code = _code(column, table[f"v{position}"], table[f"a{position}"])
         else:
-            code = code_expression(column, table[column.name])
+            code = code_expression(column, table[column.reads])
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
     if ids is not None:
         codes[PERSON] = table[PERSON] if engine == "pyspark" else person_of(table[ids])
@@ -199,18 +200,50 @@ def is_whole(number: Any) -> Any:
 
 
 def _bin(column: Number, number: Any) -> Any:
-    edges = column.float_edges
-    if column.clip:
-        # not greatest(least()): those skip nulls, so that what is no number would land in an end bin
-        number = ibis.cases((number < edges[0], edges[0]), (number > edges[-1], edges[-1]), else_=number)
     if dialects.engine_of(number) == "postgres":
-        return dialects.bin_in_postgres(column, number)
-    last = column.proper_levels - 1
+        return dialects.bin_in_postgres(column, _clipped(column, number))
+    if column.within is not None:
+        return _piece(column.within, _clipped(column, number))
+    return _binned(
+        column, _clipped(column, number), [ibis.literal(code, "int64") for code in range(column.proper_levels)]
+    )
+
+
+def _clipped(column: Number, number: Any) -> Any:
+    if not column.clip:
+        return number
+    edges = column.float_edges
+    # not greatest(least()): those skip nulls, so that what is no number would land in an end bin
+    return ibis.cases((number < edges[0], edges[0]), (number > edges[-1], edges[-1]), else_=number)
+
+
+def _binned(column: Number, number: Any, codes: Sequence[Any]) -> Any:
+    """What each bin gives, null outside all of them."""
+    edges = column.float_edges
     inside = [(number < e) if column.closed == "left" else (number <= e) for e in edges[1:-1]]
     branches: list[tuple[Any, Any]] = [(number < edges[0], ibis.null("int64"))]
-    branches += [(test, ibis.literal(code, "int64")) for code, test in enumerate(inside)]
-    branches.append((number <= edges[-1], ibis.literal(last, "int64")))
+    branches += list(zip(inside, codes[:-1], strict=True))
+    branches.append((number <= edges[-1], codes[-1]))
     return ibis.cases(*branches, else_=ibis.null("int64"))
+
+
+def _piece(coarse: Number, number: Any) -> Any:
+    """The piece of its bin that a number falls in, by arithmetic: however many pieces, the query stays small.
+
+    A value between two steps counts as the nearer one of its bin; see :attr:`Number.cuts` for where pieces begin.
+    """
+    per_step = float(10**coarse.precision) if isinstance(coarse, Continuous) else 1.0
+    scaled = number * per_step
+    nearest = ((scaled + 0.5).floor() if coarse.closed == "left" else (scaled - 0.5).ceil()).cast("int64")
+    codes, start = [], 0
+    for (first, width), cuts in zip(coarse.grids, coarse.cuts, strict=True):
+        if len(cuts) == 1:
+            codes.append(ibis.literal(start, "int64"))
+        else:
+            inside = ibis.greatest(ibis.least(nearest - first, width - 1), 0)
+            codes.append(((inside + 1) * len(cuts) - 1) // width + start)
+        start += len(cuts)
+    return _binned(coarse, number, codes)
 
 
 def as_date(value: Any) -> Any:

@@ -1,9 +1,10 @@
-"""Detailed codes: after a row is drawn, its detail is drawn given the coarse level, from a table of its own.
+"""What is drawn after the model: detailed codes given their coarse level, and numbers inside their bins.
 
 Two released tables per detail column are paid for: how many records each coarse level has (noise on every count), and
 how many each occupied pair of coarse level and code has (noise and a stability threshold). Codes below the threshold
-are not shown; what their level has left over goes to the declared ``other``. Rows drawn from these tables are
-post-processing.
+are not shown; what their level has left over goes to the declared ``other``. A measured number is a detail of its bin
+whose codes, the pieces of all bins, are few and public: one released table, with noise on every count, says how often
+each piece occurs. Rows drawn from these tables are post-processing.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from understudy.codebook import Codebook, Detail
+from understudy.codebook import Codebook, Detail, Number
+from understudy.codebook.decode import Shapes, decode_table
 from understudy.errors import ParameterError
 from understudy.mechanisms.histogram import noisy_histogram, noisy_histogram_entry
 from understudy.mechanisms.laplace_tables import share_of
@@ -28,7 +31,15 @@ from understudy.sources.tables import CountTable, code_type
 if TYPE_CHECKING:
     from understudy.synth.recipe import Recipe
 
-__all__ = ["DetailTable", "count_details", "detail_entries", "draw_details"]
+__all__ = [
+    "DetailTable",
+    "Details",
+    "count_details",
+    "decode_drawn",
+    "detail_cliques",
+    "detail_entries",
+    "draw_details",
+]
 
 Codes = npt.NDArray[np.unsignedinteger]
 _TOTAL_SHARE = 0.1
@@ -46,44 +57,104 @@ class DetailTable:
     """Records of each coarse level and code, as far as they are shown."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Details:
+    """Released tables of all that is drawn after the model."""
+
+    codes: tuple[DetailTable, ...] = ()
+    """One of each detail column, in codebook order."""
+    pieces: tuple[CountTable, ...] = ()
+    """One of each measured number: records of each piece of its bins."""
+
+    def __bool__(self) -> bool:
+        return bool(self.codes or self.pieces)
+
+    def tables(self) -> list[CountTable]:
+        """All of them: two for each detail column, then one for each measured number."""
+        return [*(table for pair in self.codes for table in (pair.totals, pair.pairs)), *self.pieces]
+
+    @classmethod
+    def of(cls, tables: Sequence[CountTable], *, codes: int) -> "Details":
+        """From such a list."""
+        pairs = zip(tables[: 2 * codes : 2], tables[1 : 2 * codes : 2], strict=True)
+        return cls(codes=tuple(DetailTable(totals=a, pairs=b) for a, b in pairs), pieces=tuple(tables[2 * codes :]))
+
+    def shapes(self, book: Codebook) -> Shapes:
+        """Weights of the pieces of the measured numbers."""
+        return {
+            number.name: np.maximum(table.to_grid()[: number.fine.proper_levels], 0)
+            for number, table in zip(book.measured, self.pieces, strict=True)
+        }
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Price:
     epsilon: float
+    """Of each column."""
     delta: float
+    """Of each detail column."""
     neighbours: Neighbours
 
 
+def _named(book: Codebook) -> str:
+    said = []
+    if book.details:
+        said.append(f"detail columns ({', '.join(detail.name for detail in book.details)})")
+    if book.measured:
+        said.append(f"measured numbers ({', '.join(number.name for number in book.measured)})")
+    return " and ".join(said)
+
+
 def _price(recipe: "Recipe", book: Codebook) -> _Price:
-    """The share of each detail column."""
+    """The share of each detail column and measured number."""
     epsilon, delta = recipe.detail_epsilon, recipe.detail_delta
-    names = ", ".join(detail.name for detail in book.details)
-    if epsilon is None or delta is None:
+    if epsilon is None or (book.details and delta is None):
+        what = "`detail_epsilon` and `detail_delta` (for example 0.5 and 1e-7)"
         raise ParameterError(
-            f"the codebook has detail columns ({names}), whose tables are paid for beside the model; give "
-            "`detail_epsilon` and `detail_delta` (for example 0.5 and 1e-7). There is no default for privacy."
+            f"the codebook has {_named(book)}, whose tables are paid for beside the model; give "
+            f"{what if book.details else '`detail_epsilon` (for example 0.5)'}. There is no default for privacy."
         )
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < float("inf"):
         raise ParameterError(f"`detail_epsilon` is {epsilon!r}; it must be a finite number above 0. Try 0.5.")
-    if isinstance(delta, bool) or not isinstance(delta, float) or not 0 < delta < 1:
+    if delta is not None and (isinstance(delta, bool) or not isinstance(delta, float) or not 0 < delta < 1):
         raise ParameterError(f"`detail_delta` is {delta!r}; it must lie strictly between 0 and 1. Try 1e-7.")
-    number = len(book.details)
+    if delta is not None and not book.details:
+        raise ParameterError(
+            "`detail_delta` pays for detail columns, and the codebook has none; measured numbers cost no delta. Leave "
+            "it out."
+        )
     relation = getattr(recipe, "neighbours", Neighbours.ADD_REMOVE)
-    return _Price(epsilon=share_of(float(epsilon), number), delta=share_of(delta, number), neighbours=relation)
+    return _Price(
+        epsilon=share_of(float(epsilon), len(book.details) + len(book.measured)),
+        delta=0.0 if delta is None else share_of(delta, len(book.details)),
+        neighbours=relation,
+    )
 
 
 def detail_entries(recipe: "Recipe", book: Codebook) -> list[Entry]:
-    """What the details cost; reads nothing but the codebook."""
-    if not book.details:
+    """What the details and the measured numbers cost; reads nothing but the codebook."""
+    if not book.details and not book.measured:
         if recipe.detail_epsilon is not None or recipe.detail_delta is not None:
             raise ParameterError(
-                "`detail_epsilon` and `detail_delta` pay for detail columns, and the codebook has none; leave them out."
+                "`detail_epsilon` and `detail_delta` pay for detail columns and measured numbers, and the codebook has "
+                "none; leave them out."
             )
         return []
     if recipe.route == "none":
-        names = ", ".join(detail.name for detail in book.details)
-        return [Entry.unpriced(stage="details", reads=f"exact counts of {names}", why=_WHY)]
+        return [Entry.unpriced(stage="details", reads=f"exact counts of {_named(book)}", why=_WHY)]
     price = _price(recipe, book)
-    return [entry for detail in book.details for entry in _entries(detail, book, price)]
+    codes = [entry for detail in book.details for entry in _entries(detail, book, price)]
+    return [*codes, *(_piece_entry(number, price) for number in book.measured)]
+
+
+def _piece_entry(number: Number, price: _Price) -> Entry:
+    fine = number.fine
+    entry = noisy_histogram_entry((fine.name,), (fine.size,), epsilon=price.epsilon, neighbours=price.neighbours)
+    assumptions: tuple[str, ...] = (f"the bins of {number.name} and the pieces they are cut into are public",)
+    if price.neighbours is Neighbours.REPLACE:
+        assumptions = (*assumptions, "the number of records is public")
+    reads = f"counts of {fine.proper_levels:,} pieces of {number.name} within its bins"
+    return replace(entry, stage="details", reads=reads, assumptions=assumptions)
 
 
 def _entries(detail: Detail, book: Codebook, price: _Price) -> list[Entry]:
@@ -105,18 +176,24 @@ def _entries(detail: Detail, book: Codebook, price: _Price) -> list[Entry]:
     return [replace(entry, stage="details", assumptions=assumptions) for entry in (totals, pairs)]
 
 
-def count_details(recipe: "Recipe", source: Source, stream: Stream) -> tuple[DetailTable, ...]:
-    """Count and perturb the tables of all detail columns."""
+def detail_cliques(book: Codebook) -> list[tuple[str, ...]]:
+    """The columns of each table: two tables for each detail column, then one for each measured number."""
+    codes = [clique for d in book.details for clique in ((d.detail_of,), (d.detail_of, d.name))]
+    return [*codes, *((number.fine.name,) for number in book.measured)]
+
+
+def count_details(recipe: "Recipe", source: Source, stream: Stream) -> Details:
+    """Count and perturb the tables of all detail columns and measured numbers."""
     book = source.codebook
-    if not book.details:
-        return ()
-    cliques = [clique for d in book.details for clique in ((d.detail_of,), (d.detail_of, d.name))]
+    cliques = detail_cliques(book)
+    if not cliques:
+        return Details()
     counts = source.count(cliques)
     if recipe.route == "none":
         exact, _ = exposed(counts, stage="details", reads="exact counts of details", why=_WHY)
-        return tuple(DetailTable(totals=exact[i], pairs=exact[i + 1]) for i in range(0, len(exact), 2))
+        return Details.of(exact, codes=len(book.details))
     price = _price(recipe, book)
-    found = []
+    found: list[CountTable] = []
     for number in range(len(book.details)):
         totals, _ = noisy_histogram(
             counts[2 * number], epsilon=_TOTAL_SHARE * price.epsilon, neighbours=price.neighbours, stream=stream
@@ -128,8 +205,19 @@ def count_details(recipe: "Recipe", source: Source, stream: Stream) -> tuple[Det
             neighbours=price.neighbours,
             stream=stream,
         )
-        found.append(DetailTable(totals=totals, pairs=pairs))
-    return tuple(found)
+        found += [totals, pairs]
+    for table in counts[2 * len(book.details) :]:
+        pieces, _ = noisy_histogram(table, epsilon=price.epsilon, neighbours=price.neighbours, stream=stream)
+        found.append(pieces)
+    return Details.of(found, codes=len(book.details))
+
+
+def decode_drawn(
+    book: Codebook, details: Details, codes: Sequence[Codes], stream: Stream, *, packed: bool = False
+) -> pa.Table:
+    """Rows as they are released: details drawn, numbers drawn inside their bins."""
+    drawn = draw_details(book, details.codes, codes, stream)
+    return decode_table(book, codes, stream.below_each, drawn, shapes=details.shapes(book), packed=packed)
 
 
 def draw_details(

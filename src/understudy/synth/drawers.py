@@ -23,6 +23,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.samplers.diverse import DiverseSampler
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.sources.tables import CountTable, code_type
+from understudy.synth.details import Details
 from understudy.synth.models import Drawn, ReleasedModel
 from understudy.synth.seeds import start_rows
 
@@ -36,6 +37,9 @@ SLICE = 1 << 18
 
 class RangeDrawer(ABC):
     """Draws independent ranges of rows; what is slow to set up is built once per process."""
+
+    details: Details = Details()
+    """Released tables of what is drawn after the model; they travel with the drawer."""
 
     def __init__(self) -> None:
         self._built: Any = None
@@ -129,6 +133,7 @@ class ModelDrawer(RangeDrawer):
     def __init__(self, model: ReleasedModel) -> None:
         super().__init__()
         self.model = model
+        self.details = model.details
 
     def _build(self) -> None:
         return None

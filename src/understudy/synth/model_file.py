@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from understudy.codebook import Codebook
-from understudy.codebook.decode import decode_table
 from understudy.codebook.where import Where, where_codes
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.stream import Stream
@@ -22,7 +21,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.release import Manifest, Release
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
-from understudy.synth.details import DetailTable, draw_details
+from understudy.synth.details import Details, decode_drawn
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
 
 __all__ = ["LoadedModel", "load_model", "write_model"]
@@ -57,8 +56,8 @@ def write_model(model: ReleasedModel, path: Path, *, before: Callable[[], None])
 
 
 def _packed(model: ReleasedModel) -> bytes:
-    """Tables of the model first, then two for each detail column."""
-    tables = [*model.tables, *(table for detail in model.details for table in (detail.totals, detail.pairs))]
+    """Tables of the model first, then two for each detail column and one for each measured number."""
+    tables = [*model.tables, *model.details.tables()]
     described = {
         "format": FORMAT,
         "kind": model.kind,
@@ -73,7 +72,8 @@ def _packed(model: ReleasedModel) -> bytes:
         "warnings": list(model.warnings),
         "classes": len(model.classes),
         "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in tables],
-        "details": len(model.details),
+        "details": len(model.details.codes),
+        "measured": len(model.details.pieces),
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -171,14 +171,13 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         )
         for number, shape in enumerate(described["tables"])
     )
-    own = len(tables) - 2 * int(described.get("details", 0))
+    codes = int(described.get("details", 0))
+    own = len(tables) - 2 * codes - int(described.get("measured", 0))
     return ReleasedModel(
         kind=described["kind"],
         codebook=Codebook.from_toml(archive.read("codebook.toml").decode("utf-8")),
         tables=tables[:own],
-        details=tuple(
-            DetailTable(totals=a, pairs=b) for a, b in zip(tables[own::2], tables[own + 1 :: 2], strict=True)
-        ),
+        details=Details.of(tables[own:], codes=codes),
         ledger=Ledger.from_list(described["ledger"]),
         delta=described["delta_for_total"],
         method=described["method"],
@@ -233,8 +232,7 @@ class LoadedModel:
             warnings=(*drawn.warnings, *said),
             parameters=parameters,
         )
-        details = draw_details(model.codebook, model.details, drawn.codes, stream)
-        return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each, details), manifest=manifest)
+        return Release(table=decode_drawn(model.codebook, model.details, drawn.codes, stream), manifest=manifest)
 
     def manifest(
         self,

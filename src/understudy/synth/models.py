@@ -5,7 +5,7 @@ file and handed on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from understudy.samplers.cells import draw_cells
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.samplers.rejecting import RejectingSampler
 from understudy.sources.tables import CountTable, code_type
-from understudy.synth.details import DetailTable
+from understudy.synth.details import Details, detail_cliques
 
 __all__ = ["NOT_CHARGED", "Drawn", "ReleasedModel"]
 
@@ -72,8 +72,8 @@ class ReleasedModel:
     """What a user should know about the promise, for every release drawn from it."""
     charged: str = NOT_CHARGED
     """Which account paid for the tables, as part of a sentence."""
-    details: tuple[DetailTable, ...] = ()
-    """Tables of the detail columns, in codebook order."""
+    details: Details = field(default_factory=Details)
+    """Tables of the detail columns and measured numbers, in codebook order."""
 
     def faults(self) -> list[str]:
         """Everything in which tables, codebook and way of drawing contradict each other."""
@@ -96,11 +96,12 @@ class ReleasedModel:
         return found
 
     def _detail_faults(self) -> list[str]:
-        wanted = [((detail.detail_of,), (detail.detail_of, detail.name)) for detail in self.codebook.details]
-        if [(table.totals.columns, table.pairs.columns) for table in self.details] != wanted:
+        found = self.details.tables()
+        if [table.columns for table in found] != detail_cliques(self.codebook) or len(self.details.codes) != len(
+            self.codebook.details
+        ):
             return ["the tables of its details are not those of the codebook"]
-        both = [table for details in self.details for table in (details.totals, details.pairs)]
-        return [fault for table in both for fault in _table_faults(self.codebook, table)]
+        return [fault for table in found for fault in _table_faults(self.codebook, table)]
 
     def _marginal_faults(self) -> list[str]:
         names = self.codebook.names

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from understudy.codebook import Codebook
-from understudy.codebook.decode import decode_table
 from understudy.mechanisms.stream import Stream
 from understudy.release.release import sync
 from understudy.release.workshop import Receipt, part_name, write_receipt
+from understudy.synth.details import decode_drawn
 from understudy.synth.drawers import RangeDrawer
 
 __all__ = ["PART_ROWS", "PartJob", "part_sizes"]
@@ -53,7 +53,7 @@ class PartJob:
                 some = min(left, drawer.slice_rows)
                 drawn = drawer.draw(some, stream)
                 said.update(dict.fromkeys(drawn.warnings))
-                yield decode_table(self.book, drawn.codes, stream.below_each, packed=True)
+                yield decode_drawn(self.book, drawer.details, drawn.codes, stream, packed=True)
                 left -= some
                 if told:
                     told(some)

@@ -22,6 +22,8 @@ from understudy.release.release import digest_of
 from understudy.release.workshop import Workshop
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
+from understudy.synth.detail_file import read_details, write_details
+from understudy.synth.details import Details, count_details
 from understudy.synth.drawers import ModelDrawer, RangeDrawer
 from understudy.synth.model_file import LoadedModel, load_model, write_model
 from understudy.synth.paid_books import owed
@@ -34,6 +36,9 @@ from understudy.synth.released import FittedReleased
 from understudy.synth.workers import LocalWorkers, SparkWorkers, Workers
 
 __all__ = ["PartedRelease", "draw_parts", "synthesize_parts"]
+
+_DETAILS = "details.npz"
+"""The released tables of the details in a workshop, where no model file keeps them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +94,6 @@ def synthesize_parts(
 ) -> PartedRelease:
     """Fit, pay, draw in parts and write; run again with the same arguments after a crash, it goes on."""
     order = _order(out, rows, part_rows, seed, workers, report)
-    _refuse_details(book)
     _refuse_shared_budgets(recipe)
     if not recipe.ranged:
         raise ParameterError(
@@ -127,7 +131,6 @@ def draw_parts(
     """As many more rows from a released model; nothing is paid."""
     order = _order(out, rows, part_rows, None, workers, report)
     loaded = load_model(model)
-    _refuse_details(loaded.model.codebook)
     terms = {"model": digest_of(model), "rows": rows, "part_rows": part_rows}
     with Workshop(order.target, terms) as shop:
         try:
@@ -163,15 +166,6 @@ def _refuse_shared_budgets(recipe: Recipe) -> None:
             "parents that are chosen privately go with parts only where alpha is given, since a resumed run keeps the "
             "parents and must smooth as the first one did. Give --alpha, declare the parents in the codebook, or leave "
             "the engine out."
-        )
-
-
-def _refuse_details(book: Codebook) -> None:
-    if book.details:
-        names = ", ".join(repr(detail.name) for detail in book.details)
-        raise ParameterError(
-            f"detailed codes ({names}) are not drawn in parts; leave the engine out, or leave these columns out of the "
-            "codebook."
         )
 
 
@@ -243,7 +237,9 @@ class _Run:
                 fitted = self._fit(source)
                 self._pay()
                 self._keep(fitted)
-                said = _draw_all(fitted.drawer(order.rows, self._quote.ledger), self._book, order, shop)
+                drawer = fitted.drawer(order.rows, self._quote.ledger)
+                drawer.details = self._kept_details(fitted.details)
+                said = _draw_all(drawer, self._book, order, shop)
         manifest = self._manifest(said)
         folder = shop.finish(self._book, manifest.to_dict, before=self.commit)
         return PartedRelease(folder=folder, manifest=manifest)
@@ -254,10 +250,14 @@ class _Run:
 
         assert isinstance(self._recipe, PLUGS)
         self._recipe.event(self._book)  # refuse an impossible l before anything is read
-        source = capped_source(source, self._stream())
+        source = capped_source(source, stream := self._stream())
+        fresh = count_details(of_people(self._recipe, self._book), source, stream)  # at the share of one record
         self._pay()
+        details = self._kept_details(fresh)
         job = _job(self._book, self._order, self._shop, step=1)
-        draw_where_it_lies(self._recipe, source, job, self._quote.ledger, self._shop, told=self._order.tell())
+        draw_where_it_lies(
+            self._recipe, source, job, self._quote.ledger, self._shop, details=details, told=self._order.tell()
+        )
         return ()
 
     def _fit(self, source: Source) -> Fitted:
@@ -299,6 +299,18 @@ class _Run:
                 raise OSError(str(reason)) from None
         elif isinstance(fitted, FittedPerturbed):
             self._shop.remember(parents={name: list(some) for name, some in fitted.parents.items()})
+
+    def _kept_details(self, fresh: Details) -> Details:
+        """The tables of the details that an earlier run released, or these, kept: to perturb twice is to pay twice.
+
+        What is exact (methods without a promise) comes out the same again and is not written down.
+        """
+        if not fresh or self._recipe.route in ("N", "none"):
+            return fresh
+        path = self._shop.folder / _DETAILS
+        if not path.exists():
+            write_details(fresh, path)
+        return read_details(self._book, path)
 
     def commit(self) -> None:
         """The charge takes the name of the release; again is harmless."""

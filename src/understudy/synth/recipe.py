@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
-from understudy.codebook.decode import decode_table
 from understudy.codebook.where import Where, where_codes, where_words
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
@@ -30,7 +29,7 @@ from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 from understudy.sources.same import refuse_same
 from understudy.synth.checks import check_files, check_rows, positive, refuse_commuting
-from understudy.synth.details import DetailTable, count_details, detail_entries, draw_details
+from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
@@ -115,8 +114,10 @@ class Recipe(ABC):
     ranged: ClassVar[bool] = False
     """Whether rows can be drawn in ranges by several workers; its fit then has a ``drawer``."""
     detail_epsilon: float | None = None
-    """What the tables of all detail columns cost together, beside the model; needed where the codebook has some."""
+    """What the tables of all detail columns and measured numbers cost together, beside the model; needed where the
+    codebook has some."""
     detail_delta: float | None = None
+    """Needed where the codebook has detail columns."""
     per_person: ClassVar[Mapping[str, Any] | None] = None
     """What was asked for a person, where the fields hold the share of one record; set by ``of_people``, no option."""
     shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
@@ -281,7 +282,7 @@ class Fitted(ABC):
         super().__setattr__(name, value)
 
     @property
-    def details(self) -> tuple[DetailTable, ...]:
+    def details(self) -> Details:
         """Released tables of the detail columns."""
         self._require_paid("the tables of the detail columns")
         return self._details
@@ -342,8 +343,7 @@ class Fitted(ABC):
         with self._paying(quote, identity) as settle:
             codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
             self._tell("decoding", 0, 1)
-            details = draw_details(self.codebook, self._details, codes, self._stream)
-            table = decode_table(self.codebook, codes, self._stream.below_each, details)
+            table = decode_drawn(self.codebook, self._details, codes, self._stream)
             self._tell("decoding", 1, 1)
             yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
             settle()  # the block ended well, so whoever had the release may have shown it

@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 
 from understudy.blocks.minhash import RecordMinHash
 from understudy.codebook.constraints import Step
-from understudy.codebook.decode import decode_table
 from understudy.mechanisms.l_diversity import diverse_tables
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
@@ -31,6 +30,7 @@ from understudy.sources.base import Source
 from understudy.sources.benches import SparkBench
 from understudy.sources.engine import EngineSource
 from understudy.sources.tables import CountTable, code_type
+from understudy.synth.details import Details, decode_drawn
 from understudy.synth.part_work import PartJob
 from understudy.synth.plugs import PLUGS
 from understudy.synth.workers import spark_failures, watching
@@ -56,9 +56,19 @@ def shares(sizes: tuple[int, ...], parts: int, stream: Stream) -> Ints:
 
 
 def draw_where_it_lies(
-    recipe: PLUGS, source: Source, job: PartJob, ledger: Ledger, shop: Workshop, *, told: Callable[[int], None]
+    recipe: PLUGS,
+    source: Source,
+    job: PartJob,
+    ledger: Ledger,
+    shop: Workshop,
+    *,
+    details: Details,
+    told: Callable[[int], None],
 ) -> None:
-    """All files of the release; those that an earlier run finished are kept only if its parts are still there."""
+    """All files of the release; those that an earlier run finished are kept only if its parts are still there.
+
+    The tables of details are released, so that they may come to the driver; they are broadcast to whoever writes rows.
+    """
     assert isinstance(source, EngineSource) and isinstance(source.bench, SparkBench)
     book = source.codebook
     event = recipe.event(book)
@@ -82,9 +92,11 @@ def draw_where_it_lies(
         seed=job.seed,
         steps=book.allowed.plan(range(len(book.names))),
     )
+    frame = source.bench.frame
     with spark_failures():
-        _sample_parts(source.bench.frame, recipe.partitions, task, seed=int(stream.below(1 << 31)))
-    _mix(source.bench.frame.sparkSession, job, table, task, shop, told)
+        modelled = [f"c{place}" for place in range(len(book.names))]  # without the codes of details
+        _sample_parts(frame.select(*modelled), recipe.partitions, task, seed=int(stream.below(1 << 31)))
+    _mix(frame.sparkSession, job, table, task, shop, details, told)
 
 
 class _Part:
@@ -154,7 +166,15 @@ def _sample_parts(codes: Any, parts: int, task: _Part, seed: int) -> None:
         task.run(part, empty, np.empty(0, dtype=np.int64))  # no record was dealt to it: its blocks are uniform
 
 
-def _mix(session: Any, job: PartJob, table: Ints, task: _Part, shop: Workshop, told: Callable[[int], None]) -> None:
+def _mix(
+    session: Any,
+    job: PartJob,
+    table: Ints,
+    task: _Part,
+    shop: Workshop,
+    details: Details,
+    told: Callable[[int], None],
+) -> None:
     """One file per task: its share of every part, in random order."""
     done = shop.destroy_strays(check=True)
     told(sum(receipt.rows for receipt in done.values()))
@@ -170,7 +190,7 @@ def _mix(session: Any, job: PartJob, table: Ints, task: _Part, shop: Workshop, t
         rows = pa.concat_tables(pieces)
         order = _shuffled(rows.num_rows, stream)
         codes = [column.to_numpy()[order] for column in rows.columns]
-        job.write(number, [decode_table(job.book, codes, stream.below_each, packed=True)])
+        job.write(number, [decode_drawn(job.book, shared.value, codes, stream, packed=True)])
 
     def work(batches: Any) -> Any:
         for batch in batches:
@@ -179,9 +199,13 @@ def _mix(session: Any, job: PartJob, table: Ints, task: _Part, shop: Workshop, t
                 yield pa.RecordBatch.from_pylist([{"number": missing[place]}])
 
     if missing:
+        shared = session.sparkContext.broadcast(details)
         tasks = session.range(0, len(missing), 1, numPartitions=len(missing))
-        with watching(job, missing, told), spark_failures():
-            tasks.mapInArrow(work, "number long").collect()
+        try:
+            with watching(job, missing, told), spark_failures():
+                tasks.mapInArrow(work, "number long").collect()
+        finally:
+            shared.destroy()
 
 
 def _shuffled(rows: int, stream: Stream) -> Ints:

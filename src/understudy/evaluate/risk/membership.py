@@ -75,7 +75,7 @@ def membership(
     """
     check_runs(runs)
     book = real.codebook
-    cells = open_cells(real, book.names)
+    cells = open_cells(real, [column.name for column in book.counted])
     if cells.rows > MOST_RECORDS:
         raise RefusalError(
             f"the table has more than {MOST_RECORDS:,} records; shadow models refit it many times. Attack a sample."
@@ -181,22 +181,23 @@ def rarest_record(records: Ints) -> Ints:
 
 
 def source_of(book: Codebook, records: Ints, *, last_of_one: int = 1) -> EncodedSource:
-    """A table of codes as a source without an account; where people are the unit, the last records are one person's."""
-    if book.details:
-        names = ", ".join(repr(detail.name) for detail in book.details)
-        raise RefusalError(
-            f"shadow runs and audits cannot replay detailed codes ({names}); leave them out of the codebook here."
-        )
-    columns = [np.ascontiguousarray(records[:, i].astype(code_type(size + 1))) for i, size in enumerate(book.sizes)]
+    """A table of codes as a source without an account; where people are the unit, the last records are one person's.
+
+    The codes are those of all columns that a source counts: of the model, details, and pieces of measured numbers.
+    """
+    columns = [
+        np.ascontiguousarray(records[:, place].astype(code_type(column.size + 1)))
+        for place, column in enumerate(book.counted)
+    ]
     people = np.minimum(np.arange(len(records)), max(0, len(records) - last_of_one))
     return EncodedSource(codebook=book, columns=columns, people=None if book.unit is None else people)
 
 
 def encode_rows(book: Codebook, table: object) -> Ints:
-    """Codes of a small synthetic table."""
+    """Codes of a small synthetic table, as a source counts them."""
     columns = []
-    for column in book.modelled:
-        values = table.column(column.name).to_pylist()  # type: ignore[attr-defined]
+    for column in book.counted:
+        values = table.column(column.reads).to_pylist()  # type: ignore[attr-defined]
         known = {value: encode_value(column, value) for value in set(values)}
         columns.append([known[value] for value in values])
     return np.array(columns, dtype=np.int64).T

@@ -118,6 +118,6 @@ def _fingerprint(real: Source) -> str:
     """Of codebook and one-way counts: runs on another table are not mixed in."""
     book = real.codebook
     digest = hashlib.sha256(book.digest.encode())
-    for table in real.count([[name] for name in book.names]):
+    for table in real.count([[column.name] for column in book.counted]):
         digest.update(table.open().to_grid().tobytes())
     return digest.hexdigest()[:16]

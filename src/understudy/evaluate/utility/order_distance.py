@@ -32,12 +32,17 @@ def earth_movers(values: npt.NDArray[np.float64], real: npt.ArrayLike, synthetic
 
 
 def order_distance(real: Source, synthetic: Source) -> Score:
-    """Of every column with an order; missing values are left out (``missing_ratio`` looks at them)."""
+    """Of every column with an order; missing values are left out (``missing_ratio`` looks at them).
+
+    A measured number is compared by the pieces of its bins, so that what lies inside a bin counts too.
+    """
     parts = {}
-    for (name,), a, b in grids(real, synthetic, tables_of_width(real.codebook, 1)):
-        column = real.codebook.column(name)
+    fine = {number.name: number.fine for number in real.codebook.measured}
+    for (name,), *plain in grids(real, synthetic, tables_of_width(real.codebook, 1)):
+        column = fine.get(name, real.codebook.column(name))
         if not is_ordered(column):
             continue
+        a, b = [s.count([(column.name,)])[0].open().to_grid() for s in (real, synthetic)] if name in fine else plain
         values = values_of(column)
         known = ~np.isnan(values)
         if known.sum() > 1 and a[known].sum() and b[known].sum():
