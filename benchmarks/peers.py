@@ -126,11 +126,22 @@ class _Kept:
         return [run for run in self.runs if (run["table"], run["epsilon"]) == (table, epsilon)]
 
 
+def next_peer(runs: Sequence[Record], wanted: Sequence[str], repeats: int) -> str | None:
+    """By turns; a peer that failed or took very long is not run again."""
+    done = {runner: [run for run in runs if run["runner"] == runner] for runner in wanted}
+    for turn in range(repeats):
+        for runner in wanted:
+            if len(done[runner]) <= turn and not any("failed" in run or seconds(run) > SLOW for run in done[runner]):
+                return runner
+    return None
+
+
 def _measure(kept: _Kept, task: Task, epsilon: float, pythons: dict[str, Path], repeats: int, scratch: Path) -> None:
     """What is still missing for one table and epsilon: ours, a peer, ours, a peer, ..., ours."""
     patience = float(os.environ.get("UNDERSTUDY_PATIENCE", "1800"))
+    machine_code = f"compiled for {task.name} at {epsilon:g}"
 
-    def run(runner: str, shown: str = "", **extra: str) -> None:
+    def run(runner: str, shown: str = "") -> None:
         load = os.getloadavg()[0]
         found = one_run(
             runner,
@@ -140,21 +151,18 @@ def _measure(kept: _Kept, task: Task, epsilon: float, pythons: dict[str, Path], 
             delta=DELTA,
             folder=scratch,
             patience=patience,
-            extra=extra,
+            extra={"NUMBA_CACHE_DIR": str(scratch / machine_code)},
         )
         figures = {"failed": found} if isinstance(found, str) else found
         kept.add({"table": task.name, "epsilon": epsilon, "runner": shown or runner, "load": load, **figures})
 
-    if not any(known["runner"] == FIRST for known in kept.of(task.name, epsilon)):
-        with tempfile.TemporaryDirectory() as empty:  # no machine code from earlier runs, as after installation
-            run(OURS, FIRST, NUMBA_CACHE_DIR=empty)
-    for turn in range(repeats):
-        for runner in pythons:
-            done = [known for known in kept.of(task.name, epsilon) if known["runner"] == runner]
-            hopeless = any("failed" in known or seconds(known) > SLOW for known in done)
-            if runner != OURS and len(done) <= turn and not hopeless:
-                run(OURS)
-                run(runner)
+    wanted = [runner for runner in pythons if runner != OURS]
+    while (peer := next_peer(kept.of(task.name, epsilon), wanted, repeats)) or not kept.of(task.name, epsilon):
+        if not (scratch / machine_code).exists():
+            run(OURS, shown=FIRST)  # compiles, as after installation; the others find what it compiled
+        run(OURS)
+        if peer:
+            run(peer)
     if kept.of(task.name, epsilon)[-1]["runner"] != OURS:
         run(OURS)
 

@@ -79,6 +79,15 @@ def test_a_peer_without_figures_is_named_with_its_reason():
     assert not [line for line in lines if line.startswith("most accurate")]
 
 
+def test_peers_take_turns_and_slow_or_broken_ones_run_once():
+    assert peers.next_peer([], ["a", "b"], 2) == "a"
+    assert peers.next_peer([ours(), run("a")], ["a", "b"], 2) == "b"
+    assert peers.next_peer([run("a"), run("b"), ours()], ["a", "b"], 2) == "a"
+    assert peers.next_peer([run("a", fit=600.0), run("b")], ["a", "b"], 2) == "b"
+    assert peers.next_peer([run("a", failed="failed: x"), run("b"), run("b")], ["a", "b"], 2) is None
+    assert peers.next_peer([ours()], [], 2) is None
+
+
 def test_the_reason_of_a_failure_is_its_last_words():
     assert processes.reason("Traceback\n  here\nKeyError: 4\n\n") == "failed: KeyError: 4"
     assert processes.reason("") == "failed: it said nothing"

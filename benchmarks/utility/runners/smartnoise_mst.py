@@ -15,6 +15,7 @@ class Sampled:
         self._model = model
 
     def synthetic_data(self, rows):
+        """What its ``sample`` calls."""
         return self._model.synthetic_data(rows, method="sample")
 
 
