@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo test check bench experiments docs pycanon clean
+.PHONY: install demo test check bench peers experiments docs pycanon clean
 
 install: $(STAMP)
 
@@ -36,6 +36,14 @@ docs: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+# each peer in an environment of its own, then the comparison (UNDERSTUDY_DATA adds Adult; an hour or more)
+peers: $(STAMP) .venv-peers/.installed
+	UNDERSTUDY_PEERS=.venv-peers $(BIN)/python -m benchmarks peers
+
+.venv-peers/.installed: benchmarks/environments.py
+	$(PYTHON) -m benchmarks.environments .venv-peers
+	touch .venv-peers/.installed
+
 experiments: $(STAMP)
 	$(BIN)/python -m experiments
 
@@ -48,4 +56,4 @@ pycanon: .venv-pycanon/.installed
 	touch .venv-pycanon/.installed
 
 clean:
-	rm -rf $(VENV) site .venv-pycanon $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .venv-pycanon .venv-peers $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

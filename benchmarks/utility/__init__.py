@@ -1,25 +1,21 @@
 """Utility beside peers: the same rows, levels, epsilon, delta, metrics and machine.
 
 ``python -m benchmarks utility`` runs our default; environment variables widen it: UNDERSTUDY_DATA (Adult and census,
-else only the simulated discharges), UNDERSTUDY_PEERS (a folder made by ``python -m benchmarks.utility.peers``),
-UNDERSTUDY_TABLES, UNDERSTUDY_RUNNERS, UNDERSTUDY_EPSILONS and
-UNDERSTUDY_REPEATS. Bars (Adult, delta 1e-9, mean of five): two-way total variation of at most
-.062, .0200 and .0065 at epsilon 0.1, 1 and 10; three-way and AUC within 5 % and .01 of the best peer; fit and draw of
-39,074 rows in under 20 seconds.
+else only the simulated discharges), UNDERSTUDY_PEERS (the folder of
+:mod:`benchmarks.environments`), UNDERSTUDY_TABLES, UNDERSTUDY_RUNNERS, UNDERSTUDY_EPSILONS and UNDERSTUDY_REPEATS. For
+time beside peers in one run see :mod:`benchmarks.peers`. Bars (Adult, delta 1e-9, mean of five): two-way total
+variation of at most .062, .0200 and .0065 at epsilon 0.1, 1 and 10; three-way and AUC within 5 % and .01 of the best
+peer; fit and draw of 39,074 rows in under 20 seconds.
 """
 
-import json
 import os
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
-
-from benchmarks.utility.peers import RUNNERS, interpreter
-from benchmarks.utility.score import score
+from benchmarks.environments import RUNNERS, interpreter, why_absent
+from benchmarks.utility.processes import one_run
 from benchmarks.utility.tables import Task, adult, census, discharges
 
 DELTA, PATIENCE = 1e-9, 900
@@ -37,25 +33,6 @@ def tasks() -> Iterator[Task]:
     else:
         print("left out: Adult and census (UNDERSTUDY_DATA is not set)")
     yield discharges()
-
-
-def one_run(runner: str, python: Path, task: Task, epsilon: float, folder: Path) -> dict[str, float] | str:
-    """Figures of one run, or why there are none."""
-    rows, levels = task.write(folder)
-    script = Path(__file__).parent / "runners" / f"{runner}.py"
-    out = folder / "synthetic.csv"
-    words = [python, script, rows, levels, epsilon, DELTA, len(task.train), out]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (Path("src").resolve(), script.parent)))}
-    try:
-        done = subprocess.run(
-            list(map(str, words)), capture_output=True, text=True, timeout=PATIENCE, check=True, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        return f"not finished in {PATIENCE} s"
-    except subprocess.CalledProcessError as reason:
-        return f"failed: {reason.stderr.strip().splitlines()[-1][:120]}"
-    synthetic = pd.read_csv(out, dtype=str, keep_default_na=False)
-    return {**score(task, synthetic), **json.loads(done.stdout.strip().splitlines()[-1])}
 
 
 def verdict(task: Task, epsilon: float, mean: dict[str, float]) -> str:
@@ -81,7 +58,7 @@ def main() -> None:
             for runner in wanted:
                 python = interpreter(runner, peers)
                 if python is None:
-                    print(f"left out: {runner} (no environment in UNDERSTUDY_PEERS)")
+                    print(f"left out: {runner} ({why_absent(runner, peers)})")
                     continue
                 for epsilon in epsilons:
                     print(line(runner, python, task, epsilon, repeats, Path(scratch)), flush=True)
@@ -89,7 +66,10 @@ def main() -> None:
 
 def line(runner: str, python: Path, task: Task, epsilon: float, repeats: int, folder: Path) -> str:
     """One row of the printed table."""
-    found = [one_run(runner, python, task, epsilon, folder) for _ in range(repeats if runner in OWN else 1)]
+    found = [
+        one_run(runner, python, task, epsilon=epsilon, delta=DELTA, folder=folder, patience=PATIENCE)
+        for _ in range(repeats if runner in OWN else 1)
+    ]
     failed = [run for run in found if isinstance(run, str)]
     if failed:
         return f"| {task.name} | {runner} | {epsilon:g} | {failed[0]} |"

@@ -1,17 +1,14 @@
 """Gaussian copula of SDV: no privacy, for speed."""
 
 from common import run
-from sdv.metadata import SingleTableMetadata
+from sdv.metadata import Metadata
 from sdv.single_table import GaussianCopulaSynthesizer
 
 
 def make(codes, sizes, epsilon, delta):
-    text = codes.astype(str)
-    metadata = SingleTableMetadata()
-    for name in sizes:
-        metadata.add_column(name, sdtype="categorical")
-    model = GaussianCopulaSynthesizer(metadata)
-    model.fit(text)
+    columns = {name: {"sdtype": "categorical"} for name in sizes}
+    model = GaussianCopulaSynthesizer(Metadata.load_from_dict({"columns": columns}, single_table_name="table"))
+    model.fit(codes.astype(str))
     return lambda rows: model.sample(num_rows=rows).astype(int)
 
 
