@@ -91,50 +91,55 @@ def _place(column: Column, at: Any) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopCode(Step):
+class _EndCode(Step):
+    """Values at one end become one."""
+
+    is_record_wise = True
+    column: str
+    at: Any
+
+    def apply(self, state: State) -> State:
+        """Join the bins or levels at that end."""
+        column = state.cells.column(self.column)
+        if isinstance(column, Number):
+            return _binned(state, column, self._edges(column, _edge(column, self.at)), self.do)
+        if not isinstance(column, Ordinal):
+            raise _no_order(column, self.do)
+        return _relabelled(state, column, self._labels(column, _place(column, self.at)), self.do)
+
+    def _edges(self, column: Number, place: int) -> tuple[Fraction, ...]:
+        raise NotImplementedError
+
+    def _labels(self, column: Ordinal, place: int) -> list[str]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopCode(_EndCode):
     """All values from ``at`` on become one."""
 
     do: ClassVar[str] = "top-code"
     says: ClassVar[str] = "put the highest values together"
-    is_record_wise = True
-    column: str
-    at: Any
 
-    def apply(self, state: State) -> State:
-        """Join the last bins, or the last levels."""
-        column = state.cells.column(self.column)
-        if isinstance(column, Number):
-            place = _edge(column, self.at)
-            edges = (*column.edges[: place + 1], column.edges[-1])
-            return _binned(state, column, edges, self.do)
-        if not isinstance(column, Ordinal):
-            raise _no_order(column, self.do)
-        place = _place(column, self.at)
-        labels = [*column.levels[:place], *([f"{self.at} or more"] * (len(column.levels) - place))]
-        return _relabelled(state, column, labels, self.do)
+    def _edges(self, column: Number, place: int) -> tuple[Fraction, ...]:
+        return (*column.edges[: place + 1], column.edges[-1])
+
+    def _labels(self, column: Ordinal, place: int) -> list[str]:
+        return [*column.levels[:place], *([f"{self.at} or more"] * (len(column.levels) - place))]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BottomCode(Step):
+class BottomCode(_EndCode):
     """All values below ``at`` become one (for levels: up to and including ``at``)."""
 
     do: ClassVar[str] = "bottom-code"
     says: ClassVar[str] = "put the lowest values together"
-    is_record_wise = True
-    column: str
-    at: Any
 
-    def apply(self, state: State) -> State:
-        """Join the first bins, or the first levels."""
-        column = state.cells.column(self.column)
-        if isinstance(column, Number):
-            place = _edge(column, self.at)
-            return _binned(state, column, (column.edges[0], *column.edges[place:]), self.do)
-        if not isinstance(column, Ordinal):
-            raise _no_order(column, self.do)
-        place = _place(column, self.at)
-        labels = [*([f"{self.at} or less"] * (place + 1)), *column.levels[place + 1 :]]
-        return _relabelled(state, column, labels, self.do)
+    def _edges(self, column: Number, place: int) -> tuple[Fraction, ...]:
+        return (column.edges[0], *column.edges[place:])
+
+    def _labels(self, column: Ordinal, place: int) -> list[str]:
+        return [*([f"{self.at} or less"] * (place + 1)), *column.levels[place + 1 :]]
 
 
 def _no_order(column: Column, do: str) -> CodebookError:

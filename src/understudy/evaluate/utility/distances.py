@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Distance", "conditional_distance", "marginal_distance"]
+from understudy.evaluate.metric import Score
+from understudy.evaluate.utility.tables import given_grids, grids, left_out, tables_of_width
+from understudy.sources.base import Source
+
+__all__ = ["Distance", "conditional_distance", "conditional_score", "marginal_distance", "marginal_score"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -48,3 +52,25 @@ def _shares(counts: Counts) -> npt.NDArray[np.float64]:
     totals = counts.sum(axis=-1, keepdims=True)
     uniform = np.full(counts.shape, 1 / counts.shape[-1])
     return np.where(totals > 0, counts / np.maximum(totals, 1), uniform)
+
+
+def marginal_score(metric: str, which: str, real: Source, synthetic: Source) -> Score:
+    """One of the two distances, averaged over columns; the breakdown has one value per column."""
+    tables = grids(real, synthetic, tables_of_width(real.codebook, 1))
+    parts = {name: float(getattr(marginal_distance(a, b), which)) for (name,), a, b in tables}
+    return Score(metric=metric, value=float(np.mean(list(parts.values()))), breakdown=parts)
+
+
+def conditional_score(metric: str, which: str, real: Source, synthetic: Source, conditional_on: str | None) -> Score:
+    """Given one column, or averaged over all ordered pairs; the breakdown says "other | given"."""
+    tables = given_grids(real, synthetic, conditional_on)
+    parts = {f"{other} | {given}": float(getattr(conditional_distance(a, b), which)) for (given, other), a, b in tables}
+    if not parts:
+        return Score(metric=metric, value=float("nan"), note="no column has another to be given.")
+    return Score(
+        metric=metric,
+        value=float(np.mean(list(parts.values()))),
+        breakdown=parts,
+        note="Given levels that no real row has are left out; one that no synthetic row has counts as uniform."
+        + left_out(real.codebook, 2),
+    )

@@ -1,10 +1,7 @@
 """Marginal MAE: mean absolute difference of the shares of the levels of each column (pegs.txt section 4.3)."""
 
-import numpy as np
-
 from understudy.evaluate.metric import Metric, Score
-from understudy.evaluate.utility.distances import marginal_distance
-from understudy.evaluate.utility.tables import grids, tables_of_width
+from understudy.evaluate.utility.distances import marginal_score
 from understudy.sources.base import Source
 
 __all__ = ["METRIC", "marginal_mae"]
@@ -21,6 +18,4 @@ METRIC = Metric(
 
 def marginal_mae(real: Source, synthetic: Source) -> Score:
     """Averaged over columns; the breakdown has one value per column."""
-    tables = grids(real, synthetic, tables_of_width(real.codebook, 1))
-    parts = {name: marginal_distance(a, b).mae for (name,), a, b in tables}
-    return Score(metric=METRIC.name, value=float(np.mean(list(parts.values()))), breakdown=parts)
+    return marginal_score(METRIC.name, "mae", real, synthetic)

@@ -12,10 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.evaluate.metric import Score
+from understudy.evaluate.utility.tables import given_grids, grids, tables_of_width
+from understudy.sources.base import Source
 
-__all__ = ["MOST_GIVEN", "kendall", "mean_rank_score", "spearman"]
+__all__ = ["conditional_ranks", "kendall", "marginal_ranks", "spearman"]
 
 Counts = npt.NDArray[np.int64]
+Agreement = Callable[[Counts, Counts], float]
 MOST_GIVEN = 512
 """Columns with more levels hold few rows in each; their levels are not given in turn unasked."""
 
@@ -48,7 +51,7 @@ def _defined(real: Counts, synthetic: Counts, statistic: Callable[[Counts, Count
     return float(statistic(real, synthetic))
 
 
-def mean_rank_score(metric: str, parts: Mapping[str, float]) -> Score:
+def _mean_rank_score(metric: str, parts: Mapping[str, float]) -> Score:
     """The mean of those that are defined; the note says how many are not."""
     defined = {name: value for name, value in parts.items() if not math.isnan(value)}
     left_out = len(parts) - len(defined)
@@ -57,3 +60,23 @@ def mean_rank_score(metric: str, parts: Mapping[str, float]) -> Score:
         note = "no column has another to be given."
     value = float(np.mean(list(defined.values()))) if defined else math.nan
     return Score(metric=metric, value=value, breakdown=defined, note=note)
+
+
+def marginal_ranks(metric: str, agreement: Agreement, real: Source, synthetic: Source) -> Score:
+    """Averaged over columns; the breakdown has one value per column."""
+    tables = grids(real, synthetic, tables_of_width(real.codebook, 1))
+    return _mean_rank_score(metric, {name: agreement(a, b) for (name,), a, b in tables})
+
+
+def conditional_ranks(
+    metric: str, agreement: Agreement, real: Source, synthetic: Source, conditional_on: str | None
+) -> Score:
+    """Given one column, or every other; the breakdown says "other | given", averaged over the given levels."""
+    parts = {}
+    for (given, other), a, b in given_grids(real, synthetic, conditional_on):
+        if conditional_on is None and len(a) > MOST_GIVEN:
+            continue
+        values = np.array([agreement(a[level], b[level]) for level in range(len(a))])
+        defined = values[~np.isnan(values)]
+        parts[f"{other} | {given}"] = float(defined.mean()) if len(defined) else float("nan")
+    return _mean_rank_score(metric, parts)

@@ -1,10 +1,7 @@
 """Spearman's rho of the levels of one column given each level of another, ranked by frequency (pegs.txt figure 9)."""
 
-import numpy as np
-
 from understudy.evaluate.metric import Metric, Score
-from understudy.evaluate.utility.ranks import MOST_GIVEN, mean_rank_score, spearman
-from understudy.evaluate.utility.tables import given_grids
+from understudy.evaluate.utility.ranks import conditional_ranks, spearman
 from understudy.sources.base import Source
 
 __all__ = ["METRIC", "spearman_conditional"]
@@ -24,11 +21,4 @@ def spearman_conditional(real: Source, synthetic: Source, *, conditional_on: str
 
     Columns of more than 512 levels are not given unasked.
     """
-    parts = {}
-    for (given, other), a, b in given_grids(real, synthetic, conditional_on):
-        if conditional_on is None and len(a) > MOST_GIVEN:
-            continue
-        values = np.array([spearman(a[level], b[level]) for level in range(len(a))])
-        defined = values[~np.isnan(values)]
-        parts[f"{other} | {given}"] = float(defined.mean()) if len(defined) else float("nan")
-    return mean_rank_score(METRIC.name, parts)
+    return conditional_ranks(METRIC.name, spearman, real, synthetic, conditional_on)

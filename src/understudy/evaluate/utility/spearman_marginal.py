@@ -1,8 +1,7 @@
 """Spearman's rho of the levels of each column, ranked by frequency (pegs.txt figure 8)."""
 
 from understudy.evaluate.metric import Metric, Score
-from understudy.evaluate.utility.ranks import mean_rank_score, spearman
-from understudy.evaluate.utility.tables import grids, tables_of_width
+from understudy.evaluate.utility.ranks import marginal_ranks, spearman
 from understudy.sources.base import Source
 
 __all__ = ["METRIC", "spearman_marginal"]
@@ -19,5 +18,4 @@ METRIC = Metric(
 
 def spearman_marginal(real: Source, synthetic: Source) -> Score:
     """Averaged over columns; the breakdown has one value per column."""
-    tables = grids(real, synthetic, tables_of_width(real.codebook, 1))
-    return mean_rank_score(METRIC.name, {name: spearman(a, b) for (name,), a, b in tables})
+    return marginal_ranks(METRIC.name, spearman, real, synthetic)
