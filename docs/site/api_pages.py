@@ -47,8 +47,8 @@ def index_page(package: Path) -> str:
     lines = [
         "# Python",
         "",
-        "Written at build time from the docstrings. Everyday names hang on the package itself; the rooms below hold the rest, and each room",
-        "imports only from rooms above it.",
+        "Written at build time from the docstrings. Everyday names hang on the package itself; the rooms below hold the",
+        "rest, and each room imports only from rooms above it.",
         "",
         *_prose(ast.get_docstring(tree) or ""),
         "",
@@ -80,7 +80,11 @@ def room_page(package: Path, room: str, about: str) -> str:
     lines = [f"# {room}", "", f"*{about}.*", ""]
     for path in _modules(package, room):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        shown = [node for node in tree.body if isinstance(node, Named) and not node.name.startswith("_") and ast.get_docstring(node)]
+        shown = [
+            node
+            for node in tree.body
+            if isinstance(node, Named) and not node.name.startswith("_") and ast.get_docstring(node)
+        ]
         listed = _listed(tree)
         shown = [node for node in shown if listed is None or node.name in listed]
         if not shown and path.name == "__init__.py":
@@ -109,9 +113,25 @@ def _listed(tree: ast.Module) -> set[str] | None:
 
 def _entry(node: Named) -> list[str]:
     if not isinstance(node, ast.ClassDef):
-        return [f"### {node.name}", "", "```python", _signature(node), "```", "", *_prose(ast.get_docstring(node) or ""), ""]
+        return [
+            f"### {node.name}",
+            "",
+            "```python",
+            _signature(node),
+            "```",
+            "",
+            *_prose(ast.get_docstring(node) or ""),
+            "",
+        ]
     bases = ", ".join(ast.unparse(base) for base in node.bases)
-    lines = [f"### {node.name}", "", "```python", f"class {node.name}({bases})" if bases else f"class {node.name}", "```", ""]
+    lines = [
+        f"### {node.name}",
+        "",
+        "```python",
+        f"class {node.name}({bases})" if bases else f"class {node.name}",
+        "```",
+        "",
+    ]
     lines += [*_prose(ast.get_docstring(node) or ""), ""]
     fields = list(_fields(node))
     if fields:
@@ -128,7 +148,11 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
     """Annotated names of a class, with the text beneath each."""
     following = [*node.body[1:], None]
     for part, after in zip(node.body, following, strict=True):
-        if not isinstance(part, ast.AnnAssign) or not isinstance(part.target, ast.Name) or part.target.id.startswith("_"):
+        if (
+            not isinstance(part, ast.AnnAssign)
+            or not isinstance(part.target, ast.Name)
+            or part.target.id.startswith("_")
+        ):
             continue
         about = ""
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
@@ -155,7 +179,9 @@ def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef, *, method: bool = F
 def _inline(text: str) -> str:
     """One line of a docstring as Markdown: angle brackets outside code are text."""
     parts = re.sub(r":[a-z]+:(?=`)", "", text).replace("``", "`").split("`")
-    return "`".join(part if odd % 2 else part.replace("<", "&lt;").replace("*", "\\*") for odd, part in enumerate(parts))
+    return "`".join(
+        part if odd % 2 else part.replace("<", "&lt;").replace("*", "\\*") for odd, part in enumerate(parts)
+    )
 
 
 def _prose(text: str) -> list[str]:

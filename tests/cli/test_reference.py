@@ -41,7 +41,9 @@ def test_every_command_is_in_the_reference():
     def leaves(command, words=()):
         below = getattr(command, "commands", {})
         hidden = {name for name, child in below.items() if child.hidden}
-        return [words] if not below else [w for n, c in below.items() if n not in hidden for w in leaves(c, (*words, n))]
+        return (
+            [words] if not below else [w for n, c in below.items() if n not in hidden for w in leaves(c, (*words, n))]
+        )
 
     text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     lacking = [words for words in leaves(get_command(app)) if f"\n## understudy {' '.join(words)}\n" not in text]

@@ -76,7 +76,9 @@ def patient_table(rows: int, seed: int) -> pa.Table:
     rng = np.random.default_rng(seed)
     age = rng.integers(0, 101, rows)
     days = np.minimum(rng.poisson(1 + age / 40), 29)
-    flags = {name: rng.random(rows) < age / scale for name, scale in (("readmitted", 200), ("diabetes", 160), ("shock", 400))}
+    flags = {
+        name: rng.random(rows) < age / scale for name, scale in (("readmitted", 200), ("diabetes", 160), ("shock", 400))
+    }
     return pa.table(
         {
             "sex": rng.choice(["F", "M"], rows),
@@ -190,7 +192,10 @@ STAGES: dict[str, Stage] = {
     "docs/guide/service.md": service,
     "docs/methods/imputation.md": discharges,
     "docs/index.md": nothing,
-    **{f"docs/start/{name}.md": nothing for name in ("steward", "statistician", "aggregates", "developer", "geographer")},
+    **{
+        f"docs/start/{name}.md": nothing
+        for name in ("steward", "statistician", "aggregates", "developer", "geographer")
+    },
     **{f"docs/start/{name}.md": nothing for name in ("engineer", "privacy")},
 }
 """What lies in the folder before a block of a page is run; `number` counts the shell blocks of that page."""

@@ -66,7 +66,9 @@ def test_list_of_what_is_not_run(place, why):
 
 
 def test_a_new_kind_of_block_would_be_noticed():
-    [block] = blocks_of('<!-- not run, "understudy serve": it answers until stopped -->\n```ruby\nputs 1\n```\n', "new.md")
+    [block] = blocks_of(
+        '<!-- not run, "understudy serve": it answers until stopped -->\n```ruby\nputs 1\n```\n', "new.md"
+    )
     assert block.language not in KINDS
     assert block.lines_not_run == (("understudy serve", "it answers until stopped"),)
     with pytest.raises(AssertionError, match="nothing closes"):

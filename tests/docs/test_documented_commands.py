@@ -1,4 +1,4 @@
-"""Every documented shell command is run as it stands, page by page, on small tables with the columns that the page names."""
+"""Every documented shell command is run as it stands, page by page, on small tables with the columns it names."""
 
 import re
 import shlex
@@ -14,7 +14,11 @@ PAGES = sorted({block.page for block in ALL if block.is_shell and not block.not_
 EXPECTED = re.compile(r"exit code (\d+)")
 SMALLER = {
     "README.md": (("--runs 2000", "--runs 40"),),
-    "docs/guide/evaluate.md": (("0.1,0.5,1,5,10,50,100", "1,10"), ("--repeat 5", "--repeat 2"), ("--rows 1000", "--rows 200")),
+    "docs/guide/evaluate.md": (
+        ("0.1,0.5,1,5,10,50,100", "1,10"),
+        ("--repeat 5", "--repeat 2"),
+        ("--rows 1000", "--rows 200"),
+    ),
     "docs/guide/commute.md": (("example -o town", "example --workers 600 -o town"),),
     "docs/start/aggregates.md": (("--group patzip --group MDC", "--group MDC"), ("--epsilons 1,10", "--epsilons 1")),
     "docs/start/geographer.md": (("--workers 4000", "--workers 600"),),
@@ -70,7 +74,9 @@ def check_elsewhere(words: list[str], place: str) -> None:
             listed = (ROOT / words[2] / "__main__.py").read_text(encoding="utf-8")
             assert f'"{words[3]}"' in listed, f"{place}: {words[2]} knows no {words[3]}"
     else:
-        raise AssertionError(f"{place}: {words[0]!r} is no command that this test can run; mark it `not run`, with a reason")
+        raise AssertionError(
+            f"{place}: {words[0]!r} is no command that this test can run; mark it `not run`, with a reason"
+        )
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -70,7 +70,10 @@ def test_every_page_is_built(site):
     pages = {path.relative_to(site).with_suffix("").as_posix() for path in site.rglob("*.html")}
     written = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     proofs = {f"proofs/{path.stem}" for path in (ROOT / "src" / "understudy" / "mechanisms" / "proofs").glob("*.md")}
-    assert written | proofs | {"changelog", "contributing", "benchmarks", "decisions/index", "reference/api/synth"} <= pages
+    assert (
+        written | proofs | {"changelog", "contributing", "benchmarks", "decisions/index", "reference/api/synth"}
+        <= pages
+    )
 
 
 def test_no_page_loads_anything_from_elsewhere(site):
@@ -82,7 +85,9 @@ def test_no_page_loads_anything_from_elsewhere(site):
 
 
 def test_the_search_for_foreign_addresses_finds_them():
-    assert loads('<img src="https://example.org/a.png"><script src="//example.org/x.js"></script><a href="https://x.y">z</a>') == [
+    assert loads(
+        '<img src="https://example.org/a.png"><script src="//example.org/x.js"></script><a href="https://x.y">z</a>'
+    ) == [
         "<img src=https://example.org/a.png>",
         "<script src=//example.org/x.js>",
     ]
@@ -96,7 +101,9 @@ def test_our_markdown_is_read_as_github_reads_it(site):
         text = re.sub(r"<(pre|code)\b.*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         assert not re.search(r"<p>[^<]*\n- ", text), f"{path.name}: a list in a paragraph"
         assert not re.search(r"<p>(?:[^<]*\n)?\| ?---", text), f"{path.name}: a table in a paragraph"
-        assert not re.search(r'href="[^"]*\.(md|py)(#[^"]*)?"', text), f"{path.name}: a link to a file of the repository"
+        assert not re.search(r'href="[^"]*\.(md|py)(#[^"]*)?"', text), (
+            f"{path.name}: a link to a file of the repository"
+        )
 
 
 @pytest.mark.browser
@@ -108,7 +115,14 @@ def test_a_browser_asks_for_nothing_and_no_page_is_wider_than_a_phone(site, chro
         page = browser.new_page(viewport={"width": 390, "height": 800})
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
-        for name in ("index", "methods/sbhg", "methods/reproduced", "architecture", "reference/api/synth", "start/steward"):
+        for name in (
+            "index",
+            "methods/sbhg",
+            "methods/reproduced",
+            "architecture",
+            "reference/api/synth",
+            "start/steward",
+        ):
             page.goto((site / f"{name}.html").as_uri())
             assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, name
         browser.close()
