@@ -56,9 +56,9 @@ def proof_index() -> str:
     lines = [
         "# Proofs",
         "",
-        "One file per claim, beside the code that rests on it (`src/understudy/mechanisms/proofs/`). A ledger entry names",
-        "its proof; an entry without one totals as *no formal guarantee*. Each file states the claim, its neighbours, its",
-        "unit, what it assumes, and the tests that check it, most of them by enumeration of a tiny domain.",
+        "One file per claim, beside the code that rests on it (`src/understudy/mechanisms/proofs/`). A ledger entry",
+        "names its proof; an entry without one totals as *no formal guarantee*. Each file states the claim,",
+        "its neighbours, its unit, what it assumes, and the tests that check it, most of them by enumeration of a tiny domain.",
         "",
         "| proof | neighbours | tests named |",
         "| --- | --- | --- |",
