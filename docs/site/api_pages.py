@@ -47,8 +47,8 @@ def index_page(package: Path) -> str:
     lines = [
         "# Python",
         "",
-        "Written at build time from the docstrings. Everyday names hang on the package itself; the rooms below hold the rest, and each room",
-        "imports only from rooms above it.",
+        "Written at build time from the docstrings. Everyday names hang on the package itself; the rooms below hold",
+        "the rest, and each room imports only from rooms above it.",
         "",
         *_prose(ast.get_docstring(tree) or ""),
         "",

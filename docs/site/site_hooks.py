@@ -1,7 +1,7 @@
 """What MkDocs cannot do alone: pages made at build time, links out of docs/, and the Markdown that GitHub reads too.
 
-Nothing here writes into the repository. Generated pages: the proofs, the changelog, contributing, benchmark results, the index of
-the decisions, and the Python reference from docstrings (`api_pages.py`).
+Nothing here writes into the repository. Generated pages: the proofs, the changelog, contributing, benchmark results,
+the index of the decisions, and the Python reference from docstrings (`api_pages.py`).
 """
 
 import os
@@ -56,9 +56,9 @@ def proof_index() -> str:
     lines = [
         "# Proofs",
         "",
-        "One file per claim, beside the code that rests on it (`src/understudy/mechanisms/proofs/`). A ledger entry names its proof; an",
-        "entry without one totals as *no formal guarantee*. Each file states the claim, its neighbours, its unit, what it assumes, and",
-        "the tests that check it, most of them by enumeration of a tiny domain.",
+        "One file per claim, beside the code that rests on it (`src/understudy/mechanisms/proofs/`). A ledger entry",
+        "names its proof; an entry without one totals as *no formal guarantee*. Each file states the claim,",
+        "its neighbours, its unit, what it assumes, and the tests that check it, most of them by enumeration of a tiny domain.",
         "",
         "| proof | neighbours | tests named |",
         "| --- | --- | --- |",
@@ -135,6 +135,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Make of our Markdown what Python-Markdown reads the way GitHub does."""
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation"]  # it would list this page alone
     return rewrite(markdown, page.file.src_uri)
 
 
@@ -174,7 +176,7 @@ def _language(named: str, following: str, place: str) -> str:
 
 
 def _needs_blank(before: str, opening: str, line: str) -> bool:
-    """Python-Markdown wants a blank line before a list or a table that follows a paragraph (`opening` is its first line)."""
+    """Python-Markdown wants a blank line before a list or table after a paragraph (`opening` is its first line)."""
     if not before.strip() or before.lstrip().startswith(("#", "<!--")):
         return False
     if line.lstrip().startswith("|"):

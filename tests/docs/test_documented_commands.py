@@ -1,4 +1,4 @@
-"""Every documented shell command is run as it stands, page by page, on small tables with the columns that the page names."""
+"""Every documented shell command is run as it stands, page by page, on small tables with the columns it names."""
 
 import re
 import shlex

@@ -100,7 +100,7 @@ class RealSeeds(SeedPool):
 
 
 def seeds_entry(pool: SeedPool) -> Entry | None:
-    """The unpriced entry that real seeds cause. A word instead of a pool is refused: it would be priced as if public."""
+    """The unpriced entry that real seeds cause. A word instead of a pool is refused, lest it be priced as public."""
     if not isinstance(pool, SeedPool):
         raise ParameterError(
             f"`seeds` is {pool!r}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
