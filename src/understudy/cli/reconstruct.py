@@ -298,5 +298,11 @@ def _print_risk(document: dict[str, Any]) -> None:
         )
         shown.add_row(*map(escape, (name, *cells)))
     out.print(shown)
+    out.print(
+        f"Errors are mean absolute errors of guessing {document['value']!r} for each person: blind, knowing only the overall average; "
+        "average, by the average of the group; best attack, with what is known besides (and by which method); exposed "
+        "tenth, for the tenth of people whose error falls most. Lowered by: how much less than blind the best attack errs.",
+        markup=False,
+    )
     for line in document["recommendation"]:
         out.print(f"- {line}", markup=False)
