@@ -5,7 +5,6 @@ in the middle and near the end of that count: no clock is involved.
 """
 
 import gc
-import json
 import os
 import shutil
 import signal
@@ -23,14 +22,15 @@ import understudy as us
 SRC = str(Path(us.__file__).parent)
 PLACES = tuple(map(float, os.environ.get("UNDERSTUDY_INTERRUPTS", "0.2 0.7 0.97").split()))
 
+_A = "--account a.account"
 _P = "--epsilon 4 --delta 1e-6 --certificate exact"
 LONG = {
     "synth laplace": "synth @data -c @book -m laplace --epsilon 1 -n 50 -o out --account a.account",
     "synth marginals": "synth @data -c @book --epsilon 1 --delta 1e-6 -n 50 -o out --account a.account --csv",
     "synth pegs": "synth @data -c @book -m pegs --epsilon 4 --delta 1e-4 -n 5 -o out --account a.account",
     "synth files": "synth @data -c @book -m laplace --epsilon 1 -n 50 --files 2 -o out --account a.account",
-    "synth model": "synth @data -c @book -m sba --epsilon 2 --delta 1e-6 -n 50 -o out --save-model m.us --account a.account",
-    "synth parts": "synth @data -c @book -m laplace --epsilon 1 -n 50 --engine local --part-rows 20 -o out --account a.account",
+    "synth model": f"synth @data -c @book -m sba --epsilon 2 --delta 1e-6 -n 9 -o out --save-model m.us {_A}",
+    "synth parts": f"synth @data -c @book -m laplace --epsilon 1 -n 50 --engine local --part-rows 20 -o out {_A}",
     "draw": "draw @model -n 50 -o out",
     "codebook draft": "codebook draft @data -o out",
     "priced draft": "codebook draft @data -o out --epsilon 2 --delta 1e-4 --account a.account",
@@ -47,27 +47,26 @@ LONG = {
     "commute evaluate": "commute evaluate @flows @trips --count workers -o out",
     "commute map": "commute map @trips -o out",
     "train": "train @data -c @book --target readmitted --method tree --epsilon 1 -o out --account a.account",
-    "demo": "demo -o out",
 }  # fmt: skip
 
 
 class Calls:
     """Counts calls of our own functions, and sends the signal at one of them."""
 
-    def __init__(self, at: int | None) -> None:
-        self.at, self.count = at, 0
+    def __init__(self, at: int | None, number: int) -> None:
+        self.at, self.number, self.count = at, number, 0
 
     def __call__(self, frame, event, _argument) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(SRC):
             self.count += 1
             if self.count == self.at:
                 sys.setprofile(None)
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(self.number)
 
 
 @contextmanager
-def counting(at: int | None) -> Iterator[Calls]:
-    calls = Calls(at)
+def counting(at: int | None, number: int = signal.SIGINT) -> Iterator[Calls]:
+    calls = Calls(at, number)
     sys.setprofile(calls)
     try:
         yield calls
@@ -85,11 +84,7 @@ def clear(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_interrupted(run, bench, here, name, monkeypatch):
-    from understudy import jobs
-
-    for size in ("DEMO_DATA_ROWS", "DEMO_ROWS", "DEMO_HELD_OUT"):
-        monkeypatch.setattr(jobs, size, 400)
+def test_interrupted(run, bench, here, name):
     table = Path(bench.places["data"]).read_text().replace('"F",', "?,", 20)
     (here / "holes.csv").write_text(table)
     book = Path(bench.places["book"]).read_text().replace('levels = ["F", "M"]', 'levels = ["F", "M"]\nmissing = "?"')
@@ -134,3 +129,73 @@ def test_interrupted(run, bench, here, name, monkeypatch):
         if (here / "out").is_dir() and (here / "out" / "manifest.json").exists():
             assert run("verify", "out").code == 0
     assert sorted((here.parent / "scratch").iterdir()) == []
+
+
+def test_the_demo_interrupted(run, here):
+    """Its steps are those of the commands above; here in the middle of its synthesis."""
+    with counting(4000):
+        said = run("demo", "-o", "out")
+    gc.collect()
+    assert said.code == 130 and "nothing was written and nothing was charged" in said.sentence
+    assert {path.name for path in here.iterdir()} == {"a.account"}
+    assert sorted((here.parent / "scratch").iterdir()) == []
+
+
+def test_told_to_stop(run, bench, here):
+    """SIGTERM, as an operator or a time limit sends it, tidies up as Ctrl-C does."""
+    words = LONG["synth laplace"].split()
+    with counting(200, signal.SIGTERM):
+        said = run(*words)
+    assert said.code == 143 and "nothing was written and nothing was charged" in said.sentence
+    assert {path.name for path in here.iterdir()} == {"a.account"}
+    assert us.Account.open(here / "a.account").spent().epsilon == 0
+
+
+def test_interrupted_while_starting():
+    """Before a single command is known."""
+    program = (
+        "import sys\n"
+        "class Impatient:\n"
+        "    @staticmethod\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Impatient)\n"
+        "from understudy.cli.start import main\n"
+        "main()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(SRC).parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False, env=environment
+    )
+    assert done.returncode == 130 and done.stdout == ""
+    assert done.stderr == "error: interrupted before anything began. Run it again.\n"
+
+
+def test_helpers_stay_silent():
+    """A terminal sends Ctrl-C to every process of the group; only the first of them speaks, and none is left."""
+    program = (
+        "import os, sys, time\n"
+        "from understudy.synth.processes import helper_processes\n"
+        "try:\n"
+        "    with helper_processes(2) as spread:\n"
+        "        answers = spread(time.sleep, [0.01, 60])\n"
+        "        next(answers)\n"
+        "        print('ready', flush=True)\n"
+        "        next(answers)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('stopped', flush=True)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(Path(SRC).parent)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (out, err, process.returncode) == ("stopped\n", "", 0)
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):  # the helpers are gone, or going
+            os.killpg(process.pid, 0)
+            time.sleep(0.1)

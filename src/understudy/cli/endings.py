@@ -85,8 +85,8 @@ class Started:
             return "interrupted; nothing was written. See with `understudy account show` whether it was charged."
         if charged:
             return (
-                f"interrupted; nothing was written, but {self._account!r} stays charged, because noise was drawn "
-                "already. Running it again is charged again."
+                f"interrupted; nothing was written, but {self._account!r} stays charged: its price was reserved and "
+                "noise may have been drawn. Running it again is charged again."
             )
         return STOPPED
 
