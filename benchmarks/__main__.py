@@ -11,6 +11,7 @@ from benchmarks import (
     linear,
     lugs,
     marginals,
+    operations,
     peers,
     reconstruct,
     report,
@@ -38,6 +39,7 @@ ALL = {
     "commute": commute.main,
     "service": service.main,
     "constraints": constraints.main,
+    "operations": operations.main,
     **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 

@@ -44,7 +44,10 @@ COMMANDS = (
     ("keys", "budget"),
 )
 INTRODUCTION = (
-    "Written by `make docs` from the commands themselves. Exit codes: 0 done, 1 the answer is no, 2 mend the request."
+    "Written by `make docs` from the commands themselves. Exit codes: 0 done; 1 the answer is no (a refusal, a release "
+    "that does not verify, data that do not fit); 2 mend the request; 3 `audit` refuted a promise; 70 a mistake of "
+    "ours; 130 interrupted (Ctrl-C); 141 nobody reads the output; 143 told to stop (SIGTERM). See "
+    "[operations](../guide/operations.md)."
 )
 TARGET = Path(__file__).with_name("cli.md")
 

@@ -25,7 +25,7 @@ from understudy.evaluate.utility.compare import Comparison, compare
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
 from understudy.release import Release
-from understudy.release.release import refuse_existing, save_many
+from understudy.release.release import refuse_existing, save_many, uninterrupted
 from understudy.sources import open_source
 from understudy.sources.ancestry import find_ancestor
 from understudy.sources.base import Report
@@ -89,8 +89,9 @@ def draft_at_a_price(
     _refuse_draft(out)
     paying = None if account is None else Account.open(account)
     book, settle = paid_draft(data, plan, table=table, account=paying, report=report)
-    settle()
-    return _save_draft(book, out)
+    with uninterrupted():  # paid and written, or neither
+        settle()
+        return _save_draft(book, out)
 
 
 def _refuse_draft(out: Path) -> None:

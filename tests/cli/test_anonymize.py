@@ -208,11 +208,11 @@ def test_public_rules_for_each_record_keep_the_promise_of_the_draw(run, discharg
 BAD = [
     (("--k", 5), "--suppression is missing"),
     (("--suppression", 0), "nothing is asked: give --k"),
-    (("--k", 1, "--suppression", 0), "`k` is 1"),
+    (("--k", 1, "--suppression", 0), "--k is 1"),
     (("--k", 9999, "--suppression", 0), "the table has 3,000 rows"),
     (("--k", "five", "--suppression", 0), "is not a whole number"),
     (("--k", 5, "--suppression", 1.5), "between 0 and 1"),
-    (("--k", 5, "--suppression", 0, "--loss", "joy"), "`loss` is 'joy'"),
+    (("--k", 5, "--suppression", 0, "--loss", "joy"), "--loss is 'joy'"),
     (("--k", 5, "--mondrian", "--suppression", 0.1), "suppresses nothing"),
     (("--k", 5, "--mondrian", "--quasi", ""), "no quasi-identifier is declared"),
     (("--k", 5, "--mondrian", "--quasi", "shoe"), "no column 'shoe'"),
@@ -225,7 +225,7 @@ BAD = [
     (("--k", 5, "--mondrian", "--closeness", "disp=2"), "distance between 0 and 1"),
     (("--k", 5, "--mondrian", "--closeness", "disp=0.2,far"), "`distance` is 'far'"),
     (("--recipe", "none.toml"), "no recipe at"),
-    (("--k", 5, "--mondrian", "--unknown", "maybe"), "`unknown` is 'maybe'"),
+    (("--k", 5, "--mondrian", "--unknown", "maybe"), "--unknown is 'maybe'"),
 ]
 
 

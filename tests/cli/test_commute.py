@@ -74,12 +74,12 @@ def write(path, **columns):
 BAD = [
     (("--delta", "0"), "strictly between 0 and 1"),
     (("--certificate", "surely"), "must be one of"),
-    (("--shrink",), "needs `rings`"),
+    (("--shrink",), "needs --rings"),
     (("--cutoff", "-1"), "distance in miles"),
     (("--reject",), "lemma 5.2"),
     (("--rings", "nowhere.csv"), "nowhere.csv"),
     (("--count", "people"), "no column 'people'"),
-    (("--size", "0"), "`size` is 0"),
+    (("--size", "0"), "--size is 0"),
 ]
 
 

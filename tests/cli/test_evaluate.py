@@ -177,10 +177,10 @@ def test_tables_that_cannot_be_compared(small, tmp_path, real, synthetic, words)
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--target", "income"), ("`target` is 'income'", "choose")),
-        (("--target", "place"), ("`target` is 'place'", "'here' in every row", "two classes")),
-        (("--given", "income"), ("`given` is 'income'",)),
-        (("--risk", "some"), ("`risk` is 'some'", "none, quick, full")),
+        (("--target", "income"), ("--target is 'income'", "choose")),
+        (("--target", "place"), ("--target is 'place'", "'here' in every row", "two classes")),
+        (("--given", "income"), ("--given is 'income'",)),
+        (("--risk", "some"), ("--risk is 'some'", "none, quick, full")),
         (("--codebook", "nowhere.toml"), ("no codebook at 'nowhere.toml'",)),
     ],
 )
@@ -260,7 +260,7 @@ def test_the_membership_attack_reruns_what_made_the_release(run, evaluated, tmp_
     assert named["value"] is not None and "16 runs of bayesian-bootstrap" in named["note"]
     for more, said in (
         (("--recipe", tmp_path / "none.toml"), "cannot be read"),
-        (("--shadow-runs", "2"), "`runs` is 2"),
+        (("--shadow-runs", "2"), "--shadow-runs is 2"),
         (("--risk", "quick", "--recipe", recipe), "only with risk = 'full'"),
     ):
         wrong = run(*words, evaluated / "release", *more)

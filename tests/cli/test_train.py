@@ -141,9 +141,9 @@ def test_a_fault_of_the_data_charges_nothing(run, table, tmp_path):
         (("--method", "bag", "--epsilon", 1, "--sharing", "none"), "sharing"),
         (("--method", "forest", "--epsilon", 1, "--subgroup", "sex"), "no quality"),
         (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 1, "--subgroup", "shoe"), "shoe"),
-        (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 0), "`quality_epsilon` is 0"),
+        (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 0), "--quality-epsilon is 0"),
         (("--method", "forest", "--epsilon", 1, "--reliability", "x.svg"), "quality report"),
-        (("--method", "dpat", "--call-epsilon", "nan", "--new-key", "/nowhere/k"), "`call_epsilon` is nan"),
+        (("--method", "dpat", "--call-epsilon", "nan", "--new-key", "/nowhere/k"), "--call-epsilon is nan"),
     ],
 )
 def test_what_is_refused_is_named(run, table, tmp_path, more, sentence):

@@ -224,6 +224,7 @@ SCORED = cases(
     ("cap 0", f"@paid|{_KEYS}|--budget|septic-shock=0", MISTAKE, ("0",)),
     ("wrong key", f"@paid|{_KEYS}|--budget|septic-shock=5", MISTAKE, ("key",), {}, {"UNDERSTUDY_MODEL_KEY": "ab" * 32}),
     ("port 70000", f"@free|{_KEYS}|--port|70000", MISTAKE, ("70000", "65535")),
+    ("log level unknown", f"@free|{_KEYS}|--log-level|loud", MISTAKE, ("--log-level", "'loud'", "warning")),
     ("port in words", f"@free|{_KEYS}|--port|http", MISTAKE, ("'http'",)),
     ("host unknown", f"@free|{_KEYS}|--host|no.such.host.invalid", MISTAKE, ("no.such.host.invalid",)),
     ("host of elsewhere", f"@free|{_KEYS}|--host|192.0.2.1|--port|0", MISTAKE, ("192.0.2.1",)),

@@ -82,18 +82,18 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run, and turn every mistake of a user into one sentence."""
     words = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in words
+    started = endings.Started(words)
     code: Any = 0
     try:
         with endings.stop_on_signals():
             try:
                 code = _run(words, as_json=as_json)
                 sys.stdout.flush()
-            except endings.Terminated:
-                raise StoppedError(STOPPED) from None
             except KeyboardInterrupt:
                 raise StoppedError(STOPPED) from None
     except UnderstudyError as reason:
-        sentence = endings.as_typed(str(reason), typer.main.get_command(app), words)
+        said = started.interrupted() if str(reason) == STOPPED else str(reason)
+        sentence = endings.as_typed(said, typer.main.get_command(app), words)
         _fail(type(reason).__name__, sentence, as_json=as_json)
         code = endings.code_of(reason)
     except BrokenPipeError:

@@ -210,7 +210,8 @@ def _show_table(book: Codebook) -> None:
         out.print(f"[bold]{escape(book.title)}[/]")
     table = Table(box=None, pad_edge=False)
     for heading in ("column", "kind", "role", "levels", "parents", "public"):
-        table.add_column(heading, overflow="fold")
+        # words that are one term stay on one line; the list of levels is what gives way on a narrow screen
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("kind", "role", "public"))
     for column in book.columns:
         labels = f"{column.size}: {', '.join(column.labels)}" if column in book.released else "dropped"
         shown = labels if len(labels) <= 70 else labels[:67] + "..."

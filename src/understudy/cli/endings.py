@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import datetime as dt
 import os
 import re
 import signal
@@ -15,12 +16,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from understudy.cli.console import STOPPED
 from understudy.errors import AccountError, BudgetError, RefusalError, StoppedError, UnderstudyError
 
 __all__ = [
     "INTERRUPTED",
+    "MEND",
+    "OURS",
     "TRACEBACK_VARIABLE",
     "UNREAD",
+    "Started",
     "Terminated",
     "as_typed",
     "code_of",
@@ -59,6 +64,66 @@ def stop_on_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class Started:
+    """What was there when a command began, to say truly what an interrupt left behind."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._when = dt.datetime.now(dt.UTC).replace(microsecond=0)  # accounts write down whole seconds
+        self._out = _given(words, "--out", "-o")
+        self._account = _given(words, "--account")
+        self._was_there = self._out is not None and _stamp(Path(self._out))
+
+    def interrupted(self) -> str:
+        """One sentence about what is there now and what is charged."""
+        charged = self._charged()
+        if self._out is not None and _stamp(Path(self._out)) not in (None, self._was_there):
+            paid = ", and it is charged" if charged else ""
+            return f"interrupted after {self._out!r} was written: it is whole{paid}. There is no need to run it again."
+        if charged is None:
+            return "interrupted; nothing was written. See with `understudy account show` whether it was charged."
+        if charged:
+            return (
+                f"interrupted; nothing was written, but {self._account!r} stays charged: its price was reserved and "
+                "noise may have been drawn. Running it again is charged again."
+            )
+        return STOPPED
+
+    def _charged(self) -> bool | None:
+        """Whether the account that was named holds a charge of this run; None if it cannot be asked."""
+        if self._account is None:
+            return False
+        try:
+            import understudy.synth.registry  # noqa: F401 - makes every event known
+            from understudy.privacy.account import Account
+
+            charges = Account.open(self._account).history()
+            return any(
+                charge.state.value != "cancelled" and dt.datetime.fromisoformat(charge.to_dict()["when"]) >= self._when
+                for charge in charges
+            )
+        except (UnderstudyError, OSError, ValueError, TypeError):
+            return None
+
+
+def _given(words: Sequence[str], *names: str) -> str | None:
+    """The value of an option, as typed."""
+    for place, word in enumerate(words):
+        for name in names:
+            if word == name and place + 1 < len(words):
+                return words[place + 1]
+            if name.startswith("--") and word.startswith(f"{name}="):
+                return word.partition("=")[2]
+    return None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def code_of(reason: UnderstudyError) -> int:

@@ -277,6 +277,14 @@ def risk(
         out.print(f"wrote {output} (computed on confidential data: not for release)", markup=False)
 
 
+_LEGEND = (
+    "Mean absolute errors of guessing {value} for each person: blind, knowing only the overall average; average, by "
+    "the average of the group; best attack, with what is known besides, and the method that did best; exposed tenth, "
+    "for the tenth of people who lose most, beside their error when blind. Lowered by: how much less than blind the "
+    "best attack errs."
+)
+
+
 def _print_risk(document: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
@@ -298,5 +306,6 @@ def _print_risk(document: dict[str, Any]) -> None:
         )
         shown.add_row(*map(escape, (name, *cells)))
     out.print(shown)
+    out.print(_LEGEND.format(value=document["value"]), markup=False)
     for line in document["recommendation"]:
         out.print(f"- {line}", markup=False)

@@ -90,6 +90,9 @@ def serve(
     example: Annotated[
         bool, typer.Option("--example", help="Serve two invented models, to look around; needs no data.")
     ] = False,
+    log_level: Annotated[
+        str, typer.Option(help="Least level of log lines on standard error: info (every request), warning or error.")
+    ] = "info",
     json: o.Json = False,
 ) -> None:
     """Answer scoring requests over HTTP, with API keys and budgets that cannot be overspent."""
@@ -103,6 +106,7 @@ def serve(
         aliases=dict(_pair(text, "alias", "/diabeteScore=diabetes") for text in alias or ()),
         certificate=certificate,
         certificate_key=certificate_key,
+        log_level=log_level,
     )
     caps = {name: o.number(text) for name, text in (_pair(text, "budget", "sepsis=100") for text in budget or ())}
     if example:

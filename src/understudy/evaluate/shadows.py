@@ -4,10 +4,8 @@ Each run has a key of its own, drawn beforehand from one stream, so that what a 
 of processes nor on their order.
 """
 
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +14,7 @@ from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream, StreamKey
 from understudy.sources.base import Report, Source
 from understudy.synth.plugs import PLUGS
+from understudy.synth.processes import helper_processes
 from understudy.synth.recipe import Fitted, Recipe
 
 __all__ = ["See", "repeated"]
@@ -120,14 +119,11 @@ def _pieces(tasks: Sequence[_Task], processes: int) -> Iterator[list[Any]]:
     if processes == 1 or len(tasks) < 2:
         yield from map(_work, tasks)
         return
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        try:
-            yield from pool.map(_work, tasks)
-        except BrokenProcessPool:
-            raise RefusalError(
-                "a helper process was ended from outside, as systems do that run out of memory; use a smaller table, "
-                "or fewer rows."
-            ) from None
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    try:
+        with helper_processes(processes) as spread:
+            yield from spread(_work, tasks)
+    except BrokenProcessPool:
+        raise RefusalError(
+            "a helper process was ended from outside, as systems do that run out of memory; use a smaller table, "
+            "or fewer rows."
+        ) from None

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-__all__ = ["FIELDS", "EventLog", "JsonLines", "configure", "places_of"]
+__all__ = ["FIELDS", "LEVELS", "EventLog", "JsonLines", "configure", "places_of"]
 
 FIELDS: Final = frozenset(
     {
@@ -33,6 +33,8 @@ FIELDS: Final = frozenset(
     }
 )
 _NAME = "understudy.service"
+LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+"""Lines about single requests are info."""
 
 
 class EventLog:
@@ -78,14 +80,15 @@ def places_of(error: BaseException) -> list[str]:
     return [f"{Path(frame.filename).name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-12:]]
 
 
-def configure(stream: TextIO | None = None) -> None:
+def configure(stream: TextIO | None = None, level: str = "info") -> None:
     """Send our log and the web server's to ``stream`` (standard error), as JSON lines; no access log of its own."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
-    for name, level in ((_NAME, logging.INFO), ("uvicorn", logging.WARNING), ("sqlalchemy", logging.ERROR)):
+    least = LEVELS[level]
+    for name, own in ((_NAME, logging.INFO), ("uvicorn", logging.WARNING), ("sqlalchemy", logging.ERROR)):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
-        logger.setLevel(level)
+        logger.setLevel(max(own, least))
         logger.propagate = False
     for name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
         logging.getLogger(name).handlers[:] = []

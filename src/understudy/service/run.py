@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import BudgetError, ParameterError
 from understudy.service.amounts import cap_of, epsilon_of
+from understudy.service.logs import LEVELS
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -34,10 +35,13 @@ class Settings:
     aliases: Mapping[str, str] = field(default_factory=dict)
     certificate: Path | None = None
     certificate_key: Path | None = None
+    log_level: str = "info"
 
     def __post_init__(self) -> None:
         if isinstance(self.port, bool) or not 0 <= self.port <= 65535:
             raise ParameterError(f"`port` is {self.port}; it must be from 0 (any free one) to 65535. Try 8000.")
+        if self.log_level not in LEVELS:
+            raise ParameterError(f"`log_level` is {self.log_level!r}; it must be one of {', '.join(LEVELS)}.")
         if (self.certificate is None) != (self.certificate_key is None):
             raise ParameterError("a certificate and its key belong together; name both files, or neither.")
         for path in (self.certificate, self.certificate_key):
@@ -153,7 +157,7 @@ def serve(app: "FastAPI", settings: Settings, *, ready: Callable[[str], None]) -
 
     listening = _bound(settings)
     host, port = listening.getsockname()[:2]
-    configure()
+    configure(level=settings.log_level)
     options: dict[str, Any] = {}
     if settings.certificate is not None:
         options = {"ssl_certfile": str(settings.certificate), "ssl_keyfile": str(settings.certificate_key)}

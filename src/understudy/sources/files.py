@@ -2,8 +2,10 @@
 
 import gzip
 import tempfile
+import threading
 import weakref
 import zlib
+from _thread import interrupt_main
 from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import escape, glob, has_magic
@@ -115,8 +117,17 @@ def _connect() -> Any:
         "enable_external_file_cache = false",  # files are read once; keeping them would fill the memory
     ):
         connection.raw_sql(f"SET {setting}")
-    weakref.finalize(connection, folder.cleanup)
+    weakref.finalize(connection, _remove, folder)
     return connection
+
+
+def _remove(folder: tempfile.TemporaryDirectory[str]) -> None:
+    """Remove it whatever happens: Python would swallow a Ctrl-C that arrives here, and leave the folder."""
+    try:
+        folder.cleanup()
+    except KeyboardInterrupt:
+        folder.cleanup()
+        threading.Timer(0.01, interrupt_main).start()  # heard again, outside
 
 
 def _to_arrow(what: Any) -> tuple[tuple[str, ...], Any]:

@@ -4,10 +4,8 @@ Every value is drawn from a block of some part, and all of those are l-diverse, 
 promise of the whole. Parts are smaller tables: more parts are faster and know less.
 """
 
-import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -28,6 +26,7 @@ from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable, code_type
 from understudy.synth.drawers import PartsDrawer
 from understudy.synth.lugs import DiverseRecipe
+from understudy.synth.processes import helper_processes
 from understudy.synth.recipe import Fitted
 
 __all__ = ["PLUGS", "FittedParts"]
@@ -166,9 +165,5 @@ def _workers(count: int) -> Iterator[Any]:
     if count == 1:
         yield lambda tasks: map(_work, tasks)
         return
-    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
-        try:
-            yield lambda tasks: pool.map(_work, tasks)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with helper_processes(count) as spread:
+        yield lambda tasks: spread(_work, tasks)

@@ -1,0 +1,113 @@
+"""Wall time, processor time and peak memory of every command on the demo table.
+
+``python -m benchmarks.operations``. Every command is a process of its own, so that imports and start-up are in the
+figures and nothing is warm but the cache of compiled kernels, which a first run of each command fills. The demo table
+is 50,000 simulated discharges of 13 columns; where a command reads another kind of table, the smallest one that its
+guide uses. No bar: these are for planning a machine.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import understudy
+
+QUICK = bool(os.environ.get("UNDERSTUDY_QUICK"))
+"""One round and no warming up: for a machine that has compiled everything already."""
+_SBA = "-c d.toml --epsilon 1 --delta 1e-6 -n 50000"
+_TOWN = "town/flows.csv --count workers --places town/places.csv --epsilon 4 --delta 1e-6 --certificate exact"
+COMMANDS = (
+    ("help", "--help"),
+    ("methods", "methods"),
+    ("codebook draft", "codebook draft d.csv -o {new}.toml"),
+    ("codebook draft, priced", "codebook draft d.csv -o {new}.toml --epsilon 1 --delta 1e-6"),
+    ("codebook check", "codebook check d.csv -c d.toml"),
+    ("codebook show", "codebook show d.toml"),
+    ("quote", f"quote d.csv {_SBA}"),
+    ("synth", f"synth d.csv {_SBA} -o {{new}}"),
+    ("synth -m pegs", "synth d.csv -c d.toml -m pegs --epsilon-per-record 1 --delta 1e-6 -n 50000 -o {new}"),
+    ("synth --engine local", f"synth d.csv {_SBA} --engine local -o {{new}}"),
+    ("draw", "draw m.us -n 50000 -o {new}"),
+    ("impute, 1 file", "impute d.csv -c d.toml --files 1 -o {new}"),
+    ("verify", "verify release"),
+    ("evaluate", "evaluate d.csv release -c d.toml -o {new}.html"),
+    ("evaluate --large", "evaluate d.csv release -c d.toml --large -o {new}.json"),
+    ("rumap, 2 runs", "rumap d.csv -c d.toml --epsilons 1 --delta 1e-6 --repeat 2 -n 50000 -o {new}"),
+    ("audit, 200 runs", "audit small.csv -c d.toml -m sba --epsilon 1 --delta 1e-6 -n 5 --runs 200"),
+    ("anonymize run", "anonymize run d.csv -c d.toml --quasi sex,age.yrs,race --k 5 --suppression 0.02 -o {new}"),
+    ("anonymize risk", "anonymize risk d.csv -c d.toml --quasi sex,age.yrs,race"),
+    ("reconstruct risk", "reconstruct risk d.csv -c d.toml --group patzip --value charge --known los,age.yrs"),
+    ("commute quote", f"commute quote {_TOWN}"),
+    ("commute synth", f"commute synth {_TOWN} -o {{new}}"),
+    ("commute map", "commute map trips -o {new}.html"),
+    ("train", "train d.csv -c d.toml --target cat --method forest --epsilon 1 -o {new}.us"),
+    ("account show", "account show d.account"),
+    ("keys list", "keys list --database sqlite:///s.db"),
+    ("demo", "demo -o {new}"),
+)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="understudy-operations-") as place:
+        folder = Path(place)
+        _prepare(folder)
+        print(f"{'command':26}  {'seconds':>8}  {'processor':>9}  {'peak MiB':>8}")
+        for label, line in COMMANDS:
+            _show(label, line, folder)
+
+
+def _show(label: str, line: str, folder: Path) -> None:
+    found = [_measure(line, folder, round_) for round_ in range(1 if QUICK else 4)]
+    found = found if QUICK else found[1:]  # the first fills caches
+    seconds, processor, peak = (statistics.median(values) for values in zip(*found, strict=True))
+    print(f"{label:26}  {seconds:8.2f}  {processor:9.2f}  {peak:8.0f}")
+
+
+def _measure(line: str, folder: Path, round_: int) -> tuple[float, float, float]:
+    """Seconds on the clock, seconds of processor, MiB at most; of the process and its helpers."""
+    words = line.format(new=f"new-{abs(hash(line)) % 10**8}-{round_}").split()
+    program = "from understudy.cli.start import main\nmain()"
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(understudy.__file__).parents[1])},
+    )
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stderr.close()
+    if process.returncode:
+        raise RuntimeError(f"{line}: {said.decode()}")
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / (1 if sys.platform == "darwin" else 1024)
+
+
+def _prepare(folder: Path) -> None:
+    import pyarrow.csv as pv
+
+    import understudy as us
+
+    table = us.datasets.discharges(rows=50_000, seed=2011)
+    pv.write_csv(table, folder / "d.csv")
+    pv.write_csv(table.slice(0, 60), folder / "small.csv")
+    us.datasets.discharges_codebook().save(folder / "d.toml")
+    for line in (
+        f"synth d.csv {_SBA} -o release --save-model m.us",
+        "account create d.account --dataset d --epsilon 5 --delta 1e-5",
+        "commute example -o town",
+        f"commute synth {_TOWN} -o trips",
+        "keys create --label a --database sqlite:///s.db",
+    ):
+        _measure(line, folder, 0)
+
+
+if __name__ == "__main__":
+    main()
