@@ -179,7 +179,7 @@ def _check_grounds(manifest: dict[str, Any], book: Codebook | None, problems: li
     if book.paid is not None and any(item["event"] not in stages for item in json.loads(book.paid.entries)):
         problems.append("the codebook was drafted at a price that the ledger leaves out")
     relation = manifest["guarantee"].get("neighbours", "")
-    if book.unit is not None and "person" not in str(relation):
+    if book.unit is not None and relation and "person" not in str(relation):
         problems.append("the codebook makes the person the unit, and the ledger prices single records")
 
 
