@@ -40,7 +40,7 @@ ALL = {
     "service": service.main,
     "constraints": constraints.main,
     "operations": operations.main,
-    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
+    **{f"scale: {name    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 
 

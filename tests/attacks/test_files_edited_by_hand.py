@@ -1,7 +1,9 @@
 """Manifests, ledgers, models and release folders that somebody changed, and figures that go out with a release."""
 
+import copy
 import io
 import json
+import pickle
 import shutil
 import zipfile
 from fractions import Fraction
@@ -9,6 +11,7 @@ from fractions import Fraction
 import pytest
 
 import understudy as us
+from understudy.cli.app import main
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.report.write import check_page_target
@@ -18,6 +21,7 @@ from understudy.privacy import Neighbours
 from understudy.privacy.events import event_from_dict
 from understudy.privacy.guarantees import PureDP
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.secret import Secret
 from understudy.privacy.statement import statement
 from understudy.synth import make_recipe
 from understudy.synth.model_file import load_model
@@ -252,3 +256,42 @@ def test_drawing_from_two_copies_of_a_model_is_covered(table, book, tmp_path):
 def test_an_event_that_costs_nothing_or_nonsense_is_refused(event):
     with pytest.raises((ReleaseError, ParameterError)):
         event_from_dict(event)
+
+
+@pytest.fixture
+def run(capsys):
+    def go(*words):
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return int(stop.value.code or 0), said.out + said.err
+
+    return go
+
+
+def test_the_command_line_says_the_same(run, folders, data, book, tmp_path):
+    """A cheaper ledger, a report inside a release, a completed table, real starts that are called public."""
+    codebook = tmp_path / "book.toml"
+    book.save(codebook)
+    folder = shutil.copytree(folders / "laplace", tmp_path / "out")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    cheaper_event(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    code, said = run("verify", folder)
+    assert code == 1 and "one of them was changed" in " ".join(said.split())
+    code, said = run("evaluate", data, folders / "laplace", "-c", codebook, "-o", folders / "laplace" / "report.html")
+    assert code == 2 and "must not go out with it" in " ".join(said.split())
+    asked = ("-c", codebook, "-n", 5, "-m", "pegs", "--alpha", 5)
+    code, said = run("synth", data, *asked, "--seeds", data, "-o", tmp_path / "seeds")
+    assert code == 2 and "it holds the confidential table itself" in " ".join(said.split())
+    code, said = run("quote", folders / "contingency" / "synthetic.parquet", *asked)
+    assert code == 0 and "synthetic already" in " ".join(said.split())
+    code, said = run("quote", data, *asked, "--neighbours", "origin-in-destination")
+    assert code == 2 and "belongs to commuting tables" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("how", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_secret_is_never_written_or_copied(how):
+    with pytest.raises(TypeError, match="a secret is not written to disk"):
+        how(Secret({"x": 17}))

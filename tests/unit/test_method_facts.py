@@ -17,7 +17,9 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.synth import METHODS, make_recipe
 from understudy.synth.facts import FACTS as SYNTH
 from understudy.trees.facts import FACTS as TREES
+from understudy.trees.job import quote
 from understudy.trees.train import METHODS as SCORES
+from understudy.trees.train import Training
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "src" / "understudy" / "mechanisms" / "proofs"
@@ -90,3 +92,34 @@ def test_releases_cite_the_proofs_and_relations_that_are_listed(name, book):
     for strange in (Neighbours.ORIGIN, Neighbours.ADD_REMOVE_PERSON, Neighbours.REPLACE_PERSON):
         with pytest.raises(ParameterError, match=r"`neighbours` is|does not take neighbours"):
             make_recipe(name, **EXAMPLES[name], neighbours=strange).quote(book, 20)
+
+
+@pytest.mark.parametrize("structure", [None, "random", "measured", "stable"])
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_cite_the_proofs_that_are_listed(name, structure, book):
+    facts = TREES[name]
+    if structure is not None and name not in ("tree", "bag", "per-call-tree"):
+        structure = None
+    needs = {"dpat": {"call_epsilon": 0.1}, "edpat": {"call_epsilon": 0.1}, "alpha-tree": {}}
+    options = dict(needs.get(name, {"epsilon": 1.0}))
+    if name == "per-call-tree":
+        options = {"call_epsilon": 0.1, **({} if structure == "random" else {"epsilon": 1.0})}
+    if structure is not None:
+        options |= {"structure": structure, **({"delta": 1e-6} if structure in ("measured", "stable") else {})}
+    ledger = quote(book, Training(method=name, **options), target="sex")
+    cited = {entry.event.proof for entry in ledger} - {None}
+    assert cited <= set(facts.proofs)
+    total = ledger.total(delta=options.get("delta"))
+    assert (total.is_formal and total.neighbours in facts.neighbours) or facts.route == "none" or structure == "random"
+
+
+@pytest.mark.parametrize("one", [one for one in EVERY if one.audits], ids=lambda one: one.name)
+def test_an_audit_attacks_the_method(one):
+    """By its name, by its class, or by the mechanism that all of its noise comes from."""
+    words = {one.name.split()[-1], getattr(METHODS.get(one.name), "__name__", one.name)}
+    words |= {"histogram"} if {"geometric_histogram.md", "stability_histogram.md"} & set(one.proofs) else set()
+    words |= {"certificate"} if one.name == "commute dirichlet" else set()
+    words |= {"64_clients"} if one.name == "scores over HTTP" else set()
+    words |= {"private_tree"} if "tree" in one.name or one.name == "bag" else set()
+    text = "".join((ROOT / path).read_text(encoding="utf-8") for path in one.audits)
+    assert any(word in text for word in words), one.name

@@ -143,17 +143,18 @@ def test_a_codebook_names_columns_and_levels():
 def test_per_call_answers_are_charged_before_they_are_given(tmp_path):
     X, y = data()
     account = Account.create(
-        tmp_path / "calls", dataset="calls", epsilon=1.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE
+        tmp_path / "calls", dataset="calls", epsilon=2.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE
     )
     tree = PerCallAlphaTree(
         epsilon=1.0, call_epsilon=0.25, account=account, bounds=(0.0, 10.0), classes=(0, 1), depth=1
     ).fit(X, y)
+    assert account.spent().epsilon == pytest.approx(1.0), "training comes first"
     first = tree.predict_band(X[:3])
     assert first.shape == (3, 3)
-    assert account.spent().epsilon == pytest.approx(0.75)
+    assert account.spent().epsilon == pytest.approx(1.75)
     with pytest.raises(BudgetError):
         tree.predict_proba(X[:2])
-    assert account.spent().epsilon == pytest.approx(0.75)
+    assert account.spent().epsilon == pytest.approx(1.75)
     tree.predict_proba(X[:1])
-    assert account.spent().epsilon == pytest.approx(1.0)
+    assert account.spent().epsilon == pytest.approx(2.0)
     assert "leaf" in tree.text()

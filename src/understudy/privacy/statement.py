@@ -8,6 +8,7 @@ from understudy.privacy.ledger import Ledger
 __all__ = ["statement"]
 
 _WEAK_EPSILON = 10.0
+_WEAK_DELTA = 1e-3
 
 
 def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper: str | None) -> str:
@@ -27,6 +28,11 @@ def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper:
     if total.epsilon > _WEAK_EPSILON:
         lines.append(
             f"An epsilon of {_number(total.epsilon)} is a weak promise: take it as bookkeeping, not as protection."
+        )
+    if total.delta >= _WEAK_DELTA:
+        lines.append(
+            f"A delta of {_number(total.delta)} is a weak promise: with that probability nothing at all is promised, "
+            "and one record in so many could be shown whole."
         )
     if route == "N":
         lines.append("The perturbed tables were released once; the rows are drawn from them and cost nothing more.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
-from understudy.privacy.guarantees import Guarantee
+from understudy.privacy.guarantees import Guarantee, KAnonymous
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.statement import statement
 from understudy.release.manifest import FORMAT
@@ -58,7 +58,7 @@ def _verified(place: Path, manifest: dict[str, Any]) -> Verdict:
     if book is not None:
         _check_rows(place, manifest, book, passed, problems)
     total = _check_price(manifest, passed, problems)
-    if total is not None and total.is_formal:
+    if total is not None and total.is_formal and not isinstance(total, KAnonymous):
         _check_grounds(manifest, book, problems)
     return Verdict(passed=tuple(passed), problems=tuple(problems), total=total)
 
@@ -194,7 +194,7 @@ def _check_grounds(manifest: dict[str, Any], book: Codebook | None, problems: li
     if book.paid is not None and any(item["event"] not in stages for item in json.loads(book.paid.entries)):
         problems.append("the codebook was drafted at a price that the ledger leaves out")
     relation = manifest["guarantee"].get("neighbours", "")
-    if book.unit is not None and "person" not in str(relation):
+    if book.unit is not None and relation and "person" not in str(relation):
         problems.append("the codebook makes the person the unit, and the ledger prices single records")
 
 

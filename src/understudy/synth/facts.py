@@ -151,7 +151,7 @@ FACTS: dict[str, MethodFacts] = {
             page="docs/methods/histograms.md",
             proofs=("stability_histogram.md", *_PERSON),
             exact_tests=(_EXACT + "test_stability.py", _PERSON_TEST),
-            audits=(_NOISE,),
+            audits=(_NOISE, _COMMAND),
         ),
         _tables(
             "sbhg",
@@ -172,7 +172,7 @@ FACTS: dict[str, MethodFacts] = {
                 _EXACT + "test_exponential_exact.py",
                 _PERSON_TEST,
             ),
-            audits=(_AUDIT + "test_sbhg_audit.py",),
+            audits=(_AUDIT + "test_sbhg_audit.py", _COMMAND),
             instead="sbhg with its default, private parents",
         ),
         _tables(
@@ -191,7 +191,7 @@ FACTS: dict[str, MethodFacts] = {
                 _EXACT + "test_exponential_exact.py",
                 _PERSON_TEST,
             ),
-            audits=(_AUDIT + "test_sbhg_audit.py",),
+            audits=(_AUDIT + "test_sbhg_audit.py", _COMMAND),
         ),
         _tables(
             "privbayes",
@@ -204,7 +204,7 @@ FACTS: dict[str, MethodFacts] = {
             page="docs/methods/sbhg.md",
             proofs=("geometric_histogram.md", "exponential_selection.md", *_PERSON),
             exact_tests=(_EXACT + "test_noise_exact.py", _EXACT + "test_exponential_exact.py", _PERSON_TEST),
-            audits=(_NOISE,),
+            audits=(_AUDIT + "test_sbhg_audit.py", _COMMAND),
         ),
         MethodFacts(
             name="pmi",
@@ -222,7 +222,6 @@ FACTS: dict[str, MethodFacts] = {
             page="docs/methods/imputation.md",
             proofs=("perturbed_prediction.md", *_PERSON),
             exact_tests=(_EXACT + "test_prediction_exact.py", _EXACT + "test_rules_exact.py", _PERSON_TEST),
-            audits=(_COMMAND,),
         ),
         _none(
             "imputation",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from understudy.blocks.choosing import ParentChoice, PrivateParents, parent_choice
+from understudy.blocks.choosing import DeclaredParents, ParentChoice, PrivateParents, parent_choice
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
@@ -124,13 +124,15 @@ class HashedGibbs(ReleasedRecipe):
     def _table_entries(self, book: Codebook) -> list[Entry]:
         events = list(self.table_events(book))
         together = len(events) == 1
+        by_hand = isinstance(self.choice(1.0), DeclaredParents)
+        declared = ("the parents of every column were fixed without looking at the data",) if by_hand else ()
         names = [", ".join(book.names)] if together else list(book.names)
         return [
             Entry(
                 stage="tables",
                 reads=f"counts of {name} with {'their' if together else 'its'} parents, small ones withheld",
                 event=event,
-                assumptions=public_size(book, self.neighbours),
+                assumptions=(*public_size(book, self.neighbours), *declared),
             )
             for name, event in zip(names, events, strict=True)
         ]

@@ -80,12 +80,13 @@ class Marginals(ReleasedRecipe):
         """One entry; rows are free."""
         for name in self.workload or {}:
             book.position(name)
+        weighed = ("the weights of the workload were chosen without looking at the data",) if self.workload else ()
         return [
             Entry(
                 stage="tables",
                 reads=f"one-way tables of {len(book.names)} columns, the dependence of all pairs, and chosen pairs",
                 event=self.event(book),
-                assumptions=public_size(book, self.neighbours),
+                assumptions=(*public_size(book, self.neighbours), *weighed),
             )
         ]
 

@@ -9,6 +9,7 @@ _TRAIN = "understudy train --method "
 _AR = (Neighbours.ADD_REMOVE,)
 _PAGE = "docs/methods/dpat.md"
 _SPLITS = "tests/exact/test_tree_splits_exact.py"
+_MEASURED = "tests/exact/test_measurements_exact.py"
 _NOISE = "tests/exact/test_noise_exact.py"
 _AUDIT = ("tests/audit/test_tree_audit.py",)
 _PUBLIC = "levels and thresholds, depth; a bound on the number of records at α = 1"
@@ -50,8 +51,8 @@ def _trees(name: str, truth: str) -> MethodFacts:
         sound="our own",
         truth=truth,
         page=_PAGE,
-        proofs=("tree_splits.md", "stable_splits.md", "geometric_histogram.md"),
-        exact_tests=(_SPLITS, _NOISE),
+        proofs=("tree_splits.md", "stable_splits.md", "gaussian_measurements.md", "geometric_histogram.md"),
+        exact_tests=(_SPLITS, _MEASURED, _NOISE),
         audits=_AUDIT,
     )
 
@@ -71,8 +72,8 @@ FACTS: dict[str, MethodFacts] = {
             sound="our own",
             truth="All questions are asked at once and their sums get noise in the maximum norm.",
             page=_PAGE,
-            proofs=("max_norm_sums.md",),
-            exact_tests=("tests/exact/test_max_norm_exact.py",),
+            proofs=("max_norm_sums.md", "geometric_histogram.md"),
+            exact_tests=("tests/exact/test_max_norm_exact.py", _NOISE),
             audits=_AUDIT,
         ),
         _trees("tree", "Questions by the exponential mechanism or stable choice; leaf counts noised once."),
@@ -91,8 +92,8 @@ FACTS: dict[str, MethodFacts] = {
             "question gets its "
             "stored answer.",
             page=_PAGE,
-            proofs=("tree_splits.md", "stable_splits.md", "geometric_histogram.md"),
-            exact_tests=(_SPLITS, _NOISE),
+            proofs=("tree_splits.md", "stable_splits.md", "gaussian_measurements.md", "geometric_histogram.md"),
+            exact_tests=(_SPLITS, _MEASURED, _NOISE),
             audits=_AUDIT,
             instead="forest",
         ),
@@ -131,6 +132,6 @@ SERVICE = MethodFacts(
     page="docs/guide/service.md",
     proofs=("geometric_histogram.md", "max_norm_sums.md"),
     exact_tests=(_NOISE, "tests/exact/test_max_norm_exact.py"),
-    audits=_AUDIT,
+    audits=("tests/service/test_processes.py",),
     instead="forest, whose answers are free",
 )
