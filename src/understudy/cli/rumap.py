@@ -76,6 +76,10 @@ def rumap(
     from understudy.codebook import Codebook
 
     book = Codebook.load(codebook)
+    if book.unit is not None and book.unit.records_per_person == "counted":
+        raise ParameterError(
+            "a map does not vary what counting the records of each person costs; take records_per_person out of [unit]."
+        )
     if book.details:
         names = ", ".join(detail.name for detail in book.details)
         raise ParameterError(

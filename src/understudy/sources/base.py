@@ -56,6 +56,8 @@ class Source(ABC):
         self.account = account
         self.ancestor: Ancestor | None = None
         """The anonymised release that the rows come from, if they do."""
+        self.people: Secret[CountTable] | None = None
+        """How many people have one record, two, ...; of a capped source whose codebook asks for it."""
 
     @abstractmethod
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:

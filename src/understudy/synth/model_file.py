@@ -23,6 +23,7 @@ from understudy.release import Manifest, Release
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
 from understudy.synth.details import DetailTable, draw_details
+from understudy.synth.grouping import sizes_of
 from understudy.synth.models import ReleasedModel
 
 __all__ = ["LoadedModel", "load_model", "write_model"]
@@ -74,6 +75,7 @@ def _packed(model: ReleasedModel) -> bytes:
         "classes": len(model.classes),
         "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in tables],
         "details": len(model.details),
+        "people": list(model.people),
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -148,6 +150,7 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         details=tuple(
             DetailTable(totals=a, pairs=b) for a, b in zip(tables[own::2], tables[own + 1 :: 2], strict=True)
         ),
+        people=tuple(described.get("people", ())),
         ledger=Ledger.from_list(described["ledger"]),
         delta=described["delta_for_total"],
         method=described["method"],
@@ -202,7 +205,9 @@ class LoadedModel:
             parameters=parameters,
         )
         details = draw_details(model.codebook, model.details, drawn.codes, stream)
-        return Release(table=decode_table(model.codebook, drawn.codes, stream.below_each, details), manifest=manifest)
+        sizes = sizes_of(model.codebook, model.people)
+        table = decode_table(model.codebook, drawn.codes, stream.below_each, details, people=sizes)
+        return Release(table=table, manifest=manifest)
 
     def manifest(
         self,

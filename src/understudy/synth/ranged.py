@@ -23,6 +23,7 @@ from understudy.release.workshop import Workshop
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 from understudy.synth.drawers import ModelDrawer, RangeDrawer
+from understudy.synth.grouping import count_people, sizes_of
 from understudy.synth.model_file import LoadedModel, load_model, write_model
 from understudy.synth.paid_books import owed
 from understudy.synth.part_work import PART_ROWS, PartJob, part_sizes
@@ -132,7 +133,7 @@ def draw_parts(
     with Workshop(order.target, terms) as shop:
         try:
             drawer = ModelDrawer(loaded.model)
-            said = _draw_all(drawer, loaded.model.codebook, order, shop)
+            said = _draw_all(drawer, loaded.model.codebook, order, shop, loaded.model.people)
             manifest = _model_manifest(loaded, shop, order, said)
             folder = shop.finish(loaded.model.codebook, manifest.to_dict, before=lambda: None)
             return PartedRelease(folder=folder, manifest=manifest)
@@ -224,8 +225,8 @@ class _Run:
         shop, order = self._shop, self._order
         if shop.model_path.exists():  # route N: everything that is still needed was paid for and kept
             self._pay()
-            drawer: RangeDrawer = ModelDrawer(load_model(shop.model_path).model)
-            said = _draw_all(drawer, self._book, order, shop)
+            model = load_model(shop.model_path).model
+            said = _draw_all(ModelDrawer(model), self._book, order, shop, model.people)
         else:
             source = opened()
             if isinstance(self._recipe, PLUGS) and _on_spark(source, order.workers):
@@ -234,7 +235,8 @@ class _Run:
                 fitted = self._fit(source)
                 self._pay()
                 self._keep(fitted)
-                said = _draw_all(fitted.drawer(order.rows, self._quote.ledger), self._book, order, shop)
+                drawer = fitted.drawer(order.rows, self._quote.ledger)
+                said = _draw_all(drawer, self._book, order, shop, self._people(fitted.people))
         manifest = self._manifest(said)
         folder = shop.finish(self._book, manifest.to_dict, before=self.commit)
         return PartedRelease(folder=folder, manifest=manifest)
@@ -245,9 +247,11 @@ class _Run:
 
         assert isinstance(self._recipe, PLUGS)
         self._recipe.event(self._book)  # refuse an impossible l before anything is read
-        source = capped_source(source, self._stream())
+        stream = self._stream()
+        source = capped_source(source, stream)
         self._pay()
-        job = _job(self._book, self._order, self._shop, step=1)
+        people = self._people(count_people(self._recipe, source, stream))
+        job = _job(self._book, self._order, self._shop, step=1, people=people)
         draw_where_it_lies(self._recipe, source, job, self._quote.ledger, self._shop, told=self._order.tell())
         return ()
 
@@ -263,6 +267,13 @@ class _Run:
         fitted.recipe = self._recipe
         self._origin = fitted.rows_origin
         return fitted
+
+    def _people(self, found: tuple[int, ...]) -> tuple[int, ...]:
+        """How many records synthetic people have: counted once for a release, whatever a later run finds."""
+        if found:
+            found = tuple(self._shop.plan.get("people", found))
+            self._shop.remember(people=list(found))
+        return found
 
     def _stream(self) -> Stream:
         """What a fit chooses and perturbs by; a later run has another, see proofs/group_of_records.md."""
@@ -339,19 +350,22 @@ def _interrupted(reason: BaseException, shop: Workshop, order: _Order, *, paid: 
     return ReleaseError(f"the release {str(shop.target)!r} could not be finished ({why}). {remedy}{rest}")
 
 
-def _job(book: Codebook, order: _Order, shop: Workshop, *, step: int) -> PartJob:
+def _job(book: Codebook, order: _Order, shop: Workshop, *, step: int, people: tuple[int, ...]) -> PartJob:
     return PartJob(
         book=book,
         parts_folder=shop.parts_folder.absolute(),
         receipts_folder=shop.receipts_folder.absolute(),
         sizes=tuple(part_sizes(order.rows, order.part_rows, step)),
         seed=order.seed,
+        people=sizes_of(book, people),
     )
 
 
-def _draw_all(drawer: RangeDrawer, book: Codebook, order: _Order, shop: Workshop) -> tuple[str, ...]:
+def _draw_all(
+    drawer: RangeDrawer, book: Codebook, order: _Order, shop: Workshop, people: tuple[int, ...]
+) -> tuple[str, ...]:
     """Every part that has no receipt yet; the warnings of all parts."""
-    job = _job(book, order, shop, step=drawer.step)
+    job = _job(book, order, shop, step=drawer.step, people=people)
     done = shop.destroy_strays(check=True)
     told = order.tell()
     told(sum(receipt.rows for receipt in done.values()))

@@ -29,6 +29,7 @@ from understudy.release import Manifest, Release
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 from understudy.synth.details import count_details, detail_entries, draw_details
+from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
@@ -123,6 +124,8 @@ class Recipe(ABC):
     detail_epsilon: float | None = None
     """What the tables of all detail columns cost together, beside the model; needed where the codebook has some."""
     detail_delta: float | None = None
+    people_epsilon: float | None = None
+    """What it costs a person to count how many records people have; needed where the codebook's [unit] asks for it."""
     per_person: ClassVar[Mapping[str, Any] | None] = None
     """What was asked for a person, where the fields hold the share of one record; set by ``of_people``, no option."""
     shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
@@ -165,14 +168,15 @@ class Recipe(ABC):
         check_rows(rows)
         recipe = of_people(self, book)
         priced = person_entries([*recipe.price(book, rows), *detail_entries(recipe, book)], book)
-        ledger = Ledger.of([*_codebook_entries(book), *priced, *_stream_entries(secure)])
+        counted = people_entries(recipe, book)
+        ledger = Ledger.of([*_codebook_entries(book), *priced, *counted, *_stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
             route=recipe.route,
             delta=with_draft(recipe.total_delta, book),
             paper=recipe.paper_figure(book),
-            warnings=tuple(recipe.warnings(book)),
+            warnings=(*recipe.warnings(book), *people_warnings(book)),
         )
 
     def warnings(self, book: Codebook) -> list[str]:
@@ -257,6 +261,8 @@ class Fitted(ABC):
         self.codebook = source.codebook
         self.details = count_details(recipe, source, stream)
         """Released tables of the detail columns."""
+        self.people = count_people(recipe, source, stream)
+        """How common each number of records per synthetic person is, as released."""
         self._account = source.account
         self._ancestor = source.ancestor
         self._stream = stream
@@ -315,7 +321,8 @@ class Fitted(ABC):
             codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
             self._tell("decoding", 0, 1)
             details = draw_details(self.codebook, self.details, codes, self._stream)
-            table = decode_table(self.codebook, codes, self._stream.below_each, details)
+            sizes = sizes_of(self.codebook, self.people)
+            table = decode_table(self.codebook, codes, self._stream.below_each, details, people=sizes)
             self._tell("decoding", 1, 1)
             yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
 

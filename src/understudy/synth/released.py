@@ -82,6 +82,7 @@ class FittedReleased(Fitted):
             starts=found.starts,
             warnings=quote.warnings,
             details=self.details,
+            people=self.people,
         )
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:

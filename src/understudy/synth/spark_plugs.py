@@ -170,7 +170,7 @@ def _mix(session: Any, job: PartJob, table: Ints, task: _Part, shop: Workshop, t
         rows = pa.concat_tables(pieces)
         order = _shuffled(rows.num_rows, stream)
         codes = [column.to_numpy()[order] for column in rows.columns]
-        job.write(number, [decode_table(job.book, codes, stream.below_each, packed=True)])
+        job.write(number, [decode_table(job.book, codes, stream.below_each, packed=True, people=job.people)])
 
     def work(batches: Any) -> Any:
         for batch in batches:
