@@ -11,6 +11,7 @@ from benchmarks import (
     linear,
     lugs,
     marginals,
+    people,
     reconstruct,
     report,
     results,
@@ -36,6 +37,7 @@ ALL = {
     "commute": commute.main,
     "service": service.main,
     "constraints": constraints.main,
+    "people": people.main,
     **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 
