@@ -21,6 +21,7 @@ from understudy.sources import EncodedSource, EngineSource, open_source
 from understudy.sources.check import check_table
 from understudy.synth import METHODS, LaplaceHistogram, PeGS, make_recipe
 from understudy.synth.people import capped_source
+from understudy.synth.remade import remade
 
 TEXT = """format = 1
 
@@ -292,3 +293,16 @@ def test_the_risk_of_averages_is_priced_for_people():
     gaps = data.set_column(0, "patient", pa.array([None, *who[1:]]))
     with pytest.raises(DataError, match="'patient' is missing in 1 rows"):
         assess(gaps, book, question)
+
+
+def test_a_recipe_made_again_asks_for_the_person_what_was_asked():
+    """The manifest holds the shares of one record; taken for targets they would be divided by the cap a second time."""
+    for recipe in (
+        make_recipe("marginals", epsilon=1.0, delta=1e-6),
+        make_recipe("laplace", epsilon=3.0),
+        PeGS(epsilon=2.0, rows=50),
+    ):
+        manifest = recipe.fit(open_source(table(), BOOK)).sample(5).manifest
+        assert manifest.parameters["per_person"]["records"] == 2
+        again = remade(manifest.method, manifest.to_dict()["parameters"])
+        assert again == recipe and again.quote(BOOK, 5).total == manifest.total
