@@ -13,6 +13,7 @@ from benchmarks import (
     marginals,
     operations,
     peers,
+    people,
     reconstruct,
     report,
     results,
@@ -40,7 +41,8 @@ ALL = {
     "service": service.main,
     "constraints": constraints.main,
     "operations": operations.main,
-    **{f"scale: {name    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
+    "people": people.main,
+    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,13 @@ def test_rows_of_nobody_are_refused_with_their_number(engine: str, open_with: An
         capped_source(open_with(engine, table, BOOK), Stream.seeded(1))
     with pytest.raises(DataError, match="no column 'patient'"):
         capped_source(open_with(engine, table.drop_columns(["patient"]), BOOK), Stream.seeded(1))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_counts_how_many_records_people_have(engine: str, open_with: Any) -> None:
+    unit = PersonUnit(id="patient", cap=4, pseudonyms=True, records_per_person="counted")
+    source = capped_source(open_with(engine, visits(), replace(BOOK, unit=unit)), Stream.seeded(1))
+    assert source.people is not None and source.people.open().to_grid().tolist() == [1, 1, 1, 3]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.exact.test_stability import hockey_stick, q_of
 from understudy.errors import ParameterError
-from understudy.mechanisms import GaussianMeasurements, GeometricHistogram, StabilityHistogram
+from understudy.mechanisms import GaussianMeasurements, GeometricHistogram, PeopleHistogram, StabilityHistogram
 from understudy.mechanisms.dirichlet import DirichletDraws
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
 from understudy.mechanisms.group import GroupOf, group_factor, kept_records, share_of_group
@@ -276,3 +276,31 @@ def test_rows_of_two_choices_cost_what_rows_of_one_cost():
             ratio = p[first] * p[second] / (r[first] * r[second])
             worst = max(worst, ratio, 1 / ratio)
     assert price[1] / 2 < math.log(worst) <= price[2]
+
+
+def test_the_numbers_of_records_of_people():
+    """Every table of two people with up to three records, a third with one to four: at most 1/s, and it is reached."""
+    event = PeopleHistogram(scale=Fraction(2), neighbours=Neighbours.ADD_REMOVE_PERSON)
+    claim = event.guarantee()
+    assert claim == PureDP(epsilon=0.5, neighbours=Neighbours.ADD_REMOVE_PERSON)
+    q = q_of(event.scale)
+
+    def law(records):
+        cells = [sum(min(n, CAP) == size for n in records) for size in range(1, CAP + 1)]
+        return mixture(Counter({tuple(cells): Fraction(1)}), lambda c: laplace_atoms(c, q))
+
+    worst, divergence = Decimal(0), 0.0
+    for rest in itertools.product(range(1, 4), repeat=2):
+        for more in range(1, 5):
+            p, r = law(rest), law((*rest, more))
+            worst = max(worst, *(max(a / b, b / a) for a, b in zip(p, r, strict=True)))
+            divergence = max(divergence, renyi_of(p, r, 2.0), renyi_of(r, p, 2.0))
+    bound = Decimal(claim.epsilon).exp()
+    assert bound * (1 - Decimal("1e-15")) <= worst <= bound * (1 + Decimal("1e-50"))
+    assert divergence <= float(event.renyi(np.array([2.0]))[0]) * (1 + 1e-12)
+    assert law((1, 3, 2)) == law((1, 2, 2))  # beyond the cap the number does not show
+    for wrong in (Neighbours.ADD_REMOVE, "add-remove-person"):
+        with pytest.raises(ParameterError, match="relation is one of people"):
+            PeopleHistogram(scale=Fraction(2), neighbours=wrong)
+    with pytest.raises(ParameterError, match="cannot be read"):
+        event_from_dict({"kind": "people-histogram", "scale": "2/1"})

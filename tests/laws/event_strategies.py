@@ -17,6 +17,7 @@ from understudy.mechanisms import (
     LDiverseDraws,
     MaxNormSums,
     OriginDraws,
+    PeopleHistogram,
     PerturbedPrediction,
     PricedDraft,
     SparseHistogram,
@@ -119,6 +120,13 @@ def grouped(relation):
     return st.builds(GroupOf, event=st.one_of(pure), records=st.integers(1, 5))
 
 
+people = st.builds(
+    PeopleHistogram,
+    scale=scales,
+    neighbours=st.sampled_from([Neighbours.ADD_REMOVE_PERSON, Neighbours.REPLACE_PERSON]),
+)
+"""Prices of people that no record has."""
+
 words = st.text("abcdefghij ", min_size=1, max_size=20)
 unpriced = st.builds(UnpricedRead, why=words)
 
@@ -176,6 +184,7 @@ any_event = (
     relations.flatmap(priced_under)
     | relations.flatmap(grouped)
     | drafts
+    | people
     | unpriced
     | diverse
     | anonymous

@@ -12,6 +12,7 @@ from understudy.errors import BudgetError, CodebookError, DataError, ParameterEr
 from understudy.evaluate.audit import audit
 from understudy.evaluate.risk.cells import open_cells
 from understudy.mechanisms import GroupOf
+from understudy.mechanisms.selection_scores import fixed_size
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
@@ -20,6 +21,7 @@ from understudy.sources import EncodedSource, EngineSource, open_source
 from understudy.sources.check import check_table
 from understudy.synth import METHODS, LaplaceHistogram, PeGS, make_recipe
 from understudy.synth.people import capped_source
+from understudy.synth.remade import remade
 
 TEXT = """format = 1
 
@@ -232,3 +234,75 @@ def test_pseudonyms_are_made_anew(tmp_path):
     assert len(set(ids)) == 1000 and not set(ids) & set(table()["patient"].to_pylist())
     one.save(tmp_path / "out")
     assert verify_release(tmp_path / "out").is_valid
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("privbayes", {"epsilon": 4.0}),
+        ("pegs", {"alpha": 1.0, "parents": "private", "parent_count": 1, "selection_epsilon": 2.0}),
+    ],
+)
+def test_scores_under_replace_one_are_those_of_the_kept_records(method, options):
+    """The stated size is that of the table, 1,200; the scores are computed for the 600 that take part of 300 people."""
+    data = pa.table({**table(1200).to_pydict(), "patient": [f"p{k % 300}" for k in range(1200)]})
+    recipe = make_recipe(method, **options, public_rows=1200, neighbours=Neighbours.REPLACE)
+    release = recipe.fit(open_source(data, BOOK)).sample(10)
+    assert release.manifest.total.neighbours is Neighbours.REPLACE_PERSON
+    assert any("how many of them each person has" in text for text in release.manifest.ledger.assumptions)
+    with pytest.raises(DataError, match="between 2 and 500 records after the cap"):
+        replace(recipe, public_rows=500).fit(open_source(data, BOOK))
+    with pytest.raises(DataError, match="do not have exactly 500 records"):  # records as the unit: as before
+        replace(recipe, public_rows=500).fit(open_source(data, replace(BOOK, unit=None)))
+
+
+def test_a_fixed_size_is_the_same_for_all_neighbours():
+    """A person whose three records take other values: 2 of them stay, as before."""
+    tables = []
+    for theirs in (["0", "0", "0"], ["1", "0", "1"]):
+        rows = pa.table({"patient": ["x"] * 3 + ["y", "z"], "a": [*theirs, "0", "1"], "b": ["0"] * 5})
+        tables.append(capped_source(open_source(rows, BOOK), Stream.seeded(1)).count([("a", "b")]))
+    assert [fixed_size(counts, 5, capped=True) for counts in tables] == [4, 4]
+    assert fixed_size(tables[0], 5, capped=False) == 5
+
+
+def test_the_risk_of_averages_is_priced_for_people():
+    """Noise for epsilon 1 and a cap of 2 is that of half an epsilon per record, on no more than two records each."""
+    from understudy.codebook import Integer
+    from understudy.reconstruct.risk import RiskQuestion, assess
+
+    drawn = np.random.default_rng(2)
+    who = [f"p{k}" for k in drawn.integers(0, 100, 400)]
+    data = pa.table({"patient": who, "a": drawn.integers(0, 2, 400).astype(str), "days": drawn.integers(0, 20, 400)})
+    book = Codebook(
+        columns=(
+            Text(name="patient", role=Role.IDENTIFIER),
+            Categorical(name="a", levels=("0", "1")),
+            Integer(name="days", edges=(0, 10, 20)),
+        ),
+        unit=PersonUnit(id="patient", cap=2),
+    )
+    question = RiskQuestion(groups=("a",), value="days", known=(), epsilons=(1.0,), repeats=1)
+    found = assess(data, book, question, stream=Stream.seeded(1))
+    assert found["unit"] == {"id": "patient", "cap": 2, "people": len(set(who))}
+    [noisy] = found["noisy"]
+    assert noisy["guarantee"]["neighbours"] == "add-remove-person" and noisy["guarantee"]["epsilon"] <= 1.0
+    assert {entry["event"]["kind"] for entry in noisy["ledger"]} == {"group-of-records"}
+    plain = assess(data, replace(book, unit=None), question, stream=Stream.seeded(1))
+    assert plain["unit"] is None and plain["noisy"][0]["guarantee"]["neighbours"] == "add-remove"
+    gaps = data.set_column(0, "patient", pa.array([None, *who[1:]]))
+    with pytest.raises(DataError, match="'patient' is missing in 1 rows"):
+        assess(gaps, book, question)
+
+
+def test_a_recipe_made_again_asks_for_the_person_what_was_asked():
+    """The manifest holds the shares of one record; taken for targets they would be divided by the cap a second time."""
+    for recipe in (
+        make_recipe("marginals", epsilon=1.0, delta=1e-6),
+        make_recipe("laplace", epsilon=3.0),
+        PeGS(epsilon=2.0, rows=50),
+    ):
+        manifest = recipe.fit(open_source(table(), BOOK)).sample(5).manifest
+        assert manifest.parameters["per_person"]["records"] == 2
+        again = remade(manifest.method, manifest.to_dict()["parameters"])
+        assert again == recipe and again.quote(BOOK, 5).total == manifest.total

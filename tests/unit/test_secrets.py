@@ -37,6 +37,7 @@ EXPOSED = {
     "synth/details.py",
     "synth/filling.py",
     "synth/gibbs.py",
+    "synth/grouping.py",
     "synth/imputation.py",
     "synth/marginal_bootstrap.py",
     "synth/seeds.py",

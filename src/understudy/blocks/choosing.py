@@ -23,6 +23,7 @@ from understudy.mechanisms.exponential import select, selection_event
 from understudy.mechanisms.selection_scores import (
     conditional_entropy_score,
     conditional_entropy_sensitivity,
+    fixed_size,
     mutual_information,
     mutual_information_sensitivity,
     score_tables,
@@ -201,6 +202,8 @@ class PrivateParents(ParentChoice):
         )
         bound = "at most" if self.neighbours is Neighbours.ADD_REMOVE else "exactly"
         known = f"the table is known to have {bound} {self.public_rows:,} records"
+        if book.unit is not None and self.neighbours is Neighbours.REPLACE:
+            known += ", and it is known how many of them each person has"
         return [
             Entry(
                 stage="parents",
@@ -253,9 +256,10 @@ class PrivateParents(ParentChoice):
             )
         else:
             binary = levels == 2 or all(size == 2 for size in keys)
-            sensitivity = mutual_information_sensitivity(self.public_rows, binary=binary)
-            offsets = [value / self.public_rows for value in chance]
-            scores = score_tables(tables, mutual_information, records=self.public_rows, exactly=True, offsets=offsets)
+            size = fixed_size(tables, self.public_rows, capped=book.unit is not None)
+            sensitivity = mutual_information_sensitivity(size, binary=binary)
+            offsets = [value / size for value in chance]
+            scores = score_tables(tables, mutual_information, records=size, exactly=True, offsets=offsets)
         number, _ = select(
             scores,
             epsilon=self.epsilon,

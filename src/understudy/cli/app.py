@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 
@@ -124,7 +124,7 @@ def _run(words: list[str], *, as_json: bool) -> Any:
         else:
             from typer.rich_utils import rich_format_error
 
-            rich_format_error(reason)
+            rich_format_error(cast("Any", reason))  # Typer's own twin of Click's class
         return 2
     return 0
 

@@ -407,6 +407,7 @@ RECIPE_OPTIONS = (
     "epsilon_per_record",
     "detail_epsilon",
     "detail_delta",
+    "people_epsilon",
     "alpha",
     "neighbours",
     "parents",

@@ -7,6 +7,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
+from understudy.errors import ParameterError
 
 __all__ = ["rumap"]
 
@@ -79,6 +80,10 @@ def rumap(
     from understudy.codebook import Codebook
 
     book = Codebook.load(codebook)
+    if book.unit is not None and book.unit.records_per_person == "counted":
+        raise ParameterError(
+            "a map does not vary what counting the records of each person costs; take records_per_person out of [unit]."
+        )
     if stand_in is None:
         errors_to.print(
             "[bold yellow]warning:[/] choosing epsilon by looking at the confidential data is itself not covered by "

@@ -8,10 +8,27 @@ import typer
 from understudy.cli.numbers import whole_number
 from understudy.errors import ParameterError
 
-__all__ = ["Engine", "Master", "PartRows", "WorkerCount", "draw_large", "refuse_with_engine", "synth_large"]
+__all__ = [
+    "Engine",
+    "Master",
+    "PartRows",
+    "PeopleEpsilon",
+    "WorkerCount",
+    "draw_large",
+    "refuse_with_engine",
+    "synth_large",
+]
 
 _SCALE = "Large releases"
 
+PeopleEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        help="Epsilon of counting how many records people have, where the codebook's [unit] asks for it.",
+        rich_help_panel="Privacy",
+        show_default=False,
+    ),
+]
 Engine = Annotated[
     str | None,
     typer.Option(

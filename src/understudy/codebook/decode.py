@@ -15,6 +15,7 @@ import pyarrow as pa
 from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Column, Dates, Levelled
 from understudy.codebook.numbers import Continuous, Integer, Number
+from understudy.codebook.pseudonyms import pseudonyms
 
 __all__ = ["BelowEach", "Shapes", "decode_column", "decode_table", "order_steps"]
 
@@ -38,8 +39,11 @@ def decode_table(
     *,
     shapes: Shapes | None = None,
     packed: bool = False,
+    people: Sequence[int] = (),
 ) -> pa.Table:
     """One Arrow column per column of a release; missing values become nulls. ``details`` holds the detail codes.
+
+    ``people`` says how common each number of records per synthetic person is, where ids are made.
 
     ``packed`` leaves levels as dictionaries, for a writer that would only make dictionaries of them again.
     """
@@ -57,14 +61,8 @@ def decode_table(
         if details is not None:
             arrays[detail.name] = decode_column(detail, details[detail.name], below_each, packed=packed)
     if book.unit is not None and book.unit.pseudonyms:
-        arrays[book.unit.id] = _pseudonyms(len(codes[0]), below_each)
+        arrays[book.unit.id] = pseudonyms(len(codes[0]), below_each, people)
     return pa.table({column.name: arrays[column.name] for column in book.columns if column.name in arrays})
-
-
-def _pseudonyms(rows: int, below_each: BelowEach) -> pa.Array:
-    """An id made anew for every record, from randomness alone: rows are drawn one by one, each a person of its own."""
-    drawn = below_each(np.full(rows, 1 << 60, dtype=np.uint64))
-    return pa.array([f"s{number:015x}" for number in drawn.tolist()], type=pa.string())
 
 
 def order_steps(

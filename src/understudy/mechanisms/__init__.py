@@ -16,6 +16,7 @@ from understudy.mechanisms.l_diversity import LDiverseDraws
 from understudy.mechanisms.max_norm import MaxNormSums
 from understudy.mechanisms.origin_baselines import SubsampledBinomial
 from understudy.mechanisms.origin_draws import OriginDraws
+from understudy.mechanisms.people_histogram import PeopleHistogram
 from understudy.mechanisms.prediction import PerturbedPrediction
 from understudy.mechanisms.split_choice import StableSplits, TreeSplits
 from understudy.mechanisms.stability import StabilityHistogram
@@ -35,6 +36,7 @@ __all__ = [
     "LDiverseDraws",
     "MaxNormSums",
     "OriginDraws",
+    "PeopleHistogram",
     "PerturbedPrediction",
     "PricedDraft",
     "SparseHistogram",

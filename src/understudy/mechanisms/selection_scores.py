@@ -21,6 +21,7 @@ __all__ = [
     "MAX_RECORDS",
     "conditional_entropy_score",
     "conditional_entropy_sensitivity",
+    "fixed_size",
     "information_of_all",
     "mutual_information",
     "mutual_information_sensitivity",
@@ -89,6 +90,23 @@ def conditional_entropy_sensitivity(n_max: int) -> float:
     if isinstance(n_max, bool) or not isinstance(n_max, int) or not 1 <= n_max <= MAX_RECORDS:
         raise ParameterError(f"`n_max` is {n_max!r}; it must be a whole number of records from 1 to {MAX_RECORDS:,}.")
     return math.log(n_max + 1) + 1
+
+
+def fixed_size(counts: Sequence[Secret[CountTable]], stated: int, *, capped: bool) -> int:
+    """The number of records that a score under replace-one is computed for.
+
+    Where records per person are capped it is that of the kept records: a replaced person keeps their number of records,
+    so all neighbours have the same. ``stated`` is then the public size of the whole table, and only an upper bound.
+    """
+    if not capped or not counts:
+        return stated
+    found = int(counts[0].open().occupied()[1].sum())
+    if not 2 <= found <= stated:
+        raise DataError(
+            f"the data do not have between 2 and {stated:,} records after the cap, and the price rests on that; state "
+            "the publicly known size of the table."
+        )
+    return found
 
 
 def score_tables(

@@ -49,6 +49,8 @@ class OwnTable:
     book: Codebook
     left_out: int
     """Records without a value."""
+    people: Codes | None = None
+    """The person of each record, where the codebook makes the person the unit."""
 
     @classmethod
     def of(
@@ -77,6 +79,7 @@ class OwnTable:
             codes=codes,
             book=book,
             left_out=int((~there).sum()),
+            people=None if rows.people is None else rows.people[there],
         )
 
 

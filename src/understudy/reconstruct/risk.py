@@ -15,11 +15,13 @@ from understudy.codebook import Codebook, Ordinal
 from understudy.codebook.numbers import Number
 from understudy.errors import DataError, ParameterError, UnderstudyError
 from understudy.mechanisms.bounded_sums import GroupValues, noisy_means, noisy_means_entries
+from understudy.mechanisms.group import for_person, kept_records, share_of_group
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
+from understudy.reconstruct.advice import BLIND, ELSEWHERE, LIMIT, recommend
 from understudy.reconstruct.aggregates import Aggregate
 from understudy.reconstruct.estimators import Reconstructor, Report
 from understudy.reconstruct.grams import Floats
@@ -36,7 +38,6 @@ from understudy.sources.rows import read_rows
 
 __all__ = ["BLIND", "ELSEWHERE", "LIMIT", "RiskQuestion", "assess"]
 
-BLIND, LIMIT, ELSEWHERE = "overall average only", "limit of one common slope", "known columns alone"
 TENTH = 0.1
 _WHY = "the risk report is computed on the confidential records themselves; keep it with the data"
 Score = dict[str, float]
@@ -108,7 +109,7 @@ def assess(
     used = tuple(dict.fromkeys((question.value, *question.known, *columns)))
     small = _only(book, used)
     found, entry = exposed(
-        [read_rows(data, small, unknown=unknown, table=table)], stage="risk", reads="every row", why=_WHY
+        [read_rows(data, small, unknown=unknown, table=table, people=True)], stage="risk", reads="every row", why=_WHY
     )
     own = OwnTable.of(found[0], small, value=question.value, known=question.known, group_columns=columns)
     check_people(own)
@@ -135,6 +136,7 @@ def assess(
         "ranks": isinstance(small.column(question.value), Ordinal),
         "known": list(question.known),
         "people": len(own.values),
+        "unit": None if own.people is None else _unit(small, own),
         "left_out": own.left_out,
         "deviation": float(own.values.std()),
         "most": question.most,
@@ -148,8 +150,16 @@ def assess(
 def _only(book: Codebook, names: Sequence[str]) -> Codebook:
     from dataclasses import replace
 
-    kept = tuple(replace(column, parents=None) for column in book.columns if column.name in names)
-    return Codebook(columns=kept, paid=book.paid)
+    ids = None if book.unit is None else book.unit.id
+    kept = tuple(replace(column, parents=None) for column in book.columns if column.name in (*names, ids))
+    unit = None if book.unit is None else replace(book.unit, pseudonyms=False, records_per_person=())
+    return Codebook(columns=kept, paid=book.paid, unit=unit)
+
+
+def _unit(book: Codebook, own: OwnTable) -> dict[str, Any]:
+    """Whom noise is priced for, where people have several records."""
+    assert book.unit is not None and own.people is not None
+    return {"id": book.unit.id, "cap": book.unit.cap, "people": len(np.unique(own.people))}
 
 
 def _tell(report: Report | None, done: int, steps: int) -> None:
@@ -316,15 +326,21 @@ def _study_noisy(
     exact = np.bincount(grouping.codes, truth, len(counts))[there] / counts[there]
     runs: dict[str, list[Score]] = {}
     off = []
+    each = _share(own.book, epsilon)
     for _ in range(question.repeats):
+        codes, values, counts = grouping.codes, truth, grouping.counts
+        if own.people is not None and own.book.unit is not None:  # as a release would: at most the cap takes part
+            kept = kept_records(own.people, cap=own.book.unit.cap, stream=stream)
+            codes, values = codes[kept], truth[kept]
+            counts = np.maximum(np.bincount(codes, minlength=len(counts)), 1)
         made, _ = noisy_means(
-            Secret(GroupValues(groups=grouping.codes, values=truth)),
+            Secret(GroupValues(groups=codes, values=values)),
             groups=len(grouping.labels),
             group=grouping.name,
             value=question.value,
             lower=lower,
             upper=upper,
-            epsilon=epsilon,
+            epsilon=each,
             neighbours=question.neighbours,
             stream=stream,
         )
@@ -351,13 +367,22 @@ def _study_noisy(
     }
 
 
+def _share(book: Codebook, epsilon: float) -> float:
+    """What one record may cost so that whoever is protected costs epsilon."""
+    records = 1 if book.unit is None else book.unit.cap
+    return share_of_group(epsilon=epsilon, delta=None, records=records)[0]
+
+
 def _priced(book: Codebook, grouping: Grouping, question: RiskQuestion, epsilon: float) -> list[Entry]:
     lower, upper = question.bounds(book)
+    each = _share(book, epsilon)
     entries = list(
         noisy_means_entries(
-            grouping.name, question.value, lower=lower, upper=upper, epsilon=epsilon, neighbours=question.neighbours
+            grouping.name, question.value, lower=lower, upper=upper, epsilon=each, neighbours=question.neighbours
         )
     )
+    if book.unit is not None:
+        entries = [for_person(entry, book.unit.cap) for entry in entries]
     drafted = [name for name in book.unattested if name in (question.value, *grouping.columns)]
     if drafted:
         entries.append(
@@ -369,58 +394,6 @@ def _priced(book: Codebook, grouping: Grouping, question: RiskQuestion, epsilon:
             )
         )
     return entries
-
-
-def recommend(document: Mapping[str, Any]) -> list[str]:
-    """What to do, in sentences."""
-    most, said = document["most"], []
-    for study in (item for item in document["groupings"] if item["asked"]):
-        gain = f"the best attack ({study['best']}) lowers the error of a guess by {max(study['gain'], 0):.0%}"
-        if study["disclosed"]:
-            said.append(
-                f"Do not publish averages by {study['name']} as they are: the exact value of {study['disclosed']:,} "
-                f"people follows from them (alone in a group, or by differences); {gain}."
-            )
-        elif study["passes"]:
-            said.append(f"Averages by {study['name']} pass: {gain}, no more than the {most:.0%} that was allowed.")
-            continue
-        else:
-            said.append(
-                f"Averages by {study['name']} give away too much: {gain}, more than the {most:.0%} that was allowed."
-            )
-        coarser = [
-            item
-            for item in document["groupings"]
-            if item["passes"] and not item["asked"] and set(item["columns"]) <= set(study["columns"])
-        ]
-        if coarser:
-            finest = max(coarser, key=lambda item: item["groups"])
-            said.append(f"Coarser groups would do: {finest['name']} ({finest['groups']:,} groups).")
-        else:
-            said.append("No coarser grouping that was tried passes.")
-        relation = study["attacks"][ELSEWHERE]["mae"]
-        if relation <= 1.05 * study["attacks"][study["best"]]["mae"]:
-            said.append(
-                "Most of that is how the value depends on the known columns, which a survey of other people would "
-                "teach as well "
-                f"(error {relation:.3g}): noise protects single people and does not hide it."
-            )
-        noisy = [item for item in document["noisy"] if item["name"] == study["name"]]
-        if good := [item for item in noisy if item["passes"]]:
-            largest = max(good, key=lambda item: item["epsilon"])
-            said.append(
-                f"Noise would do: Laplace means at epsilon {largest['epsilon']:g}; the averages are then off by "
-                f"{largest['error_of_published_means']:.3g} (root mean square)."
-            )
-        elif noisy:
-            said.append("No epsilon that was tried passes this test.")
-        else:
-            said.append("Noise was not tried: name prices with --epsilons to see what they buy.")
-    said.append(
-        "A pass means that these attacks failed, not that the averages are safe: aggregate publication gives no formal "
-        "protection; noise with a price does."
-    )
-    return said
 
 
 def check_people(own: OwnTable) -> None:

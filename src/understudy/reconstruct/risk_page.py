@@ -36,6 +36,13 @@ def risk_page(doc: Mapping[str, Any]) -> str:
 
 def _notes(doc: Mapping[str, Any]) -> list[str]:
     found = []
+    if doc.get("unit"):
+        unit = doc["unit"]
+        found.append(
+            f"The records belong to {unit['people']:,} people, told apart by {unit['id']}. Groups and errors are "
+            f"those of records; epsilon is that of a person, of whom at most {unit['cap']} records take part where "
+            "noise is added."
+        )
     if doc["left_out"]:
         found.append(f"{doc['left_out']:,} records without a value were left out.")
     if doc["ranks"]:

@@ -59,6 +59,8 @@ class Source(ABC):
         """The release that the rows come from, if they do."""
         self.address: str | Path | None = None
         """Where the rows lie, if not in memory."""
+        self.people: Secret[CountTable] | None = None
+        """How many people have one record, two, ...; of a capped source whose codebook asks for it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Codes were made with one codebook: another one set afterwards would price, and promise, something else."""

@@ -14,7 +14,7 @@ from understudy.errors import DataError
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
 from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
-from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
+from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts_people, people_table
 
 __all__ = ["EncodedSource", "count_codes"]
 
@@ -51,6 +51,9 @@ class EncodedSource(Source):
         kept = choice.keep(self._people)
         chosen = EncodedSource(codebook=self.codebook, columns=[c[kept] for c in self._columns], account=self.account)
         chosen._is_capped = True
+        if counts_people(self.codebook):
+            each = np.minimum(np.unique(self._people, return_counts=True)[1], choice.cap)
+            chosen.people = Secret(people_table(np.bincount(each, minlength=choice.cap + 1)[1:].astype(np.int64)))
         chosen.ancestor = self.ancestor
         return chosen
 

@@ -20,7 +20,7 @@ from understudy.sources.covering import covers
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
-from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type
+from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts_people, people_table
 
 __all__ = ["EngineSource"]
 
@@ -144,8 +144,19 @@ class EngineSource(Source):
                 chosen.bench.on_disk = self.bench.on_disk
             chosen.bench.encode()
         chosen._has_ids, chosen._is_capped = False, True
+        if counts_people(self.codebook):
+            chosen.people = self._people_counted(codes, choice.cap)
         weakref.finalize(chosen, _forget, chosen.bench).atexit = False
         return chosen
+
+    def _people_counted(self, codes: Any, cap: int) -> Secret[CountTable]:
+        """How many people have one record, two, ..., and ``cap`` or more; counted by the engine."""
+        each = codes.group_by(PERSON).aggregate(n=codes.count())
+        each = each.select(n=(each.n > cap).ifelse(cap, each.n).cast("int64"))
+        found = self.bench.fetch(each.group_by("n").aggregate(people=each.count()))
+        grid = np.zeros(cap, dtype=np.int64)
+        grid[found.column("n").to_numpy() - 1] = found.column("people").to_numpy()
+        return Secret(people_table(grid))
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """One GROUP BY per clique over the encoded table, or one pass in memory when it is small."""

@@ -16,6 +16,9 @@ from understudy.codebook.encode import day_of, encode_value, number_of
 from understudy.errors import DataError, ParameterError
 from understudy.privacy.secret import Secret
 from understudy.sources import open_source
+from understudy.sources.base import NO_IDS
+from understudy.sources.capping import refuse_missing_ids
+from understudy.sources.expressions import PERSON, person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import open_table
 from understudy.sources.tables import code_type
@@ -29,12 +32,22 @@ class Rows:
 
     codes: tuple[npt.NDArray[np.unsignedinteger], ...]
     values: tuple[pa.Array, ...]
+    people: npt.NDArray[np.int64] | None = None
+    """A number for the person of each row, where that was asked for."""
 
 
 def read_rows(
-    what: Any, codebook: Codebook | str | Path, *, unknown: str = "error", table: str | None = None
+    what: Any,
+    codebook: Codebook | str | Path,
+    *,
+    unknown: str = "error",
+    table: str | None = None,
+    people: bool = False,
 ) -> Secret[Rows]:
-    """All modelled columns of a table that fits into memory. ``unknown`` is ``error`` or ``missing``."""
+    """All modelled columns of a table that fits into memory. ``unknown`` is ``error`` or ``missing``.
+
+    ``people`` asks for the person of each row, where the codebook has an id column.
+    """
     book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
     if unknown not in ("error", "missing"):
         raise ParameterError(f"`unknown` is {unknown!r}; a value outside the codebook is an error or missing here.")
@@ -48,9 +61,18 @@ def read_rows(
     opened.verify()
     with engine_errors(repr(opened.label)):
         wanted = {f"c{place}": opened.value(name) for place, name in enumerate(book.names)}
+        if people and book.unit is not None:
+            if book.unit.id not in opened.header:
+                raise DataError(NO_IDS.format(id=book.unit.id))
+            wanted[PERSON] = person_of(opened.value(book.unit.id))
         found = opened.table.select(**wanted).to_pyarrow()
+    who = None
+    if PERSON in wanted:
+        ids = found.column(PERSON)
+        refuse_missing_ids(ids.null_count, book.unit)
+        who = ids.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     codes, values, bad = [], [], []
-    for column, values_as_written in zip(book.modelled, found.columns, strict=True):
+    for column, values_as_written in zip(book.modelled, found.columns[: len(book.names)], strict=True):
         code, value, strange = _read_column(column, values_as_written, unknown)
         codes.append(code)
         values.append(value)
@@ -60,7 +82,7 @@ def read_rows(
             f"the data hold values that the codebook does not know in {', '.join(map(repr, bad))}. List them with "
             "`understudy codebook check`, mend the codebook or the data, or treat them as missing: unknown = 'missing'."
         )
-    return Secret(Rows(codes=tuple(codes), values=tuple(values)))
+    return Secret(Rows(codes=tuple(codes), values=tuple(values), people=who))
 
 
 def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArray[np.unsignedinteger], pa.Array, bool]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codebook import Codebook
+from understudy.codebook.unit import COUNTED
 from understudy.errors import RefusalError
 
-__all__ = ["DENSE_LIMIT", "CountTable", "code_type"]
+__all__ = ["DENSE_LIMIT", "CountTable", "code_type", "counts_people", "people_table"]
 
 DENSE_LIMIT = 1 << 24
 """Largest number of cells that is ever laid out in full (128 MiB of 64-bit counts)."""
@@ -24,6 +26,16 @@ def code_type(levels: int) -> type[np.unsignedinteger]:
     ('uint8', 'uint16')
     """
     return np.uint8 if levels <= 1 << 8 else np.uint16 if levels <= 1 << 16 else np.uint32
+
+
+def counts_people(book: Codebook) -> bool:
+    """Whether a codebook asks how many records people have."""
+    return book.unit is not None and book.unit.records_per_person == COUNTED
+
+
+def people_table(grid: npt.NDArray[np.int64]) -> "CountTable":
+    """Numbers of people who have 1, 2, ... records, as a table of counts."""
+    return CountTable.dense(("records per person",), grid)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -213,11 +213,18 @@ def count_details(recipe: "Recipe", source: Source, stream: Stream) -> Details:
 
 
 def decode_drawn(
-    book: Codebook, details: Details, codes: Sequence[Codes], stream: Stream, *, packed: bool = False
+    book: Codebook,
+    details: Details,
+    codes: Sequence[Codes],
+    stream: Stream,
+    *,
+    packed: bool = False,
+    people: Sequence[int] = (),
 ) -> pa.Table:
-    """Rows as they are released: details drawn, numbers drawn inside their bins."""
+    """Rows as they are released: details drawn, numbers drawn inside their bins, ids by the weights of ``people``."""
     drawn = draw_details(book, details.codes, codes, stream)
-    return decode_table(book, codes, stream.below_each, drawn, shapes=details.shapes(book), packed=packed)
+    shapes = details.shapes(book)
+    return decode_table(book, codes, stream.below_each, drawn, shapes=shapes, packed=packed, people=people)
 
 
 def draw_details(

@@ -22,6 +22,7 @@ from understudy.release import Manifest, Release
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
 from understudy.synth.details import Details, decode_drawn
+from understudy.synth.grouping import sizes_of
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
 
 __all__ = ["LoadedModel", "load_model", "write_model"]
@@ -74,6 +75,7 @@ def _packed(model: ReleasedModel) -> bytes:
         "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in tables],
         "details": len(model.details.codes),
         "measured": len(model.details.pieces),
+        "people": list(model.people),
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -178,6 +180,7 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         codebook=Codebook.from_toml(archive.read("codebook.toml").decode("utf-8")),
         tables=tables[:own],
         details=Details.of(tables[own:], codes=codes),
+        people=tuple(described.get("people", ())),
         ledger=Ledger.from_list(described["ledger"]),
         delta=described["delta_for_total"],
         method=described["method"],
@@ -232,7 +235,9 @@ class LoadedModel:
             warnings=(*drawn.warnings, *said),
             parameters=parameters,
         )
-        return Release(table=decode_drawn(model.codebook, model.details, drawn.codes, stream), manifest=manifest)
+        sizes = sizes_of(model.codebook, model.people)
+        table = decode_drawn(model.codebook, model.details, drawn.codes, stream, people=sizes)
+        return Release(table=table, manifest=manifest)
 
     def manifest(
         self,

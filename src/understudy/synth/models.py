@@ -22,7 +22,7 @@ from understudy.samplers.ancestral import draw_ancestral
 from understudy.samplers.cells import draw_cells
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.samplers.rejecting import RejectingSampler
-from understudy.sources.tables import CountTable, code_type
+from understudy.sources.tables import CountTable, code_type, counts_people
 from understudy.synth.details import Details, detail_cliques
 
 __all__ = ["NOT_CHARGED", "Drawn", "ReleasedModel"]
@@ -74,12 +74,18 @@ class ReleasedModel:
     """Which account paid for the tables, as part of a sentence."""
     details: Details = field(default_factory=Details)
     """Tables of the detail columns and measured numbers, in codebook order."""
+    people: tuple[int, ...] = ()
+    """How common each number of records per synthetic person is, where that was counted."""
 
     def faults(self) -> list[str]:
         """Everything in which tables, codebook and way of drawing contradict each other."""
         names = self.codebook.names
         found = [fault for table in self.tables for fault in _table_faults(self.codebook, table)]
         found += self._detail_faults()
+        if any(not isinstance(n, int) or n < 0 for n in self.people) or counts_people(self.codebook) != any(
+            self.people
+        ):
+            found.append("its numbers of records per person are not those that the codebook asks for")
         children = [table.columns[-1] for table in self.tables]
         if self.kind == "marginals":
             found += self._marginal_faults()

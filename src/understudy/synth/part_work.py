@@ -41,6 +41,8 @@ class PartJob:
     receipts_folder: Path
     sizes: tuple[int, ...]
     seed: int | None
+    people: tuple[int, ...] = ()
+    """How common each number of records per synthetic person is, where ids are made; nobody is in two slices."""
 
     def run(self, number: int, drawer: RangeDrawer, told: Callable[[int], None] | None = None) -> Receipt:
         """Draw part ``number`` from a stream of its own, write it, and give the receipt. ``told`` counts rows."""
@@ -53,7 +55,7 @@ class PartJob:
                 some = min(left, drawer.slice_rows)
                 drawn = drawer.draw(some, stream)
                 said.update(dict.fromkeys(drawn.warnings))
-                yield decode_drawn(self.book, drawer.details, drawn.codes, stream, packed=True)
+                yield decode_drawn(self.book, drawer.details, drawn.codes, stream, packed=True, people=self.people)
                 left -= some
                 if told:
                     told(some)

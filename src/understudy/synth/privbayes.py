@@ -17,6 +17,7 @@ from understudy.mechanisms.histogram import noisy_histogram_event
 from understudy.mechanisms.laplace_tables import noisy_tables, share_of
 from understudy.mechanisms.selection_scores import (
     conditional_entropy_sensitivity,
+    fixed_size,
     information_of_all,
     mutual_information,
     mutual_information_sensitivity,
@@ -91,6 +92,7 @@ class PrivBayes(ReleasedRecipe):
         known = f"the table is known to have at most {self.public_rows:,} records"
         if self.neighbours is Neighbours.REPLACE:
             known = f"the table is known to have exactly {self.public_rows:,} records"
+            known += "" if book.unit is None else ", and it is known how many of them each person has"
         entries = []
         if self._picks(book):
             chosen = selection_event(
@@ -143,14 +145,15 @@ class PrivBayes(ReleasedRecipe):
                 for child, chosen in pairs
             )
             exactly = self.neighbours is Neighbours.REPLACE
+            size = fixed_size(tables, self.public_rows, capped=exactly and book.unit is not None)
             score = mutual_information if exactly else information_of_all
             sensitivity = (
-                mutual_information_sensitivity(self.public_rows, binary=binary)
+                mutual_information_sensitivity(size, binary=binary)
                 if exactly
                 else conditional_entropy_sensitivity(self.public_rows)
             )
             number, _ = select(
-                score_tables(tables, score, records=self.public_rows, exactly=exactly),
+                score_tables(tables, score, records=size, exactly=exactly),
                 epsilon=self._pick_epsilon(book),
                 sensitivity=sensitivity,
                 monotone=False,

@@ -25,6 +25,7 @@ from understudy.sources.base import Report, Source
 from understudy.synth.detail_file import read_details, write_details
 from understudy.synth.details import Details, count_details
 from understudy.synth.drawers import ModelDrawer, RangeDrawer
+from understudy.synth.grouping import count_people, sizes_of
 from understudy.synth.model_file import LoadedModel, load_model, write_model
 from understudy.synth.paid_books import owed
 from understudy.synth.part_work import PART_ROWS, PartJob, part_sizes
@@ -135,7 +136,7 @@ def draw_parts(
     with Workshop(order.target, terms) as shop:
         try:
             drawer = ModelDrawer(loaded.model)
-            said = _draw_all(drawer, loaded.model.codebook, order, shop)
+            said = _draw_all(drawer, loaded.model.codebook, order, shop, loaded.model.people)
             manifest = _model_manifest(loaded, shop, order, said)
             folder = shop.finish(loaded.model.codebook, manifest.to_dict, before=lambda: None)
             return PartedRelease(folder=folder, manifest=manifest)
@@ -227,8 +228,8 @@ class _Run:
         shop, order = self._shop, self._order
         if shop.model_path.exists():  # route N: everything that is still needed was paid for and kept
             self._pay()
-            drawer: RangeDrawer = ModelDrawer(load_model(shop.model_path).model)
-            said = _draw_all(drawer, self._book, order, shop)
+            model = load_model(shop.model_path).model
+            said = _draw_all(ModelDrawer(model), self._book, order, shop, model.people)
         else:
             source = opened()
             if isinstance(self._recipe, PLUGS) and _on_spark(source, order.workers):
@@ -239,7 +240,7 @@ class _Run:
                 self._keep(fitted)
                 drawer = fitted.drawer(order.rows, self._quote.ledger)
                 drawer.details = self._kept_details(fitted.details)
-                said = _draw_all(drawer, self._book, order, shop)
+                said = _draw_all(drawer, self._book, order, shop, self._people(fitted.people))
         manifest = self._manifest(said)
         folder = shop.finish(self._book, manifest.to_dict, before=self.commit)
         return PartedRelease(folder=folder, manifest=manifest)
@@ -250,11 +251,13 @@ class _Run:
 
         assert isinstance(self._recipe, PLUGS)
         self._recipe.event(self._book)  # refuse an impossible l before anything is read
-        source = capped_source(source, stream := self._stream())
+        stream = self._stream()
+        source = capped_source(source, stream)
         fresh = count_details(of_people(self._recipe, self._book), source, stream)  # at the share of one record
+        counted = count_people(self._recipe, source, stream)
         self._pay()
-        details = self._kept_details(fresh)
-        job = _job(self._book, self._order, self._shop, step=1)
+        details, people = self._kept_details(fresh), self._people(counted)
+        job = _job(self._book, self._order, self._shop, step=1, people=people)
         draw_where_it_lies(
             self._recipe, source, job, self._quote.ledger, self._shop, details=details, told=self._order.tell()
         )
@@ -273,6 +276,13 @@ class _Run:
         object.__setattr__(fitted, "recipe", self._recipe)
         self._origin = fitted.rows_origin
         return fitted
+
+    def _people(self, found: tuple[int, ...]) -> tuple[int, ...]:
+        """How many records synthetic people have: counted once for a release, whatever a later run finds."""
+        if found:
+            found = tuple(self._shop.plan.get("people", found))
+            self._shop.remember(people=list(found))
+        return found
 
     def _stream(self) -> Stream:
         """What a fit chooses and perturbs by; a later run has another, see proofs/group_of_records.md."""
@@ -361,19 +371,22 @@ def _interrupted(reason: BaseException, shop: Workshop, order: _Order, *, paid: 
     return ReleaseError(f"the release {str(shop.target)!r} could not be finished ({why}). {remedy}{rest}")
 
 
-def _job(book: Codebook, order: _Order, shop: Workshop, *, step: int) -> PartJob:
+def _job(book: Codebook, order: _Order, shop: Workshop, *, step: int, people: tuple[int, ...]) -> PartJob:
     return PartJob(
         book=book,
         parts_folder=shop.parts_folder.absolute(),
         receipts_folder=shop.receipts_folder.absolute(),
         sizes=tuple(part_sizes(order.rows, order.part_rows, step)),
         seed=order.seed,
+        people=sizes_of(book, people),
     )
 
 
-def _draw_all(drawer: RangeDrawer, book: Codebook, order: _Order, shop: Workshop) -> tuple[str, ...]:
+def _draw_all(
+    drawer: RangeDrawer, book: Codebook, order: _Order, shop: Workshop, people: tuple[int, ...]
+) -> tuple[str, ...]:
     """Every part that has no receipt yet; the warnings of all parts."""
-    job = _job(book, order, shop, step=drawer.step)
+    job = _job(book, order, shop, step=drawer.step, people=people)
     done = shop.destroy_strays(check=True)
     told = order.tell()
     told(sum(receipt.rows for receipt in done.values()))

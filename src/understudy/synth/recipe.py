@@ -30,6 +30,7 @@ from understudy.sources.base import Report, Source
 from understudy.sources.same import refuse_same
 from understudy.synth.checks import check_files, check_rows, positive, refuse_commuting
 from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
+from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
@@ -118,6 +119,8 @@ class Recipe(ABC):
     codebook has some."""
     detail_delta: float | None = None
     """Needed where the codebook has detail columns."""
+    people_epsilon: float | None = None
+    """What it costs a person to count how many records people have; needed where the codebook's [unit] asks for it."""
     per_person: ClassVar[Mapping[str, Any] | None] = None
     """What was asked for a person, where the fields hold the share of one record; set by ``of_people``, no option."""
     shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
@@ -168,14 +171,15 @@ class Recipe(ABC):
         refuse_commuting(getattr(self, "neighbours", None))
         recipe = of_people(self, book)
         priced = person_entries([*recipe.price(book, rows), *detail_entries(recipe, book)], book)
-        ledger = Ledger.of([*_codebook_entries(book), *priced, *stream_entries(secure)])
+        counted = people_entries(recipe, book)
+        ledger = Ledger.of([*_codebook_entries(book), *priced, *counted, *stream_entries(secure)])
         return Quote(
             ledger=ledger,
             rows=rows,
             route=recipe.route,
             delta=with_draft(recipe.total_delta, book),
             paper=recipe.paper_figure(book),
-            warnings=tuple(recipe.warnings(book)),
+            warnings=(*recipe.warnings(book), *people_warnings(book)),
         )
 
     def warnings(self, book: Codebook) -> list[str]:
@@ -263,6 +267,7 @@ class Fitted(ABC):
         self.recipe = recipe
         self.codebook = source.codebook
         self._details = count_details(recipe, source, stream)
+        self._people = count_people(recipe, source, stream)
         self._account = source.account
         self._ancestor = source.ancestor
         self._stream = stream
@@ -286,6 +291,12 @@ class Fitted(ABC):
         """Released tables of the detail columns."""
         self._require_paid("the tables of the detail columns")
         return self._details
+
+    @property
+    def people(self) -> tuple[int, ...]:
+        """How common each number of records per synthetic person is, as released."""
+        self._require_paid("the numbers of records per person")
+        return self._people
 
     def _require_paid(self, what: str) -> None:
         """Nothing that was read from the data is shown before the account was charged for it."""
@@ -343,7 +354,8 @@ class Fitted(ABC):
         with self._paying(quote, identity) as settle:
             codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
             self._tell("decoding", 0, 1)
-            table = decode_drawn(self.codebook, self._details, codes, self._stream)
+            sizes = sizes_of(self.codebook, self._people)
+            table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes)
             self._tell("decoding", 1, 1)
             yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
             settle()  # the block ended well, so whoever had the release may have shown it

@@ -82,6 +82,7 @@ class FittedReleased(Fitted):
             warnings=quote.warnings,
             charged=NOT_CHARGED if self._account is None else f"charged to the account of {self._account.dataset!r}",
             details=self._details,
+            people=self._people,
         )
 
     @property

@@ -29,8 +29,12 @@ def remade(method: str, parameters: Mapping[str, Any]) -> Recipe:
     """The recipe whose :meth:`~Recipe.parameters` these are.
 
     A manifest names a public prior or a choice of parents only in words, which cannot be followed back; then it is
-    refused.
+    refused. Where the person was the unit, what was asked for a person counts, not the shares of one record: whoever
+    fits the recipe divides it again.
     """
+    asked = parameters.get("per_person")
+    if isinstance(asked, Mapping):
+        parameters = {**parameters, **{name: value for name, value in asked.items() if name != "records"}}
     known = {field.name for field in fields(find_method(method))}
     given = {name: _told(name, value) for name, value in parameters.items() if name in known and value is not None}
     try:

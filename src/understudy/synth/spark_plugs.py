@@ -190,7 +190,7 @@ def _mix(
         rows = pa.concat_tables(pieces)
         order = _shuffled(rows.num_rows, stream)
         codes = [column.to_numpy()[order] for column in rows.columns]
-        job.write(number, [decode_drawn(job.book, shared.value, codes, stream, packed=True)])
+        job.write(number, [decode_drawn(job.book, shared.value, codes, stream, packed=True, people=job.people)])
 
     def work(batches: Any) -> Any:
         for batch in batches:

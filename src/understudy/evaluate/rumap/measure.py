@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from understudy.codebook import Role
 from understudy.codebook.numbers import Number
@@ -64,7 +65,7 @@ class Subject:
 
     def _models(self) -> list[tuple[str, str]]:
         """Formula and kind of each model."""
-        asked = [(formula, _kind(formula)) for formula in self.questions.formulas]
+        asked: list[tuple[str, str]] = [(formula, _kind(formula)) for formula in self.questions.formulas]
         target = self.questions.target
         if asked or target is None:
             return asked
@@ -146,7 +147,7 @@ class Subject:
         return found
 
 
-def _kind(formula: str) -> str:
+def _kind(formula: str) -> Literal["logistic", "linear"]:
     left = formula.partition("~")[0]
     return "logistic" if any(sign in left for sign in ("<", ">", "==", "!=")) else "linear"
 
