@@ -16,6 +16,7 @@ COMMANDS = (
     ("synth",),
     ("draw",),
     ("impute",),
+    ("count",),
     ("verify",),
     ("audit",),
     ("evaluate",),

@@ -16,6 +16,8 @@ from understudy.evaluate.risk.membership import membership
 from understudy.evaluate.rumap.measure import Questions
 from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.rumap.run import run_map
+from understudy.evaluate.utility import utility_scores
+from understudy.evaluate.utility.detail_tvd import detail_tvd
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 from understudy.release.verify import verify_release
@@ -185,6 +187,17 @@ def test_a_map_pays_for_details_beside_every_epsilon(tmp_path):
     assert totals == {1.0: pytest.approx(3.0, rel=1e-3), 3.0: pytest.approx(5.0, rel=1e-3)}
     with pytest.raises(ParameterError, match="detail_epsilon"):
         Plan(methods=("laplace",), epsilons=(1.0,), rows=100, repeat=1).check(BOOK)
+
+
+def test_evaluations_compare_detailed_codes():
+    """No code is where it was: all records would have to change."""
+    real = open_source(visits(), BOOK)
+    hearts = np.array(visits()["chapter"].to_pylist()) == "heart"
+    changed = visits().set_column(2, "code", pa.array(np.where(hearts, "h2", "other")))
+    score = detail_tvd(real, open_source(changed, BOOK))
+    assert score.value == 1.0 and f"{1 - hearts.mean():.1%} of code became other" in score.note
+    assert detail_tvd(real, real).value == 0.0
+    assert "detail_tvd" in [found.metric for found in utility_scores(real, real)]
 
 
 def test_a_model_with_tables_of_other_details_is_refused(tmp_path):

@@ -11,6 +11,7 @@ from understudy.cli import (
     audit,
     codebook,
     commute,
+    count,
     demo,
     evaluate,
     impute,
@@ -54,6 +55,7 @@ app.command()(synth.quote)
 app.command()(synth.synth)
 app.command()(synth.draw)
 app.command()(impute.impute)
+app.command()(count.count)
 app.command()(verify.verify)
 app.command()(audit.audit)
 app.command()(evaluate.evaluate)

@@ -394,9 +394,7 @@ Account = Annotated[
 DetailEpsilon = Annotated[
     float | None,
     typer.Option(
-        help="Epsilon of the tables of all detail columns and measured numbers together.",
-        rich_help_panel=_PRIVACY,
-        show_default=False,
+        help="Epsilon of all tables of details and measured numbers.", rich_help_panel=_PRIVACY, show_default=False
     ),
 ]
 DetailDelta = Annotated[
