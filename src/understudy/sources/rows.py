@@ -28,13 +28,17 @@ class Rows:
     """Every row in the order of its file: its codes, and its values as they stand (missing ones are null)."""
 
     codes: tuple[npt.NDArray[np.unsignedinteger], ...]
+    """Of the columns of the model."""
     values: tuple[pa.Array, ...]
+    detail_codes: tuple[npt.NDArray[np.unsignedinteger], ...] = ()
+    """Of the detail columns."""
+    detail_values: tuple[pa.Array, ...] = ()
 
 
 def read_rows(
     what: Any, codebook: Codebook | str | Path, *, unknown: str = "error", table: str | None = None
 ) -> Secret[Rows]:
-    """All modelled columns of a table that fits into memory. ``unknown`` is ``error`` or ``missing``."""
+    """All modelled and detail columns of a table that fits into memory. ``unknown`` is ``error`` or ``missing``."""
     book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
     if unknown not in ("error", "missing"):
         raise ParameterError(f"`unknown` is {unknown!r}; a value outside the codebook is an error or missing here.")
@@ -47,10 +51,10 @@ def read_rows(
         )
     opened.verify()
     with engine_errors(repr(opened.label)):
-        wanted = {f"c{place}": opened.value(name) for place, name in enumerate(book.names)}
+        wanted = {f"c{place}": opened.value(name) for place, name in enumerate(c.name for c in book.described)}
         found = opened.table.select(**wanted).to_pyarrow()
     codes, values, bad = [], [], []
-    for column, values_as_written in zip(book.modelled, found.columns, strict=True):
+    for column, values_as_written in zip(book.described, found.columns, strict=True):
         code, value, strange = _read_column(column, values_as_written, unknown)
         codes.append(code)
         values.append(value)
@@ -60,7 +64,15 @@ def read_rows(
             f"the data hold values that the codebook does not know in {', '.join(map(repr, bad))}. List them with "
             "`understudy codebook check`, mend the codebook or the data, or treat them as missing: unknown = 'missing'."
         )
-    return Secret(Rows(codes=tuple(codes), values=tuple(values)))
+    own = len(book.modelled)
+    return Secret(
+        Rows(
+            codes=tuple(codes[:own]),
+            values=tuple(values[:own]),
+            detail_codes=tuple(codes[own:]),
+            detail_values=tuple(values[own:]),
+        )
+    )
 
 
 def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArray[np.unsignedinteger], pa.Array, bool]:

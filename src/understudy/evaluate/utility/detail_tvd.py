@@ -14,7 +14,7 @@ METRIC = Metric(
     lowest=0.0,
     highest=1.0,
     room="utility",
-    says="The share of records whose detailed code would have to change to make the codes agree, averaged over columns.",
+    says="The share of records whose detailed code would have to change to make the tables agree, averaged.",
 )
 
 
