@@ -27,6 +27,7 @@ from understudy.privacy.statement import statement
 from understudy.release import Manifest, Release
 from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
+from understudy.synth.detail_where import draw_part, public_part
 from understudy.synth.details import count_details, decode_drawn, detail_entries
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
@@ -310,12 +311,24 @@ class Fitted(ABC):
         part = None if where is None else where_codes(self.codebook, where)
         if part is not None:
             self._check_free()
-            self.codebook.allowed.within(part)  # refuse what the rules exclude before anything is paid
+            # refuse what the rules exclude before anything is paid
+            self.codebook.allowed.within(public_part(self.codebook, part)[0])
         identity = str(uuid.uuid4())
         with self._paying(quote, identity) as settle:
-            codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
+            only = None
+            if part is None:
+                codes = self._draw(rows, quote.ledger)
+            else:
+                codes, only = draw_part(
+                    self.codebook,
+                    self.details,
+                    part,
+                    rows,
+                    self._stream,
+                    lambda number, own: self._draw_where(number, quote.ledger, own),
+                )
             self._tell("decoding", 0, 1)
-            table = decode_drawn(self.codebook, self.details, codes, self._stream)
+            table = decode_drawn(self.codebook, self.details, codes, self._stream, only=only)
             self._tell("decoding", 1, 1)
             yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
 
