@@ -19,6 +19,7 @@ from benchmarks import (
     service,
     sweep,
     utility,
+    weights,
 )
 
 ALL = {
@@ -36,6 +37,7 @@ ALL = {
     "commute": commute.main,
     "service": service.main,
     "constraints": constraints.main,
+    "weights": weights.main,
     **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 

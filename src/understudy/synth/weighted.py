@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,11 @@ class _Units:
 
 
 def _units(book: Codebook, columns: Sequence[str], *, weighted: bool) -> _Units:
+    return _units_of(book, tuple(columns), weighted)
+
+
+@lru_cache(maxsize=8)  # asked several times for each table, and narrow bins are many
+def _units_of(book: Codebook, columns: tuple[str, ...], weighted: bool) -> _Units:
     names = [column.name for column in book.described]
     if weighted and book.weight is None:
         raise ParameterError('the codebook names no weight column; add weight = "COLUMN" at its top.')
@@ -200,7 +206,7 @@ class CountPlan:
     """Of the interval around each count, for its noise alone."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
-    @property
+    @cached_property
     def used(self) -> Codebook:
         """What the codebook says about the columns that take part: nothing else is read."""
         _units(self.book, self.columns, weighted=self.weighted)
@@ -222,7 +228,7 @@ class CountPlan:
         weight = self.book.weight if self.weighted else None
         return replace(self.book, columns=tuple(plain), constraints=(), weight=weight)
 
-    @property
+    @cached_property
     def counted(self) -> Codebook:
         """The same with the weight in narrow bins, so that a record counts as its own weight."""
         used = self.used
@@ -238,7 +244,7 @@ class CountPlan:
             self.counted, self.columns, epsilon=self.epsilon, neighbours=self.neighbours, weighted=self.weighted
         )
 
-    @property
+    @cached_property
     def reach(self) -> float:
         """Half the width of every interval: what the noise of a count exceeds with probability 1 - confidence."""
         unit = _units(self.counted, self.columns, weighted=self.weighted).unit
