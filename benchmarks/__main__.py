@@ -22,6 +22,7 @@ from benchmarks import (
     service,
     sweep,
     utility,
+    weights,
 )
 
 ALL = {
@@ -42,6 +43,7 @@ ALL = {
     "constraints": constraints.main,
     "operations": operations.main,
     "people": people.main,
+    "weights": weights.main,
     **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 

@@ -17,6 +17,7 @@ COMMANDS = (
     ("synth",),
     ("draw",),
     ("impute",),
+    ("count",),
     ("verify",),
     ("audit",),
     ("evaluate",),

@@ -8,9 +8,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from understudy.codebook import Continuous
+from understudy.codebook.encode import encode_value
+from understudy.codebook.weight import bin_weights, finer
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
-from understudy.mechanisms.weighted import WeightedHistogram, weight_units, weighted_event, weighted_histogram
+from understudy.mechanisms.weighted import (
+    WeightedHistogram,
+    noise_reach,
+    weight_units,
+    weighted_event,
+    weighted_histogram,
+)
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.events import event_from_dict
 from understudy.sources import CountTable
@@ -82,3 +91,40 @@ def test_units_and_events_are_checked():
     assert event_from_dict(event.to_dict()) == event
     with pytest.raises(ParameterError, match="largest"):
         WeightedHistogram(scale=Fraction(1), largest=0, neighbours=AR)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(41)])
+def test_intervals_cover_exactly_as_often_as_they_say(scale, confidence):
+    """The reach is the smallest h with P(|X| > h) <= 1 - confidence, by the exact law."""
+    event = WeightedHistogram(scale=scale, largest=1, neighbours=AR)
+    reach = noise_reach(event, confidence)
+    with localcontext(Context(prec=60)):
+        q = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()
+        beyond = [2 * q ** (h + 1) / (1 + q) for h in (reach - 1, reach)]
+        miss = 1 - Decimal(confidence)
+        assert beyond[1] <= miss * (1 + Decimal("1e-12")) and (reach == 0 or beyond[0] > miss)
+
+
+def test_narrow_bins_weigh_records_as_themselves_and_never_more_than_the_bound():
+    """Every weight on the grid is its own bin where there are few enough; else it is rounded."""
+    few = Continuous(name="w", edges=(Fraction(1, 2), Fraction(3), Fraction(40)), precision=1)
+    fine = finer(few, 1024)
+    middles = bin_weights(fine)
+    for tenths in range(5, 401):
+        assert middles[encode_value(fine, tenths / 10)] == Fraction(tenths, 10)
+    many = Continuous(name="w", edges=(Fraction(1), Fraction(5), Fraction(500)), precision=4)
+    fine = finer(many, 1024)
+    units, unit = weight_units(bin_weights(fine), fine.step)
+    assert max(units) * unit <= 500 and fine.size <= 1024
+    for value in (1, 1.2345, 4.9999, 5, 77.7777, 499.9999, 500):
+        assert abs(float(units[encode_value(fine, value)] * unit) - value) <= 500 / 1024 / 2 + 495 / 512 / 2
+
+
+def test_records_without_a_weight_count_one(monkeypatch):
+    from understudy.mechanisms import weighted
+
+    monkeypatch.setattr(weighted, "discrete_laplace", lambda exact, *, scale, stream: exact)
+    counts = Secret(CountTable.dense(["a", "b"], np.array([[2, 1], [0, 3]])))
+    event = weighted_event(epsilon=1.0, largest=1, neighbours=AR)
+    assert weighted_histogram(counts, units=None, event=event, stream=Stream.seeded(1)).tolist() == [[2, 1], [0, 3]]

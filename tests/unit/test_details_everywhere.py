@@ -10,12 +10,14 @@ import pytest
 
 import understudy as us
 from understudy.codebook import Categorical, Codebook, Detail, Integer
-from understudy.errors import ParameterError, ReleaseError
+from understudy.errors import ParameterError, RefusalError, ReleaseError
 from understudy.evaluate.audit import audit, neighbouring
 from understudy.evaluate.risk.membership import membership
 from understudy.evaluate.rumap.measure import Questions
 from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.rumap.run import run_map
+from understudy.evaluate.utility import utility_scores
+from understudy.evaluate.utility.detail_tvd import detail_tvd
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 from understudy.release.verify import verify_release
@@ -185,6 +187,64 @@ def test_a_map_pays_for_details_beside_every_epsilon(tmp_path):
     assert totals == {1.0: pytest.approx(3.0, rel=1e-3), 3.0: pytest.approx(5.0, rel=1e-3)}
     with pytest.raises(ParameterError, match="detail_epsilon"):
         Plan(methods=("laplace",), epsilons=(1.0,), rows=100, repeat=1).check(BOOK)
+
+
+@pytest.mark.parametrize("method", ["laplace", "marginals"])
+def test_rows_of_a_detailed_code(method, tmp_path):
+    """All hearts are h1, all lungs l2: rows of both codes are as often either as the chapters are; z = 7."""
+    fitted = make_recipe(method, **METHODS[method], **PRICE).fit(open_source(visits(), BOOK))
+    made = fitted.sample(50, where={"code": "h1"})
+    assert set(made.table["code"].to_pylist()) == {"h1"} and set(made.table["chapter"].to_pylist()) == {"heart"}
+    assert made.manifest.parameters["where"] == {"code": ["h1"]}
+    if method == "marginals":
+        return
+    fitted.save_model(tmp_path / "m")
+    model = load_model(tmp_path / "m")
+    both = model.sample(3000, where={"code": ["h1", "l2"]}).table["code"].to_pylist()
+    assert set(both) == {"h1", "l2"} and abs(np.mean(np.array(both) == "h1") - 0.5) < 7 * 0.5 / 3000**0.5 + 0.05
+    with pytest.raises(ParameterError, match="belongs to none of the values of 'chapter'"):
+        model.sample(10, where={"code": "h1", "chapter": "lung"})
+    with pytest.raises(RefusalError, match="does not show code = h2"):
+        model.sample(10, where={"code": "h2"})
+    with pytest.raises(ParameterError, match="no level of it"):
+        model.sample(10, where={"code": "h9"})
+    with pytest.raises(ParameterError, match="chapter, age, code"):
+        model.sample(10, where={"age within its bins": "7"})
+
+
+def test_rows_of_codes_of_several_levels_follow_their_shares():
+    """A tenth of the hearts and half of the lungs are other: of all others, one in six is a heart's; z = 7."""
+    rows = 6000
+    hearts = np.arange(rows) % 2 == 0
+    others = np.where(hearts, np.arange(rows) % 20 == 0, np.arange(rows) % 4 == 1)
+    code = np.where(others, "other", np.where(hearts, "h1", "l2"))
+    table = pa.table({"chapter": np.where(hearts, "heart", "lung"), "age": [7] * rows, "code": code})
+    fitted = make_recipe("laplace", epsilon=50.0, detail_epsilon=50.0, detail_delta=1e-6).fit(open_source(table, BOOK))
+    drawn = fitted.sample(4000, where={"code": "other", "chapter": ["heart", "lung"]}).table.to_pydict()
+    assert set(drawn["code"]) == {"other"}
+    assert abs(np.mean(np.array(drawn["chapter"]) == "heart") - 1 / 6) < 7 * (5 / 36 / 4000) ** 0.5 + 0.01
+
+
+def test_a_refusal_about_released_details_stays_charged(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=99.0, delta=0.1, neighbours=Neighbours.ADD_REMOVE)
+    fitted = make_recipe("laplace", epsilon=1.0, **PRICE).fit(open_source(visits(), BOOK, account=account))
+    with pytest.raises(ParameterError):
+        fitted.sample(5, where={"code": "h1", "chapter": "lung"})
+    assert account.spent().epsilon == 0
+    with pytest.raises(RefusalError, match="does not show"):
+        fitted.sample(5, where={"code": "h2"})
+    assert account.spent().epsilon == pytest.approx(21.0, rel=1e-3)
+
+
+def test_evaluations_compare_detailed_codes():
+    """No code is where it was: all records would have to change."""
+    real = open_source(visits(), BOOK)
+    hearts = np.array(visits()["chapter"].to_pylist()) == "heart"
+    changed = visits().set_column(2, "code", pa.array(np.where(hearts, "h2", "other")))
+    score = detail_tvd(real, open_source(changed, BOOK))
+    assert score.value == 1.0 and f"{1 - hearts.mean():.1%} of code became other" in score.note
+    assert detail_tvd(real, real).value == 0.0
+    assert "detail_tvd" in [found.metric for found in utility_scores(real, real)]
 
 
 def test_a_model_with_tables_of_other_details_is_refused(tmp_path):

@@ -13,7 +13,7 @@ import understudy as us
 from understudy.codebook import Categorical, Codebook, Continuous, Detail, Integer, Order, PersonUnit, Role, Text
 from understudy.codebook.decode import decode_column, decode_table
 from understudy.codebook.encode import encode_value
-from understudy.errors import CodebookError, ParameterError
+from understudy.errors import CodebookError, DataError, ParameterError
 from understudy.evaluate.utility.order_distance import order_distance
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, NoFormal
@@ -214,3 +214,11 @@ def test_the_engine_finds_pieces_by_arithmetic(closed, kind):
     counts = open_source(data, book).count([("x within its bins",)])[0].open().to_grid()
     expected = np.bincount([encode_value(column.fine, value) for value in values], minlength=column.fine.size)
     assert counts.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, float("inf"), float("nan"), 100.5])
+def test_values_that_no_piece_can_hold_are_unknown(value):
+    column = Continuous(name="x", edges=(F(0), F(1), F(100)), precision=1, shape="measured", pieces=20)
+    source = open_source(pa.table({"x": [0.5, 99.0, value], "sex": ["F"] * 3}), Codebook(columns=(column, SEX)))
+    with pytest.raises(DataError, match=r"does not know in 'x' \(1 rows\)"):
+        source.count([("x within its bins",)])

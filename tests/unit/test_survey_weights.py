@@ -12,6 +12,7 @@ from understudy.errors import BudgetError, CodebookError, DataError, ParameterEr
 from understudy.evaluate.utility import utility_scores
 from understudy.evaluate.utility.regression import compare_models
 from understudy.evaluate.utility.survey import weighted_mean, weighted_tvd
+from understudy.evaluate.utility.weighted_means import weighted_means
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
@@ -141,6 +142,17 @@ def test_weighted_marginals_by_hand():
     ]
     with pytest.raises(ParameterError, match="no weight column"):
         weighted_tvd(open_source(table(50), plain), open_source(table(50), plain))
+
+
+def test_evaluations_compare_weighted_means_and_their_intervals():
+    real, near = (open_source(table(4000, seed), BOOK) for seed in (2, 3))
+    score = next(s for s in utility_scores(real, near) if s.metric == "weighted_means")
+    assert score.breakdown["age: real"] == weighted_mean(real, "age").value
+    assert 0 < score.value < 1 and "w" not in score.breakdown
+    same = next(s for s in utility_scores(real, real) if s.metric == "weighted_means")
+    assert same.value == 1.0
+    far = small(["F"] * 4, [3, 3, 3, 3], [3.0] * 4)
+    assert weighted_means(real, far).value == 0.0
 
 
 def test_a_weighted_mean_and_its_interval_by_hand():

@@ -12,6 +12,7 @@ from understudy.cli import (
     audit,
     codebook,
     commute,
+    count,
     demo,
     endings,
     evaluate,
@@ -64,6 +65,7 @@ app.command()(synth.quote)
 app.command()(synth.synth)
 app.command()(synth.draw)
 app.command()(impute.impute)
+app.command()(count.count)
 app.command()(verify.verify)
 app.command()(audit.audit)
 app.command()(evaluate.evaluate)

@@ -381,7 +381,7 @@ Account = Annotated[
 DetailEpsilon = Annotated[
     float | None,
     typer.Option(
-        help="Epsilon of the tables of all detail columns and measured numbers together.",
+        help="Epsilon of all tables of details and measured numbers.",
         rich_help_panel=_PRIVACY,
         show_default=False,
         parser=number,

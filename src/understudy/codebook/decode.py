@@ -17,7 +17,7 @@ from understudy.codebook.columns import Column, Dates, Levelled
 from understudy.codebook.numbers import Continuous, Integer, Number
 from understudy.codebook.pseudonyms import pseudonyms
 
-__all__ = ["BelowEach", "Shapes", "decode_column", "decode_table", "order_steps"]
+__all__ = ["BelowEach", "Shapes", "decode_column", "decode_table", "order_steps", "values_of_steps"]
 
 BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
 """Draws one uniform integer below each bound; supplied by ``mechanisms.stream``."""
@@ -53,7 +53,9 @@ def decode_table(
     for column, values in zip(book.modelled, codes, strict=True):
         if column.name in ordered:
             assert isinstance(column, Number)
-            arrays[column.name] = _from_steps(column, ordered[column.name], np.asarray(values == column.missing_code))
+            arrays[column.name] = values_of_steps(
+                column, ordered[column.name], np.asarray(values == column.missing_code)
+            )
         else:
             weights = shapes.get(column.name)
             arrays[column.name] = decode_column(column, values, below_each, packed=packed, weights=weights)
@@ -121,7 +123,7 @@ def _after(other: str, drawn: Steps, gap: int, known: Known | None) -> Steps:
     found = drawn + gap
     if known is not None and other in known:
         floor, ceiling, stands = known[other]
-        found = np.where(stands, (floor if gap else ceiling) + gap, found)
+        found = np.where(stands, (floor if gap == 1 else ceiling) + gap, found)
     return found
 
 
@@ -130,7 +132,7 @@ def _before(other: str, high: Steps, gap: int, known: Known | None) -> Steps:
     found = high - gap
     if known is not None and other in known:
         floor, ceiling, stands = known[other]
-        found = np.where(stands, (ceiling if gap else floor) - gap, found)
+        found = np.where(stands, (ceiling if gap == 1 else floor) - gap, found)
     return found
 
 
@@ -151,10 +153,10 @@ def decode_column(
     first = np.array([start for start, _ in column.grids], dtype=np.int64)
     width = np.array([count for _, count in column.grids], dtype=np.uint64)
     if column.shape == "measured" and weights is not None:
-        return _from_steps(column, _measured_steps(column, proper, weights, below_each), absent)
+        return values_of_steps(column, _measured_steps(column, proper, weights, below_each), absent)
     if column.shape == "log":
-        return _from_steps(column, first[proper] + _log_steps(first[proper], width[proper], below_each), absent)
-    return _from_steps(column, first[proper] + below_each(width[proper]).astype(np.int64), absent)
+        return values_of_steps(column, first[proper] + _log_steps(first[proper], width[proper], below_each), absent)
+    return values_of_steps(column, first[proper] + below_each(width[proper]).astype(np.int64), absent)
 
 
 def _log_steps(
@@ -222,7 +224,8 @@ def _measured_between(column: Number, weights: Steps, start: Steps, end: Steps, 
     return np.clip(np.where(high > low, found, bare), start, end)
 
 
-def _from_steps(column: Number, steps: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:
+def values_of_steps(column: Number, steps: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:
+    """Numbers of a column from steps, null where they are absent."""
     steps = np.where(absent, 0, steps)
     if isinstance(column, Integer):
         return pa.array(steps, mask=absent, type=pa.int64())

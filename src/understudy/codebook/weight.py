@@ -1,6 +1,7 @@
 """A survey weight: how many people of the population a record stands for. Public knowledge only."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from understudy.codebook.numbers import Number
 if TYPE_CHECKING:
     from understudy.codebook.columns import Column
 
-__all__ = ["bin_weights", "weight_faults"]
+__all__ = ["bin_weights", "finer", "weight_faults"]
 
 
 def weight_faults(name: str, columns: "Mapping[str, Column]") -> list[str]:
@@ -39,3 +40,18 @@ def weight_faults(name: str, columns: "Mapping[str, Column]") -> list[str]:
 def bin_weights(column: Number) -> tuple[Fraction, ...]:
     """The weight that each bin stands for: the middle of the values that it holds; the last one is the largest."""
     return tuple((first + Fraction(width - 1, 2)) * column.step for first, width in column.grids)
+
+
+def finer(column: Number, steps: int) -> Number:
+    """The weight in narrower bins, about ``steps`` in all, none narrower than the precision: so near to the weights
+    themselves that their middles may stand for them. Public like the column.
+
+    >>> from understudy.codebook import Integer
+    >>> weight = Integer(name="w", edges=(Fraction(1), Fraction(3), Fraction(9)))
+    >>> [str(middle) for middle in bin_weights(weight)]
+    ['3/2', '6']
+    >>> [str(middle) for middle in bin_weights(finer(weight, 1024))]
+    ['1', '2', '3', '4', '5', '6', '7', '8', '9']
+    """
+    pieces = max(2, steps // column.proper_levels)
+    return replace(replace(column, shape="measured", pieces=pieces).fine, name=column.name)

@@ -24,8 +24,9 @@ def where_codes(book: Codebook, where: Where) -> dict[str, list[int]]:
         raise ParameterError(f"`where` is {where!r}; name columns and values, for example {{'region': 'west'}}.")
     found = {}
     for name, values in where.items():
-        if name not in book.names:
-            raise ParameterError(f"`where` names {name!r}; the columns of the model are {', '.join(book.names)}.")
+        known = [column.name for column in book.described]
+        if name not in known:
+            raise ParameterError(f"`where` names {name!r}; the columns of the model are {', '.join(known)}.")
         column = book.column(name)
         texts = [values] if isinstance(values, str) or not isinstance(values, Sequence) else list(values)
         codes = []

@@ -1,9 +1,11 @@
 """Weighted counts with noise: one record counts as much as its survey weight, at most the largest one.
 
-Weights are kept as the bins of their column, and a bin counts as its middle, which is public. Sums are whole multiples
-of a public unit, so that the noise is an exact integer. See ``proofs/weighted_histogram.md``.
+Weights are kept as the bins of their column, and a bin counts as its middle, which is public; with narrow bins that is
+the weight itself, rounded. Sums are whole multiples of a public unit, so that the noise is an exact integer. Without a
+weight every record counts 1. See ``proofs/weighted_histogram.md``.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +30,7 @@ from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import DENSE_LIMIT, CountTable
 
-__all__ = ["STEPS", "WeightedHistogram", "weight_units", "weighted_event", "weighted_histogram"]
+__all__ = ["STEPS", "WeightedHistogram", "noise_reach", "weight_units", "weighted_event", "weighted_histogram"]
 
 STEPS = 1024
 """The largest weight is so many units, unless the column's own steps are fewer."""
@@ -93,16 +95,41 @@ def weighted_event(*, epsilon: float, largest: int, neighbours: Neighbours) -> W
 
 
 def weighted_histogram(
-    counts: Secret[CountTable], *, units: Sequence[int], event: WeightedHistogram, stream: Stream
+    counts: Secret[CountTable], *, units: Sequence[int] | None, event: WeightedHistogram, stream: Stream
 ) -> npt.NDArray[np.int64]:
-    """Noisy weighted counts, in units; the last column of ``counts`` is the bin of the weight."""
+    """Noisy weighted counts, in units; the last column of ``counts`` is the bin of the weight.
+
+    Without ``units`` there is no such column, and every record counts 1.
+    """
     table = counts.open()
-    if max(units) > event.largest or min(units) < 1 or len(units) != table.sizes[-1]:
+    if units is not None and (max(units) > event.largest or min(units) < 1 or len(units) != table.sizes[-1]):
         raise ParameterError(f"`units` does not fit the event, which pays for weights up to {event.largest}.")
-    if int(np.prod(table.sizes, dtype=np.float64)) > DENSE_LIMIT:
+    shape = table.sizes if units is None else table.sizes[:-1]
+    if int(np.prod(shape, dtype=np.float64)) > DENSE_LIMIT:
         raise RefusalError(
             f"the columns {', '.join(table.columns)} have more than {DENSE_LIMIT:,} combinations; every one needs "
             "noise. Use fewer columns."
         )
-    exact = table.to_grid() @ np.array(units, dtype=np.int64)
+    codes, occupied = table.occupied()
+    weights = np.ones(len(codes), np.int64) if units is None else np.array(units, dtype=np.int64)[codes[:, -1]]
+    exact = np.zeros(shape, dtype=np.int64)
+    np.add.at(exact, tuple(codes[:, place].astype(np.int64) for place in range(len(shape))), occupied * weights)
     return discrete_laplace(exact.ravel(), scale=event.scale, stream=stream).reshape(exact.shape)
+
+
+def noise_reach(event: WeightedHistogram, confidence: float) -> int:
+    """The smallest number of units that the noise of a cell exceeds with probability 1 - ``confidence`` at most.
+
+    P(|X| > h) = 2 q^(h + 1) / (1 + q) for discrete Laplace noise with q = e^(-1 / scale).
+
+    >>> event = weighted_event(epsilon=1.0, largest=1, neighbours=Neighbours.ADD_REMOVE)
+    >>> noise_reach(event, 0.95)
+    3
+    """
+    if isinstance(confidence, bool) or not isinstance(confidence, float) or not 0 < confidence < 1:
+        raise ParameterError(f"`confidence` is {confidence!r}; it must lie strictly between 0 and 1. Try 0.95.")
+    q = math.exp(-1 / event.scale)
+    reach = max(0, math.ceil(float(event.scale) * math.log(2 / ((1 + q) * (1 - confidence)))) - 2)
+    while 2 * math.exp(-(reach + 1) / event.scale) / (1 + q) > 1 - confidence:
+        reach += 1
+    return reach

@@ -36,6 +36,8 @@ def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper:
         )
     if route == "N":
         lines.append("The perturbed tables were released once; the rows are drawn from them and cost nothing more.")
+    elif route == "counts":
+        lines.append("Every count has noise of its own; to count again is to pay again.")
     else:
         lines.append("The price covers all rows together; drawing again from the same data pays again.")
     if paper:

@@ -44,7 +44,7 @@ class Manifest:
     warnings: tuple[str, ...] = ()
     """What a reader should know about the choices and the draw."""
     holds: str = "synthetic"
-    """What the table is: ``synthetic`` rows, or ``anonymized`` records of real people."""
+    """What the table is: ``synthetic`` rows, ``anonymized`` records of real people, or noisy ``counts``."""
     anonymity: Mapping[str, Any] | None = None
     """What an anonymised table was asked to satisfy, and what was measured in it."""
     ancestor: Ancestor | None = None

@@ -25,6 +25,8 @@ __all__ = [
     "ANONYMIZED",
     "CODEBOOK",
     "COMPLETED",
+    "COUNTS",
+    "COUNT_COLUMNS",
     "CSV",
     "INPUT_MANIFEST",
     "MANIFEST",
@@ -42,6 +44,9 @@ TABLE, CSV, MANIFEST, CODEBOOK = "synthetic.parquet", "synthetic.csv", "manifest
 COMPLETED, COMPLETED_CSV = "completed.parquet", "completed.csv"
 """Names of tables that hold real records: nobody should take them for synthetic ones."""
 ANONYMIZED, ANONYMIZED_CSV = "anonymized.parquet", "anonymized.csv"
+COUNTS, COUNTS_CSV = "counts.parquet", "counts.csv"
+COUNT_COLUMNS = ("count", "low", "high")
+"""What a table of counts says about each combination of levels."""
 INPUT_MANIFEST = "input-manifest.json"
 """The manifest of the release that the rows were drawn from, word for word."""
 
@@ -117,6 +122,8 @@ class Release:
 
     def _with_tokens(self) -> pa.Table:
         """For CSV: missing values spelled as the codebook spells them."""
+        if self.manifest.holds == "counts":  # labels, tokens among them, and numbers
+            return self.table
         columns = []
         for name in self.table.column_names:
             values, token = self.table.column(name), self.codebook.column(name).missing
@@ -136,7 +143,7 @@ def table_names(holds: str, *, confidential: bool) -> tuple[str, str]:
     """What the table of a release is called, as Parquet and as CSV."""
     if confidential:
         return COMPLETED, COMPLETED_CSV
-    return (ANONYMIZED, ANONYMIZED_CSV) if holds == "anonymized" else (TABLE, CSV)
+    return {"anonymized": (ANONYMIZED, ANONYMIZED_CSV), "counts": (COUNTS, COUNTS_CSV)}.get(holds, (TABLE, CSV))
 
 
 def save_many(releases: Sequence[Release], folder: str | Path, *, csv: bool = False) -> Path:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 from glob import escape
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from understudy.privacy.guarantees import Guarantee, KAnonymous
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.statement import statement
 from understudy.release.manifest import FORMAT
-from understudy.release.release import CODEBOOK, MANIFEST, digest_of, table_names
+from understudy.release.release import CODEBOOK, COUNT_COLUMNS, MANIFEST, digest_of, table_names
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
 
@@ -55,7 +56,9 @@ def _verified(place: Path, manifest: dict[str, Any]) -> Verdict:
     problems: list[str] = []
     _check_files(place, manifest, passed, problems)
     book = _check_codebook(place, manifest, passed, problems)
-    if book is not None:
+    if book is not None and manifest.get("holds") == "counts":
+        _check_counts(place, manifest, book, passed, problems)
+    elif book is not None:
         _check_rows(place, manifest, book, passed, problems)
     total = _check_price(manifest, passed, problems)
     if total is not None and total.is_formal and not isinstance(total, KAnonymous):
@@ -146,6 +149,34 @@ def _check_rows(place: Path, manifest: dict[str, Any], book: Codebook, passed: l
         problems.append(f"the table has {rows:,} rows, the manifest says {manifest['rows']['number']:,}")
     if not faults and rows == manifest["rows"]["number"]:
         passed.append(f"all {rows:,} rows fit the codebook")
+
+
+def _check_counts(
+    place: Path, manifest: dict[str, Any], book: Codebook, passed: list[str], problems: list[str]
+) -> None:
+    """A table of counts holds every combination of its levels once, and an interval around every count."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        found = pyarrow.parquet.read_table(place / _table_name(manifest))
+        names = [name for name in found.column_names if name not in COUNT_COLUMNS]
+        expected = set(product(*(book.column(name).labels for name in names)))
+        combinations = list(zip(*(found.column(name).to_pylist() for name in names), strict=True))
+        low, count, high = (found.column(name).to_pylist() for name in ("low", "count", "high"))
+    except (UnderstudyError, KeyError, OSError, pa.ArrowException) as reason:
+        problems.append(f"the table cannot be read: {reason}")
+        return
+    wrong = []
+    if not names or len(combinations) != len(expected) or set(combinations) != expected:
+        wrong.append("the table does not hold every combination of the levels of its columns once")
+    if any(not a <= b <= c for a, b, c in zip(low, count, high, strict=True)):
+        wrong.append("a count of the table lies outside its own interval")
+    if len(combinations) != manifest["rows"]["number"]:
+        wrong.append(f"the table has {len(combinations):,} rows, the manifest says {manifest['rows']['number']:,}")
+    problems.extend(wrong)
+    if not wrong:
+        passed.append(f"all {len(combinations):,} combinations of {', '.join(names)} are there")
 
 
 def _check_price(manifest: dict[str, Any], passed: list[str], problems: list[str]) -> Guarantee | None:

@@ -233,15 +233,15 @@ def _piece(coarse: Number, number: Any) -> Any:
     A value between two steps counts as the nearer one of its bin; see :attr:`Number.cuts` for where pieces begin.
     """
     per_step = float(10**coarse.precision) if isinstance(coarse, Continuous) else 1.0
-    scaled = number * per_step
-    nearest = ((scaled + 0.5).floor() if coarse.closed == "left" else (scaled - 0.5).ceil()).cast("int64")
+    scaled = number if per_step == 1 else number * per_step
     codes, start = [], 0
     for (first, width), cuts in zip(coarse.grids, coarse.cuts, strict=True):
         if len(cuts) == 1:
             codes.append(ibis.literal(start, "int64"))
-        else:
-            inside = ibis.greatest(ibis.least(nearest - first, width - 1), 0)
-            codes.append(((inside + 1) * len(cuts) - 1) // width + start)
+        else:  # held to the bin before it becomes a whole number: an engine may look at values of other bins too
+            held = ibis.greatest(ibis.least(scaled, float(first + width - 1)), float(first))
+            nearest = (held + 0.5).floor() if coarse.closed == "left" else (held - 0.5).ceil()
+            codes.append(((nearest - (first - 1)) * len(cuts) - 1) // width + start)
         start += len(cuts)
     return _binned(coarse, number, codes)
 

@@ -31,7 +31,11 @@ class Rows:
     """Every row in the order of its file: its codes, and its values as they stand (missing ones are null)."""
 
     codes: tuple[npt.NDArray[np.unsignedinteger], ...]
+    """Of the columns of the model."""
     values: tuple[pa.Array, ...]
+    detail_codes: tuple[npt.NDArray[np.unsignedinteger], ...] = ()
+    """Of the detail columns."""
+    detail_values: tuple[pa.Array, ...] = ()
     people: npt.NDArray[np.int64] | None = None
     """A number for the person of each row, where that was asked for."""
 
@@ -44,7 +48,7 @@ def read_rows(
     table: str | None = None,
     people: bool = False,
 ) -> Secret[Rows]:
-    """All modelled columns of a table that fits into memory. ``unknown`` is ``error`` or ``missing``.
+    """All modelled and detail columns of a table that fits into memory. ``unknown`` is ``error`` or ``missing``.
 
     ``people`` asks for the person of each row, where the codebook has an id column.
     """
@@ -60,7 +64,7 @@ def read_rows(
         )
     opened.verify()
     with engine_errors(repr(opened.label)):
-        wanted = {f"c{place}": opened.value(name) for place, name in enumerate(book.names)}
+        wanted = {f"c{place}": opened.value(name) for place, name in enumerate(c.name for c in book.described)}
         if people and book.unit is not None:
             if book.unit.id not in opened.header:
                 raise DataError(NO_IDS.format(id=book.unit.id))
@@ -72,7 +76,7 @@ def read_rows(
         refuse_missing_ids(ids.null_count, book.unit)
         who = ids.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     codes, values, bad = [], [], []
-    for column, values_as_written in zip(book.modelled, found.columns[: len(book.names)], strict=True):
+    for column, values_as_written in zip(book.described, found.columns[: len(book.described)], strict=True):
         code, value, strange = _read_column(column, values_as_written, unknown)
         codes.append(code)
         values.append(value)
@@ -82,7 +86,16 @@ def read_rows(
             f"the data hold values that the codebook does not know in {', '.join(map(repr, bad))}. List them with "
             "`understudy codebook check`, mend the codebook or the data, or treat them as missing: unknown = 'missing'."
         )
-    return Secret(Rows(codes=tuple(codes), values=tuple(values), people=who))
+    own = len(book.modelled)
+    return Secret(
+        Rows(
+            codes=tuple(codes[:own]),
+            values=tuple(values[:own]),
+            detail_codes=tuple(codes[own:]),
+            detail_values=tuple(values[own:]),
+            people=who,
+        )
+    )
 
 
 def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArray[np.unsignedinteger], pa.Array, bool]:

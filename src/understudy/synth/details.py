@@ -7,7 +7,7 @@ whose codes, the pieces of all bins, are few and public: one released table, wit
 each piece occurs. Rows drawn from these tables are post-processing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -220,40 +220,65 @@ def decode_drawn(
     *,
     packed: bool = False,
     people: Sequence[int] = (),
+    only: Mapping[str, Sequence[int]] | None = None,
 ) -> pa.Table:
-    """Rows as they are released: details drawn, numbers drawn inside their bins, ids by the weights of ``people``."""
-    drawn = draw_details(book, details.codes, codes, stream)
+    """Rows as they are released: details drawn (of some ``only`` these codes), numbers inside their bins, ids by
+    the weights of ``people``.
+    """
+    drawn = draw_details(book, details.codes, codes, stream, only)
     shapes = details.shapes(book)
     return decode_table(book, codes, stream.below_each, drawn, shapes=shapes, packed=packed, people=people)
 
 
 def draw_details(
-    book: Codebook, tables: Sequence[DetailTable], codes: Sequence[Codes], stream: Stream
+    book: Codebook,
+    tables: Sequence[DetailTable],
+    codes: Sequence[Codes],
+    stream: Stream,
+    only: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, Codes]:
-    """Codes of every detail column for rows whose modelled columns hold ``codes``."""
+    """Codes of every detail column for rows whose modelled columns hold ``codes``; of some columns ``only`` these."""
     return {
-        detail.name: _draw(book, detail, table, codes[book.position(detail.detail_of)], stream)
+        detail.name: _draw(
+            detail_weights(book, detail, table, None if only is None else only.get(detail.name)),
+            codes[book.position(detail.detail_of)],
+            book.column(detail.detail_of).size,
+            code_type(detail.size),
+            stream,
+        )
         for detail, table in zip(book.details, tables, strict=True)
     }
 
 
-def _draw(book: Codebook, detail: Detail, table: DetailTable, coarse: Codes, stream: Stream) -> Codes:
-    """Exact draws in proportion to the shown counts, what is left of the level's own count going to ``other``."""
+Weights = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Coarse level, code, and weight of every pair that may be drawn, in the order of the levels."""
+
+
+def detail_weights(book: Codebook, detail: Detail, table: DetailTable, only: Sequence[int] | None = None) -> Weights:
+    """Shown counts, what is left of a level's own count going to ``other``; of the pairs of other codes none."""
     levels = book.column(detail.detail_of).size
     level, code, count = _shown(book, detail, table.pairs)
     left = np.maximum(table.totals.to_grid() - np.bincount(level, count, levels).astype(np.int64), 0)
     shown = np.bincount(level, minlength=levels) > 0
     left[~shown & (left == 0)] = 1  # nothing is known about the level: it is all other
-    other = detail.code_of[str(detail.other)]
     level = np.concatenate([level, np.arange(levels)])
-    code = np.concatenate([code, np.full(levels, other)])
+    code = np.concatenate([code, np.full(levels, detail.code_of[str(detail.other)])])
     count = np.concatenate([count, left])
+    if only is not None:
+        kept = np.isin(code, list(only))
+        level, code, count = level[kept], code[kept], count[kept]
     order = np.argsort(level, kind="stable")
-    reach = np.cumsum(count[order], dtype=np.uint64)
-    ends = reach[np.searchsorted(level[order], np.arange(levels), side="right") - 1]
-    starts = np.concatenate([np.zeros(1, dtype=np.uint64), ends[:-1]])
+    return level[order], code[order], count[order]
+
+
+def _draw(weights: Weights, coarse: Codes, levels: int, kind: type, stream: Stream) -> Codes:
+    """Exact draws in proportion to the weights of each row's level."""
+    level, code, count = weights
+    reach = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(count, dtype=np.uint64)])
+    starts = reach[np.searchsorted(level, np.arange(levels), side="left")]
+    ends = reach[np.searchsorted(level, np.arange(levels), side="right")]
     picks = starts[coarse] + stream.below_each((ends - starts)[coarse])
-    return code[order][np.searchsorted(reach, picks, side="right")].astype(code_type(detail.size))
+    return code[np.searchsorted(reach[1:], picks, side="right")].astype(kind)
 
 
 def _shown(

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from understudy.blocks.engines import EngineChoice
-from understudy.blocks.learning import Learner, Records
-from understudy.codebook import Codebook
-from understudy.codebook.decode import decode_column
+from understudy.blocks.learning import Floats, Learner, Records
+from understudy.codebook import Codebook, Number
+from understudy.codebook.decode import Known, decode_column, order_steps, values_of_steps
 from understudy.errors import RefusalError
 from understudy.mechanisms.prediction import draw_predicted
 from understudy.mechanisms.smoothing import exposed
@@ -29,11 +29,14 @@ from understudy.sources.base import Report
 from understudy.sources.rows import Rows, read_rows
 from understudy.synth.chained import Chain, full_order
 from understudy.synth.drawn import check_sweeps
+from understudy.synth.fill_details import deduced, fill_detail, misplaced
+from understudy.synth.fill_rules import GapRules
 from understudy.synth.recipe import NO_ACCOUNT, check_files
 
 __all__ = ["Filling"]
 
 Codes = npt.NDArray[np.unsignedinteger]
+Bools = npt.NDArray[np.bool_]
 _CONFIDENTIAL = "(Confidential: this depends on the data.)"
 
 
@@ -106,46 +109,103 @@ class Filling:
                 warnings=(
                     "this file holds the real records: it may not leave the house. Combine estimates of all files with "
                     "kind = 'missing'.",
+                    *worker.warnings(),
                 ),
             )
-            releases.append(Release(table=self._table(book, rows, codes, stream), manifest=manifest))
+            releases.append(Release(table=self._table(book, rows, codes, worker, stream), manifest=manifest))
         return releases
 
-    def _table(self, book: Codebook, rows: Rows, codes: Sequence[Codes], stream: Stream) -> pa.Table:
-        """What was there stays as it stood; a number that was drawn is drawn inside its bin."""
+    def _table(self, book: Codebook, rows: Rows, codes: Sequence[Codes], worker: "_Worker", stream: Stream) -> pa.Table:
+        """What was there stays as it stood; a drawn number is drawn inside its bin, in order with the others."""
+        shapes = _observed_shapes(book, rows)
+        steps = order_steps(book, codes, stream.below_each, shapes, worker.known) if book.constraints else {}
         columns = {}
         for column, values, drawn in zip(book.modelled, rows.values, codes, strict=True):
             absent = values.is_null()
-            made = decode_column(column, drawn, stream.below_each) if pc.any(absent).as_py() else values
+            made = values
+            if pc.any(absent).as_py() and column.name in steps:
+                assert isinstance(column, Number)
+                made = values_of_steps(column, steps[column.name], np.asarray(drawn == column.missing_code))
+            elif pc.any(absent).as_py():
+                made = decode_column(column, drawn, stream.below_each, weights=shapes.get(column.name))
             columns[column.name] = pc.if_else(absent, made, values)
-        return pa.table(columns)
+        for detail, values, drawn in zip(book.details, rows.detail_values, worker.details(codes), strict=True):
+            made = decode_column(detail, drawn, stream.below_each)
+            columns[detail.name] = pc.if_else(values.is_null(), made, values)
+        return pa.table({column.name: columns[column.name] for column in book.released})
+
+
+def _observed_shapes(book: Codebook, rows: Rows) -> dict[str, npt.NDArray[np.int64]]:
+    """Measured numbers lie inside their bins as those that are there do; this file is confidential anyway."""
+    found = {}
+    for column, values in zip(book.modelled, rows.values, strict=True):
+        if column in book.measured:
+            assert isinstance(column, Number)
+            there = values.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
+            if column.clip:
+                there = np.clip(there, column.float_edges[0], column.float_edges[-1])
+            inner = np.array(column.fine.float_edges[1:-1])
+            pieces = np.searchsorted(inner, there, side="right" if column.closed == "left" else "left")
+            found[column.name] = np.bincount(pieces, minlength=column.fine.proper_levels)
+    return found
 
 
 class _Worker:
-    """Chained equations over the rows of one table."""
+    """Chained equations over the rows of one table, within the rules of its codebook."""
 
     def __init__(self, filling: Filling, book: Codebook, rows: Rows, stream: Stream) -> None:
-        self._book, self._codes, self._stream = book, rows.codes, stream
+        self._book, self._stream, self._own = book, stream, rows.detail_codes
+        self._codes = deduced(book, rows.codes, rows.detail_codes)
         self._sweeps = filling.sweeps
         self._generator = stream.generator()
-        self._absent = {
+        gaps = {
             name: np.asarray(codes == column.missing_code)
-            for name, column, codes in zip(book.names, book.modelled, rows.codes, strict=True)
+            for name, column, codes in zip(book.names, book.modelled, self._codes, strict=True)
             if column.missing_code is not None and bool((codes == column.missing_code).any())
         }
-        if not self._absent:
+        self._told = [np.asarray(a != b) for a, b in zip(self._codes, rows.codes, strict=True)]
+        """Where a coarse level was taken from its detail."""
+        lacking = [d for d, own in zip(book.details, self._own, strict=True) if (own == d.missing_code).any()]
+        if not gaps and not lacking and not any(told.any() for told in self._told):
             raise RefusalError(
                 f"no value is missing, so there is nothing to fill; use the table as it is. {_CONFIDENTIAL}"
             )
-        empty = [name for name, absent in self._absent.items() if absent.all()]
+        empty = [name for name, absent in gaps.items() if absent.all()]
         if empty:
             raise RefusalError(
                 f"{', '.join(map(repr, empty))} has no value in any row, so nothing can be learned about it; drop the "
                 f"column (role = 'identifier', kind = 'text'). {_CONFIDENTIAL}"
             )
-        drawn = tuple(name for name in full_order(book, filling.order) if name in self._absent)
+        drawn = tuple(name for name in full_order(book, filling.order) if name in gaps)
+        self._observed = {name: ~absent for name, absent in gaps.items()}
+        self._rules = GapRules(book, self._codes, rows.values, gaps, drawn)
+        self._misplaced = misplaced(book, self._codes, self._own)
+        self._broken = self._rules.left.copy()
+        self._gaps = gaps
         chain = Chain(book=book, choice=filling.choice, drawn=drawn, sweeps=filling.sweeps)
         self._learners: dict[str, Learner] = chain.learners()
+
+    @property
+    def known(self) -> Known:
+        """Numbers that stand, for those that are drawn in order with them."""
+        return self._rules.known
+
+    def warnings(self) -> list[str]:
+        """Rows that were left alone, and why."""
+        found = []
+        for count, why in (
+            (int(self._broken.sum()), "break a rule of the codebook in values that are there"),
+            (int((self._rules.left & ~self._broken).sum()), "have gaps for which the rules leave no value"),
+            (int((self._misplaced & ~self._rules.left).sum()), "have a detailed code under a level it is not of"),
+        ):
+            if count:
+                found.append(
+                    f"{count:,} records {why}; they were left as they are, gaps included where the rules speak about "
+                    "them. List them with `understudy codebook check`."
+                    if "detailed" not in why
+                    else f"{count:,} records {why}; their codes were left as they are."
+                )
+        return found
 
     def completed(self, *, first: bool, report: Report | None, file: int, files: int) -> list[Codes]:
         """One draw of all missing values."""
@@ -161,18 +221,68 @@ class _Worker:
                 done += 1
                 if report:
                     report("filling", done, files * steps)
+        left = self._rules.left
+        for place, (name, told) in enumerate(zip(self._book.names, self._told, strict=True)):
+            # a row may be found to lead nowhere after some of its gaps were filled
+            gaps = left & (told | self._gaps[name] if name in self._gaps else told)
+            if gaps.any():
+                state[place][gaps] = self._gap_code(name)
         return state
+
+    def details(self, state: Sequence[Codes]) -> list[Codes]:
+        """Detail columns with their gaps filled, given the coarse levels of one draw."""
+        return [
+            fill_detail(
+                self._book,
+                detail,
+                state[self._book.position(detail.detail_of)],
+                own,
+                self._rules.left,
+                self._generator,
+                self._stream,
+            )
+            for detail, own in zip(self._book.details, self._own, strict=True)
+        ]
+
+    def _open(self, name: str) -> npt.NDArray[np.int64]:
+        """Rows whose gap in a column is to be filled."""
+        return np.flatnonzero(self._gaps[name] & ~self._rules.left)
+
+    def _gap_code(self, name: str) -> int:
+        code = self._book.column(name).missing_code
+        assert code is not None  # or it would have no gap
+        return code
 
     def _start(self, name: str, state: list[Codes]) -> None:
         """From the values that are there."""
-        absent, column = self._absent[name], state[self._book.position(name)]
-        column[absent] = self._generator.choice(column[~absent], size=int(absent.sum()))
+        rows, column = self._open(name), state[self._book.position(name)]
+        there = column[self._observed[name]]
+        inside = self._rules.inside(name, rows, state)
+        if inside is None:
+            column[rows] = self._generator.choice(there, size=len(rows))
+            return
+        shares = np.bincount(there, minlength=inside.shape[1]) / len(there)
+        self._fill(name, rows, np.tile(shares, (len(rows), 1)), inside, state)
 
     def _redraw(self, name: str, learner: Learner, state: list[Codes], *, tune: bool) -> None:
-        absent = self._absent[name]
-        known = Records(columns=tuple(column[~absent] for column in state), counts=np.ones(int((~absent).sum())))
+        there = self._observed[name]
+        known = Records(columns=tuple(column[there] for column in state), counts=np.ones(int(there.sum())))
         if tune:
             learner.tune(known, self._generator)
         model = learner.fit(known, known.bootstrapped(self._generator), self._generator)
-        predicted = model.probabilities([column[absent] for column in state])
-        state[self._book.position(name)][absent] = draw_predicted(predicted, alpha=Fraction(0), stream=self._stream)
+        rows = self._open(name)
+        if not len(rows):
+            return
+        predicted = model.probabilities([column[rows] for column in state])
+        self._fill(name, rows, predicted, self._rules.inside(name, rows, state), state)
+
+    def _fill(
+        self, name: str, rows: npt.NDArray[np.int64], predicted: Floats, inside: Bools | None, state: list[Codes]
+    ) -> None:
+        column = state[self._book.position(name)]
+        if inside is not None:
+            can = inside.any(axis=1)
+            column[rows[~can]] = self._gap_code(name)
+            rows, predicted, inside = rows[can], predicted[can], inside[can]
+        if len(rows):
+            column[rows] = draw_predicted(predicted, alpha=Fraction(0), stream=self._stream, inside=inside)

@@ -21,6 +21,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.release import Manifest, Release
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
+from understudy.synth.detail_where import draw_part
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
@@ -219,12 +220,18 @@ class LoadedModel:
         stream = Stream.checked(stream)
         model = self.model
         part = None if where is None else where_codes(model.codebook, where)
-        drawn = model.draw(
-            check_rows(rows),
-            stream,
-            None if report is None else lambda done, of: report("drawing rows", done, of),
-            where=part,
-        )
+        warnings: dict[str, None] = {}
+
+        def draw(number: int, own: Mapping[str, Any] | None) -> Any:
+            told = None if report is None else lambda done, of: report("drawing rows", done, of)
+            drawn = model.draw(check_rows(number), stream, told, where=own)
+            warnings.update(dict.fromkeys(drawn.warnings))
+            return drawn.codes
+
+        if part is None:
+            codes, only = draw(rows, None), None
+        else:
+            codes, only = draw_part(model.codebook, model.details, part, check_rows(rows), stream, draw)
         parameters, said = model.parameters, tuple[str, ...]()
         if part is not None:
             parameters, said = part_facts(model.codebook, parameters, part)
@@ -232,11 +239,11 @@ class LoadedModel:
             rows,
             release_id=str(uuid.uuid4()),
             secure=model.secure and stream.is_secure,
-            warnings=(*drawn.warnings, *said),
+            warnings=(*warnings, *said),
             parameters=parameters,
         )
         sizes = sizes_of(model.codebook, model.people)
-        table = decode_drawn(model.codebook, model.details, drawn.codes, stream, people=sizes)
+        table = decode_drawn(model.codebook, model.details, codes, stream, people=sizes, only=only)
         return Release(table=table, manifest=manifest)
 
     def manifest(

@@ -29,6 +29,7 @@ from understudy.sources.ancestry import Ancestor
 from understudy.sources.base import Report, Source
 from understudy.sources.same import refuse_same
 from understudy.synth.checks import check_files, check_rows, positive, refuse_commuting
+from understudy.synth.detail_where import draw_part, public_part
 from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
 from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
 from understudy.synth.paid_books import owed, paid_ledger, with_draft
@@ -349,13 +350,25 @@ class Fitted(ABC):
         part = None if where is None else where_codes(self.codebook, where)
         if part is not None:
             self._check_free()
-            self.codebook.allowed.within(part)  # refuse what the rules exclude before anything is paid
+            # refuse what the rules exclude before anything is paid
+            self.codebook.allowed.within(public_part(self.codebook, part)[0])
         identity = str(uuid.uuid4())
         with self._paying(quote, identity) as settle:
-            codes = self._draw(rows, quote.ledger) if part is None else self._draw_where(rows, quote.ledger, part)
+            only = None
+            if part is None:
+                codes = self._draw(rows, quote.ledger)
+            else:
+                codes, only = draw_part(
+                    self.codebook,
+                    self._details,
+                    part,
+                    rows,
+                    self._stream,
+                    lambda number, own: self._draw_where(number, quote.ledger, own),
+                )
             self._tell("decoding", 0, 1)
             sizes = sizes_of(self.codebook, self._people)
-            table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes)
+            table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes, only=only)
             self._tell("decoding", 1, 1)
             yield Release(table=table, manifest=self._manifest(quote, identity, part), settle=settle)
             settle()  # the block ended well, so whoever had the release may have shown it

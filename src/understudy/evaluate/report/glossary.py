@@ -68,6 +68,8 @@ _TITLES = {
     "marginal_mse": "Shares of levels (mean squared error)",
     "order_distance": "Columns with an order (earth mover's distance)",
     "weighted_tvd": "Weighted shares of levels (total variation)",
+    "weighted_means": "Weighted means (overlap of intervals)",
+    "detail_tvd": "Detailed codes (total variation)",
     "conditional_mae": "Shares given another column (mean absolute error)",
     "conditional_mse": "Shares given another column (mean squared error)",
     "kendall_marginal": "Order of levels (Kendall's tau)",

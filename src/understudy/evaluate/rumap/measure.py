@@ -15,6 +15,7 @@ from understudy.evaluate.risk.mode_attack import mode_attack
 from understudy.evaluate.utility.coefficient_distance import distance_of_coefficients
 from understudy.evaluate.utility.conditional_mae import conditional_mae
 from understudy.evaluate.utility.conditional_mse import conditional_mse
+from understudy.evaluate.utility.detail_tvd import detail_tvd
 from understudy.evaluate.utility.kendall_conditional import kendall_conditional
 from understudy.evaluate.utility.kendall_marginal import kendall_marginal
 from understudy.evaluate.utility.marginal_mae import marginal_mae
@@ -96,6 +97,8 @@ class Subject:
         found: dict[str, float] = {}
         for one in (marginal_mae, marginal_mse, kendall_marginal, spearman_marginal):
             found |= _named(one(real, synthetic))
+        if real.codebook.details:
+            found |= _named(detail_tvd(real, synthetic))
         if not self.questions.given:
             for two in (conditional_mae, conditional_mse):
                 found |= _named(two(real, synthetic))

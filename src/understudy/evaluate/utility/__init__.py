@@ -16,6 +16,7 @@ from understudy.evaluate.utility import (
     coefficient_utility,
     conditional_mae,
     conditional_mse,
+    detail_tvd,
     gibbs,
     information,
     interval_overlap,
@@ -37,6 +38,7 @@ from understudy.evaluate.utility import (
     tvd_one_way,
     tvd_three_way,
     tvd_two_way,
+    weighted_means,
 )
 from understudy.evaluate.utility.references import Reference, reference_lines
 from understudy.evaluate.utility.regression import Comparison, Kind, compare_models, default_formula
@@ -179,9 +181,11 @@ METRICS: dict[str, Metric] = {
         train_on_synthetic,
         gibbs,
         survey,
+        weighted_means,
+        detail_tvd,
     )
 }
-"""What each of them says; Gibbs diagnostics too, which need a chain, and weighted tables, which need a weight."""
+"""What each of them says; Gibbs diagnostics too, which need a chain, and those that need a weight or detailed codes."""
 
 
 def utility_scores(
@@ -220,7 +224,9 @@ def utility_scores(
         if score is not None:
             scores.append(score)
     if truth.codebook.weight is not None:
-        scores.append(survey.weighted_tvd(truth, copy))
+        scores += [survey.weighted_tvd(truth, copy), weighted_means.weighted_means(truth, copy)]
+    if truth.codebook.details:
+        scores.append(detail_tvd.detail_tvd(truth, copy))
     if report:
         report("utility", len(UTILITY), len(UTILITY))
     return scores

@@ -1,0 +1,170 @@
+"""Rules while gaps are filled: which rows can be filled within them, and which levels each gap may take.
+
+What is observed stays. Gaps are filled after it, one after the other, each with a level that the rules allow after
+those before it and that leaves something for those after it (:class:`understudy.codebook.constraints.Allowed`). Numbers
+that an order rule compares are held to the values that stand, not only to their bins. A row whose observed values break
+a rule cannot be filled within it: it is left alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from understudy.codebook import Codebook, Number
+from understudy.codebook.clauses import value_range
+from understudy.codebook.constraints import Allowed, Orders, Step
+from understudy.codebook.decode import Known
+from understudy.errors import ParameterError
+
+__all__ = ["GapRules", "known_numbers"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+Bools = npt.NDArray[np.bool_]
+_NEAR = 1e-6
+"""A value so near to a step, in steps, is that step: floats of decimal numbers are never exact."""
+
+
+def _in_steps(book: Codebook, values: Sequence[pa.Array]) -> dict[str, tuple[npt.NDArray[np.float64], Bools]]:
+    """Numbers of columns that order rules compare, in steps, and where they stand."""
+    compared = {name for pair in Orders(book.modelled, book.constraints).gaps for name in pair}
+    found = {}
+    for column, array in zip(book.modelled, values, strict=True):
+        if column.name in compared and isinstance(column, Number):
+            stands = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+            numbers = np.nan_to_num(array.cast(pa.float64()).to_numpy(zero_copy_only=False), nan=0.0)
+            found[column.name] = (numbers / float(column.step), stands)
+    return found
+
+
+def known_numbers(book: Codebook, values: Sequence[pa.Array]) -> Known:
+    """The same as floor and ceiling."""
+    found = {}
+    for name, (steps, stands) in _in_steps(book, values).items():
+        near = np.abs(steps - np.rint(steps)) < _NEAR
+        low, high = (np.where(near, np.rint(steps), way(steps)).astype(np.int64) for way in (np.floor, np.ceil))
+        found[name] = (low, high, stands)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Group:
+    """Rows with gaps in the same tied columns."""
+
+    rows: npt.NDArray[np.int64]
+    steps: tuple[Step | None, ...]
+    is_whole: bool
+    """Whether every gap can be filled; otherwise the rules want some of them to stay."""
+
+
+class GapRules:
+    """The rules of a codebook for the gaps of one table."""
+
+    def __init__(
+        self,
+        book: Codebook,
+        state: Sequence[Codes],
+        values: Sequence[pa.Array],
+        absent: Mapping[str, Bools],
+        order: Sequence[str],
+    ) -> None:
+        self._book, self.known = book, known_numbers(book, values)
+        self._rows = len(state[0])
+        self.left = np.zeros(self._rows, dtype=bool)
+        """Rows that are left alone."""
+        tied = [place for group in book.allowed.tied for place in group]
+        self._tied = {book.names[place] for place in tied}
+        gaps = [book.position(name) for name in order if name in absent]
+        self._groups = self._group(state, absent, gaps, tied) if tied else []
+        self.left |= self._disordered(_in_steps(book, values))
+
+    def _group(
+        self, state: Sequence[Codes], absent: Mapping[str, Bools], gaps: Sequence[int], tied: Sequence[int]
+    ) -> list[_Group]:
+        names = self._book.names
+        open_ = [place for place in gaps if place in tied]
+        pattern = np.zeros(self._rows, dtype=np.int64)
+        for bit, place in enumerate(open_):
+            pattern |= absent[names[place]].astype(np.int64) << bit
+        found = []
+        for word in np.unique(pattern):
+            rows = np.flatnonzero(pattern == word)
+            missing = [place for bit, place in enumerate(open_) if word >> bit & 1]
+            others = [place for place in range(len(names)) if place not in missing]
+            order = (*others, *missing)
+            batch = [column[rows] for column in state]
+            whole = np.zeros(len(rows), dtype=bool)
+            if missing and self._filled is not None:
+                whole = self._filled.completable(batch, order, len(others))
+                found.append(_Group(rows=rows[whole], steps=self._filled.plan(order), is_whole=True))
+            some = ~whole & self._book.allowed.completable(batch, order, len(others))
+            if missing:
+                found.append(_Group(rows=rows[some], steps=self._book.allowed.plan(order), is_whole=False))
+            self.left[rows[~whole & ~some]] = True
+        return [group for group in found if len(group.rows)]
+
+    @cached_property
+    def _filled(self) -> Allowed | None:
+        """The rules for rows without any gap in the columns they tie, unless they never allow one."""
+        proper = {c.name: range(c.proper_levels) for c in self._book.modelled if c.missing is not None}
+        proper = {name: codes for name, codes in proper.items() if name in self._tied}
+        try:
+            return self._book.allowed.within(proper) if proper else self._book.allowed
+        except ParameterError:
+            return None
+
+    @cached_property
+    def _orders(self) -> Orders:
+        return Orders(self._book.modelled, self._book.constraints)
+
+    def _disordered(self, steps: Mapping[str, tuple[npt.NDArray[np.float64], Bools]]) -> Bools:
+        """Rows in which two numbers that stand are in the wrong order, though their bins need not be."""
+        bad = np.zeros(self._rows, dtype=bool)
+        for (low, high), gap in self._orders.gaps.items():
+            if low in steps and high in steps:
+                (below, here), (above, there) = steps[low], steps[high]
+                wrong = below >= above - _NEAR if gap == 1 else below + gap > above + _NEAR
+                bad |= here & there & wrong
+        return bad
+
+    def inside(self, name: str, rows: npt.NDArray[np.int64], state: Sequence[Codes]) -> Bools | None:
+        """Which levels each of these rows may take in a column; None where all may. A row without any is left alone."""
+        if name not in self._tied:
+            return None
+        place, column = self._book.position(name), self._book.column(name)
+        found = self._in_order(name, rows)
+        where = np.full(self._rows, -1, dtype=np.int64)
+        where[rows] = np.arange(len(rows))
+        for group in self._groups:
+            step = group.steps[place]
+            mine = group.rows[where[group.rows] >= 0]
+            if step is not None and len(mine):
+                found[where[mine]] &= step.choices.levels[step.sets([values[mine] for values in state])]
+        if column.missing_code is not None:  # a gap stays one only where the rules leave nothing else
+            proper = found[:, : column.missing_code].any(axis=1)
+            found[:, column.missing_code] &= ~proper
+        stuck = ~found.any(axis=1)
+        self.left[rows[stuck]] = True
+        return found
+
+    def _in_order(self, name: str, rows: npt.NDArray[np.int64]) -> Bools:
+        """Bins that hold a value between the numbers that stand; the missing level is in no order."""
+        column = self._book.column(name)
+        found = np.ones((len(rows), column.size), dtype=bool)
+        if not isinstance(column, Number):
+            return found
+        smallest, largest = value_range(column)
+        for other, (floor, ceiling, stands) in self.known.items():
+            here = stands[rows]
+            gap = self._orders.gaps.get((other, name))
+            if gap is not None:
+                least = ((floor if gap == 1 else ceiling) + gap)[rows]
+                found[:, : len(largest)] &= ~here[:, None] | (largest[None, :] >= least[:, None])
+            gap = self._orders.gaps.get((name, other))
+            if gap is not None:
+                most = ((ceiling if gap == 1 else floor) - gap)[rows]
+                found[:, : len(smallest)] &= ~here[:, None] | (smallest[None, :] <= most[:, None])
+        return found
