@@ -57,7 +57,7 @@ def report(runs: Sequence[Record]) -> Iterable[str]:
         "times ours, clock | times ours, processor |"
     )
     yield "|" + " --- |" * 13
-    error, least, unfinished = {}, {}, {}
+    error, least, unfinished, used = {}, {}, {}, {}
     for runner in dict.fromkeys(run["runner"] for run in runs):
         mine = [run for run in runs if run["runner"] == runner]
         good = [run for run in mine if "failed" not in run]
@@ -69,7 +69,7 @@ def report(runs: Sequence[Record]) -> Iterable[str]:
             name: statistics.fmean(run[name] for run in good) for name in good[0] if isinstance(good[0][name], float)
         }
         clock, processor = ratios(runs, runner, seconds), ratios(runs, runner, lambda run: run["processor"])
-        error[runner] = mean["tvd2"]
+        error[runner], used[runner] = mean["tvd2"], mean["processor"]
         if runner not in (OURS, FIRST) and clock:
             least[runner] = min(clock + processor)
         cells = [f"{mean[name]:.4f}" for name in ("tvd1", "tvd2", "tvd3", "auc")]
@@ -81,6 +81,10 @@ def report(runs: Sequence[Record]) -> Iterable[str]:
         ]
         yield f"| {runner} | {len(good)} of {len(mine)} | {' | '.join(cells)} |"
     yield from _verdicts(error, least, unfinished)
+    private = [runner for runner in least if runner not in NOT_PRIVATE]
+    if private and FIRST in used:
+        best = min(private, key=lambda runner: error[runner])
+        yield f"against our first run, which compiles: {used[best] / used[FIRST]:.1f} times its processor time"
 
 
 def _spread(found: Sequence[float]) -> str:

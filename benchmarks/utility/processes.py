@@ -21,6 +21,12 @@ def reason(errors: str) -> str:
     return f"failed: {lines[-1][:160] if lines else 'it said nothing'}".replace("|", "/")
 
 
+def _processor() -> float:
+    """Of the processes started here that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def one_run(
     runner: str,
     python: Path,
@@ -39,7 +45,7 @@ def one_run(
     out.unlink(missing_ok=True)
     words = [python, script, rows, levels, epsilon, delta, len(task.train), out]
     paths = os.pathsep.join(map(str, (Path("src").resolve(), script.parent)))
-    started = time.perf_counter()
+    started, used = time.perf_counter(), _processor()
     process = subprocess.Popen(
         list(map(str, words)),
         stdout=subprocess.PIPE,
@@ -53,7 +59,7 @@ def one_run(
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return f"not finished in {patience:.0f} s"
+        return f"not finished in {patience:.0f} s ({_processor() - used:.0f} s of processor time)"
     whole = time.perf_counter() - started
     if process.returncode:
         return reason(errors)

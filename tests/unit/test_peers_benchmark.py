@@ -59,6 +59,12 @@ def test_the_bars_hold_by_clock_and_by_processor():
     assert "at least 10.0 times our time (bar 10): met" in said(runs, "most accurate")
 
 
+def test_the_first_run_of_ours_is_told_apart():
+    runs = [run(peers.FIRST, processor=8.0, fit=50.0), ours(), run("a", fit=59.0, processor=60.0, tvd2=0.03), ours()]
+    assert "at least 30.0 times our time (bar 10): met" in said(runs, "most accurate")
+    assert said(runs, "against our first run") == "against our first run, which compiles: 7.5 times its processor time"
+
+
 def test_a_smaller_error_or_a_faster_run_of_a_peer_is_a_missed_bar():
     assert said([ours(), run("a", fit=99.0, processor=99.0, tvd2=0.019), ours()], "a:").endswith("MISSED")
     assert said([ours(), run("a", fit=0.5, processor=1.0, tvd2=0.5), ours()], "a:").endswith("MISSED")
@@ -168,7 +174,7 @@ def test_a_run_that_breaks_says_why(task, tmp_path):
 def test_a_run_that_hangs_is_ended_with_its_workers(task, tmp_path):
     for patience in (1, 4, 16, 64):  # until even a busy machine has started the worker
         found = one(task, tmp_path, f"sleep 300 & echo $! > {tmp_path}/worker; wait", patience=patience)
-        assert found == f"not finished in {patience} s"
+        assert found == f"not finished in {patience} s (0 s of processor time)"
         if (tmp_path / "worker").exists():
             break
     worker = int((tmp_path / "worker").read_text())
