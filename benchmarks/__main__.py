@@ -47,3 +47,5 @@ if __name__ == "__main__":
     for name in wanted:
         print(f"== {name}")
         results.run(name, ALL[name])
+        if name == "operations":
+            operations.write_page()
