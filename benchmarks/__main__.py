@@ -44,7 +44,7 @@ ALL = {
     "operations": operations.main,
     "people": people.main,
     "weights": weights.main,
-    **{f"scale: {name    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
+    **{f"scale: {name    **{f"scale: {name    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 
 
@@ -53,3 +53,5 @@ if __name__ == "__main__":
     for name in wanted:
         print(f"== {name}")
         results.run(name, ALL[name])
+        if name == "operations":
+            operations.write_page()

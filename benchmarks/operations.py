@@ -16,6 +16,9 @@ from pathlib import Path
 
 import understudy
 
+RESULTS = Path(__file__).with_name("RESULTS.md")
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "operations.md"
+BEGIN, END = "<!-- operations table: begin -->", "<!-- operations table: end -->"
 QUICK = bool(os.environ.get("UNDERSTUDY_QUICK"))
 """One round and no warming up: for a machine that has compiled everything already."""
 _SBA = "-c d.toml --epsilon 1 --delta 1e-6 -n 50000"
@@ -58,6 +61,15 @@ def main() -> None:
         print(f"{'command':26}  {'seconds':>8}  {'processor':>9}  {'peak MiB':>8}")
         for label, line in COMMANDS:
             _show(label, line, folder)
+
+
+def write_page() -> None:
+    """Copy the table from RESULTS.md to the page about operations, so that there is one source for both."""
+    said = RESULTS.read_text(encoding="utf-8").split("## operations\n", 1)[1].split("\n## ", 1)[0]
+    table = "```" + said.split("```")[1] + "```"
+    page = PAGE.read_text(encoding="utf-8")
+    head, rest = page.split(BEGIN, 1)
+    PAGE.write_text(f"{head}{BEGIN}\n{table}\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")
 
 
 def _show(label: str, line: str, folder: Path) -> None:
