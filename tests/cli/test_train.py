@@ -58,15 +58,20 @@ def test_a_forest_with_paid_quality(run, table, tmp_path):
 
 
 def test_quality_on_public_records_names_the_file_only(run, table, tmp_path):
+    asked = words(table, "--method", "tree", "--epsilon", 4, "-o", tmp_path / "tree.us")
+    refused = run(*asked, "--quality-data", table[0])
+    assert refused.code == 2 and "it holds the confidential table itself" in " ".join(refused.err.split())
+    public = tmp_path / "public.csv"
+    public.write_text("".join(table[0].read_text(encoding="utf-8").splitlines(keepends=True)[:-5]), encoding="utf-8")
     said = run(
-        *words(table, "--method", "tree", "--epsilon", 4, "--quality-data", table[0], "-o", tmp_path / "tree.us"),
+        *(*asked, "--quality-data", public),
         *("--subgroup", "sex", "--reliability", tmp_path / "drawn.svg"),
     )
     assert said.code == 0, said.err
     assert "?" in said.out.splitlines()[0] and "sex F, auroc: 0." in said.out
     assert (tmp_path / "drawn.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert "auroc: 0." in said.out and "measured on public data: data.csv" in said.out
-    assert str(table[0].parent) not in (tmp_path / "tree.us").read_text(encoding="utf-8")
+    assert "auroc: 0." in said.out and "measured on public data: public.csv" in said.out
+    assert str(tmp_path) not in (tmp_path / "tree.us").read_text(encoding="utf-8")
 
 
 def test_per_call_models_need_a_key(run, table, tmp_path, monkeypatch):

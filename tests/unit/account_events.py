@@ -34,7 +34,7 @@ class Bell(Event):
     """rho-zCDP: Renyi divergence of order l at most rho l [BS16]."""
 
     kind: ClassVar[str] = "test-account-bell"
-    proof: ClassVar[str | None] = "gaussian.md"
+    proof: ClassVar[str | None] = "gaussian_stability.md"
     rho: float
     delta: float
 

@@ -67,7 +67,8 @@ def test_declare_adds_a_table_and_keeps_everything_else() -> None:
     assert kept.by == "B. Old"  # nobody speaks for somebody else without naming the column
     assert [line for line in said.splitlines() if line in DRAFT.splitlines()] != []
     added = [line for line in said.splitlines() if line not in DRAFT.splitlines()]
-    assert added == ['by = "A. \\"Ann\\" Meyer"', 'source = "form 7\\nline 2"', "on = 2024-05-01"]
+    seen = f'of = "{book.column("a").content}"'
+    assert added == ['by = "A. \\"Ann\\" Meyer"', 'source = "form 7\\nline 2"', "on = 2024-05-01", seen]
     assert comments(said) == comments(DRAFT)
     assert said.index("[columns.attestation]") < said.index("# still about a")
 

@@ -13,8 +13,9 @@ FACTS = (
         guarantee="none: an attack tool",
         public="the averages are published by somebody else",
         paper="dissertation ch. 4 (LUDIA, CUDIA)",
-        paper_claim="Individual values are recovered from group averages while privacy is kept by aggregation.",
-        sound="unsound",
+        paper_claim="Values can be rebuilt from published averages; aggregation may no longer be safe; LUDIA does it "
+        "best.",
+        sound="no claim",
         truth="Publishing averages gives no formal protection. LUDIA's objective is degenerate and its answer depends "
         "on the "
         "number of iterations; all linear methods give group mean plus one common slope.",

@@ -16,7 +16,7 @@ _PUBLIC = "levels and thresholds, depth; a bound on the number of records at α 
 _UNSOUND = (
     "False: a structure that depends on the data is not DP for any ε, noise scaled by local sensitivity has diverging "
     "tails "
-    "(ratio 36.8 at ε = 1), and every call costs anew. Kept for study; the model says that it promises nothing."
+    "(ratio 36.8 at ε = 1). Kept for study; the model says that it promises nothing."
 )
 
 
@@ -85,20 +85,22 @@ FACTS: dict[str, MethodFacts] = {
             neighbours=_AR,
             guarantee="ε-DP for training plus ε-DP for every answer",
             public=_PUBLIC,
-            paper="the sound form of DPaT's per-call noise",
-            paper_claim="Noise at each call is ε-DP however often it is called.",
-            sound="unsound",
-            truth="Q answers cost Q times as much: each is paid for before its noise is drawn, and a repeated "
-            "question gets its "
-            "stored answer.",
+            paper="the sound form of DPaT (dissertation ch. 5)",
+            paper_claim="Each call costs ε.",
+            sound="holds with conditions",
+            truth="True with noise on counts, which this adds, and false with the chapter's local sensitivity. Q "
+            "answers cost "
+            "Q times as much: each is paid for before its noise is drawn, and a repeated question gets its stored "
+            "answer.",
             page=_PAGE,
             proofs=("tree_splits.md", "stable_splits.md", "gaussian_measurements.md", "geometric_histogram.md"),
             exact_tests=(_SPLITS, _MEASURED, _NOISE),
             audits=_AUDIT,
-            instead="forest",
         ),
         _unsound("dpat", "0-DiffStructure is 0-DP; leaf noise scaled by local sensitivity is ε-DP per call."),
-        _unsound("edpat", "Trees of several α cost no more than one."),
+        _unsound(
+            "edpat", "Structures of several α are 0-DP together; noise scaled by averaged local sensitivities is ε-DP."
+        ),
         MethodFacts(
             name="alpha-tree",
             command=_TRAIN + "alpha-tree",
@@ -124,14 +126,13 @@ SERVICE = MethodFacts(
     guarantee="training plus all answers, within a cap per key and model",
     public="the model's card",
     paper="dissertation ch. 5 (the two services)",
-    paper_claim="Per-call noise protects whatever is asked.",
-    sound="unsound",
-    truth="Answers add up; a charge is durable before its noise is drawn, and caps hold across servers. One-shot "
-    "models answer "
-    "for free.",
+    paper_claim="Each call costs ε; nobody counts the calls.",
+    sound="holds with conditions",
+    truth="Answers add up: a charge is durable before its noise is drawn, a repeated question gets its stored answer, "
+    "caps hold "
+    "across servers. One-shot models answer for free.",
     page="docs/guide/service.md",
     proofs=("geometric_histogram.md", "max_norm_sums.md"),
     exact_tests=(_NOISE, "tests/exact/test_max_norm_exact.py"),
     audits=("tests/service/test_processes.py",),
-    instead="forest, whose answers are free",
 )
