@@ -11,16 +11,17 @@ import pytest
 
 import understudy as us
 from tests.engines.conftest import Postgres
-from tests.engines.test_engines import ENGINES, open_with, opened
+from tests.engines.test_engines import ENGINES, open_with, opened, put_with
 from tests.engines.test_postgres import sends_rows, statements
 from understudy.codebook import Categorical, Codebook, PersonUnit, Role, Text
 from understudy.errors import DataError
 from understudy.mechanisms.stream import Stream
 from understudy.sources.capping import kept_records_of
 from understudy.sources.check import check_table
+from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.people import capped_source
 
-__all__ = ["open_with"]  # a fixture
+__all__ = ["open_with", "put_with"]  # fixtures
 
 IN_ENGINES = ENGINES[1:]
 PEOPLE = ["ann", "b,1", "😀 zoë", "3", "O'Neil", "1:x"]
@@ -120,6 +121,17 @@ def test_a_release_for_people_from_every_engine(engine: str, open_with: Any) -> 
     release = us.LaplaceHistogram(epsilon=1.0).fit(open_with(engine, visits(), BOOK)).sample(20)
     assert release.manifest.total.epsilon <= 1.0
     assert release.manifest.total.neighbours.value == "add-remove-person"
+
+
+@pytest.mark.parametrize("engine", IN_ENGINES)
+def test_a_codebook_is_drafted_for_people_where_the_records_lie(engine: str, put_with: Any) -> None:
+    """The word that one person has 400 times is not shown: two of their records take part."""
+    rows = pa.table({"patient": [*(f"p{k}" for k in range(600)), *["one"] * 400], "ward": ["r"] * 600 + ["mine"] * 400})
+    plan = PaidPlan(epsilon=8.0, delta=1e-4, unit=PersonUnit(id="patient", cap=2))
+    what, name = put_with(engine, rows)
+    book, settle = paid_draft(what, plan, table=name)
+    settle()
+    assert book.column("ward").labels == ("r", "other", "NA") and book.unit == plan.unit
 
 
 def test_the_log_shows_neither_records_nor_the_key(postgres: Postgres) -> None:

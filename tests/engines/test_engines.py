@@ -127,7 +127,36 @@ def opened(tables: list[Secret[CountTable]]) -> list[Counter[tuple[int, ...]]]:
 
 
 @pytest.fixture
-def open_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., us.sources.Source]:  # type: ignore[name-defined]
+def put_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, pa.Table], tuple[Any, str | None]]:
+    """Puts a table into an engine; what opens it there, and the name of the table if that needs one."""
+
+    def put(engine: str, table: pa.Table) -> tuple[Any, str | None]:
+        if engine == "duckdb":
+            import duckdb
+
+            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+                connection.register("frame", table)
+                connection.execute("CREATE OR REPLACE TABLE patients AS FROM frame")
+            return f"duckdb://{tmp_path / 't.duckdb'}?table=patients", None
+        if engine == "spark":
+            pq.write_table(table, tmp_path / "t.parquet")
+            return request.getfixturevalue("spark"), str(tmp_path / "t.parquet")
+        postgres = request.getfixturevalue("postgres")
+        address = postgres.load("patients", table)
+        if engine == "postgres":
+            return address, None
+        with postgres.connect() as connection:
+            connection.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchone():
+                connection.execute("CREATE ROLE reader LOGIN")
+            connection.execute("GRANT SELECT ON patients TO reader")
+        return postgres.address("public.patients", user="reader"), None
+
+    return put
+
+
+@pytest.fixture
+def open_with(put_with: Any) -> Callable[..., us.sources.Source]:  # type: ignore[name-defined]
     """Puts a table into the engine named by the parameter, and opens it there."""
 
     def put(engine: str, table: pa.Table, book: Codebook = BOOK, **options: Any) -> Any:
@@ -135,27 +164,9 @@ def open_with(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., u
             return EncodedSource(codebook=BOOK, columns=reference_codes(table))
         if engine == "memory":
             return us.open(table, book, **options)
-        if engine == "duckdb":
-            import duckdb
-
-            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
-                connection.register("frame", table)
-                connection.execute("CREATE OR REPLACE TABLE patients AS FROM frame")
-            return us.open(f"duckdb://{tmp_path / 't.duckdb'}?table=patients", book, local_bytes=0, **options)
-        if engine == "spark":
-            spark = request.getfixturevalue("spark")
-            pq.write_table(table, tmp_path / "t.parquet")
-            return us.open(spark, book, table=str(tmp_path / "t.parquet"), **options)
-        postgres = request.getfixturevalue("postgres")
-        address = postgres.load("patients", table)
-        if engine == "postgres":
-            return us.open(address, book, **options)
-        with postgres.connect() as connection:
-            connection.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
-            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchone():
-                connection.execute("CREATE ROLE reader LOGIN")
-            connection.execute("GRANT SELECT ON patients TO reader")
-        return us.open(postgres.address("public.patients", user="reader"), book, **options)
+        what, name = put_with(engine, table)
+        stay = {"local_bytes": 0} if engine == "duckdb" else {}
+        return us.open(what, book, table=name, **stay, **options)
 
     return put
 

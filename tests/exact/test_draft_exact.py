@@ -10,7 +10,14 @@ import pytest
 from understudy.codebook import PersonUnit
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms import drafting
-from understudy.mechanisms.drafting import PricedDraft, Purse, private_splits, quantile_scores, shown_levels
+from understudy.mechanisms.drafting import (
+    PricedDraft,
+    Purse,
+    cell_scores,
+    private_splits,
+    quantile_scores,
+    shown_levels,
+)
 from understudy.mechanisms.exponential import penalties, selection_event
 from understudy.mechanisms.group import GroupOf
 from understudy.mechanisms.stability import StabilityHistogram, stability_delta, stable_histogram_event
@@ -41,15 +48,14 @@ def law(scores, epsilon, sensitivity):
     return [w / math.fsum(weights) for w in weights]
 
 
+@pytest.mark.parametrize("scores_of", [quantile_scores, cell_scores])
 @pytest.mark.parametrize("share", [0.005, 0.25, 0.5, 0.995])
-def test_quantile_scores_have_the_sensitivity_that_is_claimed(share):
+def test_quantile_scores_have_the_sensitivity_that_is_claimed(share, scores_of):
     grid = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 4.0])
     worst = 0.0
     for table in tables():
         for value in VALUES:
-            change = quantile_scores(numbers((*table, value)), grid, share) - quantile_scores(
-                numbers(table), grid, share
-            )
+            change = scores_of(numbers((*table, value)), grid, share) - scores_of(numbers(table), grid, share)
             worst = max(worst, float(abs(change).max()))
     assert worst == pytest.approx(max(share, 1 - share))
 
@@ -61,8 +67,8 @@ def test_a_private_quantile_has_range_epsilon(share, epsilon):
     worst = 0.0
     for table in tables():
         for value in VALUES:
-            p = law(quantile_scores(numbers(table), grid, share), epsilon, 1.0)
-            q = law(quantile_scores(numbers((*table, value)), grid, share), epsilon, 1.0)
+            p = law(cell_scores(numbers(table), grid, share), epsilon, 1.0)
+            q = law(cell_scores(numbers((*table, value)), grid, share), epsilon, 1.0)
             worst = max(worst, *(abs(math.log(a / b)) for a, b in zip(p, q, strict=True)))
     assert epsilon / 3 < worst <= epsilon * (1 + 1e-9)
 
@@ -210,7 +216,7 @@ def test_quantiles_and_splits_of_people_with_a_cap_of_two():
     grid, each = [0.0, 1.0, 2.0, 4.0], plan.purse.epsilon / 2
 
     def steps(table):
-        bound = law(quantile_scores(numbers(table), np.array(grid), 0.9), each, 1.0)
+        bound = law(cell_scores(numbers(table), np.array(grid), 0.9), each, 1.0)
         cuts = splits_law(table, grid, 1, each)
         return {(place, cut): p * r for place, p in enumerate(bound) for cut, r in cuts.items()}
 
@@ -227,3 +233,14 @@ def test_levels_of_people_with_a_cap_of_two():
     alone = q ** (event.threshold - CAP) / (1 + q)
     assert event.guarantee().delta < alone <= GroupOf(event=event, records=CAP).guarantee().delta
     assert alone <= plan.event.guarantee().delta <= 1e-3
+
+
+def test_the_cell_that_holds_the_quantile_has_the_best_score():
+    """Ten zeros and ninety others: no point has 5 % below it, and the cell of 0 is still the only one with score 0."""
+    grid = np.array([-100.0, -10.0, 0.0, 1.0, 50.0, 100.0])
+    spiked = numbers([0.0] * 10 + [float(k) for k in range(1, 91)])
+    assert cell_scores(spiked, grid, 0.05).tolist() == [-5.0, -5.0, 0.0, -5.0, -54.0]
+    assert cell_scores(spiked, grid, 0.95).tolist() == [-95.0, -95.0, -85.0, -36.0, 0.0]
+    beyond = numbers([-1e6, 1e6])  # values outside the grid count in its end cells
+    assert cell_scores(beyond, grid, 0.25)[0] == 0.0 and cell_scores(beyond, grid, 0.75)[-1] == 0.0
+    assert cell_scores(numbers([]), grid, 0.5).tolist() == [0.0] * 5

@@ -28,6 +28,7 @@ from understudy.sources.tables import CountTable
 __all__ = [
     "PricedDraft",
     "Purse",
+    "cell_scores",
     "noisy_looks",
     "private_quantile",
     "private_splits",
@@ -126,13 +127,28 @@ def quantile_scores(numbers: Numbers, grid: Floats, share: float) -> Floats:
     return -np.abs((1 - share) * below - share * above)
 
 
+def cell_scores(numbers: Numbers, grid: Floats, share: float) -> Floats:
+    """Minus how many records the wanted rank lies outside each cell [g_i, g_(i+1)); the end cells are open outwards.
+
+    The cell that holds the quantile has 0, also where many records share one value: no point has that share below it
+    then, and all points on one side of the value would look alike. One record more changes the wanted rank by p and
+    each count by 0 or 1, hence a score by at most max(p, 1 - p) <= 1.
+    """
+    until = np.concatenate([[0], np.cumsum(numbers.counts)]).astype(np.float64)
+    below = until[np.searchsorted(numbers.values, grid, side="left")]
+    below[0], below[-1] = 0.0, until[-1]
+    wanted = share * until[-1]
+    outside: Floats = np.maximum(below[:-1] - wanted, wanted - below[1:])
+    return -np.maximum(outside, 0.0)
+
+
 def private_quantile(
     numbers: Secret[Numbers], *, grid: Sequence[float], share: float, epsilon: float, stream: Stream
-) -> float:
-    """A point of the public grid with about ``share`` of the values below it."""
-    scores = quantile_scores(numbers.open(), np.asarray(grid, dtype=np.float64), share)
+) -> int:
+    """The number of the cell of a public grid in which about ``share`` of the values are passed."""
+    scores = cell_scores(numbers.open(), np.asarray(grid, dtype=np.float64), share)
     place, _ = select(scores.tolist(), epsilon=epsilon, sensitivity=1.0, monotone=False, neighbours=AR, stream=stream)
-    return float(grid[place])
+    return place
 
 
 def private_splits(

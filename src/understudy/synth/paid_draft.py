@@ -80,7 +80,7 @@ _COARSE = tuple(
     )
 )
 """Public candidates for the bounds of any number: two digits, from a thousandth to ten thousand million."""
-_YEARS = tuple(range(1900, 2101))
+_YEARS = tuple(range(1900, 2102))
 _ASSUMED = ("the names in the header of the table are public knowledge",)
 
 
@@ -315,9 +315,7 @@ class _Draft:
             private_quantile(numbers, grid=grid, share=point, epsilon=each, stream=self.stream)
             for point in (share, 1 - share)
         ]
-        low, high = min(found), max(found)
-        place = grid.index(high)
-        return (low, high) if low < high else (low, grid[min(place + 1, len(grid) - 1)])
+        return grid[min(found)], grid[max(found) + 1]
 
     def bins(self, name: str, low: float, high: float, *, epsilon: float, whole: bool) -> Column:
         """Edges inside the bounds by medians of medians."""
@@ -346,7 +344,7 @@ class _Draft:
             return Text(
                 name=name, role=Role.IDENTIFIER, description="left out: too few records for bounds at this price"
             )
-        first, last = int(ends[0]) - 1, int(ends[1])  # the low quantile may stand one year above the first
+        first, last = int(ends[0]), int(ends[1]) - 1  # a cell is one year
         return Dates(
             name=name,
             grain=Grain.MONTH if last - first <= 10 else Grain.YEAR,
