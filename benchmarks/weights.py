@@ -1,8 +1,8 @@
 """What survey weights and measured numbers cost in time, as ratios within one run (medians of interleaved rounds).
 
-Bars: counts by two columns at most 2 times as long when a third column, the weight, is read and rounded for each record
-(1.5 was hoped for: reading one more column of numbers alone costs 1.3), from opening the data to the noisy table; a
-number with a measured shape at most 1.5 times the same number drawn evenly, from opening the data to the decoded rows.
+Bars: counts by two columns at most 2 times as long when a third column, the weight, is read and rounded record by
+record, from opening the data to the noisy table (1.5 was hoped for: one more column of numbers alone costs 1.3);
+a number with a measured shape at most 1.5 times the same number drawn evenly, from opening the data to decoded rows.
 """
 
 from dataclasses import replace

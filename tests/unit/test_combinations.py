@@ -10,12 +10,14 @@ from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate.audit import audit
 from understudy.privacy import Neighbours, NoFormal
 from understudy.privacy.account import Account
+from understudy.release.verify import verify_release
 from understudy.release.workshop import PARTS
 from understudy.sources import open_source
 from understudy.sources.ancestry import find_ancestor, mark
 from understudy.synth import PeGS
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.ranged import synthesize_parts
+from understudy.synth.weighted import CountPlan
 from understudy.trees.job import train_to_file
 from understudy.trees.train import Training
 
@@ -151,3 +153,40 @@ def test_parts_draw_within_rules_as_the_whole_file_does(tmp_path):
         assert set(women) <= {"d00", "d01"}
         shares.append(np.mean([dx == "d00" for dx in women]))
     assert abs(shares[0] - shares[1]) < 0.11
+
+
+def test_counts_repeat_the_price_of_a_bought_codebook_and_pay_it_once(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
+    book, settle = paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)), account=account)
+    settle()
+    plan = CountPlan(book=book, columns=("sex",), epsilon=1.0)
+    with plan.counting(TABLE, account=account, unknown="other-or-missing") as release:
+        release.save(tmp_path / "r")
+    assert release.manifest.ledger.basic().epsilon == pytest.approx(3.0)
+    assert account.spent().epsilon == pytest.approx(3.0)
+    assert verify_release(tmp_path / "r").problems == ()
+
+
+def test_counts_that_never_leave_are_not_paid_and_an_anonymised_table_is_refused(tmp_path):
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
+    plan = CountPlan(book=RECORDS, columns=("sex", "ward"), epsilon=1.0)
+    with plan.counting(TABLE, account=account):
+        assert account.spent().epsilon == pytest.approx(1.0)  # held while somebody may still see it
+    assert account.spent().epsilon == 0
+    with pytest.raises(DataError, match="anonymised release r1"), plan.counting(ANONYMIZED):
+        pass
+
+
+def test_measured_numbers_of_people_in_parts(tmp_path):
+    """The cap, the pieces and the parts together: the manifest's price is the quote's, for a person."""
+    visit = '\n[[columns]]\nname = "n"\nkind = "integer"\nedges = [0, 50, 99]\nshape = "measured"\npieces = 50\n'
+    book = Codebook.from_toml(PEOPLE.to_toml() + visit)
+    table = TABLE.append_column("n", pa.array([7, 77] * 500))
+    recipe = us.LaplaceHistogram(epsilon=4.0, detail_epsilon=40.0)
+    release = synthesize_parts(table, book, recipe, rows=200, part_rows=80, out=tmp_path / "r")
+    assert release.manifest.total == recipe.quote(book, 200).total
+    assert release.manifest.total.neighbours is Neighbours.ADD_REMOVE_PERSON
+    import pyarrow.parquet as pq
+
+    drawn = pq.read_table(tmp_path / "r" / PARTS)["n"].to_numpy()
+    assert np.isin(drawn, [7, 77]).mean() > 0.9  # about 480 records and noise of scale 0.1

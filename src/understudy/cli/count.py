@@ -95,7 +95,10 @@ def _quote(plan: Any, *, json: bool) -> None:
         return
     said = f"epsilon {total.epsilon:.6g}" if total.is_formal else f"no formal promise: {total.why}"
     out.print(f"{plan.cells:,} counts for {said}.", markup=False)
-    out.print(f"Each within {plan.reach:,.6g} of its own noise at {plan.confidence:.0%} confidence.", markup=False)
+    out.print(
+        f"Each would be within {plan.reach:,.6g} of what the table holds, at {plan.confidence:.4g} confidence.",
+        markup=False,
+    )
 
 
 def _show(counts: Any, plan: Any) -> None:
