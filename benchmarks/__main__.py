@@ -44,7 +44,7 @@ ALL = {
     "operations": operations.main,
     "people": people.main,
     "weights": weights.main,
-    **{f"scale: {name    **{f"scale: {name    **{f"scale: {name    **{f"scale: {name    **{f"scale: {name    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
+    **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 
 
