@@ -19,7 +19,7 @@ from understudy.evaluate.utility.kendall_marginal import kendall_marginal
 from understudy.evaluate.utility.marginal_mae import marginal_mae
 from understudy.evaluate.utility.marginal_mse import marginal_mse
 from understudy.evaluate.utility.references import reference_lines
-from understudy.evaluate.utility.regression import compare_models, default_formula
+from understudy.evaluate.utility.regression import Kind, compare_models, default_formula
 from understudy.evaluate.utility.spearman_conditional import spearman_conditional
 from understudy.evaluate.utility.spearman_marginal import spearman_marginal
 from understudy.evaluate.values import event_of, is_ordered
@@ -64,7 +64,7 @@ class Subject:
 
     def _models(self) -> list[tuple[str, str]]:
         """Formula and kind of each model."""
-        asked = [(formula, _kind(formula)) for formula in self.questions.formulas]
+        asked: list[tuple[str, str]] = [(formula, _kind(formula)) for formula in self.questions.formulas]
         target = self.questions.target
         if asked or target is None:
             return asked
@@ -146,7 +146,7 @@ class Subject:
         return found
 
 
-def _kind(formula: str) -> str:
+def _kind(formula: str) -> Kind:
     left = formula.partition("~")[0]
     return "logistic" if any(sign in left for sign in ("<", ">", "==", "!=")) else "linear"
 
