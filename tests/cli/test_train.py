@@ -141,7 +141,7 @@ def test_a_fault_of_the_data_charges_nothing(run, table, tmp_path):
         (("--method", "forest", "--epsilon", 1, "--model-version", 0), "whole number from 1"),
         (("--method", "forest", "--epsilon", 1, "--structure", "stable"), "no meaning"),
         (("--method", "tree", "--epsilon", 1, "--structure", "stable"), "delta"),
-        (("--method", "tree", "--epsilon", 1, "--alpha", 1), "public_rows"),
+        (("--method", "tree", "--epsilon", 1, "--alpha", 1), "public-rows"),
         (("--method", "tree", "--epsilon", 1, "--depth", 99), "depth"),
         (("--method", "bag", "--epsilon", 1, "--sharing", "none"), "sharing"),
         (("--method", "forest", "--epsilon", 1, "--subgroup", "sex"), "no quality"),

@@ -364,15 +364,18 @@ def test_a_network_needs_its_parents_first(tmp_path):
     assert "parents first" in replace(model, tables=tuple(loop)).faults()[0]
 
 
-@pytest.mark.parametrize("data", [b"", b"hello", b"PK\x03\x04"])
-def test_what_is_no_model_is_refused(tmp_path, data):
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(b"", "is empty"), (b"hello", "is not a model file; give the file"), (b"PK\x03\x04", "not a whole model file")],
+)
+def test_what_is_no_model_is_refused(tmp_path, data, words):
     path = tmp_path / "x.model"
     path.write_bytes(data)
-    with pytest.raises(ReleaseError, match="not a whole model file"):
+    with pytest.raises(ReleaseError, match=words):
         load_model(path)
     with pytest.raises(ReleaseError, match="there is no model file"):
         load_model(tmp_path / "nowhere.model")
-    with pytest.raises(ReleaseError, match="not a whole model file"):
+    with pytest.raises(ReleaseError, match="is a folder, not a model"):
         load_model(tmp_path)
 
 

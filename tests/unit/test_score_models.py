@@ -170,7 +170,7 @@ def test_bytes_and_missing_files_are_refused(tmp_path):
     with pytest.raises(ReleaseError, match="no model file"):
         load_model(tmp_path / "nothing.us")
     (tmp_path / "bytes.us").write_bytes(pickle.dumps({"a": 1}) + b"\xff")
-    with pytest.raises(ReleaseError, match="not JSON"):
+    with pytest.raises(ReleaseError, match="not a score model; give the file that `understudy train` wrote"):
         load_model(tmp_path / "bytes.us")
     with pytest.raises(ReleaseError, match="cannot be read"):
         load_model(tmp_path)

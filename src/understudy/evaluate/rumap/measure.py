@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from understudy.codebook import Role
 from understudy.codebook.numbers import Number
@@ -21,7 +20,7 @@ from understudy.evaluate.utility.kendall_marginal import kendall_marginal
 from understudy.evaluate.utility.marginal_mae import marginal_mae
 from understudy.evaluate.utility.marginal_mse import marginal_mse
 from understudy.evaluate.utility.references import reference_lines
-from understudy.evaluate.utility.regression import compare_models, default_formula
+from understudy.evaluate.utility.regression import Kind, compare_models, default_formula
 from understudy.evaluate.utility.spearman_conditional import spearman_conditional
 from understudy.evaluate.utility.spearman_marginal import spearman_marginal
 from understudy.evaluate.values import event_of, is_ordered
@@ -150,7 +149,7 @@ class Subject:
         return found
 
 
-def _kind(formula: str) -> Literal["logistic", "linear"]:
+def _kind(formula: str) -> Kind:
     left = formula.partition("~")[0]
     return "logistic" if any(sign in left for sign in ("<", ">", "==", "!=")) else "linear"
 

@@ -22,7 +22,7 @@ from understudy.evaluate.values import event_of, is_ordered, quoted, records, va
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.sources.base import Source
 
-__all__ = ["Coefficients", "Comparison", "compare_models", "default_formula"]
+__all__ = ["Coefficients", "Comparison", "Kind", "compare_models", "default_formula"]
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["logistic", "linear"]
