@@ -127,7 +127,7 @@ def test_going_on_with_another_table_is_refused(table, book, account, tmp_path):
         patched.setattr(Workshop, "finish", lambda *_, **__: (_ for _ in ()).throw(OSError("power cut")))
         with pytest.raises(ReleaseError, match="power cut"):
             synthesize_parts(first, book, recipe, **asked)
-    with pytest.raises(ReleaseError, match="an unfinished release with another data"):
+    with pytest.raises(ReleaseError, match="an unfinished release of other data"):
         synthesize_parts(second, book, recipe, **asked)
     assert synthesize_parts(first, book, recipe, **asked).manifest.rows == 40
     assert len(account.history()) == 1

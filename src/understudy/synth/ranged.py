@@ -103,10 +103,10 @@ def synthesize_parts(
         )
     quote = recipe.quote(book, rows, secure=seed is None)  # refuse bad numbers before anything is touched
     paying = Account.open(account) if isinstance(account, str | Path) else account
-    with Workshop(order.target, _terms(recipe, book, order, paying, data)) as shop:
+    with Workshop(order.target, _terms(recipe, book, order, paying)) as shop:
         run = _Run(recipe=recipe, book=book, quote=quote, order=order, shop=shop, account=paying)
         try:
-            return run.go(lambda: _opened(data, book, unknown, table))
+            return run.go(lambda: _opened(shop, data, book, unknown, table))
         except RefusalError:
             # an answer about perturbed tables is an answer: it stays charged, and there is nothing to resume
             run.commit()
@@ -147,7 +147,14 @@ def draw_parts(
             raise _interrupted(reason, shop, order, paid=False) from None
 
 
-def _opened(data: Any, book: Codebook, unknown: str, table: str | None) -> Source:
+def _opened(shop: Workshop, data: Any, book: Codebook, unknown: str, table: str | None) -> Source:
+    place = _place(data)
+    if "data" in shop.plan and shop.plan["data"] != place:
+        raise ReleaseError(
+            f"{str(shop.folder)!r} holds an unfinished release of other data ({shop.plan['data'] or 'in memory'}); "
+            "rows of two tables would be paid for as one. Give the same table, or remove the folder to give it up."
+        )
+    shop.remember(data=place)
     source = open_source(data, book, unknown=unknown, table=table)
     if source.ancestor is not None:  # its manifest would have to travel with the parts
         raise ParameterError(
@@ -191,7 +198,7 @@ def _order(
     )
 
 
-def _terms(recipe: Recipe, book: Codebook, order: _Order, account: Account | None, data: Any) -> dict[str, Any]:
+def _terms(recipe: Recipe, book: Codebook, order: _Order, account: Account | None) -> dict[str, Any]:
     """What must be the same when work goes on; where it runs may change."""
     return {
         "method": recipe.name,
@@ -199,7 +206,6 @@ def _terms(recipe: Recipe, book: Codebook, order: _Order, account: Account | Non
         "rows": order.rows,
         "part_rows": order.part_rows,
         "codebook": book.digest,
-        "data": _place(data),
         "randomness": "secure" if order.seed is None else f"seed {order.seed}",
         "account": None if account is None else {"dataset": account.dataset, "created": account.created},
     }
