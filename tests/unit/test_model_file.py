@@ -143,7 +143,7 @@ def test_the_description_has_no_seed_and_no_count(method, tmp_path):
     described = json.loads(raw["model.json"])
     assert set(described) == {
         *("format", "kind", "method", "parameters", "ledger", "delta_for_total", "secure", "sweeps", "order"),
-        *("warnings", "tables", "classes", "details"),
+        *("warnings", "tables", "classes", "details", "people"),
     }
     assert set(described["parameters"]) == set(recipe_of(method).parameters())
     assert str(seed) not in raw["model.json"].decode()
