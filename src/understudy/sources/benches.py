@@ -20,7 +20,7 @@ import pyarrow as pa
 from understudy.errors import DataError
 from understudy.sources.watching import watched
 
-__all__ = ["Bench", "DuckBench", "bench_for"]
+__all__ = ["Bench", "DuckBench", "bench_for", "fetched"]
 
 
 class Bench(ABC):
@@ -257,3 +257,10 @@ def bench_for(connection: Any, expression: Any) -> Bench:
     if connection.name not in _BENCHES:
         raise DataError(f"counting on {connection.name} is not built; use {', '.join(_BENCHES)}.")
     return _BENCHES[connection.name](connection, expression)
+
+
+def fetched(connection: Any, expression: Any) -> pa.Table:
+    """The answer to a question of any types; by Arrow on Spark, where Ibis would go through pandas."""
+    if connection.name == "pyspark":
+        return connection._session.sql(connection.compile(expression)).toArrow()
+    return expression.to_pyarrow()

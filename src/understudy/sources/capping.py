@@ -22,7 +22,7 @@ from understudy.codebook import PersonUnit
 from understudy.errors import DataError
 from understudy.sources import dialects
 from understudy.sources.base import NO_IDS, Choice
-from understudy.sources.benches import bench_for
+from understudy.sources.benches import bench_for, fetched
 from understudy.sources.expressions import PERSON, person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
@@ -94,7 +94,8 @@ def capped_table(
     with engine_errors(repr(opened.label)):
         values = {f"v{place}": opened.value(name) for place, name in enumerate(names)}
         table = opened.table.select(**{PERSON: person_of(opened.value(unit.id))}, **values)
-        refuse_missing_ids(int(table.filter(table[PERSON].isnull()).count().to_pyarrow().as_py()), unit)
+        absent = fetched(opened.connection, table.aggregate(n=table[PERSON].isnull().sum()))
+        refuse_missing_ids(int(absent["n"][0].as_py() or 0), unit)
         with bench_for(opened.connection, table).held(choice.key()) as key:
             kept = kept_by_key(table, person=PERSON, content=list(values), cap=choice.cap, key=key)
             bench = bench_for(opened.connection, kept)

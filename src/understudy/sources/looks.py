@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.privacy.secret import Secret
+from understudy.sources.benches import fetched
 from understudy.sources.expressions import as_date, as_number, as_text, is_whole, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
@@ -57,7 +58,7 @@ def look_at_kinds(opened: Opened, names: Sequence[str]) -> dict[str, Secret[Coun
     with engine_errors(repr(opened.label)):
         for name in names:
             looks = opened.table.select(look=_look(opened.value(name)))
-            counted = looks.group_by("look").aggregate(n=looks.count()).to_pyarrow().to_pylist()
+            counted = fetched(opened.connection, looks.group_by("look").aggregate(n=looks.count())).to_pylist()
             grid = np.zeros(len(LOOKS), dtype=np.int64)
             for row in counted:
                 grid[row["look"]] = row["n"]
@@ -92,4 +93,4 @@ def _numbers(opened: Opened, number: Any) -> Secret[Numbers]:
 
 def _counted(opened: Opened, table: Any, key: str) -> Any:
     with engine_errors(repr(opened.label)):
-        return table.group_by(key).aggregate(n=table.count()).to_pyarrow()
+        return fetched(opened.connection, table.group_by(key).aggregate(n=table.count()))
