@@ -138,13 +138,17 @@ def test_a_folder_holds_one_setting(run, discharges, tmp_path):
     assert "holds something else" in run(*words, tmp_path / "other", "--rows", 30).err.replace("\n", " ")
 
 
-def test_detailed_codes_are_refused_by_name(run, tmp_path):
-    book = tmp_path / "book.toml"
+def test_detailed_codes_are_paid_for_beside_every_epsilon(run, tmp_path):
+    book, data = tmp_path / "b.toml", tmp_path / "d.csv"
     book.write_text(
         'format = 1\n\n[[columns]]\nname = "chapter"\nkind = "categorical"\nlevels = ["a", "b"]\n'
         '\n[[columns]]\nname = "code"\nkind = "detail"\ndetail_of = "chapter"\nother = "other"\n'
         'groups = { a = ["a1"], b = ["b1"] }\n'
     )
-    made = run("rumap", tmp_path / "d.csv", "-c", book, "--epsilons", "1", "-n", 5, "-o", tmp_path / "map")
-    assert made.code == 2 and "code" in made.err and "leave them out" in made.err
-    assert not (tmp_path / "map").exists()
+    data.write_text("chapter,code\n" + "a,a1\nb,b1\n" * 100)
+    words = ("rumap", data, "-c", book, "--methods", "laplace", "--epsilons", "1", "-n", 50, "--repeat", 1)
+    made = run(*words, "-o", tmp_path / "map")
+    assert made.code == 2 and "detail_epsilon" in made.err
+    paid = run(*words, "--detail-epsilon", 1, "--detail-delta", 1e-6, "-o", tmp_path / "other", "--json")
+    assert paid.code == 0, paid.err
+    assert paid.json["runs"][0]["total_epsilon"] == pytest.approx(2.0, rel=1e-3)
