@@ -86,6 +86,7 @@ def history(file: File, json: o.Json = False) -> None:
     from rich.table import Table
 
     from understudy.jobs import open_account
+    from understudy.privacy.spelling import at_most
 
     charges = [charge.to_dict() for charge in open_account(file).history()]
     if json:
@@ -100,8 +101,8 @@ def history(file: File, json: o.Json = False) -> None:
             charge["when"],
             charge["label"],
             charge["state"],
-            f"{price['epsilon']:.6g}",
-            f"{price['delta']:.3g}",
-            f"{running['epsilon']:.6g}, {running['delta']:.3g}",
+            at_most(price["epsilon"], 6),
+            at_most(price["delta"], 3),
+            f"{at_most(running['epsilon'], 6)}, {at_most(running['delta'], 3)}",
         )
     out.print(table)

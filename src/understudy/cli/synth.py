@@ -86,11 +86,13 @@ def _show_entries(priced: Any) -> None:
 
 
 def _price_of(claim: Any) -> str:
+    from understudy.privacy.spelling import at_least, at_most
+
     if claim.kind == "NoFormal":
         return str(claim.why)
     if claim.kind == "LDiverse":
-        return f"entropy l-diversity, l {claim.l:.6g}; not DP"
-    return f"epsilon {claim.epsilon:.6g}, delta {claim.delta:.3g}"
+        return f"entropy l-diversity, l {at_least(claim.l, 6)}; not DP"
+    return f"epsilon {at_most(claim.epsilon, 6)}, delta {at_most(claim.delta, 3)}"
 
 
 def synth(

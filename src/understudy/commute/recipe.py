@@ -33,6 +33,7 @@ from understudy.mechanisms.origin_draws import (
 )
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.spelling import at_most
 from understudy.sources.flows import Flows
 
 __all__ = ["CERTIFICATES", "METHODS", "CommuteRecipe", "Plan"]
@@ -290,8 +291,9 @@ class CommuteRecipe:
         )
         return {
             "statement": (
-                f"What was proved is (epsilon = {promise.epsilon:.4g}, delta = {promise.delta:.4g})-probabilistic "
-                "differential privacy, from exact tails; the differential privacy stated here follows from it." + chosen
+                f"What was proved is (epsilon = {at_most(promise.epsilon)}, delta = {at_most(promise.delta)})-"
+                "probabilistic differential privacy, from exact tails; the differential privacy stated here follows "
+                "from it." + chosen
             ),
             "probabilistic": promise.to_dict(),
             "epsilon_before_shrinking_and_rejection": self.epsilon,

@@ -4,6 +4,7 @@ import math
 
 from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.spelling import at_least, at_most
 
 __all__ = ["statement"]
 
@@ -27,11 +28,11 @@ def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper:
     lines.append(_meaning(total, name))
     if total.epsilon > _WEAK_EPSILON:
         lines.append(
-            f"An epsilon of {_number(total.epsilon)} is a weak promise: take it as bookkeeping, not as protection."
+            f"An epsilon of {at_most(total.epsilon)} is a weak promise: take it as bookkeeping, not as protection."
         )
     if total.delta >= _WEAK_DELTA:
         lines.append(
-            f"A delta of {_number(total.delta)} is a weak promise: with that probability nothing at all is promised, "
+            f"A delta of {at_most(total.delta)} is a weak promise: with that probability nothing at all is promised, "
             "and one record in so many could be shown whole."
         )
     if route == "N":
@@ -55,14 +56,14 @@ def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper:
 
 def _label(total: PureDP | ApproxDP) -> str:
     if total.delta == 0:
-        return f"(epsilon = {_number(total.epsilon)})"
-    return f"(epsilon = {_number(total.epsilon)}, delta = {_number(total.delta)})"
+        return f"(epsilon = {at_most(total.epsilon)})"
+    return f"(epsilon = {at_most(total.epsilon)}, delta = {at_most(total.delta)})"
 
 
 def _meaning(total: PureDP | ApproxDP, unit: str) -> str:
-    slack = "" if total.delta == 0 else f", except with probability {_number(total.delta)}"
+    slack = "" if total.delta == 0 else f", except with probability {at_most(total.delta)}"
     factor = math.exp(total.epsilon) if total.epsilon < 700 else math.inf
-    size = f"{factor:.3g}" if math.isfinite(factor) else f"e^{_number(total.epsilon)}"
+    size = at_most(factor, 3) if math.isfinite(factor) else f"e^{at_most(total.epsilon)}"
     return f"In words: no {unit} can make anything that is seen here more than {size} times likelier or rarer{slack}."
 
 
@@ -79,7 +80,7 @@ def _diverse(ledger: Ledger, total: LDiverse, rows: int, paper: str | None) -> s
         "Synthetic entropy l-diversity of the sampling distributions. This is not differential privacy and gives no "
         "bound on membership inference.",
         f"In words: each value in this file of {rows:,} rows was drawn from a distribution whose entropy, given all "
-        f"that was drawn before it, is at least log l = {_number(math.log(total.l))} nats (l = {_number(total.l)}).",
+        f"that was drawn before it, is at least log l = {at_least(math.log(total.l))} nats (l = {at_least(total.l)}).",
     ]
     if total.l <= 1:
         lines.append("An l of 1 asks for nothing: as it stands this file promises nothing.")
@@ -113,7 +114,3 @@ def _anonymous(ledger: Ledger, total: KAnonymous, rows: int) -> str:
     if ledger.assumptions:
         lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
     return " ".join(lines)
-
-
-def _number(value: float) -> str:
-    return f"{value:.4g}"

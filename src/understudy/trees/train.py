@@ -15,6 +15,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
+from understudy.privacy.spelling import at_most
 from understudy.sources.base import Report, Source
 from understudy.synth.paid_books import paid_ledger, with_draft
 from understudy.trees.features import Feature, features_of
@@ -323,19 +324,19 @@ def model_statement(total: Guarantee, call: Guarantee | None, ledger: Ledger) ->
         )
     if not isinstance(total, PureDP | ApproxDP):
         raise RefusalError(f"a promise of kind {total.kind} is not one that a model makes.")
-    slack = "" if total.delta == 0 else f", delta = {total.delta:.4g}"
+    slack = "" if total.delta == 0 else f", delta = {at_most(total.delta)}"
     lines = []
     parts = "; ".join(f"{entry.reads}: {_price(entry.guarantee)}" for entry in ledger) or "it released nothing"
     lines.append(
-        f"Training is (epsilon = {total.epsilon:.4g}{slack})-differentially private for adding or removing one record "
-        f"({parts})."
+        f"Training is (epsilon = {at_most(total.epsilon)}{slack})-differentially private for adding or removing one "
+        f"record ({parts})."
     )
     if call is None:
         lines.append("All numbers of the model were released once: answers are post-processing and free.")
     elif isinstance(call, PureDP):
         lines.append(
-            f"Leaf counts stay secret: every new question costs another epsilon = {call.epsilon:.4g}, and the total is "
-            "training plus all answers."
+            f"Leaf counts stay secret: every new question costs another epsilon = {at_most(call.epsilon)}, and the "
+            "total is training plus all answers."
         )
     if ledger.assumptions:
         lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
@@ -350,4 +351,5 @@ def model_statement(total: Guarantee, call: Guarantee | None, ledger: Ledger) ->
 
 def _price(claim: Guarantee) -> str:
     epsilon, delta = getattr(claim, "epsilon", None), getattr(claim, "delta", 0.0)
-    return f"epsilon {epsilon:.4g}" + (f", delta {delta:.3g}" if delta else "")
+    assert epsilon is not None
+    return f"epsilon {at_most(epsilon)}" + (f", delta {at_most(delta, 3)}" if delta else "")
