@@ -135,6 +135,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Make of our Markdown what Python-Markdown reads the way GitHub does."""
+    if page.file.src_uri == "methods/index.md":  # a table of eight columns needs the room
+        page.meta["hide"] = ["toc", "navigation"]
     if page.file.src_uri == "index.md":
         page.meta["hide"] = ["navigation"]  # it would list this page alone
     return rewrite(markdown, page.file.src_uri)
