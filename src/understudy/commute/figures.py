@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["REAL", "SYNTHETIC", "distance_histogram", "size_scatter"]
+from understudy.evaluate.palette import REAL, SYNTHETIC_LINE
 
-REAL, SYNTHETIC = "#1f4e79", "#c8571b"
-"""Blue and orange, told apart by everybody; shapes differ too."""
+__all__ = ["distance_histogram", "size_scatter"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,7 +44,7 @@ def size_scatter(
     parts.append(_label("workers of the destination (public)", "average commute, miles"))
     mark = 3.2 if len(sizes) > _MANY else 5.0
     opacity = max(0.12, min(0.8, 60 / math.sqrt(len(sizes) + 1)))
-    for values, colour, size in ((real, REAL, mark), (synthetic, SYNTHETIC, mark)):
+    for values, colour, size in ((real, REAL, mark), (synthetic, SYNTHETIC_LINE, mark)):
         # thousands of marks coincide on whole pixels: each is written once
         digits = 0 if len(sizes) > _MANY else 1
         marks = [
@@ -57,7 +56,7 @@ def size_scatter(
             f'stroke-opacity="{opacity:.2f}" fill="none"/>'
         )
     edges = np.geomspace(1, right, 3 * len(ticks) - 2)
-    for values, colour, dash in ((real, REAL, ""), (synthetic, SYNTHETIC, ' stroke-dasharray="7 4"')):
+    for values, colour, dash in ((real, REAL, ""), (synthetic, SYNTHETIC_LINE, ' stroke-dasharray="7 4"')):
         points = []
         for low, high in itertools.pairwise(edges.tolist()):
             inside = values[(sizes >= low) & (sizes < high)]
@@ -102,7 +101,7 @@ def distance_histogram(
             f'height="{y(0) - y(share):.1f}" fill="{REAL}" fill-opacity="0.45"/>'
         )
     path = f"M{x(0):.1f},{y(0):.1f}" + "".join(f"V{y(s):.1f}H{x(p + 1):.1f}" for p, s in enumerate(synthetic))
-    parts.append(f'<path d="{path}V{y(0):.1f}" fill="none" stroke="{SYNTHETIC}" stroke-width="2"/>')
+    parts.append(f'<path d="{path}V{y(0):.1f}" fill="none" stroke="{SYNTHETIC_LINE}" stroke-width="2"/>')
     parts.append(_legend(real_label))
     return _svg(parts, f"{title}: shares of workers by distance in bins of a mile.")
 
@@ -143,7 +142,7 @@ def _legend(real_label: str) -> str:
         f'<rect x="{x - 8}" y="{_TOP}" width="158" height="42" fill="#fff" fill-opacity="0.85"/>'
         f'<path d="M{x},{_TOP + 14}h26" stroke="{REAL}" stroke-width="4"/>'
         f'<text x="{x + 34}" y="{_TOP + 18}">{html.escape(real_label)}</text>'
-        f'<path d="M{x},{_TOP + 32}h26" stroke="{SYNTHETIC}" stroke-width="4" stroke-dasharray="7 4"/>'
+        f'<path d="M{x},{_TOP + 32}h26" stroke="{SYNTHETIC_LINE}" stroke-width="4" stroke-dasharray="7 4"/>'
         f'<text x="{x + 34}" y="{_TOP + 36}">synthetic</text>'
     )
 

@@ -42,7 +42,7 @@
   const state = { place: -1, direction: "to", mode: "synthetic" };
   const view = { x: 0.5, y: 0.5, scale: 1 };
   const panels = [...document.querySelectorAll("#maps figure")].map((figure) => ({ name: figure.id.slice(4), figure, canvas: figure.querySelector("canvas") }));
-  const colours = { synthetic: "#c8571b", original: "#1f4e79" };
+  const colours = { synthetic: "#c8571b", original: "#0072b2" };
   const shown = () => state.mode === "beside" ? ["synthetic", "original"] : [state.mode];
 
   function fit(indices) {

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from html import escape
 
 from understudy.codebook import Column
+from understudy.evaluate.palette import REAL, SYNTHETIC
 from understudy.sources.base import Source
 
 __all__ = ["marginal_picture"]
 
 _WIDTH, _PANEL, _LABELS, _TOP = 920, 190, 84, 74
-_REAL, _SYNTHETIC = "#35618e", "#e08a1e"
 
 
 def marginal_picture(real: Source, synthetic: Source, *, columns: Sequence[str], real_label: str) -> str:
@@ -33,11 +33,11 @@ def _header(height: int, real_label: str) -> str:
  width="{_WIDTH}" height="{height}"
  font-family="system-ui, sans-serif" role="img" aria-label="Shares of each level, confidential and synthetic">
 <defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-<rect width="5" height="5" fill="{_SYNTHETIC}"/><line x1="0" y1="0" x2="0" y2="5" stroke="#fff" stroke-width="1.6"/>
+<rect width="5" height="5" fill="{SYNTHETIC}"/><line x1="0" y1="0" x2="0" y2="5" stroke="#fff" stroke-width="1.6"/>
 </pattern></defs>
 <rect width="100%" height="100%" fill="#fff"/>
 <text x="20" y="30" font-size="19" font-weight="600">Confidential and synthetic shares, level by level</text>
-<rect x="20" y="44" width="14" height="14" fill="{_REAL}"/>
+<rect x="20" y="44" width="14" height="14" fill="{REAL}"/>
 <text x="40" y="56" font-size="13" fill="#333">{escape(real_label)}</text>
 <rect x="210" y="44" width="14" height="14" fill="url(#hatch)"/>
 <text x="230" y="56" font-size="13" fill="#333">synthetic</text>"""
@@ -58,7 +58,7 @@ def _panel(column: Column, real: Sequence[float], synthetic: Sequence[float], to
     for level, label in enumerate(column.labels):
         middle = left + slot * (level + 0.5)
         for share, start, fill in (
-            (real[level], middle - bar, _REAL),
+            (real[level], middle - bar, REAL),
             (synthetic[level], middle, "url(#hatch)"),
         ):
             tall = share / tallest * (_PANEL - 36)

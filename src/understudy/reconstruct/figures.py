@@ -5,20 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from understudy.evaluate.report.figures import REAL, Figure, axis, layout, text
+from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, REAL
+from understudy.evaluate.report.figures import Figure, axis, layout, text
 from understudy.evaluate.report.numbers import number
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.result import Reconstruction
 
-__all__ = ["ORANGE", "bars", "curves", "figures_of", "scatter"]
+__all__ = ["bars", "curves", "figures_of", "scatter"]
 
-ORANGE = "#b85a00"
 MOST_POINTS = 2000
 MOST_LINES = 12
 _INK = (
-    "#0b4f80",
-    ORANGE,
+    DEEP_BLUE,
+    DEEP_ORANGE,
     "#009e73",
     "#7b3f98",
     "#222222",
@@ -66,7 +66,7 @@ def _histogram(number_of: int, target: str, values: Floats, truth: Floats | None
             "mode": "lines",
             "line": {
                 "shape": "hvh",
-                "color": REAL if name == "original" else ORANGE,
+                "color": REAL if name == "original" else DEEP_ORANGE,
                 "dash": "solid" if name == "original" else "dash",
             },
             "name": name,

@@ -3,16 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.evaluate.report.figures import REAL, Figure, axis, layout, text
+from understudy.evaluate.palette import DEEP_ORANGE, HATCHED, REAL
+from understudy.evaluate.report.figures import Figure, axis, layout, text
 from understudy.evaluate.report.numbers import percent
 
 __all__ = ["mosaic_figure", "sizes_figure"]
-
-_AFTER = {
-    "color": "#ffffff",
-    "line": {"color": "#9a6a00", "width": 1},
-    "pattern": {"shape": "/", "fgcolor": "#c98500", "bgcolor": "#fdf0d5", "size": 6, "solidity": 0.4},
-}
 
 
 def sizes_figure(key: str, title: str, said: str, before: Mapping[str, int], after: Mapping[str, int]) -> Figure:
@@ -30,7 +25,14 @@ def sizes_figure(key: str, title: str, said: str, before: Mapping[str, int], aft
             "marker": {"color": REAL},
             "hovertemplate": hover,
         },
-        {"type": "bar", "name": "released", "x": bands, "y": shares[1], "marker": _AFTER, "hovertemplate": hover},
+        {
+            "type": "bar",
+            "name": "released",
+            "x": bands,
+            "y": shares[1],
+            "marker": dict(HATCHED),
+            "hovertemplate": hover,
+        },
     ]
     return Figure(
         key=key,
@@ -51,7 +53,7 @@ def sizes_figure(key: str, title: str, said: str, before: Mapping[str, int], aft
     )
 
 
-_STEPS = (("one row", "#b85a00", "x"), ("fewer than k", "#f0b27a", "/"), ("k or more", "#9cc4e0", ""))
+_STEPS = (("one row", DEEP_ORANGE, "x"), ("fewer than k", "#f0b27a", "/"), ("k or more", "#9cc4e0", ""))
 
 
 def mosaic_figure(key: str, title: str, found: Mapping[str, Any]) -> Figure:

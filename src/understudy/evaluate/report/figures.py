@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, GRID, HATCHED, INK, REAL
 from understudy.evaluate.report.numbers import number, percent
 
-__all__ = ["REAL", "SYNTHETIC", "Figure", "association_figures", "distribution", "layout", "mosaic", "text"]
+__all__ = ["Figure", "association_figures", "distribution", "layout", "mosaic", "text"]
 
-REAL, SYNTHETIC = "#0072b2", "#e69f00"
-_INK, _GRID = "#222222", "#d9d9d9"
 _STRENGTH = [[0.0, "#ffffff"], [0.25, "#d3e4f0"], [0.5, "#8fbcdb"], [0.75, "#3e87b8"], [1.0, "#0b3f66"]]
-_CHANGE = [[0.0, "#a64b00"], [0.25, "#efb38a"], [0.5, "#ffffff"], [0.75, "#9cc4e0"], [1.0, "#0b4f80"]]
+_CHANGE = [[0.0, "#a64b00"], [0.25, "#efb38a"], [0.5, "#ffffff"], [0.75, "#9cc4e0"], [1.0, DEEP_BLUE]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ def text(label: str) -> str:
 def layout(**more: Any) -> dict[str, Any]:
     """What all figures share."""
     base: dict[str, Any] = {
-        "font": {"family": "system-ui, sans-serif", "size": 12, "color": _INK},
+        "font": {"family": "system-ui, sans-serif", "size": 12, "color": INK},
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
         "margin": {"l": 56, "r": 12, "t": 12, "b": 60},
@@ -57,7 +56,7 @@ def layout(**more: Any) -> dict[str, Any]:
 
 def axis(**more: Any) -> dict[str, Any]:
     """A quiet axis."""
-    return {"gridcolor": _GRID, "zerolinecolor": "#888888", "linecolor": "#888888", "automargin": True, **more}
+    return {"gridcolor": GRID, "zerolinecolor": "#888888", "linecolor": "#888888", "automargin": True, **more}
 
 
 def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
@@ -94,11 +93,7 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
             "name": "synthetic",
             "x": labels,
             "y": shares[1],
-            "marker": {
-                "color": "#ffffff",
-                "line": {"color": "#9a6a00", "width": 1},
-                "pattern": {"shape": "/", "fgcolor": "#c98500", "bgcolor": "#fdf0d5", "size": 6, "solidity": 0.4},
-            },
+            "marker": dict(HATCHED),
             "hovertemplate": hover,
         },
     ]
@@ -204,11 +199,11 @@ def _said_difference(known: Sequence[tuple[float, int, int]], names: Sequence[st
 
 
 _STEPS = (
-    (2.0, "#0b4f80", ".", "more than twice"),
+    (2.0, DEEP_BLUE, ".", "more than twice"),
     (1.25, "#8fbcdb", ".", "1.25 to 2 times"),
     (0.8, "#f4f4f4", "", "about as often"),
     (0.5, "#efb38a", "/", "0.5 to 0.8 times"),
-    (0.0, "#b85a00", "/", "less than half"),
+    (0.0, DEEP_ORANGE, "/", "less than half"),
 )
 
 
@@ -335,7 +330,7 @@ def _tiles(found: Mapping[str, Any], which: str, suffix: str) -> list[dict[str, 
                 "constraintext": "none",
                 "textfont": {
                     "size": 10,
-                    "color": ["#ffffff" if step in (_STEPS[0], _STEPS[-1]) else _INK for step in steps],
+                    "color": ["#ffffff" if step in (_STEPS[0], _STEPS[-1]) else INK for step in steps],
                 },
                 "customdata": [
                     [text(a), text(label), f"{row[j]:,}", step[3]]

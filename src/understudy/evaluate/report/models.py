@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.figures import REAL, Figure, axis, layout, text
+from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, HATCHED, INK, REAL
+from understudy.evaluate.report.figures import Figure, axis, layout, text
 from understudy.evaluate.report.glossary import title_of
 from understudy.evaluate.report.numbers import number
 
@@ -18,14 +19,13 @@ _MODELS = (
     "train_on_synthetic",
 )
 _PATHS = {"lasso_auc": "area under the ROC curve", "lasso_mse": "mean squared error"}
-_ORANGE = "#b85a00"
 REACH = (-2.0, 4.0)
 """Multiples beyond these are not shown: they say only that the real coefficient is close to 0."""
 _MARKS = {
-    "synthetic": ("diamond", "#0b4f80", "this table"),
-    "bootstrap": ("line-ns", "#222222", "bootstrap"),
+    "synthetic": ("diamond", DEEP_BLUE, "this table"),
+    "bootstrap": ("line-ns", INK, "bootstrap"),
     "marginal": ("x-thin", "#555555", "shares alone"),
-    "control": ("circle-open", _ORANGE, "people held out"),
+    "control": ("circle-open", DEEP_ORANGE, "people held out"),
     "chance": ("triangle-up-open", "#555555", "a coin"),
 }
 
@@ -53,7 +53,10 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
     unit = [value or 1.0 for value in model["real"]["estimates"]]
     data = []
     outside = 0
-    for which, colour, symbol, shift in (("real", REAL, "circle", -0.16), ("synthetic", _ORANGE, "diamond-open", 0.16)):
+    for which, colour, symbol, shift in (
+        ("real", REAL, "circle", -0.16),
+        ("synthetic", DEEP_ORANGE, "diamond-open", 0.16),
+    ):
         side = model[which]
         ends = [sorted((low / u, high / u)) for low, high, u in zip(side["low"], side["high"], unit, strict=True)]
         middle = [value / u for value, u in zip(side["estimates"], unit, strict=True)]
@@ -144,11 +147,7 @@ def _classifier(item: Mapping[str, Any]) -> Figure:
         ("real", {"color": REAL}),
         (
             "synthetic",
-            {
-                "color": "#ffffff",
-                "line": {"color": "#9a6a00", "width": 1},
-                "pattern": {"shape": "/", "fgcolor": "#c98500", "bgcolor": "#fdf0d5", "size": 6, "solidity": 0.4},
-            },
+            dict(HATCHED),
         ),
     ):
         bars.append(
@@ -186,7 +185,7 @@ def _path(item: Mapping[str, Any]) -> Figure:
     data = []
     for which, colour, dash, symbol in (
         ("real", REAL, "solid", "circle"),
-        ("synthetic", _ORANGE, "dash", "diamond-open"),
+        ("synthetic", DEEP_ORANGE, "dash", "diamond-open"),
     ):
         data.append(
             {
@@ -313,7 +312,7 @@ def _intervals(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "name": "95 % interval",
         "x": x,
         "y": y,
-        "line": {"color": "#0b4f80", "width": 5},
+        "line": {"color": DEEP_BLUE, "width": 5},
         "opacity": 0.45,
         "hoverinfo": "skip",
     }
@@ -342,7 +341,7 @@ def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
                     "name": "this table",
                     "x": places,
                     "y": chain["distance"],
-                    "line": {"color": "#0b4f80"},
+                    "line": {"color": DEEP_BLUE},
                     "marker": {"symbol": "diamond", "size": 8},
                 },
                 {
@@ -351,7 +350,7 @@ def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
                     "name": "bootstrap",
                     "x": [places[0], places[-1]],
                     "y": [chain["bootstrap"]] * 2,
-                    "line": {"color": "#222222", "dash": "dot"},
+                    "line": {"color": INK, "dash": "dot"},
                 },
             ],
             layout=layout(
