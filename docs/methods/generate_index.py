@@ -31,7 +31,9 @@ def render() -> str:
     parts = [INTRODUCTION]
     for room, methods in ALL.items():
         parts.append(f"## {room}\n")
-        parts.append("| method | route | neighbours | promise | must be public | paper's claim | verdict | what is true |")
+        parts.append(
+            "| method | route | neighbours | promise | must be public | paper's claim | verdict | what is true |"
+        )
         parts.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
         for one in methods:
             relations = ", ".join(_RELATIONS[relation.value] for relation in one.neighbours) or "none"

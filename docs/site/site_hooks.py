@@ -186,7 +186,11 @@ def _needs_blank(before: str, opening: str, line: str) -> bool:
     return bool(INTERRUPTING.match(line)) and not LIST_ITEM.match(opening)
 
 
+TEST_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)*(tests/[^)]+\.py)\)")
+
+
 def _links(line: str, place: str) -> str:
+    line = TEST_LINK.sub(r"`\1`", line)  # tests are in the repository, not on the site
     line = LINK.sub(lambda found: found.group(1) + target(found.group(2), place) + found.group(3), line)
     if place.startswith("proofs/"):
         return re.sub(r"(?<!\[)`([a-z_]+\.md)`(?!\])", lambda m: _proof_link(m.group(1), place), line)

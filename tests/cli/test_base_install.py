@@ -180,10 +180,10 @@ def hints(request, bench):
 def test_a_frame_of_polars_needs_polars(bench):
     program = (
         "import sys; sys.modules['polars'] = None\n"
-        "import pyarrow as pa, understudy as us\n"
+        "from types import SimpleNamespace\nimport pyarrow as pa, understudy as us\n"
         "from understudy.errors import ReleaseError\n"
         "from understudy.release import Release\n"
-        "try:\n    Release(table=pa.table({'a': [1]}), manifest=None).to_polars()\n"
+        "try:\n    Release(table=pa.table({'a': [1]}), manifest=SimpleNamespace(holds='counts')).to_polars()\n"
         "except ReleaseError as reason:\n    print(reason)\n"
     )
     done = subprocess.run(

@@ -73,7 +73,7 @@ def test_an_interrupt_loses_one_run_at_most(discharges, run, tmp_path):
     time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
-    assert process.returncode == 1 and "kept in" in err.replace("\n", " ") and "Traceback" not in err
+    assert process.returncode == 130 and "kept in" in err.replace("\n", " ") and "Traceback" not in err
     first = lines(out)
     assert 2 <= len(first) < CELLS
     assert pq.read_table(out / "runs.parquet").num_rows == len(first)

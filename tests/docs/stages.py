@@ -70,6 +70,28 @@ kind = "categorical"
 levels = ["no", "yes"]
 """
 
+SURVEY = """
+format = 1
+weight = "finalwt"
+
+[[columns]]
+name = "sex"
+kind = "categorical"
+levels = ["F", "M"]
+
+[[columns]]
+name = "region"
+kind = "categorical"
+levels = ["north", "south"]
+
+[[columns]]
+name = "finalwt"
+kind = "continuous"
+edges = [1, 50, 100, 250, 500]
+precision = 1
+clip = true
+"""
+
 
 def patient_table(rows: int, seed: int) -> pa.Table:
     """Simulated patients: charges grow with days, readmissions with age."""
@@ -164,10 +186,29 @@ def visits(folder: Path, number: int) -> None:
         return
     from understudy.privacy import Neighbours
 
-    pq.write_table(patient_table(3000, 4), folder / "visits.parquet")
+    table = patient_table(3000, 4)
+    pq.write_table(table, folder / "visits.parquet")
+    people = pa.array([f"p{row % 900}" for row in range(table.num_rows)])
+    pq.write_table(table.append_column("patient", people), folder / "stays.parquet")
     us.Account.create(
         folder / "visits.account", dataset="visits", epsilon=3.0, delta=1e-5, neighbours=Neighbours.ADD_REMOVE
     )
+
+
+def survey(folder: Path, number: int) -> None:
+    """A survey of people with their weights, and the codebook that the page shows part of."""
+    if number:
+        return
+    rng = np.random.default_rng(6)
+    table = pa.table(
+        {
+            "sex": rng.choice(["F", "M"], 800),
+            "region": rng.choice(["north", "south"], 800),
+            "finalwt": rng.integers(1, 600, 800),
+        }
+    )
+    pv.write_csv(table, folder / "survey.csv")
+    (folder / "survey.toml").write_text(SURVEY, encoding="utf-8")
 
 
 def discharges(folder: Path, number: int) -> None:
@@ -190,6 +231,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/priced-draft.md": visits,
     "docs/guide/reconstruct.md": averages,
     "docs/guide/service.md": service,
+    "docs/guide/weights.md": survey,
     "docs/methods/imputation.md": discharges,
     "docs/index.md": nothing,
     **{

@@ -80,7 +80,7 @@ def test_engines_choose_as_the_key_says_whatever_the_order_of_the_rows(engine: s
     table = visits()
     shuffled = table.take(pa.array(np.random.default_rng(3).permutation(table.num_rows)))
     for rows, seed in ((table, 7), (shuffled, 7), (shuffled, 8)):
-        key = Stream.seeded(seed).spawn().fresh_key().hex()
+        key = Stream.seeded(seed).spawn().fresh_key().bits.hex()
         expected: Counter[tuple[int, ...]] = Counter()
         for (_, codes), count in kept_records_of(records(rows), cap=2, key=key).items():
             expected[codes] += count
@@ -138,7 +138,7 @@ def test_the_log_shows_neither_records_nor_the_key(postgres: Postgres) -> None:
     address = postgres.load("visits", visits())
     said = (postgres.folder / "log").read_text(encoding="utf-8", errors="replace")
     us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(address, BOOK), stream=Stream.seeded(11))
-    key = Stream.seeded(11).spawn().fresh_key().hex()
+    key = Stream.seeded(11).spawn().fresh_key().bits.hex()
     log = (postgres.folder / "log").read_text(encoding="utf-8", errors="replace")[len(said) :]
     sent = statements(postgres, len(said))
     codes = {name for text in sent for name in re.findall(r"understudy_(?:codes|key)_[0-9a-f]{32}", text)}
@@ -161,6 +161,6 @@ def test_a_database_is_checked_for_rows_of_nobody(postgres: Postgres) -> None:
 @pytest.mark.java
 def test_the_key_stands_in_no_plan_of_spark(spark: Any, open_with: Any) -> None:
     source = capped_source(open_with("spark", visits(), BOOK), Stream.seeded(2))
-    key = Stream.seeded(2).spawn().fresh_key().hex()
+    key = Stream.seeded(2).spawn().fresh_key().bits.hex()
     plan = source.bench.frame._jdf.queryExecution().toString()  # type: ignore[attr-defined]
     assert "sha2" in plan.lower() and key not in plan

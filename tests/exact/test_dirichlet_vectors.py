@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy import datasets
-from understudy.errors import ParameterError
+from understudy.errors import ParameterError, ReleaseError
 from understudy.mechanisms.dirichlet import (
     DirichletDraws,
     DirichletResetBlocks,
@@ -244,5 +244,5 @@ def test_an_edited_event_is_refused_or_priced_at_its_smallest_count(cls):
         {"priors": [[]]},
         {"priors": "many"},
     ):
-        with pytest.raises(ParameterError):
+        with pytest.raises(ReleaseError):
             event_from_dict({**event.to_dict(), **change})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy.codebook import PersonUnit
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import ParameterError, RefusalError, ReleaseError
 from understudy.mechanisms import drafting
 from understudy.mechanisms.drafting import (
     PricedDraft,
@@ -167,7 +167,7 @@ def test_a_draft_event_is_read_back_and_checked():
     for bad in ({"epsilon": 0.0}, {"delta": 0.0}, {"neighbours": Neighbours.REPLACE}):
         with pytest.raises(ParameterError):
             PricedDraft(**{"epsilon": 1.0, "delta": 1e-6, "neighbours": AR, **bad})
-    with pytest.raises(ParameterError, match="cannot be read"):
+    with pytest.raises(ReleaseError, match="cannot be read"):
         event_from_dict({"kind": "priced-draft", "epsilon": 1.0})
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, ReleaseError
 from understudy.mechanisms import exponential
 from understudy.mechanisms.exponential import (
     SCORE_ERROR,
@@ -379,7 +379,7 @@ def test_events_survive_a_manifest():
     event = selection_event(epsilon=0.1, selections=12, neighbours=RO)
     assert event_from_dict(event.to_dict()) == event
     for fields in ({"epsilon": "1/0"}, {"neighbours": "x"}, {"selections": 1.5}):
-        with pytest.raises(ParameterError, match="cannot be read"):
+        with pytest.raises(ReleaseError, match="cannot be read"):
             event_from_dict({**event.to_dict(), **fields})
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, ReleaseError
 from understudy.mechanisms import exact_gaussian as kernel
 from understudy.mechanisms.discrete_gaussian import (
     MAX_DEVIATION,
@@ -374,9 +374,9 @@ def test_events_survive_a_manifest():
     event = gaussian_stability_event(epsilon=0.7, delta=1e-6, tables=3, neighbours=RO)
     assert event_from_dict(event.to_dict()) == event
     for fields in ({"variance": "1/0"}, {"neighbours": "x"}, {"threshold": None}, {"delta": "no"}):
-        with pytest.raises(ParameterError, match="cannot be read"):
+        with pytest.raises(ReleaseError, match="cannot be read"):
             event_from_dict({**event.to_dict(), **fields})
-    with pytest.raises(ParameterError, match="cannot be read"):
+    with pytest.raises(ReleaseError, match="cannot be read"):
         event_from_dict({"kind": "gaussian-stability", "variance": "1/1"})
 
 

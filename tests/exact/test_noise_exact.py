@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from understudy import mechanisms
-from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.errors import DataError, ParameterError, RefusalError, ReleaseError
 from understudy.mechanisms import exact_binomial as binomial
 from understudy.mechanisms import exact_laplace, histogram
 from understudy.mechanisms.discrete_laplace import discrete_laplace, float_above, scale_for
@@ -297,7 +297,7 @@ def test_bad_sizes(sizes):
     [{"scale": "1/0", "neighbours": "add-remove"}, {"scale": "2/1"}, {"scale": "2/1", "neighbours": "x"}],
 )
 def test_bad_manifest(fields):
-    with pytest.raises(ParameterError, match="cannot be read"):
+    with pytest.raises(ReleaseError, match="cannot be read"):
         event_from_dict({"kind": "geometric-histogram", **fields})
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.exact.test_stability import hockey_stick, q_of
-from understudy.errors import ParameterError
+from understudy.errors import ParameterError, ReleaseError
 from understudy.mechanisms import GaussianMeasurements, GeometricHistogram, PeopleHistogram, StabilityHistogram
 from understudy.mechanisms.dirichlet import DirichletDraws
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
@@ -227,7 +227,7 @@ def test_a_group_is_read_back_and_refuses_what_it_cannot_price():
     for event, records in ((UnpricedRead(why="a peek"), 2), (group, 2), (group.event, 0), (group.event, True)):
         with pytest.raises(ParameterError):
             GroupOf(event=event, records=records)
-    with pytest.raises(ParameterError, match="cannot be read"):
+    with pytest.raises(ReleaseError, match="cannot be read"):
         event_from_dict({"kind": "group-of-records", "records": 2})
 
 
@@ -302,5 +302,5 @@ def test_the_numbers_of_records_of_people():
     for wrong in (Neighbours.ADD_REMOVE, "add-remove-person"):
         with pytest.raises(ParameterError, match="relation is one of people"):
             PeopleHistogram(scale=Fraction(2), neighbours=wrong)
-    with pytest.raises(ParameterError, match="cannot be read"):
+    with pytest.raises(ReleaseError, match="cannot be read"):
         event_from_dict({"kind": "people-histogram", "scale": "2/1"})

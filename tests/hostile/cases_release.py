@@ -16,6 +16,43 @@ def _codebook(name: str, text: bytes, *says: str) -> tuple[str, str, int, tuple[
     return name, "b.toml", MISTAKE, says, {"b.toml": text}
 
 
+COUNTS = cases(
+    "count",
+    ("no file", "gone.csv|-c|@book|--by|sex|--epsilon|1|-o|out", MISTAKE, ("no file", "gone.csv")),
+    ("no codebook", "@data|-c|gone.toml|--by|sex|--epsilon|1|-o|out", MISTAKE, ("no codebook", "gone.toml")),
+    ("unknown column", "@data|-c|@book|--by|nobody|--epsilon|1|-o|out", MISTAKE, ("'nobody'", "choose among")),
+    ("no column", "@data|-c|@book|--by|,|--epsilon|1|-o|out", MISTAKE, ("[]", "name one or more")),
+    ("a column twice", "@data|-c|@book|--by|sex,sex|--epsilon|1|-o|out", MISTAKE, ("'sex', 'sex'", "each once")),
+    ("free of charge", "@data|-c|@book|--by|sex|--epsilon|0|-o|out", MISTAKE, ("--epsilon is 0.0", "above 0")),
+    ("a gain", "@data|-c|@book|--by|sex|--epsilon|-1|-o|out", MISTAKE, ("--epsilon is -1.0", "above 0")),
+    ("no number", "@data|-c|@book|--by|sex|--epsilon|nan|-o|out", MISTAKE, ("--epsilon is nan", "finite")),
+    ("no price", "@data|-c|@book|--by|sex|-o|out", MISTAKE, ("--epsilon",)),
+    ("no weight", "@data|-c|@book|--by|sex|--epsilon|1|--weighted|-o|out", MISTAKE, ("no weight column", "weight =")),
+    ("certainty", "@data|-c|@book|--by|sex|--epsilon|1|--confidence|1|-o|out", MISTAKE, ("--confidence is 1.0",)),
+    ("no place", "@data|-c|@book|--by|sex|--epsilon|1", MISTAKE, ("--out FOLDER", "--quote")),
+    (
+        "a place that is taken",
+        "@data|-c|@book|--by|sex|--epsilon|1|-o|t",
+        MISTAKE,
+        ("'t' exists already",),
+        {"t": _folder},
+    ),
+    ("a place nowhere", "@data|-c|@book|--by|sex|--epsilon|1|-o|no/such/t", MISTAKE, ("no/such",)),
+    (
+        "beyond the cap",
+        "@data|-c|@book|--by|sex|--epsilon|50|-o|out|--account|a.account",
+        REFUSED,
+        ("50", "cap"),
+    ),
+) + cases(
+    "example",
+    ("no place", "", MISTAKE, ("--out",)),
+    ("a place that is taken", "-o|t", MISTAKE, ("'t' exists already", "never overwrites"), {"t": _folder}),
+    ("a place nowhere", "-o|no/such", MISTAKE, ("no/such",)),
+    ("no rows", "-o|out|-n|0", MISTAKE, ("--rows is 0", "1 or more")),
+    ("half a row", "-o|out|-n|2.5", MISTAKE, ("--rows", "integer")),
+)
+
 BOOKS = cases(
     "codebook show",
     ("missing", "gone.toml", MISTAKE, ("no codebook", "gone.toml", "codebook draft")),
@@ -175,7 +212,7 @@ DRAWN = cases(
 ) + cases(
     "methods",
     ("an argument", "laplace", MISTAKE, ("laplace",)),
-    ("an option", "--all", MISTAKE, ("--all",)),
+    ("an option", "--everything", MISTAKE, ("--everything",)),
 ) + cases(
     "account create",
     ("exists", "a.account|--dataset|d|--epsilon|1|--delta|0", MISTAKE, ("a.account", "exists")),
@@ -204,7 +241,7 @@ DRAWN = cases(
     ("another file", "@book", MISTAKE, ("book.toml", "account")),
 )  # fmt: skip
 
-RELEASE_CASES: list[Case] = [*BOOKS, *PRICES, *DRAWN]
+RELEASE_CASES: list[Case] = [*COUNTS, *BOOKS, *PRICES, *DRAWN]
 # the answer of `verify` and of `codebook check` is "no", told on standard output
 RELEASE_CASES += [
     Case(

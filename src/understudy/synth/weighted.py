@@ -76,7 +76,7 @@ def _units_of(book: Codebook, columns: tuple[str, ...], weighted: bool) -> _Unit
         raise ParameterError('the codebook names no weight column; add weight = "COLUMN" at its top.')
     if not columns or len(set(columns)) < len(columns) or (weighted and book.weight in columns):
         raise ParameterError(
-            f"`columns` is {list(columns)}; name one or more columns to count, each once, and not the weight itself."
+            f"the columns to count by are {list(columns)}; name one or more, each once, and not the weight itself."
         )
     for name in columns:
         if name not in names:
