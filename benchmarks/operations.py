@@ -66,7 +66,7 @@ def main() -> None:
 def write_page() -> None:
     """Copy the table from RESULTS.md to the page about operations, so that there is one source for both."""
     said = RESULTS.read_text(encoding="utf-8").split("## operations\n", 1)[1].split("\n## ", 1)[0]
-    table = "```" + said.split("```")[1] + "```"
+    table = "```text" + said.split("```")[1] + "```"
     page = PAGE.read_text(encoding="utf-8")
     head, rest = page.split(BEGIN, 1)
     PAGE.write_text(f"{head}{BEGIN}\n{table}\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")

@@ -66,7 +66,9 @@ def render() -> str:
 
 def _link(path: str) -> str:
     """From this folder."""
-    return path.removeprefix("docs/methods/") if path.startswith("docs/methods/") else f"../../{path}"
+    if path.startswith("docs/methods/"):
+        return path.removeprefix("docs/methods/")
+    return f"../{path.removeprefix('docs/')}" if path.startswith("docs/") else f"../../{path}"
 
 
 if __name__ == "__main__":

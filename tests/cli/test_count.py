@@ -125,7 +125,7 @@ def test_a_table_that_was_changed_does_not_verify(run, survey, tmp_path):
     [
         (("--by", "w", "--weighted"), "not the weight itself"),
         (("--by", "nothing"), "cannot be counted by"),
-        (("--by", ""), "name one or more columns"),
+        (("--by", ""), "name one or more, each once"),
         (("--by", "sex,sex"), "each once"),
         (("--by", "sex", "--confidence", 1), "--confidence is 1.0"),
         (("--by", "sex", "--epsilon", 0), "--epsilon is 0.0"),

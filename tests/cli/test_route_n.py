@@ -146,7 +146,7 @@ def test_the_plain_gibbs_baseline(run, discharges, tmp_path):
         (("sbhg-gauss", *PRICE, "--parent-count", 40, "--public-rows", 3000), ("--parent-count", "40")),
         (("sbhg", *PRICE, "--parents", -1, "--public-rows", 3000), ("'-1'", "declared, private")),
         (("sbhg", *PRICE, "--parents", "²", "--public-rows", 3000), ("'²'", "declared, private")),
-        (("sbhg", *PRICE), ("--public-rows", "parents = 'declared'")),
+        (("sbhg", *PRICE), ("--public-rows", "--parents declared")),
         (("sbhg", *PRICE, "--public-rows", 1), ("--public-rows", "2 or more")),
         (("sbhg", "--epsilon", 1), ("needs delta",)),
         (("sbhg", "--delta", 1e-6), ("needs epsilon",)),
@@ -231,7 +231,7 @@ def model(discharges, tmp_path_factory) -> Path:
     return path
 
 
-NO_MODEL = ("not a whole model file", "is empty; give the file", "is no model file")
+NO_MODEL = ("not a whole model file", "is empty; give the file", "is not a model file")
 
 
 def test_draw_refuses_what_is_no_model(run, model, tmp_path):

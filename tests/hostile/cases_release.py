@@ -42,7 +42,7 @@ COUNTS = cases(
         "beyond the cap",
         "@data|-c|@book|--by|sex|--epsilon|50|-o|out|--account|a.account",
         REFUSED,
-        ("50", "cap"),
+        ("epsilon 49.99", "fewer rows", "up to epsilon 5"),
     ),
 ) + cases(
     "example",
