@@ -261,7 +261,7 @@ def test_the_membership_attack_reruns_what_made_the_release(run, evaluated, tmp_
     for more, said in (
         (("--recipe", tmp_path / "none.toml"), "cannot be read"),
         (("--shadow-runs", "2"), "--shadow-runs is 2"),
-        (("--risk", "quick", "--recipe", recipe), "only with risk = 'full'"),
+        (("--risk", "quick", "--recipe", recipe), "only with --risk full"),
     ):
         wrong = run(*words, evaluated / "release", *more)
         assert wrong.code == 2 and said in wrong.err, wrong.err

@@ -78,10 +78,11 @@ def _show_entries(priced: Any) -> None:
 
     table = Table(box=None, pad_edge=False)
     for heading in ("stage", "reads", "price", "proof"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "proof")
     for entry in priced.ledger.entries:
         claim = entry.guarantee
-        table.add_row(entry.stage, entry.reads, _price_of(claim), entry.event.proof or "none")
+        proof = (entry.event.proof or "none").removesuffix(".md")  # as `understudy methods --all` names it
+        table.add_row(entry.stage, entry.reads, _price_of(claim), proof)
     out.print(table)
 
 

@@ -48,7 +48,6 @@ _MOST_GRAINS = 120
 _MOST_DAYS = 62
 _BATCH = 50
 """Columns summarised in one scan."""
-_REVIEW = "first drafted from the data"
 _PADDED = "^ *[+-]?0[0-9]"
 _DECIMALS = "[.]([0-9]*[1-9])0*$"
 
@@ -287,7 +286,7 @@ def _describe(seen: _Summary, rows: int, max_levels: int) -> Column | str:
     if seen.distinct == 1 and not seen.has_missing:
         return f"it was constant ({(seen.levels or ('?',))[0]!r})"
     missing = (seen.tokens[0] if seen.tokens else "NA") if seen.has_missing else None
-    notes = [_REVIEW]
+    notes: list[str] = []  # only what the levels say too: that a column is drafted stands in `origin`
     if missing is not None:
         notes.append(
             f"{missing!r} and empty fields are taken as missing" if seen.tokens else "empty fields are missing"
