@@ -156,7 +156,7 @@ def test_the_plain_gibbs_baseline(run, discharges, tmp_path):
         (("sbhg", *PRICE, "--public-rows", 3000, "--selection-share", 1), ("selection_share",)),
         (("sbhg", *PRICE, "--parents", "2", "--parent", "los=sev"), ("one by one",)),
         (("sbhg", *PRICE, "--usefulness", 4), ("does not take usefulness",)),
-        (("privbayes", "--epsilon", 1), ("needs public_rows",)),
+        (("privbayes", "--epsilon", 1), ("needs --public-rows",)),
         (("privbayes", "--epsilon", 1, "--public-rows", 3000, "--delta", 1e-6), ("does not take delta",)),
         (("gibbs", "--parents", "private"), ("promises nothing",)),
         (("pegs", "--alpha", 1, "--parents", "private"), ("public_rows",)),

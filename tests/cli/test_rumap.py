@@ -106,7 +106,7 @@ def test_a_stand_in_leaves_the_data_alone(run, discharges, tmp_path):
         (("--methods", "pegs,pegs"), ("'pegs' twice",)),
         (("--methods", "pegs-rs"), ("needs block_size",)),
         (("--methods", "sba"), ("needs delta",)),
-        (("--methods", "privbayes"), ("needs public_rows",)),
+        (("--methods", "privbayes"), ("needs --public-rows",)),
         (("--epsilons", "1,x"), ("'x' is not a number",)),
         (("--epsilons", "0"), ("above 0",)),
         (("--epsilons", ""), ("--epsilons is empty",)),

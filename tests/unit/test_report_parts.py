@@ -105,8 +105,9 @@ def test_without_a_sensitive_column_the_report_says_that_nothing_was_attacked():
 def test_maps_say_in_words_what_a_figure_would_not():
     doc = {
         "created": "2024-05-31T13:21:53+00:00", "understudy": "0", "warning": "w", "stand_in": None, "title": "",
-        "methods": ["marginals"], "meaning": {"marginals": "whole file"}, "epsilons": [0.5, 1.0], "rows": 10, "repeat": 1,
-        "planned": 2, "finished": 2, "measures": ["marginal_mse", "coefficient: y ~ a: a[T.x: y]"], "references": {},
+        "methods": ["marginals"], "meaning": {"marginals": "whole file"}, "epsilons": [0.5, 1.0], "rows": 10,
+        "repeat": 1, "planned": 2, "finished": 2, "measures": ["marginal_mse", "coefficient: y ~ a: a[T.x: y]"],
+        "references": {},
         "coefficients": {"coefficient: y ~ a: a[T.x: y]": 2.0}, "refused": [],
         "runs": [
             {"method": "marginals", "epsilon": e, "repeat": 0, "total_epsilon": e,

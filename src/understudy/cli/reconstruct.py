@@ -279,9 +279,9 @@ def risk(
 
 _LEGEND = (
     "Mean absolute errors of guessing {value} for each person: blind, knowing only the overall average; average, by "
-    "the average of the group; attack, the best one with what is known besides, and by which method; exposed, the "
-    "tenth of people who lose most: from their error when blind to that under attack. Lowered: how much less than "
-    "blind the best attack errs."
+    "the average of the group; attack, the best one with what is known besides, and by which method (mp: the "
+    "group's average itself); exposed, the tenth of people who lose most: from their error when blind to that "
+    "under attack. Lowered: how much less than blind the best attack errs."
 )
 
 

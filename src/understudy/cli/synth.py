@@ -230,6 +230,8 @@ def synth(
     _tell(release, output, csv=csv, json=json)
     if save_model is not None and not json:
         out.print(f"wrote {save_model}", markup=False)
+    if account is not None and not json:
+        out.print(f"charged to {account}; `understudy account show {account}` says what is left", markup=False)
 
 
 def draw(

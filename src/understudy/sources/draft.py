@@ -299,12 +299,22 @@ def _describe(seen: _Summary, rows: int, max_levels: int) -> Column | str:
         return _number(seen, common, notes, rows)
     if seen.levels is None:
         return _why_text(seen, rows, max_levels)
-    levels = tuple(sorted(seen.levels, key=float)) if is_numeric else seen.levels
+    levels = tuple(sorted(seen.levels, key=float if is_numeric else _reading_order))
     levels += tuple(sorted(seen.tokens[1:]))  # one token is missing, the others are levels
     if len(seen.tokens) > 1:
         notes.append(f"{', '.join(map(repr, seen.tokens[1:]))} may mean missing too")
     kind = Ordinal if is_numeric and len(levels) > 2 else Categorical
     return kind(levels=levels, description="; ".join(notes), **common)
+
+
+def _reading_order(level: str) -> list[tuple[int, str]]:
+    """Numbers inside texts by their size, so that "6-99" comes before "100-199".
+
+    >>> sorted(["100-199", "500+", "6-99"], key=_reading_order)
+    ['6-99', '100-199', '500+']
+    """
+    parts = re.split("([0-9]{1,18})", level)
+    return [(int(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
 
 
 def _left_out(found: Column | str, name: str) -> Column:

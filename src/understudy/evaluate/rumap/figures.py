@@ -155,6 +155,8 @@ def _best(doc: Mapping[str, Any], measure: str) -> str:
             best = (max if upward else min)(at, key=lambda method: at[method])
             said.append(f"{best} at epsilon {number(epsilon)} ({number(at[best])})")
     word = "Highest" if upward else "Smallest"
+    if len(doc["methods"]) == 1:
+        word = "Ends of the line"  # nothing to compare with
     return f"{word}: {'; '.join(said)}." if said else "No run gave this measure."
 
 
