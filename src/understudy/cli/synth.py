@@ -90,7 +90,7 @@ def _price_of(claim: Any) -> str:
     if claim.kind == "NoFormal":
         return str(claim.why)
     if claim.kind == "LDiverse":
-        return f"entropy l-diversity, l {claim.l:.6g}; not DP"
+        return f"entropy l-diversity,\nl {claim.l:.6g}; not DP"
     return f"epsilon {claim.epsilon:.6g}, delta {claim.delta:.3g}"
 
 
