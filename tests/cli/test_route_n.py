@@ -235,10 +235,11 @@ def test_draw_refuses_what_is_no_model(run, model, tmp_path):
     broken = tmp_path / "broken.model"
     raw = bytearray(model.read_bytes())
     raw[len(raw) // 3] ^= 0xFF
-    for content in (raw, raw[:100], b"", b"hello"):
+    cut = "not a whole model file"
+    for content, words in ((raw, cut), (raw[:100], cut), (b"", "is empty"), (b"hello", "is not a model file")):
         broken.write_bytes(content)
         said = run("draw", broken, "-n", 5, "-o", tmp_path / "r")
-        assert said.code == 2 and ("not a whole model file" if content else "is empty") in flat(said.err), said.err
+        assert said.code == 2 and words in flat(said.err), said.err
         told = run("draw", broken, "-n", 5, "-o", tmp_path / "r", "--json")
         assert told.code == 2 and told.json["error"]["kind"] == "ReleaseError"
     said = run("draw", tmp_path / "nowhere.model", "-n", 5, "-o", tmp_path / "r")
