@@ -30,7 +30,8 @@ from understudy.sources import open_source
 from understudy.sources.ancestry import find_ancestor
 from understudy.sources.base import Report
 from understudy.sources.check import Fault, check_table
-from understudy.sources.draft import draft_codebook
+from understudy.sources.draft import draft_with_reasons, named_columns
+from understudy.sources.files import open_table
 from understudy.synth import BayesianBootstrap, Marginals, Quote, Recipe
 from understudy.synth.choices import Choices, model_words, relation_of
 from understudy.synth.filling import Filling
@@ -48,6 +49,7 @@ __all__ = [
     "Questions",
     "audit",
     "check",
+    "columns_to_drop",
     "create_account",
     "declare",
     "demo",
@@ -70,10 +72,22 @@ def load_codebook(path: str | Path) -> Codebook:
     return Codebook.load(path)
 
 
-def draft(data: Any, out: Path, *, table: str | None = None) -> Codebook:
-    """A codebook drafted from data, written to a new file."""
+def draft(
+    data: Any, out: Path, *, table: str | None = None, drop: Sequence[str] = ()
+) -> tuple[Codebook, dict[str, str]]:
+    """A codebook drafted from data, written to a new file, and why it leaves out what it leaves out."""
     _refuse_draft(out)
-    return _save_draft(draft_codebook(data, table=table), out)
+    book, reasons = draft_with_reasons(data, table=table, drop=drop)
+    return _save_draft(book, out), reasons
+
+
+def columns_to_drop(data: Any, *, table: str | None, keep: Sequence[str], drop: Sequence[str]) -> tuple[str, ...]:
+    """What is not to be drafted: the columns of ``drop``, or all but those of ``keep``. Reads the header only."""
+    header = [name for name in open_table(data, table).header if name]
+    if keep:
+        kept = named_columns(header, keep, "--keep")
+        return tuple(name for name in header if name not in kept)
+    return named_columns(header, drop, "--drop")
 
 
 def draft_at_a_price(

@@ -46,7 +46,7 @@ def test_a_drafted_codebook_promises_nothing_by_any_method(method, book):
 
 
 def test_a_draft_of_the_very_table_promises_nothing(data, tmp_path):
-    found = jobs.draft(data, tmp_path / "book.toml")
+    found, _ = jobs.draft(data, tmp_path / "book.toml")
     assert "drafted from the data" in why(RECIPE.quote(found, 10))
     assert str(300) not in (tmp_path / "book.toml").read_text(), "the number of records does not show in a draft"
 

@@ -223,7 +223,7 @@ def test_the_command_fails_loudly_on_a_liar(run, files, monkeypatch):
         (("-m", "contingency", "--runs", 60), 1, "nothing to refute"),
         (("-m", "laplace", "--epsilon", 1, "--runs", 5), 2, "--runs is 5"),
         (("-m", "laplace", "--epsilon", 1, "--runs", 60, "--canary", "rarest"), 2, "COLUMN=VALUE"),
-        (("-m", "laplace", "--runs", 60), 2, "needs epsilon"),
+        (("-m", "laplace", "--runs", 60), 2, "needs --epsilon"),
         (("-m", "laplce", "--epsilon", 1, "--runs", 60), 2, "Did you mean"),
     ],
 )

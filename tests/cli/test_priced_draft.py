@@ -12,7 +12,10 @@ def test_a_draft_at_a_price_and_its_mistakes(run, tmp_path):
     for words, said in (
         (["--epsilon", 1], "needs --epsilon and --delta"),
         (["--delta", 1e-6], "needs --epsilon and --delta"),
-        (["--drop", "id"], "belong to a priced draft"),
+        (["--levels", "id"], "belong to a priced draft"),
+        (["--drop", "id", "--keep", "sex"], "give one of them"),
+        (["--keep", "who"], "no column 'who' (--keep)"),
+        (["--drop", "id,sex"], "every column is dropped"),
         (["--epsilon", 1, "--delta", 1e-6, "--bins", 3], "bins"),
         (["--epsilon", 1, "--delta", 1e-6, "--drop", "who"], "no column 'who'"),
         (["--epsilon", 1, "--delta", 1e-6, "--person", "id"], "--person and --cap go together"),
@@ -48,3 +51,24 @@ def test_a_draft_at_a_price_and_its_mistakes(run, tmp_path):
     assert people.code == 0 and 'id = "id"\ncap = 2' in (tmp_path / "p.toml").read_text()
     made = run("synth", data, "--codebook", tmp_path / "p.toml", *options, "-o", tmp_path / "people")
     assert made.json["manifest"]["guarantee"]["neighbours"] == "add-remove-person"
+
+
+def test_a_plain_draft_takes_the_columns_that_are_asked_for(run, tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("id,sex,ward,fixed\n" + "".join(f"p{k},{'FM'[k % 2]},{k % 3},x\n" for k in range(300)))
+    for words, dropped in (
+        (["--keep", "sex,fixed"], {"id", "ward"}),
+        (["--drop", "id", "--drop", "ward"], {"id", "ward"}),
+    ):
+        book = tmp_path / f"{words[0]}.toml"
+        found = run("codebook", "draft", data, *words, "-o", book, "--json")
+        assert found.json["drafted_from_data"] == ["sex"]
+        assert {name for name, why in found.json["left_out"].items() if why == "dropped"} == dropped
+        assert "constant ('x')" in found.json["left_out"]["fixed"]
+        assert "'x'" not in book.read_text() and run("codebook", "check", data, "-c", book).code == 0
+    said = run("codebook", "draft", data, "--keep", "sex,fixed", "-o", tmp_path / "said.toml").out
+    assert "1 columns, drafted" in said and "as you asked: id, ward" in said
+    shown = run("codebook", "show", tmp_path / "said.toml").out
+    assert "left out: id, ward, fixed" in shown
+    paid = ["--epsilon", 4, "--delta", 1e-6, "--keep", "sex", "--json"]
+    assert run("codebook", "draft", data, *paid, "-o", tmp_path / "p.toml").json["left_out"] == ["id", "ward", "fixed"]

@@ -139,7 +139,7 @@ def test_risk_of_the_issue(run, files, tmp_path):
         "--known", "los,sex", "--epsilons", "1", "-o", page, "--seed", 1,
     )  # fmt: skip
     assert said.code == 0, said.err
-    assert "lowered by" in said.out and "no formal protection" in " ".join(said.out.split())
+    assert "exposed" in said.out and "no formal protection" in " ".join(said.out.split())
     assert "Confidential." in page.read_text()
     machine = run(
         "reconstruct",

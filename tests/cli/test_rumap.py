@@ -104,9 +104,9 @@ def test_a_stand_in_leaves_the_data_alone(run, discharges, tmp_path):
         (("--methods", "pegz"), ("no method 'pegz'",)),
         (("--methods", ""), ("--methods is empty",)),
         (("--methods", "pegs,pegs"), ("'pegs' twice",)),
-        (("--methods", "pegs-rs"), ("needs block_size",)),
-        (("--methods", "sba"), ("needs delta",)),
-        (("--methods", "privbayes"), ("needs public_rows",)),
+        (("--methods", "pegs-rs"), ("needs --block-size",)),
+        (("--methods", "sba"), ("needs --delta",)),
+        (("--methods", "privbayes"), ("needs --public-rows",)),
         (("--epsilons", "1,x"), ("'x' is not a number",)),
         (("--epsilons", "0"), ("above 0",)),
         (("--epsilons", ""), ("--epsilons is empty",)),
@@ -148,7 +148,7 @@ def test_detailed_codes_are_paid_for_beside_every_epsilon(run, tmp_path):
     data.write_text("chapter,code\n" + "a,a1\nb,b1\n" * 100)
     words = ("rumap", data, "-c", book, "--methods", "laplace", "--epsilons", "1", "-n", 50, "--repeat", 1)
     made = run(*words, "-o", tmp_path / "map")
-    assert made.code == 2 and "detail_epsilon" in made.err
+    assert made.code == 2 and "--detail-epsilon" in made.err
     paid = run(*words, "--detail-epsilon", 1, "--detail-delta", 1e-6, "-o", tmp_path / "other", "--json")
     assert paid.code == 0, paid.err
     assert paid.json["runs"][0]["total_epsilon"] == pytest.approx(2.0, rel=1e-3)

@@ -18,7 +18,7 @@ from understudy.datasets.discharges import discharges
 from understudy.errors import DataError, ParameterError
 from understudy.sources import open_source
 from understudy.sources.check import Fault, check_table
-from understudy.sources.draft import draft_codebook
+from understudy.sources.draft import draft_codebook, draft_with_reasons
 
 ROWS = 2000
 DAY = dt.date(2020, 1, 1)
@@ -67,7 +67,7 @@ def test_a_draft_is_marked_as_one(book: Codebook) -> None:
     assert "only where every column is attested" in book.description  # as true after the attestation as before it
     assert not book.title  # a page made later would carry it
     assert all(column.origin is Origin.DRAFTED for column in book.columns)
-    assert all("first drafted from the data" in column.description for column in book.columns)
+    assert book.column("age").description == ""  # forms and figures made later would carry it
     assert book.unattested == book.names
     assert Codebook.from_toml(book.to_toml()) == book
 
@@ -131,10 +131,30 @@ def test_grains_keep_the_levels_few(book: Codebook) -> None:
         ("mostly", "such as 'unk'"),
     ],
 )
-def test_what_is_left_out_says_why(book: Codebook, name: str, words: str) -> None:
-    column = book.column(name)
-    assert column.role is Role.IDENTIFIER
-    assert words in column.description
+def test_what_is_left_out_says_why(table: pa.Table, name: str, words: str) -> None:
+    book, reasons = draft_with_reasons(table)
+    assert book.column(name).role is Role.IDENTIFIER
+    assert words in reasons[name]
+
+
+def test_the_file_says_nothing_about_columns_that_nobody_attests(table: pa.Table) -> None:
+    """A release carries the codebook: one description for all that is left out, whatever the data held."""
+    book, reasons = draft_with_reasons(table)
+    said = {book.column(name).description for name in reasons}
+    assert said == {"left out; declare its kind and levels if it should be kept"}
+    assert "unk" not in book.to_toml()
+
+
+def test_columns_are_dropped_by_name(table: pa.Table) -> None:
+    book, reasons = draft_with_reasons(table, drop=["age, soon", "name"])
+    for name in ("age", "soon", "name"):
+        assert book.column(name).role is Role.IDENTIFIER
+        assert name not in reasons
+    assert [column.name for column in book.columns] == table.column_names
+    with pytest.raises(ParameterError, match=r"no column 'who' \(--drop\)"):
+        draft_codebook(table, drop=["who"])
+    with pytest.raises(DataError, match="every column is dropped"):
+        draft_codebook(table, drop=table.column_names)
 
 
 def test_draft_of_discharges_finds_the_declared_levels() -> None:

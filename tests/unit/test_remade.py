@@ -73,7 +73,7 @@ def test_a_file_of_choices(tmp_path):
         ("r.toml", "epsilon = 1.0", "names no method"),
         ("r.json", "[1]", "names no method"),
         ("r.toml", 'method = "marginal"', "Did you mean 'marginals'"),
-        ("r.toml", 'method = "laplace"', "needs epsilon"),
+        ("r.toml", 'method = "laplace"', "needs `epsilon`"),
         ("r.toml", 'method = "laplace"\nepsilon = 1.0\nspeed = 3', "does not take speed"),
         ("r.toml", 'method = "laplace"\nepsilon = -1.0', "epsilon"),
         ("r.toml", 'method = "laplace"\nepsilon = "much"', "epsilon"),

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -21,6 +22,7 @@ from understudy.evaluate.report.mosaics import mosaics
 from understudy.evaluate.report.page import report_page, script_json, strip
 from understudy.evaluate.report.pairs import PairFacts, association
 from understudy.evaluate.rumap.journal import Journal
+from understudy.evaluate.rumap.page import map_page
 from understudy.evaluate.rumap.plan import Cell, Plan
 from understudy.sources import open_source
 
@@ -89,6 +91,41 @@ def test_identical_tables_are_perfect_and_lie_left_of_everything():
     assert values["Shares of levels"] == values["Pairs of columns"] == values["Connections between columns"] == 0
     assert found.models[0].real.estimates.tolist() == found.models[0].synthetic.estimates.tolist()
     assert all(line.bootstrap is None or line.bootstrap > 0 for line in found.headlines)
+
+
+def test_without_a_sensitive_column_the_report_says_that_nothing_was_attacked():
+    plain = Codebook(columns=tuple(replace(column, role=Role.OTHER) for column in BOOK.columns))
+    real, synthetic = open_source(table(200, 5), plain), open_source(table(200, 6), plain)
+    said = "No attack guessed at anything"
+    assert any(said in note for note in gather(real, synthetic, risk="quick").notes)
+    assert not any(said in note for note in gather(real, synthetic, risk="none").notes)
+    assert not any(said in note for note in gather(real, synthetic, risk="quick", target="age").notes)
+
+
+def test_maps_say_in_words_what_a_figure_would_not():
+    doc = {
+        "created": "2024-05-31T13:21:53+00:00", "understudy": "0", "warning": "w", "stand_in": None, "title": "",
+        "methods": ["marginals"], "meaning": {"marginals": "whole file"}, "epsilons": [0.5, 1.0], "rows": 10,
+        "repeat": 1, "planned": 2, "finished": 2, "measures": ["marginal_mse", "coefficient: y ~ a: a[T.x: y]"],
+        "references": {},
+        "coefficients": {"coefficient: y ~ a: a[T.x: y]": 2.0}, "refused": [],
+        "runs": [
+            {"method": "marginals", "epsilon": e, "repeat": 0, "total_epsilon": e,
+             "measures": {"marginal_mse": 1e-5, "coefficient: y ~ a: a[T.x: y]": 1.0}}
+            for e in (0.5, 1.0)
+        ],
+    }  # fmt: skip
+    page = map_page(doc)
+    figures = json.loads(page.split('id="figures">')[1].split("</script>")[0])
+    assert "price" not in figures and "Epsilon on these maps is that of the whole file" in page
+    assert "There is no map of risk" in page and "2024-05-31 13:21 UTC" in page and "epsilon 0.5, 1;" in page
+    points = figures["coefficients-0-0"]["data"][0]
+    assert points["x"] == [0.5] and points["y"] == ["a = x: y"], "terms down the side, where long names have room"
+    for drawn in figures.values():
+        go.Figure(drawn)
+    doc["meaning"], doc["measures"] = {"marginals": "per synthetic record"}, [*doc["measures"], "mode_attack: a"]
+    page = map_page(doc)
+    assert '"price"' in page and "There is no map of risk" not in page
 
 
 def test_every_figure_is_one_that_plotly_knows(document):

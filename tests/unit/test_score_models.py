@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.codebook import Integer
 from understudy.errors import DataError, ParameterError, RefusalError, ReleaseError
 from understudy.mechanisms.sealing import key_id, seal, unseal
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Secret
 from understudy.trees import FeatureError, load_model, save_model
 from understudy.trees.examples import diabetes_example, septic_shock_example
-from understudy.trees.features import encode_rows
+from understudy.trees.features import Feature, encode_rows
 from understudy.trees.model_file import KEY_VARIABLE, new_key_file
 from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, VoteForest
 from understudy.trees.tree import Tree
@@ -239,6 +240,19 @@ def test_questions_outside_the_codebook_are_named(asked, problem, word):
     assert raised.value.problem == problem
     assert len(str(raised.value)) < 400
     assert isinstance(raised.value, DataError)
+
+
+def test_all_missing_features_are_named_at_once():
+    book = [Feature(column=Integer(name=name, edges=(0, 1, 9))) for name in ("a", "b", "c")]
+    with pytest.raises(FeatureError, match=r"'a' is missing.*Also missing: c\.$") as raised:
+        encode_rows(book, {"b": 3})
+    assert (raised.value.feature, raised.value.problem) == ("a", "missing-feature")
+    with pytest.raises(FeatureError, match="'b' is missing") as alone:
+        encode_rows(book, {"a": 3, "c": 3})
+    assert "Also" not in str(alone.value)
+    with pytest.raises(FeatureError, match="is 99") as outside:
+        encode_rows(book, {"a": 99})
+    assert outside.value.problem == "outside-codebook"
 
 
 @given(st.dictionaries(st.text(max_size=8), st.none() | st.floats() | st.text(max_size=9) | st.integers(), max_size=4))

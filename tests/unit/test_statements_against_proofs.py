@@ -10,6 +10,7 @@ from tests.unit.test_registry import COLUMNS, EXAMPLES
 from understudy import datasets
 from understudy.codebook import Codebook
 from understudy.privacy import ApproxDP, Neighbours, PureDP
+from understudy.privacy.spelling import at_most
 from understudy.synth import METHODS, make_recipe
 from understudy.synth.facts import FACTS
 
@@ -38,7 +39,7 @@ def test_a_statement_names_relation_price_and_what_is_public(name, relation, boo
     quoted = make_recipe(name, **EXAMPLES[name], neighbours=relation).quote(book, ROWS)
     total, said = quoted.total, quoted.statement
     assert isinstance(total, PureDP | ApproxDP)
-    assert f"epsilon = {total.epsilon:.4g}" in said
+    assert f"epsilon = {at_most(total.epsilon)}" in said
     assert ("delta" in said.split("differentially")[0]) == (total.delta > 0)
     assert {
         Neighbours.ADD_REMOVE: "for adding or removing one record.",

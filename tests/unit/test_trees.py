@@ -334,6 +334,9 @@ def test_a_forest_with_much_data_ranks_as_the_truth_does():
     assert (high - low).mean() < 0.12
     text = votes_text(forest, FEATURES)
     assert text.splitlines()[1].split()[1] == "dose"
+    short = votes_text(forest, FEATURES, most=2).splitlines()
+    assert short[:3] == text.splitlines()[:3] and len(short) == 4
+    assert f"and {len(text.splitlines()) - 3} groves" in short[3]
 
 
 def test_bands_widen_as_epsilon_falls():

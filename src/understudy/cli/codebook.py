@@ -41,7 +41,12 @@ def draft(
             help="Bins of a number in a priced draft: 2, 4, 8, 16 or 32.", parser=o.whole_number, metavar="NUMBER"
         ),
     ] = 8,
-    drop: Annotated[list[str] | None, typer.Option(help="Priced draft: a column to leave out, such as an id.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Columns to draft, between commas or repeated; all others are left out.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns to leave out, such as ids, between commas or repeated.")
+    ] = None,
     levels: Annotated[
         list[str] | None, typer.Option(help="Priced draft: a column whose numbers are names, not amounts.")
     ] = None,
@@ -55,6 +60,8 @@ def draft(
     """Draft a codebook from data: for a person to review, or at a price, for releases with a formal total."""
     from understudy import jobs
 
+    if keep and drop:
+        raise ParameterError("--keep and --drop say the same thing in two ways; give one of them.")
     if epsilon is not None or delta is not None or account is not None:
         if epsilon is None or delta is None:
             raise ParameterError("a priced draft needs --epsilon and --delta; there is no default for privacy.")
@@ -62,11 +69,12 @@ def draft(
             raise ParameterError(
                 "--person and --cap go together: the id column, and how many records of each take part."
             )
+        dropped = jobs.columns_to_drop(data, table=table, keep=keep or (), drop=drop or ())
         plan = jobs.PaidPlan(
             epsilon=epsilon,
             delta=delta,
             bins=bins,
-            drop=tuple(drop or ()),
+            drop=dropped,
             named=tuple(levels or ()),
             unit=None if person is None or cap is None else PersonUnit(id=person, cap=cap),
         )
@@ -74,31 +82,47 @@ def draft(
             book = jobs.draft_at_a_price(data, output, plan, table=table, account=account, report=report)
         _tell_paid(book, output, json=json)
         return
-    if drop or levels or person or cap:
-        raise ParameterError(
-            "--drop, --levels, --person and --cap belong to a priced draft; give --epsilon and --delta too."
-        )
+    if levels or person or cap:
+        raise ParameterError("--levels, --person and --cap belong to a priced draft; give --epsilon and --delta too.")
+    dropped = jobs.columns_to_drop(data, table=table, keep=keep or (), drop=drop or ())
     with progress(quiet=json):
-        book = jobs.draft(data, output, table=table)
+        book, reasons = jobs.draft(data, output, table=table, drop=dropped)
     if json:
         print_json(
             {
                 "codebook": str(output),
                 "columns": len(book.columns),
                 "drafted_from_data": list(book.unattested),
+                "left_out": {name: reasons.get(name, "dropped") for name in _left_out(book)},
             }
         )
         return
-    out.print(f"wrote {output}: {len(book.columns)} columns, all drafted from the data.", markup=False)
+    out.print(f"wrote {output}: {len(book.released)} columns, drafted from the data.", markup=False)
+    for why, names in _by_reason(_left_out(book), reasons).items():
+        out.print(f"left out, {why}: {', '.join(names)}", markup=False)
     out.print(
         "Read it line by line: remove levels that only one person could have caused, round edges, name missing values, "
-        "set roles and parents. Then let somebody attest that it is public knowledge:"
+        "set roles (what an intruder may know is a quasi-identifier, what must stay secret is sensitive). Then let "
+        "somebody attest that it is public knowledge:"
     )
     out.print(f"  understudy codebook declare {output} --by NAME --from SOURCE", markup=False)
 
 
+def _left_out(book: Codebook) -> list[str]:
+    return [column.name for column in book.columns if column not in book.released]
+
+
+def _by_reason(names: list[str], reasons: dict[str, str]) -> dict[str, list[str]]:
+    """Many columns are left out for one reason; the screen says it once."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        why = f"because {reasons[name]}" if name in reasons else "as you asked"
+        found.setdefault(why, []).append(name)
+    return found
+
+
 def _tell_paid(book: Codebook, output: Path, *, json: bool) -> None:
-    left_out = [column.name for column in book.columns if column not in book.released]
+    left_out = _left_out(book)
     if json:
         print_json(
             {"codebook": str(output), "columns": len(book.columns), "left_out": left_out, "drafted_from_data": []}
@@ -209,21 +233,20 @@ def _show_table(book: Codebook) -> None:
     if book.title:
         out.print(f"[bold]{escape(book.title)}[/]")
     table = Table(box=None, pad_edge=False)
-    for heading in ("column", "kind", "role", "levels", "parents", "public"):
+    parents = any(column.parents for column in book.columns)
+    for heading in ("column", "kind", "role", *(["parents"] if parents else []), "public", "levels"):
         # words that are one term stay on one line; the list of levels is what gives way on a narrow screen
         table.add_column(heading, overflow="fold", no_wrap=heading in ("kind", "role", "public"))
-    for column in book.columns:
-        labels = f"{column.size}: {', '.join(column.labels)}" if column in book.released else "dropped"
+    for column in book.released:
+        labels = f"{column.size}: {', '.join(column.labels)}"
         shown = labels if len(labels) <= 70 else labels[:67] + "..."
-        cells = (
-            column.name,
-            column.kind,
-            column.role.value,
-            shown.replace("\n", "\\n"),
-            ", ".join(column.parents or ()),
-        )
-        table.add_row(*map(escape, cells), "yes" if column.is_public else "no: drafted")
+        cells = [column.name, column.kind, column.role.value]
+        cells += [", ".join(column.parents or ())] if parents else []
+        cells += ["yes" if column.is_public else "drafted", shown.replace("\n", "\\n")]
+        table.add_row(*map(escape, cells))
     out.print(table)
+    if left_out := _left_out(book):
+        out.print(f"left out: {', '.join(left_out)}", markup=False)
     for rule in book.constraints:
         out.print(f"rule: {rule.words()}" + (f" ({rule.name})" if rule.name else ""), markup=False)
     out.print(f"{book.cells:,} possible records" + (", rules aside" if book.constraints else ""))

@@ -279,9 +279,9 @@ def risk(
 
 _LEGEND = (
     "Mean absolute errors of guessing {value} for each person: blind, knowing only the overall average; average, by "
-    "the average of the group; best attack, with what is known besides, and the method that did best; exposed tenth, "
-    "for the tenth of people who lose most, beside their error when blind. Lowered by: how much less than blind the "
-    "best attack errs."
+    "the average of the group; attack, the best one with what is known besides, and by which method (mp: the "
+    "group's average itself); exposed, the tenth of people who lose most: from their error when blind to that "
+    "under attack. Lowered: how much less than blind the best attack errs."
 )
 
 
@@ -289,9 +289,10 @@ def _print_risk(document: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    shown = Table(box=None, pad_edge=False)
-    for heading in ("grouping", "groups", "smallest", "blind", "average", "best attack", "exposed tenth", "lowered by"):
-        shown.add_column(heading, overflow="fold")
+    shown = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("grouping", "groups", "smallest", "blind", "average", "attack", "by", "exposed", "lowered"):
+        # figures stay on one line; the name of the grouping gives way on a narrow screen
+        shown.add_column(heading, overflow="fold", no_wrap=heading != "grouping")
     for study in [*document["groupings"], *document["noisy"]]:
         best = study["attacks"][study["best"]]
         name = study["name"] + (f", epsilon {study['epsilon']:g}" if "epsilon" in study else "")
@@ -300,8 +301,9 @@ def _print_risk(document: dict[str, Any]) -> None:
             f"{study['smallest']:,}" if "smallest" in study else "",
             f"{study['blind']['mae']:.4g}",
             f"{study['attacks']['mp']['mae']:.4g}",
-            f"{best['mae']:.4g} {study['best']}",
-            f"{best['tenth_mae']:.4g} for {best['tenth_blind']:.4g}",
+            f"{best['mae']:.4g}",
+            study["best"],
+            f"{best['tenth_blind']:.3g} to {best['tenth_mae']:.3g}",
             f"{max(study['gain'], 0):.0%}",
         )
         shown.add_row(*map(escape, (name, *cells)))

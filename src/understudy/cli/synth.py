@@ -78,10 +78,11 @@ def _show_entries(priced: Any) -> None:
 
     table = Table(box=None, pad_edge=False)
     for heading in ("stage", "reads", "price", "proof"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "proof")
     for entry in priced.ledger.entries:
         claim = entry.guarantee
-        table.add_row(entry.stage, entry.reads, _price_of(claim), entry.event.proof or "none")
+        proof = (entry.event.proof or "none").removesuffix(".md")  # as `understudy methods --all` names it
+        table.add_row(entry.stage, entry.reads, _price_of(claim), proof)
     out.print(table)
 
 
@@ -91,7 +92,7 @@ def _price_of(claim: Any) -> str:
     if claim.kind == "NoFormal":
         return str(claim.why)
     if claim.kind == "LDiverse":
-        return f"entropy l-diversity, l {at_least(claim.l, 6)}; not DP"
+        return f"entropy l-diversity,\nl {at_least(claim.l, 6)}; not DP"
     return f"epsilon {at_most(claim.epsilon, 6)}, delta {at_most(claim.delta, 3)}"
 
 
@@ -231,6 +232,8 @@ def synth(
     _tell(release, output, csv=csv, json=json)
     if save_model is not None and not json:
         out.print(f"wrote {save_model}", markup=False)
+    if account is not None and not json:
+        out.print(f"charged to {account}; `understudy account show {account}` says what is left", markup=False)
 
 
 def draw(

@@ -218,6 +218,10 @@ def _draw(model: Any, path: Path) -> None:
         ) from None
 
 
+_SHOWN = 15
+"""Groves that the screen shows; the file and `--json` have all."""
+
+
 def _tell(model: Any, output: Path) -> None:
     from understudy.trees.scorers import LeafForest, VoteForest
     from understudy.trees.show import tree_text, votes_text
@@ -226,7 +230,7 @@ def _tell(model: Any, output: Path) -> None:
         errors_to.print("[bold yellow]warning:[/] ", end="")
         errors_to.print("this model promises nothing; see below why.", markup=False)
     if isinstance(model.scorer, VoteForest):
-        out.print(votes_text(model.scorer, model.features), markup=False)
+        out.print(votes_text(model.scorer, model.features, most=_SHOWN), markup=False)
     elif isinstance(model.scorer, LeafForest) and not model.scorer.confidential:
         for tree, counts in zip(model.scorer.trees, model.scorer.counts, strict=True):
             out.print(tree_text(tree, model.features, counts=counts), markup=False)
@@ -238,7 +242,7 @@ def _tell(model: Any, output: Path) -> None:
                 _figures(f"{column} {level}, ", group)
         out.print(f"quality was {model.quality.paid}", markup=False)
     out.print(model.statement, markup=False)
-    out.print(f"wrote {output}", markup=False)
+    out.print(f"wrote {output}; `understudy serve {output}` offers it as {model.name!r}", markup=False)
 
 
 def _figures(lead: str, found: Any) -> None:

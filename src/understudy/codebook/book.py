@@ -163,9 +163,8 @@ class Codebook:
         if name in self._pieces:
             return self._pieces[name]
         if name not in self._by_name:
-            raise CodebookError(
-                f"there is no column {name!r} in the codebook; it has {', '.join(self._by_name) or 'none'}."
-            )
+            known = ", ".join(column.name for column in self.released) or ", ".join(self._by_name) or "none"
+            raise CodebookError(f"there is no column {name!r} in the codebook; it has {known}.")
         return self._by_name[name]
 
     def position(self, name: str) -> int:

@@ -150,8 +150,7 @@ def _release(
     if recipe.cutoff is not None:
         warnings.append(
             f"{drawn.left_out:,} of {plan.rows:,} synthetic workers fell in the cell beyond {recipe.cutoff:g} miles "
-            "and are "
-            "left out of the file."
+            "and are left out of the file, as the cut-off asks."
         )
     elif len(drawn.origins) < plan.rows:
         warnings.append(

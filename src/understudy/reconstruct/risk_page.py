@@ -52,9 +52,14 @@ def _notes(doc: Mapping[str, Any]) -> list[str]:
         "people whose "
         "guess gained most over the overall average; beside their error stands what would be guessed of the same "
         "people "
-        "without groups. Some gain by chance alone: “random groups” is the same attack on groups of the same sizes "
+        "without groups. Some gain by chance alone: “random” is the same attack on groups of the same sizes "
         "drawn "
         "at random."
+    )
+    found.append(
+        "The attacks: mp says the group's average of everybody; er draws a line through the averages of the groups; "
+        "shrunken does so with a slope held back as held-out averages advise; pc-er and ludia do so on a few "
+        "combinations of the known columns."
     )
     found.append(
         f"“{LIMIT}”: slopes learned from the confidential values themselves. Every corrected reconstruction has one "
@@ -106,9 +111,9 @@ def _attacks(doc: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]
             "median",
             "close",
             "exposed tenth",
-            "same people, no groups",
-            "mean, random groups",
-            "tenth, random groups",
+            "same, no groups",
+            "mean, random",
+            "tenth, random",
         ),
         "rows": [
             (

@@ -243,5 +243,9 @@ def _agree(stated: dict[str, Any], found: dict[str, Any]) -> bool:
 
 
 def _short(guarantee: dict[str, Any]) -> str:
-    shown = ", ".join(f"{name} {value}" for name, value in guarantee.items() if name != "kind")
-    return f"{guarantee['kind']} ({shown})"
+    shown = (
+        f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in guarantee.items()
+        if name != "kind"
+    )
+    return f"{guarantee['kind']} ({', '.join(shown)})"

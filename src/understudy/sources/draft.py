@@ -35,7 +35,7 @@ from understudy.sources.expressions import as_date, as_number, as_text, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, open_table
 
-__all__ = ["MISSING_TOKENS", "draft_codebook"]
+__all__ = ["MISSING_TOKENS", "draft_codebook", "draft_with_reasons", "named_columns"]
 
 MISSING_TOKENS = ("NA", "N/A", "n/a", "?", "", "null", "NULL", "None", "NaN", "nan", ".")
 """Texts that usually stand for a value that was not recorded."""
@@ -48,18 +48,30 @@ _MOST_GRAINS = 120
 _MOST_DAYS = 62
 _BATCH = 50
 """Columns summarised in one scan."""
-_REVIEW = "first drafted from the data"
 _PADDED = "^ *[+-]?0[0-9]"
 _DECIMALS = "[.]([0-9]*[1-9])0*$"
 
 
-def draft_codebook(what: Any, *, table: str | None = None, bins: int = 16, max_levels: int = 256) -> Codebook:
+def draft_codebook(
+    what: Any, *, table: str | None = None, bins: int = 16, max_levels: int = 256, drop: Sequence[str] = ()
+) -> Codebook:
     """Describe a table as it is; a person must then correct the draft and attest what is public knowledge.
 
     >>> import pyarrow as pa
     >>> book = draft_codebook(pa.table({"sex": ["F", "M", "F"], "stay": [1, 2, None]}))
     >>> [(column.name, column.kind, column.labels, column.is_public) for column in book.columns]
     [('sex', 'categorical', ('F', 'M'), False), ('stay', 'categorical', ('1', '2', 'NA'), False)]
+    """
+    return draft_with_reasons(what, table=table, bins=bins, max_levels=max_levels, drop=drop)[0]
+
+
+def draft_with_reasons(
+    what: Any, *, table: str | None = None, bins: int = 16, max_levels: int = 256, drop: Sequence[str] = ()
+) -> tuple[Codebook, dict[str, str]]:
+    """The draft, and why each column that it leaves out was left out.
+
+    The reasons are for the person at the screen only. A release carries its codebook, descriptions included, and what
+    a column that nobody attests holds (that it is constant, or one of its values) is in no price.
     """
     _require_whole("bins", bins, 2)
     _require_whole("max_levels", max_levels, 2)
@@ -70,27 +82,49 @@ def draft_codebook(what: Any, *, table: str | None = None, bins: int = 16, max_l
             "through Understudy. Draft from a small export in a safe place, or write the codebook by hand."
         )
     opened.verify()
-    names = [name for name in opened.header if name]
-    columns: list[Column] = []
+    header = [name for name in opened.header if name]
+    names = [name for name in header if name not in named_columns(header, drop, "--drop")]
+    if not names:
+        raise DataError("every column is dropped, so nothing is left to draft; drop fewer.")
+    found: dict[str, Column | str] = {}
     with engine_errors(repr(opened.label)):
         rows = int(opened.table.count().to_pyarrow().as_py())
         if rows == 0:
             raise DataError(f"{opened.label!r} has no rows; a draft needs some. Write the codebook by hand.")
         for start in range(0, len(names), _BATCH):
-            summaries = _summaries(opened, names[start : start + _BATCH], bins, max_levels)
-            columns += [_describe(summary, rows, max_levels) for summary in summaries]
-    if not any(column.is_modelled for column in columns):
-        reasons = "; ".join(f"{column.name!r} {column.description}" for column in columns[:5])
+            for summary in _summaries(opened, names[start : start + _BATCH], bins, max_levels):
+                found[summary.name] = _describe(summary, rows, max_levels)
+    reasons = {name: why for name, why in found.items() if isinstance(why, str)}
+    if len(reasons) == len(names):
+        told = "; ".join(f"{name!r} {why}" for name, why in list(reasons.items())[:5])
         raise DataError(
-            f"no column of {opened.label!r} can be drafted ({reasons}). Write the codebook by hand, or raise "
-            "`max_levels`."
+            f"no column of {opened.label!r} can be drafted ({told}). Write the codebook by hand, or raise `max_levels`."
         )
-    return Codebook(
-        columns=tuple(columns),
+    book = Codebook(
+        columns=tuple(_left_out(found.get(name, "dropped"), name) for name in header),
         # what a release made with it will still say, so it must be as true after the attestation as before
         description="Levels, edges and ranges were first drafted from the data; a release has a formal guarantee only "
         "where every column is attested as public knowledge (`understudy codebook declare`).",
     )
+    return book, reasons
+
+
+def named_columns(header: Sequence[str], words: Sequence[str], option: str) -> tuple[str, ...]:
+    """Columns that an option names, one by one or between commas.
+
+    >>> named_columns(["a", "b", "c,d"], ["a, b", "c,d"], "--drop")
+    ('a', 'b', 'c,d')
+    """
+    names: list[str] = []
+    for word in words:
+        names += [word] if word in header else [part.strip() for part in word.split(",") if part.strip()]
+    for name in names:
+        if name not in header:
+            raise ParameterError(
+                f"there is no column {name!r} ({option}); the table has {', '.join(header[:12])}"
+                + (f" and {len(header) - 12} more." if len(header) > 12 else ".")
+            )
+    return tuple(names)
 
 
 def _require_whole(name: str, value: object, least: int) -> None:
@@ -245,14 +279,14 @@ def _staged(opened: Opened, names: Sequence[str]) -> Any:
     return opened.table.select(**stages)
 
 
-def _describe(seen: _Summary, rows: int, max_levels: int) -> Column:
-    """Choose a kind; whatever is doubtful becomes an identifier, which is never released."""
+def _describe(seen: _Summary, rows: int, max_levels: int) -> Column | str:
+    """Choose a kind, or say why there is none: what is doubtful becomes an identifier, which is never released."""
     if seen.distinct == 0:
-        return _left_out(seen, "it held no value at all")
+        return "it held no value at all"
     if seen.distinct == 1 and not seen.has_missing:
-        return _left_out(seen, f"it was constant ({(seen.levels or ('?',))[0]!r})")
+        return f"it was constant ({(seen.levels or ('?',))[0]!r})"
     missing = (seen.tokens[0] if seen.tokens else "NA") if seen.has_missing else None
-    notes = [_REVIEW]
+    notes: list[str] = []  # only what the levels say too: that a column is drafted stands in `origin`
     if missing is not None:
         notes.append(
             f"{missing!r} and empty fields are taken as missing" if seen.tokens else "empty fields are missing"
@@ -264,8 +298,8 @@ def _describe(seen: _Summary, rows: int, max_levels: int) -> Column:
     if is_numeric and (seen.levels is None or len(seen.levels) > _FEW):
         return _number(seen, common, notes, rows)
     if seen.levels is None:
-        return _left_out(seen, _why_text(seen, rows, max_levels))
-    levels = tuple(sorted(seen.levels, key=float)) if is_numeric else seen.levels
+        return _why_text(seen, rows, max_levels)
+    levels = tuple(sorted(seen.levels, key=float if is_numeric else _reading_order))
     levels += tuple(sorted(seen.tokens[1:]))  # one token is missing, the others are levels
     if len(seen.tokens) > 1:
         notes.append(f"{', '.join(map(repr, seen.tokens[1:]))} may mean missing too")
@@ -273,12 +307,24 @@ def _describe(seen: _Summary, rows: int, max_levels: int) -> Column:
     return kind(levels=levels, description="; ".join(notes), **common)
 
 
-def _left_out(seen: _Summary, why: str) -> Column:
+def _reading_order(level: str) -> list[tuple[int, str]]:
+    """Numbers inside texts by their size, so that "6-99" comes before "100-199".
+
+    >>> sorted(["100-199", "500+", "6-99"], key=_reading_order)
+    ['6-99', '100-199', '500+']
+    """
+    parts = re.split("([0-9]{1,18})", level)
+    return [(int(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
+
+
+def _left_out(found: Column | str, name: str) -> Column:
+    if not isinstance(found, str):
+        return found
     return Text(
-        name=seen.name,
+        name=name,
         role=Role.IDENTIFIER,
         origin=Origin.DRAFTED,
-        description=f"{_REVIEW}: left out because {why}; declare its levels if it should be kept",
+        description="left out; declare its kind and levels if it should be kept",
     )
 
 
@@ -293,18 +339,18 @@ def _why_text(seen: _Summary, rows: int, max_levels: int) -> str:
     return many
 
 
-def _number(seen: _Summary, common: dict[str, Any], notes: list[str], rows: int) -> Column:
+def _number(seen: _Summary, common: dict[str, Any], notes: list[str], rows: int) -> Column | str:
     whole = seen.wholes == seen.numbers
     if whole and rows >= _ENOUGH_ROWS and seen.distinct > 0.9 * rows:
-        return _left_out(seen, "nearly every row has its own whole number, as identifiers do")
+        return "nearly every row has its own whole number, as identifiers do"
     cuts = [Decimal(repr(cut)) for cut in seen.cuts]
     precision = 0 if whole else _precision(cuts, seen.decimals)
     edges = pleasant_edges(cuts, precision)
     if edges is None:
-        return _left_out(seen, "its numbers have more digits than can be compared exactly")
+        return "its numbers have more digits than can be compared exactly"
     if len(seen.tokens) > 1:
-        others = ", ".join(map(repr, seen.tokens[1:]))
-        notes.append(f"{others} may mean missing too, but only one text can: mend the data or use unknown = 'missing'")
+        # which texts is not said: they are no levels of this column, so nobody attests them
+        notes.append("other texts may mean missing too, but only one can: mend the data or use --unknown missing")
     common["description"] = "; ".join(notes)
     if whole:
         return Integer(edges=edges, **common)

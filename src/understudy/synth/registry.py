@@ -64,5 +64,7 @@ def make_recipe(name: str, **options: Any) -> Recipe:
         raise ParameterError(f"{name} does not take {', '.join(strange)}; it takes {', '.join(known) or 'no options'}.")
     needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
     if lacking := [option for option in needed if option not in options]:
-        raise ParameterError(f"{name} needs {', '.join(lacking)}; there is no default for it.")
+        # in backticks, so that the command line names its options
+        told = ", ".join(f"`{option}`" for option in lacking)
+        raise ParameterError(f"{name} needs {told}; there is no default.")
     return cls(**options)

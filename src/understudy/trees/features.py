@@ -187,5 +187,17 @@ def encode_rows(features: Sequence[Feature], rows: Mapping[str, Any] | Iterable[
                     problem="unknown-feature",
                 )
         for place, feature in enumerate(features):
-            out[number, place] = feature.code(row.get(feature.name))
+            try:
+                out[number, place] = feature.code(row.get(feature.name))
+            except FeatureError as fault:
+                raise _with_others(fault, features, row) from None
     return out
+
+
+def _with_others(fault: FeatureError, features: Sequence[Feature], row: Mapping[str, Any]) -> FeatureError:
+    """A missing feature names the others that are missing too: nobody wants to learn them one request at a time."""
+    others = [one.name for one in features if one.required and row.get(one.name) is None and one.name != fault.feature]
+    if fault.problem != "missing-feature" or not others:
+        return fault
+    more = ", ".join(others[:20]) + ("" if len(others) <= 20 else f" and {len(others) - 20} more")
+    return FeatureError(f"{fault} Also missing: {more}.", feature=fault.feature, problem=fault.problem)

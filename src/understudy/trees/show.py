@@ -57,12 +57,14 @@ def _leaf_words(pair: Sequence[int]) -> str:
     return f"{share:.0%} of {total}"
 
 
-def votes_text(forest: VoteForest, features: Sequence[Feature]) -> str:
-    """One line for every grove: what its stumps ask and how much an answer moves the log-odds."""
+def votes_text(forest: VoteForest, features: Sequence[Feature], *, most: int | None = None) -> str:
+    """One line for every grove, or for the ``most`` weighty: what its stumps ask, how far it moves the log-odds."""
     lines = [f"log-odds = {forest.intercept:+.3f} plus, between -1 and +1 of each grove:"]
     ordered = sorted(forest.trees, key=lambda tree: -abs(tree["weight"]))
     wide = max((len(str(tree["feature"])) for tree in ordered), default=0)
-    lines.extend(f"  {tree['weight']:+7.3f}  {tree['feature']:<{wide}}  {tree['asks']}" for tree in ordered)
+    lines.extend(f"  {tree['weight']:+7.3f}  {tree['feature']:<{wide}}  {tree['asks']}" for tree in ordered[:most])
+    if most is not None and len(ordered) > most:
+        lines.append(f"  and {len(ordered) - most} groves that weigh less, in the model's card")
     return "\n".join(lines)
 
 

@@ -59,6 +59,16 @@ def axis(**more: Any) -> dict[str, Any]:
     return {"gridcolor": GRID, "zerolinecolor": "#888888", "linecolor": "#888888", "automargin": True, **more}
 
 
+def _gap(real: float, synthetic: float) -> str:
+    """Two shares, or one where nobody could tell them apart.
+
+    >>> _gap(0.25, 0.5), _gap(0.9071, 0.9072)
+    ('25% confidential and 50% synthetic', '90.7% in both')
+    """
+    before, after = percent(real), percent(synthetic)
+    return f"{before} in both" if before == after else f"{before} confidential and {after} synthetic"
+
+
 def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
     """Shares of the levels of one column, side by side."""
     real, synthetic = column["real"], column["synthetic"]
@@ -70,7 +80,7 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
     said = (
         f"Total variation distance {number(column['distance'])}; a bootstrap of the same size would have "
         f"{number(column['bootstrap'])}. Widest gap: {column['labels'][widest]}, "
-        f"{percent(shares[0][widest])} confidential and {percent(shares[1][widest])} synthetic."
+        f"{_gap(shares[0][widest], shares[1][widest])}."
     )
     short = (
         {"tickmode": "array", "tickvals": labels, "ticktext": [text(_cut(label, 13)) for label in column["labels"]]}
@@ -140,8 +150,10 @@ def association_figures(doc: Mapping[str, Any]) -> list[Figure]:
             low, high = 0.0, 1.0
             said = _said_strongest(known, names)
         sign = "+.2f" if which == "difference" else ".2f"
-        show = len(names) <= 20
-        cell = {"texttemplate": f"%{{z:{sign}}}", "textfont": {"size": 10}} if show else {}
+        show = len(names) <= (20 if which == "difference" else 10)  # two of the maps have half the width
+        # a change that rounds to nothing is written 0: columns of -0.00 and +0.00 hide the cells that matter
+        words = [["" if z is None else "0" if abs(z) < 0.005 else f"{z:{sign}}" for z in row] for row in grid]
+        cell = {"text": words, "texttemplate": "%{text}", "textfont": {"size": 10}} if show else {}
         figures.append(
             Figure(
                 key=f"association-{which}",

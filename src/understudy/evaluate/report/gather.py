@@ -71,6 +71,11 @@ def gather(
     models = _models(real, synthetic, target, notes)
     lines = utility_references(real, synthetic, conditional_on=given)
     more: dict[str, Any] = {"holdout": holdout, "external": external, "shadows": reruns}
+    if risk != "none" and target is None and not any(c.role is Role.SENSITIVE for c in book.modelled):
+        notes.append(
+            "No attack guessed at anything, because no column is sensitive: set role = 'sensitive' and "
+            "role = 'quasi-identifier' (what an intruder may know) in the codebook, or name a --target."
+        )
     risks = _risk(real, synthetic, level=risk, target=target, report=report, **more)
     return Findings(
         codebook=book,

@@ -1,8 +1,9 @@
 """How numbers are printed, in one place: the page says what the JSON document says, to four digits."""
 
+import datetime as dt
 import math
 
-__all__ = ["number", "percent"]
+__all__ = ["moment", "number", "percent"]
 
 
 def number(value: float | None) -> str:
@@ -33,3 +34,16 @@ def percent(value: float | None) -> str:
     if value in (0, 1):
         return f"{value:.0%}"
     return f"{100 * value:.3g}%"
+
+
+def moment(stamp: str) -> str:
+    """A time for people, to the minute; what is no time stays as it is.
+
+    >>> moment("2024-05-31T13:21:53+00:00"), moment("unknown")
+    ('2024-05-31 13:21 UTC', 'unknown')
+    """
+    try:
+        at = dt.datetime.fromisoformat(stamp)
+    except ValueError:
+        return stamp
+    return stamp if at.tzinfo is None else f"{at.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC"

@@ -10,7 +10,7 @@ from understudy.evaluate.report.figures import Figure, association_figures, dist
 from understudy.evaluate.report.findings import BANNER, FORMAT
 from understudy.evaluate.report.glossary import GLOSSARY, title_of
 from understudy.evaluate.report.models import chain_figures, is_model, model_figures, risk_figures
-from understudy.evaluate.report.numbers import number
+from understudy.evaluate.report.numbers import moment, number
 
 __all__ = ["MARKER", "render", "report_page"]
 
@@ -82,6 +82,7 @@ def render(
         undefined=StrictUndefined,
     )
     environment.filters["number"] = number
+    environment.filters["moment"] = moment
     environment.filters["whole"] = "{:,}".format
     environment.filters["code"] = lambda words: Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words))))
     environment.filters["strip"] = lambda line: Markup(strip(line))

@@ -1,6 +1,7 @@
 """Risk-utility maps as figures: a measure against epsilon, one line per method, with error bars over the repeats."""
 
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -76,7 +77,7 @@ def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
         key=f"map-{number_of}",
         title=title,
         spoken=f"{title} against epsilon, one line per method. {best}",
-        caption=best,
+        caption=best + _origin(measure),
         data=data,
         layout=layout(
             height=340,
@@ -84,7 +85,9 @@ def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
                 type="log", title={"text": "epsilon"}, tickvals=doc["epsilons"], ticktext=_ticks(doc["epsilons"])
             ),
             yaxis=axis(
-                title={"text": text(_axis(measure))}, rangemode="tozero" if "error" in _axis(measure) else "normal"
+                title={"text": text(_axis(measure))},
+                rangemode="tozero" if "error" in _axis(measure) else "normal",
+                exponentformat="power",  # 80 x 10^-6, never 80 micro
             ),
             margin={"l": 60, "r": 12, "t": 30, "b": 50},
         ),
@@ -152,6 +155,8 @@ def _best(doc: Mapping[str, Any], measure: str) -> str:
             best = (max if upward else min)(at, key=lambda method: at[method])
             said.append(f"{best} at epsilon {number(epsilon)} ({number(at[best])})")
     word = "Highest" if upward else "Smallest"
+    if len(doc["methods"]) == 1:
+        word = "Ends of the line"  # nothing to compare with
     return f"{word}: {'; '.join(said)}." if said else "No run gave this measure."
 
 
@@ -160,8 +165,14 @@ def _title(measure: str) -> str:
     title = title_of(name)
     if about:
         title = title.replace("given another column", f"given {about}")
+    return title
+
+
+def _origin(measure: str) -> str:
+    """The figure of the paper that this one repeats, for those who compare."""
+    name = measure.partition(" | ")[0]
     figure = next((v for k, v in sorted(_FIGURES.items(), key=lambda item: -len(item[0])) if name.startswith(k)), "")
-    return f"{title} [PeGS figure {figure}]" if figure else title
+    return f" (As PeGS figure {figure}.)" if figure else ""
 
 
 def _axis(measure: str) -> str:
@@ -201,9 +212,9 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
                             "type": "scatter",
                             "mode": "markers",
                             "name": text(method),
-                            "x": [text(term) for term in terms],
-                            "y": values,
-                            "error_y": {"type": "data", "array": spreads, "thickness": 1.2},
+                            "x": values,
+                            "y": [text(_plain(term)) for term in terms],
+                            "error_x": {"type": "data", "array": spreads, "thickness": 1.2},
                             "marker": {"color": colour, "symbol": symbol, "size": 9},
                         }
                     )
@@ -213,14 +224,16 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
                 figures.append(
                     Figure(
                         key=f"coefficients-{k}-{chosen.index(epsilon)}",
-                        title=f"{formula}, epsilon {number(epsilon)} [PeGS figure 11]",
+                        title=f"{formula}, epsilon {number(epsilon)}",
                         spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
-                        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost." + said,
+                        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost."
+                        + said
+                        + " (As PeGS figure 11.)",
                         data=data,
                         layout=layout(
-                            height=340,
-                            xaxis=axis(type="category", showgrid=False),
-                            yaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True, range=inside),
+                            height=130 + 24 * max(len(terms), 4),
+                            xaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True, range=inside),
+                            yaxis=axis(type="category", autorange="reversed"),
                             margin={"l": 60, "r": 12, "t": 30, "b": 50},
                         ),
                         header=("method", "coefficient", "multiple"),
@@ -230,10 +243,19 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
     return figures
 
 
+def _plain(term: str) -> str:
+    """A term of a model as a person would say it.
+
+    >>> _plain("pay[T.self pay]"), _plain("age")
+    ('pay = self pay', 'age')
+    """
+    return re.sub(r"\[T\.(.*?)\](?=:|$)", r" = \1", term)
+
+
 def _within(data: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
     """Where the axis ends, and how many points lie beyond: they say only that the real coefficient is close to 0."""
-    shown = [y for trace in data for y in trace["y"] if y is not None]
-    near = [y for y in shown if REACH[0] <= y <= REACH[1]]
+    shown = [x for trace in data for x in trace["x"] if x is not None]
+    near = [x for x in shown if REACH[0] <= x <= REACH[1]]
     beyond = len(shown) - len(near)
     said = f" {beyond} of {len(shown)} points lie beyond the ends of the axis; the table has them." if beyond else ""
     return [min([*near, 0.0]) - 0.2, max([*near, 1.0]) + 0.2], said

@@ -52,11 +52,14 @@ def map_document(made: MapRun) -> dict[str, Any]:
 def map_page(doc: dict[str, Any]) -> str:
     """The page for such a document."""
     maps, price = map_figures(doc), price_figure(doc)
+    plain = all(meaning == "whole file" for meaning in doc["meaning"].values())  # then a figure would say x = x
+    attacked = any(name.startswith(("mode_attack", "mean_attack")) for name in doc["measures"])
     return render(
         "rumap.html",
-        figures=[price, *maps],
+        figures=maps if plain else [price, *maps],
         doc=doc,
         title=(doc["title"] or "Synthetic table") + ": risk-utility maps",
         maps=maps,
-        price=price,
+        price=None if plain else price,
+        attacked=attacked,
     )

@@ -29,6 +29,8 @@ METRIC = Metric(
     room="utility",
     says="How much the information between a column and the rest changed, in nats, averaged over columns.",
 )
+_LISTED = 6
+"""So many columns are named with what they are compared to."""
 _RECORDS_PER_CELL = 5
 
 
@@ -94,10 +96,15 @@ def information(real: Source, synthetic: Source, *, rest: Mapping[str, Sequence[
         before, after = information_in(a), information_in(b)
         parts[f"{clique[0]}: real"], parts[f"{clique[0]}: synthetic"] = before, after
         gaps.append(abs(before - after))
-    chosen = "; ".join(f"{name}: {', '.join(others)}" for name, others in keys.items())
+    if rest == "all":
+        against = ""
+    elif len(keys) <= _LISTED:
+        against = " Against: " + "; ".join(f"{name}: {', '.join(others)}" for name, others in keys.items()) + "."
+    else:  # a wall of names says less than how they were chosen
+        against = " Each column against those that say most about it, as many as the records can fill."
     return Score(
         metric=METRIC.name,
         value=float(np.mean(gaps)),
         breakdown=parts,
-        note="In nats; small tables overstate it. " + ("" if rest == "all" else f"Against: {chosen}."),
+        note="In nats; small tables overstate it." + against,
     )
