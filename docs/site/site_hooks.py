@@ -27,6 +27,7 @@ COPIES = {
 FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})(\S*)")
 LIST_ITEM = re.compile(r"^\s*([-*+]|\d+[.)])\s")
 INTERRUPTING = re.compile(r"^([-*+]|1[.)])\s")
+TEST_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)*tests/[^)\s]+\.py\)")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 PROOF_IN_CODE = re.compile(r"(?<!\[)`(?:src/understudy/)?(?:mechanisms/)?proofs/([a-z_]+\.md)`(?!\])")
 
@@ -185,6 +186,7 @@ def _needs_blank(before: str, opening: str, line: str) -> bool:
 
 
 def _links(line: str, place: str) -> str:
+    line = TEST_LINK.sub(r"`\1`", line)  # tests are no pages of the site: their names stay
     line = LINK.sub(lambda found: found.group(1) + target(found.group(2), place) + found.group(3), line)
     if place.startswith("proofs/"):
         return re.sub(r"(?<!\[)`([a-z_]+\.md)`(?!\])", lambda m: _proof_link(m.group(1), place), line)
@@ -215,7 +217,7 @@ def target(link: str, place: str) -> str:
         page = COPIES[path]
     elif path in ("docs/decisions", "docs/decisions/"):
         page = "decisions/index.md"
-    elif path.startswith("docs/") and home != f"docs/{place}":
+    elif path.startswith("docs/") and (home != f"docs/{place}" or "docs/" in address):
         page = path.removeprefix("docs/")
     else:
         return link

@@ -168,6 +168,24 @@ def visits(folder: Path, number: int) -> None:
     us.Account.create(
         folder / "visits.account", dataset="visits", epsilon=3.0, delta=1e-5, neighbours=Neighbours.ADD_REMOVE
     )
+    stays = patient_table(20_000, 5).select(["sex", "age"])
+    people = pa.array([f"p{k // 2}" for k in range(20_000)])
+    pq.write_table(stays.append_column("patient", people), folder / "stays.parquet")
+
+
+def survey(folder: Path, number: int) -> None:
+    """A survey whose records have weights."""
+    if number:
+        return
+    rng = np.random.default_rng(6)
+    columns = {"sex": rng.choice(["F", "M"], 500), "region": rng.choice(["N", "S"], 500)}
+    pv.write_csv(pa.table({**columns, "finalwt": np.round(rng.uniform(1, 500, 500), 1)}), folder / "survey.csv")
+    shown = next(block.text for block in ALL if block.page == "docs/guide/weights.md" and "finalwt" in block.text)
+    levels = (("sex", ["F", "M"]), ("region", ["N", "S"]))
+    more = "".join(
+        f'\n[[columns]]\nname = "{name}"\nkind = "categorical"\nlevels = {found}\n' for name, found in levels
+    )
+    (folder / "survey.toml").write_text(shown + more, encoding="utf-8")
 
 
 def discharges(folder: Path, number: int) -> None:
@@ -190,6 +208,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/priced-draft.md": visits,
     "docs/guide/reconstruct.md": averages,
     "docs/guide/service.md": service,
+    "docs/guide/weights.md": survey,
     "docs/methods/imputation.md": discharges,
     "docs/index.md": nothing,
     **{
