@@ -54,6 +54,8 @@ def risk_utility_map(
             told=begun.append,
         )
     except KeyboardInterrupt:
+        if not out.exists():
+            raise StoppedError("interrupted; nothing was written and nothing was charged. Run it again.") from None
         done = begun[0].done if begun else 0
         raise StoppedError(
             f"interrupted after {done} of {len(plan.cells())} runs; they are kept in {str(out)!r}. Run the same "
