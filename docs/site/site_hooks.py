@@ -27,6 +27,7 @@ COPIES = {
 FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})(\S*)")
 LIST_ITEM = re.compile(r"^\s*([-*+]|\d+[.)])\s")
 INTERRUPTING = re.compile(r"^([-*+]|1[.)])\s")
+TEST_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)*tests/[^)\s]+\.py\)")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 PROOF_IN_CODE = re.compile(r"(?<!\[)`(?:src/understudy/)?(?:mechanisms/)?proofs/([a-z_]+\.md)`(?!\])")
 
@@ -186,9 +187,6 @@ def _needs_blank(before: str, opening: str, line: str) -> bool:
     return bool(INTERRUPTING.match(line)) and not LIST_ITEM.match(opening)
 
 
-TEST_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)*(tests/[^)]+\.py)\)")
-
-
 def _links(line: str, place: str) -> str:
     line = TEST_LINK.sub(r"`\1`", line)  # tests are in the repository, not on the site
     line = LINK.sub(lambda found: found.group(1) + target(found.group(2), place) + found.group(3), line)
@@ -221,7 +219,7 @@ def target(link: str, place: str) -> str:
         page = COPIES[path]
     elif path in ("docs/decisions", "docs/decisions/"):
         page = "decisions/index.md"
-    elif path.startswith("docs/") and home != f"docs/{place}":
+    elif path.startswith("docs/") and (home != f"docs/{place}" or "docs/" in address):
         page = path.removeprefix("docs/")
     else:
         return link

@@ -68,7 +68,7 @@ def blocks_of(text: str, name: str) -> list[Block]:
                 start, inside = number, fence
             elif remark := NOT_RUN.match(line):
                 remarks.append(remark)
-            elif line.strip():
+            elif line.strip() and not line.startswith("<!--"):  # marks for other programs may stand between
                 remarks = []
         elif fence and fence["mark"] == inside["mark"] and not fence["language"]:
             whole = [remark["why"] for remark in remarks if not remark["line"]]

@@ -87,7 +87,7 @@ BOOKS = cases(
     ("price of nothing", "@data|-o|b.toml|--epsilon|0|--delta|1e-6", MISTAKE, ("epsilon", "0", "above 0")),
     ("odd bins", "@data|-o|b.toml|--epsilon|1|--delta|1e-6|--bins|7", MISTAKE, ("bins", "7", "2, 4, 8, 16 or 32")),
     ("drop unknown", "@data|-o|b.toml|--epsilon|1|--delta|1e-6|--drop|nobody", MISTAKE, ("'nobody'",)),
-    ("drop for free", "@data|-o|b.toml|--drop|sex", MISTAKE, ("--drop", "priced draft")),
+    ("levels for free", "@data|-o|b.toml|--levels|sex", MISTAKE, ("--levels", "priced draft")),
     ("beyond the cap", "@data|-o|b.toml|--epsilon|50|--delta|1e-6|--account|a.account", REFUSED, ("50", "cap", "5")),
 ) + cases(
     "codebook declare",
