@@ -167,12 +167,17 @@ def test_counts_repeat_the_price_of_a_bought_codebook_and_pay_it_once(tmp_path):
     assert verify_release(tmp_path / "r").problems == ()
 
 
-def test_counts_that_never_leave_are_not_paid_and_an_anonymised_table_is_refused(tmp_path):
+def test_counts_that_were_seen_are_paid_and_an_anonymised_table_is_refused(tmp_path):
+    """A block that ends well has had the counts, saved or not; one that fails before gives its price back."""
     account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
     plan = CountPlan(book=RECORDS, columns=("sex", "ward"), epsilon=1.0)
-    with plan.counting(TABLE, account=account):
+    with pytest.raises(OSError, match="disk"), plan.counting(TABLE, account=account):
         assert account.spent().epsilon == pytest.approx(1.0)  # held while somebody may still see it
+        raise OSError("the disk is full")
     assert account.spent().epsilon == 0
+    with plan.counting(TABLE, account=account) as release:
+        assert release.table.num_rows
+    assert account.spent().epsilon == pytest.approx(1.0)
     with pytest.raises(DataError, match="anonymised release r1"), plan.counting(ANONYMIZED):
         pass
 

@@ -267,7 +267,7 @@ class CountPlan:
         seed: int | None = None,
         report: Report | None = None,
     ) -> Iterator[Release]:
-        """Count, perturb and hand over; the price is committed by the release's ``settle``, or given back."""
+        """Count, perturb and hand over; a block that ends well is charged, one that fails gives its price back."""
         from understudy.synth.recipe import NO_ACCOUNT
 
         reach, ledger = self.reach, self.ledger()  # refuses bad numbers before the data are touched
@@ -308,6 +308,7 @@ class CountPlan:
             if report:
                 report("counting", 1, 1)
             yield Release(table=made, manifest=manifest, settle=lambda: settle(identity))
+            settle(identity)  # the block ended well, so whoever had the counts may have shown them
 
 
 _WHAT_INTERVALS_ARE = (
