@@ -13,6 +13,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy import ApproxDP, Ledger, Neighbours, NoFormal, PureDP
 from understudy.privacy.account import Account
 from understudy.privacy.guarantees import LDiverse, guarantee_from_dict
+from understudy.privacy.spelling import at_most
 from understudy.release.verify import verify_release
 from understudy.sources import open_source
 from understudy.synth import METHODS, Recipe, make_recipe
@@ -158,7 +159,7 @@ def test_the_statement_says_what_is_promised(method, book):
         assert "differentially private" not in said and "epsilon" not in said
         return
     assert isinstance(total, PureDP | ApproxDP)
-    assert f"epsilon = {total.epsilon:.4g}" in said
+    assert f"epsilon = {at_most(total.epsilon)}" in said
     assert ("delta" in said) == (total.delta > 0)
     assert "adding or removing one record" in said
     assert ("cost nothing more" in said) == (quote.route == "N")
