@@ -46,7 +46,7 @@ COMMANDS = (
     ("evaluate", "evaluate d.csv release -c d.toml -o {new}.html"),
     ("evaluate --large", "evaluate d.csv release -c d.toml --large -o {new}.json"),
     ("rumap, 2 runs", "rumap d.csv -c d.toml --epsilons 1 --delta 1e-6 --repeat 2 -n 50000 -o {new}"),
-    ("audit, 200 runs", "audit small.csv -c d.toml -m sba --epsilon 1 --delta 1e-6 -n 5 --runs 200"),
+    ("audit, 200 runs", "audit small.csv -c d.toml -m marginal-bootstrap --epsilon 1 --delta 1e-6 -n 5 --runs 200"),
     ("anonymize run", "anonymize run d.csv -c d.toml --quasi sex,age.yrs,race --k 5 --suppression 0.02 -o {new}"),
     ("anonymize verify", "anonymize verify vague"),
     ("anonymize risk", "anonymize risk d.csv -c d.toml --quasi sex,age.yrs,race"),
@@ -95,17 +95,17 @@ def _show(label: str, line: str, folder: Path) -> None:
 
 
 def _measure(line: str, folder: Path, round_: int) -> tuple[float, float, float]:
-    """Seconds on the clock, seconds of processor, MiB at most; of the process and its helpers."""
+    """Seconds on the clock, seconds of processor with helpers, MiB at most of the process."""
     port = _free_port() if "{port}" in line else 0
     words = line.format(new=f"new-{abs(hash(line)) % 10**8}-{round_}", port=port).split()
-    program = "from understudy.cli.start import main\nmain()"
+    peak = folder / "peak"
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", program, *words],
+        [sys.executable, "-c", _PROGRAM, *words],
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env=_environment(),
+        env={**_environment(), "UNDERSTUDY_PEAK": str(peak)},
     )
     assert process.stderr is not None
     if port:
@@ -118,7 +118,19 @@ def _measure(line: str, folder: Path, round_: int) -> tuple[float, float, float]
     process.stderr.close()
     if process.returncode:
         raise RuntimeError(f"{line}: {said.decode()}")
-    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / (1 if sys.platform == "darwin" else 1024)
+    return seconds, used.ru_utime + used.ru_stime, int(peak.read_text(encoding="utf-8")) / 1024
+
+
+_PROGRAM = """
+import atexit, os, pathlib, re
+def tell():
+    status = pathlib.Path("/proc/self/status").read_text()
+    pathlib.Path(os.environ["UNDERSTUDY_PEAK"]).write_text(re.search(r"VmHWM:\\s+(\\d+)", status).group(1))
+atexit.register(tell)
+from understudy.cli.start import main
+main()
+"""
+"""The peak is asked of the process itself: what the system tells of a child begins with the peak of its parent."""
 
 
 def _free_port() -> int:
@@ -158,7 +170,6 @@ def _environment() -> dict[str, str]:
 
 
 def _prepare(folder: Path) -> None:
-    """Elsewhere: a child begins with the peak of its parent, so this process must stay small."""
     subprocess.run([sys.executable, "-c", _TABLES], cwd=folder, check=True, env=_environment())
     for line in (
         f"synth d.csv {_SBA} -o release --save-model m.us",
