@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.test_parts import declared, table
+from tests.engines.part_tables import declared, table
 from understudy.cli.app import main
 
 OPTIONS = ("-m", "laplace", "--epsilon", "1")

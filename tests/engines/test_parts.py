@@ -1,12 +1,7 @@
 """Releases in parts: the same rows on any number of workers, and crashes of every kind in between."""
 
 import json
-import os
-import resource
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,61 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from tests.engines.conftest import spark_environment, wait_until
-from understudy.codebook import Categorical, Codebook
+from tests.engines.part_tables import BOOK, METHODS, REASONS, Explodes, declared, new_account, rows_of, table
 from understudy.errors import BudgetError, ParameterError, RefusalError, ReleaseError, StoppedError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import ChargeState
 from understudy.privacy.guarantees import Neighbours
 from understudy.release.verify import verify_release
-from understudy.synth.drawers import RangeDrawer
-from understudy.synth.part_work import PartJob, part_sizes
+from understudy.synth.part_work import part_sizes
 from understudy.synth.ranged import draw_parts, synthesize_parts
 from understudy.synth.workers import LocalWorkers, workers_for
-
-BOOK = Codebook(
-    columns=(
-        Categorical(name="a", levels=("x", "y"), attestation=None),
-        Categorical(name="b", levels=("u", "v", "w"), missing="NA"),
-        Categorical(name="c", levels=tuple("abcdefgh")),
-    )
-)
-METHODS: dict[str, dict[str, Any]] = {
-    "pegs": {"alpha": 1.0},
-    "pegs-rs": {"alpha": 1.0, "block_size": 7},
-    "marginal-bootstrap": {"alpha": 1.0},
-    "laplace": {"epsilon": 1.0},
-    "sba": {"epsilon": 5.0, "delta": 1e-3},
-    "marginals": {"epsilon": 5.0, "delta": 1e-6},
-    "sbhg": {"epsilon": 50.0, "delta": 1e-3, "parents": "declared"},
-    "privbayes": {"epsilon": 5.0, "public_rows": 3000},
-    "contingency": {},
-    "gibbs": {},
-    "lugs": {"l": 1.2},
-    "plugs": {"l": 1.2, "partitions": 2},
-}
-
-
-def table(rows: int = 3000) -> pa.Table:
-    rng = np.random.default_rng(5)
-    a = rng.integers(0, 2, rows)
-    return pa.table(
-        {
-            "a": np.array(["x", "y"])[a],
-            "b": np.array(["u", "v", "w"])[(a + rng.integers(0, 2, rows)) % 3],
-            "c": np.array(list("abcdefgh"))[rng.integers(0, 8, rows)],
-        }
-    )
-
-
-def rows_of(folder: Path) -> pa.Table:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    names = [name for name in manifest["files"] if name.startswith("synthetic/")]
-    return pa.concat_tables([pq.read_table(folder / name) for name in names])
-
-
-def new_account(path: Path) -> us.Account:
-    return us.Account.create(path, dataset="t", epsilon=1e9, delta=0.5, neighbours=Neighbours.ADD_REMOVE)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -137,19 +86,6 @@ def test_methods_that_draw_a_file_as_a_whole_say_so(method: str, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-class Explodes(LocalWorkers):
-    """Draws some parts and then fails as asked."""
-
-    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Any, told: Any) -> None:
-        super().draw(job, drawer, missing[:2], told)
-        (job.parts_folder / ".half-a-part").write_bytes(b"PAR1")  # what a crash leaves
-        shutil.copy(next(job.parts_folder.glob("part-00000-*")), job.parts_folder / f"part-00002-{'0' * 32}.parquet")
-        raise REASONS.pop()
-
-
-REASONS: list[BaseException] = []
-
-
 @pytest.mark.parametrize("method", ["pegs", "marginals", "lugs"])
 @pytest.mark.parametrize(
     "reason", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["disk", "ctrl-c"]
@@ -179,17 +115,6 @@ def test_a_run_that_stopped_goes_on_and_pays_once(method: str, reason: BaseExcep
         [charge] = account.history()
         assert charge.state == ChargeState.COMMITTED
         assert charge.release_id == json.loads((tmp_path / "r/manifest.json").read_text())["release"]
-
-
-def declared() -> Codebook:
-    """The same codebook, attested as public."""
-    import datetime as dt
-    from dataclasses import replace
-
-    from understudy.codebook.columns import Attestation
-
-    said = Attestation(by="J. Doe", source="form 7", on=dt.date(2024, 1, 1))
-    return Codebook(columns=tuple(replace(column, attestation=said) for column in BOOK.columns))
 
 
 def test_the_noise_of_route_n_is_never_drawn_twice(tmp_path: Path) -> None:
@@ -350,107 +275,3 @@ def test_more_rows_from_a_model_in_parts(tmp_path: Path) -> None:
 def test_bad_engines(engine: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(ParameterError, match=said):
         workers_for(engine, **options)
-
-
-class TestFaults:
-    """Done for real, to the program itself."""
-
-    @pytest.fixture
-    def files(self, tmp_path: Path) -> Path:
-        pq.write_table(table(), tmp_path / "t.parquet")
-        declared().save(tmp_path / "book.toml")
-        new_account(tmp_path / "a.account")
-        return tmp_path
-
-    def command(self, folder: Path, rows: int, out: Path, *more: str) -> list[str]:
-        return [
-            sys.executable, "-c", "from understudy.cli.app import main; main()", "synth", str(folder / "t.parquet"),
-            "-c", str(folder / "book.toml"), "-m", "pegs", "--epsilon-per-record", "1", "--delta", "1e-6",
-            "--rows", str(rows), "-o", str(out), "--account", str(folder / "a.account"), "--engine", "local",
-            *more,
-        ]  # fmt: skip
-
-    def test_sigkill_between_two_parts(self, files: Path) -> None:
-        out = files / "release"
-        command = self.command(files, 3_000_000, out, "--part-rows", "150000", "--workers", "1")
-        running = subprocess.Popen(command, env=spark_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        receipts = files / "release.unfinished/receipts"
-        try:
-            wait_until(lambda: len(list(receipts.glob("part-*.json"))) >= 2, 120, "two parts")
-        finally:
-            os.kill(running.pid, signal.SIGKILL)
-            running.communicate()
-        account = us.Account.open(files / "a.account")
-        assert [charge.state for charge in account.history()] == [ChargeState.HELD]  # the charge came first
-        assert not out.exists()
-        kept = {json.loads(path.read_text())["digest"] for path in receipts.glob("part-*.json")}
-        for place in (files / "release.unfinished", files / "release.unfinished/release"):
-            with pytest.raises(ReleaseError):
-                verify_release(place)
-        done = subprocess.run(
-            [*command, "--json"], env=spark_environment(), capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        manifest = json.loads((out / "manifest.json").read_text())
-        assert kept <= set(manifest["files"].values())
-        assert manifest["parts"] == 20
-        assert verify_release(out).problems == ()
-        [charge] = account.history()
-        assert charge.state == ChargeState.COMMITTED and charge.release_id == manifest["release"]
-
-    def test_a_file_system_that_takes_no_more(self, files: Path) -> None:
-        """The kernel refuses to let a file grow, as it does when a disk or a quota is full."""
-        out = files / "release"
-        command = self.command(files, 300_000, out, "--part-rows", "300000")
-
-        def small_files() -> None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-
-        environment = {**spark_environment(), "NUMBA_CACHE_DIR": str(files / "cache")}
-        subprocess.run(  # compiled code goes into its cache before files become small
-            self.command(files, 10, files / "warm"), env=environment, capture_output=True, timeout=300, check=True
-        )
-        full = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=300, check=False, preexec_fn=small_files
-        )
-        assert full.returncode == 2, full.stdout + full.stderr
-        assert "could not be finished" in full.stderr and "0 of 300,000 rows are safe" in full.stderr
-        assert "Traceback" not in full.stderr
-        assert not out.exists()
-        assert list((files / "release.unfinished/release/synthetic").iterdir()) == []
-        again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-        assert again.returncode == 0, again.stderr
-        assert verify_release(out).problems == ()
-        states = [charge.state for charge in us.Account.open(files / "a.account").history()]
-        assert states == [ChargeState.COMMITTED, ChargeState.COMMITTED]  # the warm-up and this one
-
-    def test_a_full_disk(self, files: Path) -> None:
-        small = files / "small"
-        small.mkdir()
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], capture_output=True, check=False
-        )
-        if mounted.returncode:
-            pytest.skip("group disk: a small file system cannot be mounted here")
-        try:
-            full = subprocess.run(
-                self.command(files, 3_000_000, small / "release", "--part-rows", "500000"),
-                env=spark_environment(), capture_output=True, text=True, timeout=300, check=False,
-            )  # fmt: skip
-            assert full.returncode == 2, full.stdout + full.stderr
-            assert "No space left on device" in full.stderr and "Free space first" in full.stderr
-            assert "Traceback" not in full.stderr
-            assert not (small / "release").exists()
-            [charge] = us.Account.open(files / "a.account").history()
-            assert charge.state == ChargeState.HELD
-            subprocess.run(["mount", "-o", "remount,size=64m", str(small)], check=True)
-            again = subprocess.run(
-                self.command(files, 3_000_000, small / "release", "--part-rows", "500000"),
-                env=spark_environment(), capture_output=True, text=True, timeout=300, check=False,
-            )  # fmt: skip
-            assert again.returncode == 0, again.stderr
-            assert verify_release(small / "release").problems == ()
-            assert len(us.Account.open(files / "a.account").history()) == 1
-        finally:
-            subprocess.run(["umount", "-l", str(small)], check=False)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
-from tests.engines.test_parts import REASONS, Explodes, rows_of
+from tests.engines.part_tables import REASONS, Explodes, rows_of
 from understudy.codebook import Categorical, Codebook, PersonUnit, Role, Text
 from understudy.errors import ReleaseError
 from understudy.privacy.account import ChargeState

@@ -19,7 +19,7 @@ import pytest
 
 import understudy as us
 from tests.engines.conftest import spark_environment, wait_until
-from tests.engines.test_parts import BOOK, declared, new_account, rows_of, table
+from tests.engines.part_tables import BOOK, declared, new_account, rows_of, table
 from understudy.codebook import Codebook, Detail, Integer
 from understudy.errors import DataError, RefusalError, ReleaseError
 from understudy.mechanisms.stream import Stream

@@ -176,7 +176,7 @@ def test_ids_are_consistent_across_parts_and_models(tmp_path):
 
 
 def test_a_resumed_route_s_run_does_not_count_people_again(tmp_path):
-    from tests.engines.test_parts import REASONS, Explodes
+    from tests.engines.part_tables import REASONS, Explodes
 
     recipe = PeGS(alpha=1.0, people_epsilon=0.1)
     work = {"rows": 300, "out": tmp_path / "r", "part_rows": 100}

@@ -1,68 +1,29 @@
-"""Alpha-gains, questions, plain and private trees, the forest, and their quality figures."""
+"""Alpha-gains, questions, plain and private trees, and the forest."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.codebook import Categorical, Codebook, Continuous, Integer, Ordinal
-from understudy.errors import ParameterError, RefusalError
+from tests.unit.tree_tables import FEATURES, auroc, boxed, simulated
+from understudy.codebook import Categorical, Codebook
+from understudy.errors import ParameterError
 from understudy.mechanisms.labelled import UNIT, pooled, set_aside, split_apart
 from understudy.mechanisms.stream import Stream
-from understudy.privacy import NoFormal, PureDP, Secret
-from understudy.sources import EncodedSource
 from understudy.trees.features import features_of
 from understudy.trees.forest import groves_of, grow_forest
 from understudy.trees.gains import alpha_gain
 from understudy.trees.grow import Stopping, alpha_tree, leaf_totals, look
 from understudy.trees.private_tree import TreePlan, grow_private_forest
-from understudy.trees.quality import measure_private, measures, public_quality
-from understudy.trees.questions import answers, questions_of
+from understudy.trees.questions import questions_of
 from understudy.trees.scorers import count_probability, noise_reach
-from understudy.trees.show import gain_picture, reliability_picture, tree_picture, tree_text, votes_text
-from understudy.trees.train import Training, grow, train
+from understudy.trees.show import gain_picture, tree_picture, tree_text, votes_text
+from understudy.trees.train import Training
 from understudy.trees.tree import Tree
 
 TABLE = [[30, 10], [5, 55]]
-
-
-def book():
-    edges = tuple(map(Fraction, (0, 10, 20, 30, 40)))
-    return Codebook(
-        columns=(
-            Continuous(name="dose", edges=edges, precision=1, missing="NA"),
-            Ordinal(name="stage", levels=("I", "II", "III")),
-            Categorical(name="ward", levels=("a", "b", "c")),
-            Categorical(name="sex", levels=("F", "M")),
-            Categorical(name="ill", levels=("no", "yes")),
-        )
-    )
-
-
-FEATURES = features_of(book(), "ill")
-
-
-def simulated(rows, seed=3):
-    """Codes and labels: risk rises with dose and stage, and is higher in ward c."""
-    rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(0, size, rows) for size in (5, 3, 3, 2)], axis=1).astype(np.uint8)
-    dose = np.where(codes[:, 0] == 4, 1.5, codes[:, 0])
-    odds = -2.2 + 0.9 * dose + 0.5 * codes[:, 1] + 0.8 * (codes[:, 2] == 2)
-    labels = (rng.random(rows) < 1 / (1 + np.exp(-odds))).astype(np.intp)
-    return codes, labels
-
-
-def boxed(codes, labels):
-    return Secret(pooled(codes, np.eye(2, dtype=np.int64)[labels]))
-
-
-def auroc(score, labels):
-    order = np.argsort(np.argsort(score, kind="stable"), kind="stable")
-    positive = labels == 1
-    return (order[positive].sum() - positive.sum() * (positive.sum() - 1) / 2) / (positive.sum() * (~positive).sum())
 
 
 # --- gains ---------------------------------------------------------------------------------------------------------
@@ -347,117 +308,3 @@ def test_bands_widen_as_epsilon_falls():
         _, low, high = forest.score(codes)
         widths.append(float((high - low).mean()))
     assert widths == sorted(widths, reverse=True)
-
-
-# --- training and quality --------------------------------------------------------------------------------------------
-
-
-def source(rows=500):
-    codes, labels = simulated(rows)
-    columns = [*(np.ascontiguousarray(codes[:, place]) for place in range(4)), labels.astype(np.uint8)]
-    return EncodedSource(codebook=book(), columns=columns)
-
-
-def test_training_says_what_it_promised():
-    model = train(source(), Training(method="forest", epsilon=1.0), target="ill", name="ill")
-    assert isinstance(model.guarantee, PureDP) and model.guarantee.epsilon <= 1.0
-    assert "post-processing and free" in model.statement and "declared in the codebook" in model.statement
-    plain = train(source(), Training(method="alpha-tree"), target="ill", name="ill")
-    assert isinstance(plain.guarantee, NoFormal) and "no formal privacy guarantee" in plain.statement
-    calls = train(source(), Training(method="per-call-tree", epsilon=1.0, call_epsilon=0.25), target="ill", name="ill")
-    assert calls.price_per_call == 0.25 and calls.guarantee.epsilon <= 1.0
-    free = train(
-        source(), Training(method="per-call-tree", call_epsilon=0.25, structure="random"), target="ill", name="ill"
-    )
-    assert free.guarantee.epsilon == 0.0 and "released nothing" in free.statement
-    seeded = train(source(), Training(method="forest", epsilon=1.0), target="ill", name="ill", stream=Stream.seeded(1))
-    assert isinstance(seeded.guarantee, NoFormal) and "seed" in seeded.statement
-
-
-def test_a_drafted_codebook_promises_nothing():
-    from dataclasses import replace
-
-    from understudy.codebook import Origin
-
-    drafted = book()
-    columns = (replace(drafted.columns[0], origin=Origin.DRAFTED), *drafted.columns[1:])
-    held = source()
-    held.__dict__["codebook"] = replace(drafted, columns=columns)
-    model = train(held, Training(method="forest", epsilon=1.0), target="ill", name="ill")
-    assert isinstance(model.guarantee, NoFormal) and "dose" in model.guarantee.why
-
-
-def test_a_target_of_three_levels_needs_a_name():
-    with pytest.raises(ParameterError, match="positive"):
-        train(source(), Training(method="forest", epsilon=1.0), target="ward", name="ward")
-    model = train(source(), Training(method="forest", epsilon=1.0), target="ward", positive="c", name="ward")
-    assert model.positive == "c" and "ill" in [feature.name for feature in model.features]
-
-
-def test_exact_measures_by_hand():
-    score = np.array([0.2, 0.4, 0.8])
-    positive, negative = np.array([10.0, 20.0, 30.0]), np.array([30.0, 20.0, 10.0])
-    found = measures(score, positive, negative, scale=0.0, generator=np.random.default_rng(1))
-    # pairs won: 30 x (50 + 10/2) + 20 x (30 + 20/2) + 10 x 30/2 of 60 x 60
-    assert found["auroc"]["value"] == pytest.approx((30 * 55 + 20 * 40 + 10 * 15) / 3600, abs=5e-5)
-    brier = (10 * 0.64 + 30 * 0.04 + 20 * 0.36 + 20 * 0.16 + 30 * 0.04 + 10 * 0.64) / 120
-    assert found["brier"]["value"] == pytest.approx(brier, abs=5e-5)
-    assert [entry["observed"] for entry in found["reliability"]] == [0.25, 0.5, 0.75]
-    assert found["auroc"]["low"] < found["auroc"]["value"] < found["auroc"]["high"]
-    assert reliability_picture(found["reliability"], title="reliability").count("<circle") == 3
-    few = measures(score, np.array([1.0, 1, 1]), negative, scale=0.0, generator=np.random.default_rng(1))
-    assert few["auroc"] is None and "too few" in few["why"]
-
-
-def test_quality_on_public_records_has_a_noise_band_and_subgroups():
-    codes, labels = simulated(1500)
-    grown = grow(boxed(codes, labels), FEATURES, Training(method="forest", epsilon=1.0), Stream.from_system())
-    quality = public_quality(grown.scorer, FEATURES, boxed(codes, labels), subgroups=["sex"], label="a simulation")
-    assert set(quality.measures["subgroups"]["sex"]) == {"F", "M"}
-    band = quality.measures["noise_band"]["auroc"]
-    assert band["low"] <= band["high"]
-    assert "public" in quality.paid
-    with pytest.raises(ParameterError, match="subgroup"):
-        public_quality(grown.scorer, FEATURES, boxed(codes, labels), subgroups=["nobody"], label="x")
-
-
-def test_priced_quality_is_near_the_exact_one_and_costs_its_epsilon():
-    """20,000 records at epsilon 5: noise moves AUROC by far less than 0.03, and 18 bands lose little."""
-    codes, labels = simulated(20_000)
-    grown = grow(boxed(codes, labels), FEATURES, Training(method="forest", epsilon=5.0), Stream.from_system())
-    exact = auroc(grown.scorer.score(codes)[0] + np.random.default_rng(0).random(len(codes)) * 1e-9, labels)
-    quality, entries = measure_private(
-        grown.scorer, FEATURES, boxed(codes, labels), epsilon=5.0, subgroups=["sex"], stream=Stream.from_system()
-    )
-    assert sum(entry.guarantee.epsilon for entry in entries) <= 5.0 * (1 + 1e-12)
-    assert abs(quality.measures["auroc"]["value"] - exact) < 0.03
-    assert quality.measures["auroc"]["low"] <= quality.measures["auroc"]["high"]
-    assert "epsilon 5" in quality.paid
-    calls = grow(
-        boxed(codes, labels),
-        FEATURES,
-        Training(method="per-call-tree", epsilon=1.0, call_epsilon=1.0),
-        Stream.from_system(),
-    )
-    with pytest.raises(RefusalError, match="per-call"):
-        measure_private(
-            calls.scorer, FEATURES, boxed(codes, labels), epsilon=1.0, subgroups=[], stream=Stream.from_system()
-        )
-
-
-def test_wide_columns_are_refused():
-    wide = Codebook(
-        columns=(
-            Integer(name="n", edges=tuple(map(Fraction, range(300)))),
-            Categorical(name="y", levels=("0", "1")),
-        )
-    )
-    with pytest.raises(RefusalError, match="256"):
-        features_of(wide, "y")
-
-
-def test_answers_follow_the_codes():
-    questions = questions_of(FEATURES)
-    found = answers(questions, np.array([[4, 2, 0, 1]], dtype=np.uint8))
-    yes = [question.words for question, said in zip(questions, found[0], strict=True) if said]
-    assert yes == ["dose is missing", "stage from II on", "stage = III", "ward = a", "sex = M"]

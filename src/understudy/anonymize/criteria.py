@@ -8,6 +8,7 @@ Missing sensitive values count as one more level.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar
@@ -54,24 +55,24 @@ def _check_l(l: Any, *, whole: bool) -> None:  # noqa: E741 - the field's own na
 
 
 @dataclass(frozen=True, kw_only=True)
-class Criterion:
+class Criterion(ABC):
     """Base: ``measure`` says how good one class is, ``passes`` whether that is enough."""
 
     kind: ClassVar[str]
     column: str
 
     @property
+    @abstractmethod
     def said(self) -> str:
         """In a few words, for statements."""
-        raise NotImplementedError
 
+    @abstractmethod
     def measure(self, histogram: Histogram, whole: Histogram, tree: npt.NDArray[np.int64] | None = None) -> float:
         """The number that the criterion is about, for one class."""
-        raise NotImplementedError
 
+    @abstractmethod
     def passes(self, measured: float) -> bool:
         """Whether a class with this number is good enough."""
-        raise NotImplementedError
 
     def worst(self, measured: list[float]) -> float:
         """What is achieved over all classes."""

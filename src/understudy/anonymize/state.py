@@ -1,5 +1,6 @@
 """What a recipe's steps hand on to each other."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -44,7 +45,7 @@ class State:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class Step(ABC):
     """One line of a recipe. Frozen, public, and applied in its place."""
 
     do: ClassVar[str]
@@ -52,13 +53,13 @@ class Step:
     is_random: ClassVar[bool] = False
 
     @property
+    @abstractmethod
     def is_record_wise(self) -> bool:
         """Whether each record is treated by itself, by a rule that does not depend on the others."""
-        raise NotImplementedError
 
+    @abstractmethod
     def apply(self, state: State) -> State:
         """The table after this step."""
-        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""

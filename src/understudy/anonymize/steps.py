@@ -1,5 +1,6 @@
 """Steps that recode or drop columns: variable reduction, coding at the ends, bins, rounding, groups."""
 
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -107,11 +108,13 @@ class _EndCode(Step):
             raise _no_order(column, self.do)
         return _relabelled(state, column, self._labels(column, _place(column, self.at)), self.do)
 
+    @abstractmethod
     def _edges(self, column: Number, place: int) -> tuple[Fraction, ...]:
-        raise NotImplementedError
+        """The edges that stay."""
 
+    @abstractmethod
     def _labels(self, column: Ordinal, place: int) -> list[str]:
-        raise NotImplementedError
+        """A label for each level, the same for those that become one."""
 
 
 @dataclass(frozen=True, kw_only=True)

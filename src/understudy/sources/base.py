@@ -74,11 +74,11 @@ class Source(ABC):
 
     def frequencies(self, clique: Clique) -> Secret[dict[int, int]]:
         """How many combinations of these columns occur once, twice, and so on: counts of counts."""
-        raise NotImplementedError(type(self).__name__)
+        raise RefusalError(f"a {type(self).__name__} has no counts of counts; open the table itself.")
 
     def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
         """Combinations that occur exactly once, of one slice out of ``parts`` that depend only on the combination."""
-        raise NotImplementedError(type(self).__name__)
+        raise RefusalError(f"a {type(self).__name__} does not tell lone combinations; open the table itself.")
 
     def capped(self, choice: Choice) -> "Source":
         """The records that take part where the codebook makes the person the unit; ``choice`` chooses them."""
