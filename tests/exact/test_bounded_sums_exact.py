@@ -128,6 +128,9 @@ def test_bad_bounds_and_missing_values_are_refused():
     shared = {"epsilon": 1.0, "neighbours": AR}
     with pytest.raises(ParameterError, match="rise"):
         noisy_means_entries("g", "v", lower=1.0, upper=1.0, **shared)
+    for lower, upper in ((0.0, 5e-324), (-1.7e308, 1.7e308)):  # half of it is 0, or infinite: steps would be NaN or 0
+        with pytest.raises(ParameterError, match="halve"):
+            noisy_means_entries("g", "v", lower=lower, upper=upper, **shared)
     with pytest.raises(DataError, match="missing"):
         steps_of(np.array([np.nan]), lower=0.0, upper=1.0, reach=4)
     with pytest.raises(ParameterError, match="reach"):

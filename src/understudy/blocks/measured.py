@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
 from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
-from understudy.mechanisms.gaussian_measurements import Meter
+from understudy.mechanisms.gaussian_measurements import MOST_COPIES, Meter
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
@@ -105,11 +105,16 @@ def _split(pairs: Sequence[Pair], weights: Sequence[float], units: int) -> dict[
         return {}
     total = sum(weights)
     spare = units - len(pairs)
-    copies = {pair: 1 + int(spare * weight / total) for pair, weight in zip(pairs, weights, strict=True)}
+    copies = {pair: _copies(1 + int(spare * weight / total)) for pair, weight in zip(pairs, weights, strict=True)}
     left = units - sum(copies.values())
     for pair in list(copies)[:left]:
-        copies[pair] += 1
+        copies[pair] = _copies(copies[pair] + 1)
     return copies
+
+
+def _copies(wanted: float) -> int:
+    """A whole number of measurements of one table: at least one, and no more than can be averaged."""
+    return min(max(1, int(wanted)), MOST_COPIES)
 
 
 @dataclass(kw_only=True)
@@ -135,7 +140,7 @@ class MarginalFit:
         """All one-way tables, the larger ones more often, and the number of records from their sums."""
         weights = np.array([size ** (2 / 3) for size in self.sizes])
         budget = share * self.meter.event.units / self.meter.table_price
-        self.copies = [max(1, int(budget * weight / weights.sum())) for weight in weights]
+        self.copies = [_copies(budget * weight / weights.sum()) for weight in weights]
         self.raw = [self.meter.table(count, copies=n) for count, n in zip(counts, self.copies, strict=True)]
         trust = [n / size for n, size in zip(self.copies, self.sizes, strict=True)]
         self.total = max(1.0, float(np.average([one.sum() for one in self.raw], weights=trust)))
@@ -151,7 +156,7 @@ class MarginalFit:
         self.worth = list(counts)
         if not counts:
             return
-        copies = max(1, int(score_share * self.meter.event.units / len(counts)))
+        copies = _copies(score_share * self.meter.event.units / len(counts))
         gains = {}
         for (i, j), table in counts.items():
             expected = np.outer(self.ones[i], self.ones[j]) / self.total

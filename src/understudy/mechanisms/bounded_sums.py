@@ -114,6 +114,8 @@ def noisy_means_entries(
     check_epsilon(epsilon)
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise ParameterError(f"the bounds of {value!r} are {lower} and {upper}; declare two finite numbers that rise.")
+    if not 0 < (upper - lower) / 2 < math.inf:  # a step would be no number, and no clip holds what is none
+        raise ParameterError(f"the bounds of {value!r} are {lower} and {upper}; floats cannot halve what lies between.")
     half = share_of(epsilon, 2)
     sensitivity = count_sensitivity(neighbours)
     known = (

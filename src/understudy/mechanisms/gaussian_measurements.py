@@ -1,8 +1,9 @@
 """Counts measured with discrete Gaussian noise, several times over where they matter more.
 
 Every measurement has the same variance, and what is spent is simply how many times a record can move one of them by 1:
-the *units*. A table measured r times is known with variance / r after averaging. One number of units, fixed before the
-data is read, pays for all measurements together, whichever are chosen on the way (``proofs/gaussian_measurements.md``).
+the *units*. A table measured r times is known with variance / r after averaging: noisy whole numbers are added up, and
+only their sum is divided. One number of units, fixed before the data is read, pays for all measurements together,
+whichever are chosen on the way (``proofs/gaussian_measurements.md``).
 """
 
 import math
@@ -31,13 +32,19 @@ from understudy.mechanisms.discrete_laplace import (
     count_sensitivity,
     float_above,
 )
+from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = ["GaussianMeasurements", "Meter", "gaussian_measurements_event"]
+__all__ = ["MOST_COPIES", "GaussianMeasurements", "Meter", "gaussian_measurements_event"]
+
+MOST_COPIES = 1 << 21
+"""Measurements of one table that may be averaged: the sum of so many noisy counts stays within 64 bits."""
+
+assert MOST_COPIES * LIMIT < 1 << 63
 
 _EPSILONS = 1 << 32
 _UP = 1 + 1e-12
@@ -136,7 +143,10 @@ class Meter:
         self.table_price = count_sensitivity(event.neighbours)
         """Units of one measurement of a table: how many of its cells one record moves."""
 
-    def _spend(self, units: int) -> None:
+    def _spend(self, copies: int, *, each: int) -> None:
+        if copies > MOST_COPIES:
+            raise RefusalError(f"{copies:,} measurements of one table were asked for; at most {MOST_COPIES:,} add up.")
+        units = copies * each
         if units < 1 or units > self.left:
             raise RefusalError(f"{units} further units were asked for and {self.left} are paid for.")
         self.left -= units
@@ -149,11 +159,12 @@ class Meter:
         self, counts: Secret[CountTable], *, copies: int, groups: Sequence[npt.NDArray[np.int64]] | None = None
     ) -> Values:
         """Average of ``copies`` measurements of every cell; ``groups`` first adds up levels (public) axis by axis."""
-        self._spend(copies * self.table_price)
+        self._spend(copies, each=self.table_price)
         grid = counts.open().to_grid()
         for axis, group in enumerate(groups or ()):
             grid = _merged(grid, group, axis)
-        return grid + self._noise(grid.shape, copies)
+        average: Values = self._sums(grid, copies) / copies
+        return average
 
     def dependence(self, counts: Secret[CountTable], *, expected: npt.NDArray[np.int64], copies: int) -> float:
         """How far a table lies from ``expected`` in all: the sum of absolute differences, measured.
@@ -161,16 +172,24 @@ class Meter:
         ``expected`` is public and whole. A new record changes one difference, and hence the sum, by 1. A replaced one
         changes two and leaves the parity of the sum as it is, so half of the sum changes by at most 1.
         """
-        self._spend(copies)
+        self._spend(copies, each=1)
         distance = int(np.abs(counts.open().to_grid() - expected).sum())
         step = self.table_price
-        return step * (distance // step + float(self._noise((1,), copies)[0]))
+        # neighbours stay within 1 of each other under this cut; larger numbers would be refused, which tells something
+        exact = np.array([min(distance // step, COUNT_LIMIT)], dtype=np.int64)
+        return step * int(self._sums(exact, copies)[0]) / copies
 
-    def _noise(self, shape: tuple[int, ...], copies: int) -> Values:
-        zeros = np.zeros(copies * math.prod(shape), dtype=np.int64)
-        noise = discrete_gaussian(zeros, variance=self.event.variance, stream=self._stream)
-        average: Values = noise.reshape(copies, *shape).sum(axis=0) / copies
-        return average
+    def _sums(self, exact: npt.NDArray[np.int64], copies: int) -> npt.NDArray[np.int64]:
+        """The sums of ``copies`` noisy copies of every number, all of them whole.
+
+        Whoever divides does so once, at the end. Dividing the noise first and adding the count in floats would round by
+        an amount that depends on the count, so that some results would be possible for one of two neighbours only.
+        """
+        noisy = discrete_gaussian(
+            np.repeat(exact[np.newaxis], copies, axis=0), variance=self.event.variance, stream=self._stream
+        )
+        sums: npt.NDArray[np.int64] = noisy.sum(axis=0)
+        return sums
 
 
 def _merged(grid: npt.NDArray[np.int64], group: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
