@@ -267,12 +267,17 @@ def _check_rows(cells: Cells, public_rows: int | None) -> None:
 
 
 def stable_distance(scores: Sequence[float], alpha: float, public_rows: int | None) -> int:
-    """Whole records that the lead of the best score is away from vanishing: changes by at most 1 between neighbours."""
+    """How many records must change, at least, before another score can be best; it differs by at most 1 for neighbours.
+
+    It is 1 where a single record might do, which is what the event's delta pays for: not less, or a part of delta
+    would buy nothing.
+    """
     sensitivity, monotone = score_sensitivity(alpha, public_rows)
     if len(scores) < 2:
         return 1 << 40  # nothing else could be chosen
     second, best = sorted(map(Fraction, scores))[-2:]
-    return math.floor((best - second) / (Fraction(sensitivity) * (1 if monotone else 2) * (1 + _SLACK)))
+    step = Fraction(sensitivity) * (1 if monotone else 2) * (1 + _SLACK)
+    return math.floor((best - second) / step) + 1
 
 
 def measured_splits(
