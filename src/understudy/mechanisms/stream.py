@@ -3,13 +3,15 @@
 By default the words are a ChaCha20 keystream under a 256-bit key from the operating system. A seeded stream uses
 the same cipher under a key derived from the seed: reproducible, hence not private, and every manifest says so.
 
-A stream never repeats itself: each child has its own 64-bit lane in the nonce, a lane is retired before the cipher's
-32-bit block counter could wrap, a stream is never copied, and in a forked process it takes a new key.
+A stream never repeats itself: each child has its own 64-bit lane in the nonce, also where threads ask at once, a lane
+is retired before the cipher's 32-bit block counter could wrap, a stream is never copied, and in a forked process it
+takes a new key.
 """
 
 import hashlib
 import os
 import struct
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
@@ -37,6 +39,32 @@ class StreamKey:
     is_secure: bool
 
 
+class _Lanes:
+    """A key and the lanes under it, each of which is handed out once; shared by a stream and all its children."""
+
+    _one_at_a_time = threading.Lock()  # for the lanes of all keys: it is held for a moment only
+
+    def __init__(self, key: StreamKey) -> None:
+        self.key = key
+        self._next = 0
+
+    def take(self) -> int:
+        """The next lane; two threads that ask at once get two."""
+        with _Lanes._one_at_a_time:
+            lane = self._next
+            self._next = lane + 1
+        return lane
+
+    @classmethod
+    def after_fork(cls) -> None:
+        """A new lock: a thread that held the old one does not exist in a forked process and never gives it back."""
+        cls._one_at_a_time = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # nothing forks on Windows
+    os.register_at_fork(after_in_child=_Lanes.after_fork)
+
+
 class Stream:
     """Unlimited independent uniform 64-bit words.
 
@@ -52,8 +80,7 @@ class Stream:
                 "`key` is bytes of the caller's own, which somebody may know; a promise rests on a key that nobody has "
                 "seen. Use Stream.from_system(), or Stream.seeded(1) for a simulation."
             )
-        self._key = key
-        self._next_lane = [0]  # shared by all children, so that no two of them ever hold one lane
+        self._lanes = _Lanes(key)
         self._open_lane()
 
     @classmethod
@@ -96,7 +123,7 @@ class Stream:
     @property
     def is_secure(self) -> bool:
         """Whether the key came from the operating system."""
-        return self._key.is_secure
+        return self._lanes.key.is_secure
 
     def __repr__(self) -> str:
         return f"<Stream {'secure' if self.is_secure else 'seeded, not private'}>"
@@ -105,7 +132,7 @@ class Stream:
         """An independent stream under the same key, for another thread or range of rows."""
         child = object.__new__(Stream)
         self._mind_forks()
-        child._key, child._next_lane = self._key, self._next_lane
+        child._lanes = self._lanes
         child._open_lane()
         return child
 
@@ -119,14 +146,13 @@ class Stream:
     def _mind_forks(self) -> None:
         """A forked process has our key and position: it would draw our noise again, so it takes a key of its own."""
         if self._process != os.getpid() and self.is_secure:
-            self._key, self._next_lane = StreamKey(bits=os.urandom(32), is_secure=True), [0]
+            self._lanes = _Lanes(StreamKey(bits=os.urandom(32), is_secure=True))
             self._open_lane()
 
     def _open_lane(self) -> None:
-        lane = self._next_lane[0]
-        self._next_lane[0] += 1
-        nonce = struct.pack("<IQI", 0, lane, 0)  # block counter, lane, unused
-        self._cipher: CipherContext = Cipher(algorithms.ChaCha20(self._key.bits, nonce), None).encryptor()
+        lanes = self._lanes
+        nonce = struct.pack("<IQI", 0, lanes.take(), 0)  # block counter, lane, unused
+        self._cipher: CipherContext = Cipher(algorithms.ChaCha20(lanes.key.bits, nonce), None).encryptor()
         self._left = _LANE_BYTES
         self._process = os.getpid()
 
