@@ -250,6 +250,8 @@ def test_scores_under_replace_one_are_those_of_the_kept_records(method, options)
     release = recipe.fit(open_source(data, BOOK)).sample(10)
     assert release.manifest.total.neighbours is Neighbours.REPLACE_PERSON
     assert any("how many of them each person has" in text for text in release.manifest.ledger.assumptions)
+    words = "for changing all records of one person (how many records each person has is public)."
+    assert words in release.manifest.statement
     with pytest.raises(DataError, match="between 2 and 500 records after the cap"):
         replace(recipe, public_rows=500).fit(open_source(data, BOOK))
     with pytest.raises(DataError, match="do not have exactly 500 records"):  # records as the unit: as before

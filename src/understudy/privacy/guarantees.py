@@ -38,7 +38,7 @@ class Neighbours(StrEnum):
     ADD_REMOVE_PERSON = "add-remove-person"
     """One person more or less, with all their records; the numbers of people and records are private."""
     REPLACE_PERSON = "replace-person"
-    """All records of one person take other values; the number of records is public."""
+    """All records of one person take other values; how many records each person has is public, hence the total too."""
 
     @property
     def plain(self) -> str:
@@ -49,7 +49,8 @@ class Neighbours(StrEnum):
             Neighbours.ORIGIN: "changing the origin of one worker inside a destination (which worker works where, "
             "destination totals and output sizes are public)",
             Neighbours.ADD_REMOVE_PERSON: "adding or removing one {unit} with all their records",
-            Neighbours.REPLACE_PERSON: "changing all records of one {unit} (the number of records is public)",
+            Neighbours.REPLACE_PERSON: "changing all records of one {unit} (how many records each {unit} has is "
+            "public)",
         }[self]
 
     @property
