@@ -11,6 +11,7 @@ from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
 from understudy.blocks.measured import choose_pairs, group_small
 from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
 from understudy.codebook import Categorical, Codebook
+from understudy.mechanisms.gaussian_measurements import MOST_COPIES
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.agreeing import draw_agreeing
 
@@ -109,6 +110,8 @@ def test_pairs_are_taken_while_they_are_worth_their_noise():
     assert set(chosen) == {(0, 1), (0, 2)}
     assert sum(chosen.values()) == 100
     assert choose_pairs(gains, shapes, variance=1e12, units=100, caution=0.25) == {}
+    one = {(0, 1): 1e9}, {(0, 1): (2, 2)}
+    assert choose_pairs(*one, variance=1.0, units=1 << 23, caution=0.25) == {(0, 1): MOST_COPIES}, "no more add up"
 
 
 def noisy_tables(known, precision=1e8):
