@@ -21,6 +21,7 @@ from understudy.sources import EncodedSource
 from understudy.sources.tables import CountTable
 from understudy.synth import METHODS, make_recipe
 from understudy.synth.model_file import load_model
+from understudy.synth.ways import Agreeing, Cells, Chains, Network
 
 AR = Neighbours.ADD_REMOVE
 SIZES, NAMES = (2, 3, 4, 2), tuple("abcd")
@@ -84,8 +85,8 @@ def test_a_model_holds_nothing_but_noisy_counts(method, tmp_path):
     raw, arrays = parts(fitted.save_model(tmp_path / "m.model"))
     tables = fitted.model.tables
     pairs = [(f"table-{i}-codes.npy", f"table-{i}-noisy-counts.npy") for i in range(len(tables))]
-    classes = [f"classes-{i}.npy" for i in range(len(fitted.model.classes))]
-    assert bool(classes) == (method == "marginals")
+    classes = [f"{name}.npy" for name in fitted.model.way.arrays()]
+    assert len(classes) == (1 + len(SIZES) if method == "marginals" else 0)
     assert set(raw) == {"model.json", "codebook.toml", *(name for pair in pairs for name in pair), *classes}
     assert raw["codebook.toml"].decode() == BOOK.to_toml()
     cells_in_all = right = 0
@@ -175,6 +176,28 @@ def test_rows_from_a_file_are_rows_from_the_fit(method, tmp_path):
         assert manifest.parameters == recipe_of(method).parameters()
         assert "released model" in manifest.account
         assert verify_release(release.save(tmp_path / str(number))).problems == ()
+
+
+WAYS = {
+    "sbhg": (Chains, {"kind": "gibbs", "sweeps": 3, "order": [], "classes": 0}),
+    "sbhg-gauss": (Chains, {"kind": "gibbs", "sweeps": 3, "order": [], "classes": 0}),
+    "marginals": (Agreeing, {"kind": "marginals", "sweeps": 0, "order": [], "classes": 1 + len(SIZES)}),
+    "privbayes": (Network, {"kind": "network", "sweeps": 0, "classes": 0}),
+    "sba": (Cells, {"kind": "cells", "sweeps": 0, "order": [], "classes": 0}),
+    "laplace": (Cells, {"kind": "cells", "sweeps": 0, "order": [], "classes": 0}),
+}
+
+
+def test_files_say_how_to_draw_in_the_words_of_format_1(method, tmp_path):
+    """Older versions read these fields from every file, whatever its kind."""
+    fitted = recipe_of(method).fit(source_of())
+    described = json.loads(parts(fitted.save_model(tmp_path / "m.model"))[0]["model.json"])
+    kind, said = WAYS[method]
+    assert {name: described[name] for name in said} == said
+    assert sorted(described["order"]) == (list(range(len(SIZES))) if method == "privbayes" else [])
+    way = load_model(tmp_path / "m.model").model.way
+    assert type(way) is type(fitted.model.way) is kind
+    assert way.described() == fitted.model.way.described()
 
 
 def test_the_warning_about_delta_travels_with_the_model(tmp_path):
@@ -320,6 +343,15 @@ def test_a_model_that_contradicts_itself_is_refused(whole, tmp_path, change):
 
 
 @pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [("kind", "magic", "the kind 'magic' is unknown"), ("order", [0, 1, 2, 3], "more than the kind 'gibbs' needs")],
+)
+def test_what_nobody_can_draw_is_named(whole, tmp_path, field, value, words):
+    with pytest.raises(ReleaseError, match=words):
+        load_model(rewritten(whole, tmp_path / "odd.model", describe=put(field, value)))
+
+
+@pytest.mark.parametrize(
     "part",
     [
         {"codebook.toml": b"not = [toml"},
@@ -356,8 +388,8 @@ def test_a_network_needs_its_parents_first(tmp_path):
     fitted = recipe_of("privbayes").fit(source_of())
     model = fitted.model
     assert model.faults() == []
-    assert "parents first" in replace(model, order=tuple(reversed(model.order))).faults()[0]
-    assert "parents first" in replace(model, order=model.order[:-1]).faults()[0]
+    for order in (tuple(reversed(model.way.order)), model.way.order[:-1]):
+        assert "parents first" in replace(model, way=Network(order=order)).faults()[0]
     loop = list(model.tables)
     loop[0] = CountTable.sparse(("b", "a"), (3, 2), np.zeros((1, 2), np.uint8), np.ones(1, np.int64))
     loop[1] = CountTable.sparse(("a", "b"), (2, 3), np.zeros((1, 2), np.uint8), np.ones(1, np.int64))

@@ -24,8 +24,9 @@ from understudy.samplers.diverse import DiverseSampler
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.sources.tables import CountTable, code_type
 from understudy.synth.details import Details
-from understudy.synth.models import Drawn, ReleasedModel
+from understudy.synth.models import ReleasedModel
 from understudy.synth.seeds import start_rows
+from understudy.synth.ways import Drawn
 
 __all__ = ["DiverseDrawer", "ModelDrawer", "PartsDrawer", "PerturbedDrawer", "RangeDrawer"]
 
@@ -141,7 +142,7 @@ class ModelDrawer(RangeDrawer):
     @property
     def slice_rows(self) -> int:
         """Rows that are made to agree with tables need company: a range is then drawn whole."""
-        return 1 << 20 if self.model.kind == "marginals" else super().slice_rows
+        return super().slice_rows if self.model.way.one_by_one else 1 << 20
 
     def draw(self, rows: int, stream: Stream, threads: int | None = 1) -> Drawn:
         """Post-processing, hence free."""

@@ -14,6 +14,7 @@ from understudy.privacy.ledger import Entry
 from understudy.sources.base import Report, Source
 from understudy.synth.hashed_gibbs import check_sweeps
 from understudy.synth.released import Perturbed, ReleasedRecipe
+from understudy.synth.ways import Chains
 
 __all__ = ["GibbsSampler"]
 
@@ -62,4 +63,4 @@ class GibbsSampler(ReleasedRecipe):
         parents = self.choice().choose(source, stream, report)
         cliques = [(*parents[name], name) for name in book.names]
         tables, entry = exposed(source.count([*cliques, book.names], report), stage="tables", reads=_READS, why=_WHY)
-        return Perturbed(kind="gibbs", tables=tables[:-1], entries=[entry], sweeps=self.sweeps, starts=tables[-1])
+        return Perturbed(way=Chains(sweeps=self.sweeps, starts=tables[-1]), tables=tables[:-1], entries=[entry])

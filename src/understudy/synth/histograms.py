@@ -10,6 +10,7 @@ from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+from understudy.synth.ways import Cells
 
 __all__ = ["TableRecipe"]
 
@@ -37,4 +38,4 @@ class TableRecipe(ReleasedRecipe):
         """One table of full records."""
         counts = source.count([source.codebook.names], report)
         table, entry = self.perturb_table(counts[0], stream)
-        return Perturbed(kind="cells", tables=[table], entries=[entry])
+        return Perturbed(way=Cells(), tables=[table], entries=[entry])

@@ -26,6 +26,7 @@ from understudy.sources.tables import CountTable
 from understudy.synth.hashed_gibbs import check_delta
 from understudy.synth.recipe import positive
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+from understudy.synth.ways import Agreeing
 
 __all__ = ["Marginals"]
 
@@ -111,9 +112,8 @@ class Marginals(ReleasedRecipe):
         tables = [_table((name,), one) for name, one in zip(names, ones, strict=True)]
         tables += [_table((names[i], names[j]), table) for (i, j), table in twos.items()]
         return Perturbed(
-            kind="marginals",
+            way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),
             tables=tables,
-            classes=tuple(_whole(part) for part in (classes.weights, *classes.levels)),
             entries=[Entry(stage="tables", reads="all measurements", event=event)],
         )
 

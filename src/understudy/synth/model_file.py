@@ -25,10 +25,13 @@ from understudy.synth.detail_where import draw_part
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
+from understudy.synth.ways import Way
 
 __all__ = ["LoadedModel", "load_model", "write_model"]
 
 FORMAT = 1
+_OF_A_WAY: Mapping[str, Any] = {"sweeps": 0, "order": [], "classes": 0}
+"""What a file says of ways of drawing other than its own: every file of format 1 has room for all of them."""
 
 
 def write_model(model: ReleasedModel, path: Path, *, before: Callable[[], None]) -> Path:
@@ -62,17 +65,16 @@ def _packed(model: ReleasedModel) -> bytes:
     tables = [*model.tables, *model.details.tables()]
     described = {
         "format": FORMAT,
-        "kind": model.kind,
+        "kind": model.way.kind,
         "method": model.method,
         "parameters": dict(model.parameters),
         "ledger": model.ledger.to_list(),
         "delta_for_total": model.delta,
         "secure": model.secure,
         "charged": model.charged,
-        "sweeps": model.sweeps,
-        "order": list(model.order),
+        **_OF_A_WAY,
+        **model.way.described(),
         "warnings": list(model.warnings),
-        "classes": len(model.classes),
         "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in tables],
         "details": len(model.details.codes),
         "measured": len(model.details.pieces),
@@ -86,8 +88,8 @@ def _packed(model: ReleasedModel) -> bytes:
             codes, counts = table.occupied()
             archive.writestr(f"table-{number}-codes.npy", _array(codes))
             archive.writestr(f"table-{number}-noisy-counts.npy", _array(counts))
-        for number, weights in enumerate(model.classes):
-            archive.writestr(f"classes-{number}.npy", _array(weights))
+        for name, values in model.way.arrays().items():
+            archive.writestr(f"{name}.npy", _array(values))
     return buffer.getvalue()
 
 
@@ -177,7 +179,7 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
     codes = int(described.get("details", 0))
     own = len(tables) - 2 * codes - int(described.get("measured", 0))
     return ReleasedModel(
-        kind=described["kind"],
+        way=_way(archive, described),
         codebook=Codebook.from_toml(archive.read("codebook.toml").decode("utf-8")),
         tables=tables[:own],
         details=Details.of(tables[own:], codes=codes),
@@ -188,14 +190,18 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         parameters=described["parameters"],
         secure=described["secure"],
         charged=str(described.get("charged", NOT_CHARGED)),
-        sweeps=described["sweeps"],
-        order=tuple(described["order"]),
-        classes=tuple(
-            _read_array(archive, f"classes-{number}.npy", dimensions=1 + (number > 0))
-            for number in range(described["classes"])
-        ),
         warnings=tuple(described["warnings"]),
     )
+
+
+def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
+    way = Way.named(described["kind"]).rebuilt(
+        described, lambda name, dimensions: _read_array(archive, f"{name}.npy", dimensions=dimensions)
+    )
+    said = {**_OF_A_WAY, **way.described()}
+    if said != {name: described[name] for name in said}:
+        raise ValueError(f"it says more than the kind {way.kind!r} needs")
+    return way
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, *, dimensions: int) -> Any:

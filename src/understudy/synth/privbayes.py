@@ -30,6 +30,7 @@ from understudy.sources.base import Report, Source
 from understudy.sources.tables import DENSE_LIMIT
 from understudy.synth.recipe import positive
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
+from understudy.synth.ways import Network
 
 __all__ = ["PrivBayes"]
 
@@ -130,7 +131,7 @@ class PrivBayes(ReleasedRecipe):
             counts, epsilon=self._tables_epsilon(book), neighbours=self.neighbours, stream=stream
         )
         order = tuple(book.position(name) for name in parents)
-        return Perturbed(kind="network", tables=tables, entries=entries, order=order)
+        return Perturbed(way=Network(order=order), tables=tables, entries=entries)
 
     def _network(self, source: Source, stream: Stream, report: Report | None) -> dict[str, tuple[str, ...]]:
         """Parents of every column, in the order in which the columns joined; the first joins at random."""

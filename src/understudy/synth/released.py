@@ -21,21 +21,19 @@ from understudy.synth.drawers import ModelDrawer
 from understudy.synth.model_file import write_model
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
 from understudy.synth.recipe import Fitted, Recipe
+from understudy.synth.ways import Way
 
 __all__ = ["FittedReleased", "Perturbed", "ReleasedRecipe", "public_size", "refuse_model_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbed:
-    """What a fit brings back from the data: perturbed tables, and the entries that the mechanisms wrote."""
+    """What a fit brings back from the data: perturbed tables, how to draw from them, and the entries of the
+    mechanisms."""
 
-    kind: str
+    way: Way
     tables: Sequence[CountTable]
     entries: Sequence[Entry]
-    sweeps: int = 0
-    order: tuple[int, ...] = ()
-    classes: tuple[npt.NDArray[np.int64], ...] = ()
-    starts: CountTable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +65,7 @@ class FittedReleased(Fitted):
         if unpaid := ledger.unpaid(found.entries):
             raise RefusalError(f"the quote does not pay for {unpaid[0].reads}; this is a fault of the recipe.")
         self._model = ReleasedModel(
-            kind=found.kind,
+            way=found.way,
             codebook=self.codebook,
             tables=tuple(found.tables),
             ledger=ledger,
@@ -75,10 +73,6 @@ class FittedReleased(Fitted):
             method=recipe.name,
             parameters=recipe.parameters(),
             secure=stream.is_secure,
-            sweeps=found.sweeps,
-            order=found.order,
-            classes=found.classes,
-            starts=found.starts,
             warnings=quote.warnings,
             charged=NOT_CHARGED if self._account is None else f"charged to the account of {self._account.dataset!r}",
             details=self._details,

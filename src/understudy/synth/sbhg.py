@@ -20,6 +20,7 @@ from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 from understudy.synth.hashed_gibbs import HashedGibbs
 from understudy.synth.released import Perturbed
+from understudy.synth.ways import Chains
 
 __all__ = ["SBHG"]
 
@@ -79,10 +80,9 @@ class SBHG(HashedGibbs):
             for count in counts
         ]
         return Perturbed(
-            kind="gibbs",
+            way=Chains(sweeps=self.sweeps),
             tables=[table for table, _ in pairs],
             entries=[entry for _, entry in pairs],
-            sweeps=self.sweeps,
         )
 
 

@@ -29,6 +29,7 @@ from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 from understudy.synth.hashed_gibbs import HashedGibbs
 from understudy.synth.released import Perturbed
+from understudy.synth.ways import Chains
 
 __all__ = ["SBHGGauss"]
 
@@ -76,7 +77,7 @@ class SBHGGauss(HashedGibbs):
     def release(self, counts: Sequence[Secret[CountTable]], book: Codebook, stream: Stream) -> Perturbed:
         """Noise and threshold on every table."""
         tables, entry = gaussian_stable_tables(counts, event=self._plan(book)[1], stream=stream)
-        return Perturbed(kind="gibbs", tables=tables, entries=[entry], sweeps=self.sweeps)
+        return Perturbed(way=Chains(sweeps=self.sweeps), tables=tables, entries=[entry])
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,71 @@
+"""What is asked of a way of drawing, and what comes back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.codebook.constraints import Allowed
+from understudy.errors import RefusalError
+from understudy.mechanisms.stream import Stream
+
+__all__ = ["Codes", "Drawn", "Progress", "Wanted", "Where"]
+
+Codes = npt.NDArray[np.unsignedinteger]
+Progress = Callable[[int, int], None] | None
+Where = Mapping[str, Sequence[int]]
+"""Some columns, each with the codes that it may hold."""
+_MOST_DRAWN = 2_000_000
+"""Rows that are looked through for those of a sub-population."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """Rows of codes, and what a user should know about how they were drawn."""
+
+    codes: Sequence[Codes]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """How many rows, of which sub-population, and what they are drawn with."""
+
+    rows: int
+    stream: Stream
+    report: Progress
+    where: Where
+    """Empty for the whole population."""
+    threads: int | None
+
+    @property
+    def whom(self) -> str:
+        """The sub-population, as part of a sentence."""
+        return f"with the values asked for in {' and '.join(self.where)} " if self.where else ""
+
+    def rules(self, book: Codebook) -> Allowed:
+        """Which rows are both possible and wanted."""
+        return book.allowed.within(self.where) if self.where else book.allowed
+
+    def filtered(self, book: Codebook, some: Callable[[int], list[Codes]]) -> Drawn:
+        """Rows of the whole population until enough of them belong to the sub-population: its exact law."""
+        if not self.where:
+            return Drawn(codes=some(self.rows))
+        rules = self.rules(book)
+        found: list[list[Codes]] = []
+        kept, drawn, batch = 0, 0, max(1000, 2 * self.rows)
+        while kept < self.rows:
+            if drawn >= _MOST_DRAWN:
+                raise RefusalError(
+                    f"only {kept:,} of {drawn:,} rows drawn {self.whom}were found, and {self.rows:,} were asked for; "
+                    "the sub-population is too rare in this model. Ask for fewer rows, or for a larger sub-population."
+                )
+            codes = some(batch)
+            mine = rules.fits(codes)
+            found.append([column[mine] for column in codes])
+            kept, drawn = kept + int(mine.sum()), drawn + batch
+            share = max(kept, 1) / drawn
+            batch = int(min(max(1000, 1.2 * (self.rows - kept) / share), _MOST_DRAWN))
+        return Drawn(codes=[np.concatenate(parts)[: self.rows] for parts in zip(*found, strict=True)])
