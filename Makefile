@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo test check bench peers experiments docs pycanon clean
+.PHONY: install demo test long check bench peers experiments docs pycanon clean
 
 install: $(STAMP)
 
@@ -19,7 +19,11 @@ demo: $(STAMP)
 	$(BIN)/understudy demo --out $(DEMO_OUT)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q --ignore=tests/long
+
+# evidence that takes long: every paying command struck down again and again
+long: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q tests/long
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -13,6 +13,7 @@ from benchmarks import (
     lugs,
     marginals,
     operations,
+    paths,
     peers,
     people,
     reconstruct,
@@ -27,6 +28,7 @@ from benchmarks import (
 )
 
 ALL = {
+    "paths": paths.main,
     "sweep": sweep.main,
     "counting": counting.main,
     "linear": linear.main,

@@ -54,8 +54,8 @@ def synthesize(given: Any, **options: Any) -> tuple[float, float]:
 
     start, used = time.perf_counter(), time.process_time()
     recipe = CommuteRecipe(epsilon=4.6, delta=1e-5, certificate="exact", **options)
-    plan = recipe.plan(given.flows, places=given.places)
-    made = draw(plan, given.flows, regions=None, stream=Stream.from_system())
+    plan = recipe.plan(given)
+    made = draw(plan, stream=Stream.from_system())
     table = pa.table(
         {
             "origin": given.flows.origins.take(pa.array(made.origins)),

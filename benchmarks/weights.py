@@ -14,7 +14,7 @@ import pyarrow as pa
 import understudy as us
 from benchmarks.constraints import ratio
 from understudy.codebook import Categorical, Codebook, Continuous
-from understudy.synth.weighted import CountPlan
+from understudy.synth.counts import Counts
 
 ROWS, COUNT_BAR, SHAPE_BAR = 1_000_000, 2.0, 1.5
 
@@ -49,9 +49,8 @@ def told(name: str, what: str, bar: float, first: float, second: float, times: f
 
 def counts(table: pa.Table) -> None:
     def work(weighted: bool) -> None:
-        plan = CountPlan(book=book(), columns=("region", "sex"), epsilon=1.0, weighted=weighted)
-        with plan.counting(table) as release:
-            release.settle()
+        plan = Counts(book=book(), columns=("region", "sex"), epsilon=1.0, weighted=weighted)
+        plan.fit(plan.open(table)).sample()
 
     told("counts by 2 columns", "weighted", COUNT_BAR, *ratio(lambda: work(False), lambda: work(True)))
 

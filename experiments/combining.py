@@ -78,7 +78,9 @@ def files_of(options: dict[str, object] | None, number: int, *, logistic: bool) 
         table = arrow(g, y, logistic=logistic)
         holed = table.set_column(1, "y", pa.array(table["y"].to_pylist(), mask=gone))
         book = book_of(logistic=logistic, missing="NA")
-        return [item.table for item in Filling(sweeps=1).fill(holed, book, files=FILES, stream=stream)]
+        return [
+            item.table for item in Filling(sweeps=1).fit(us.open(holed, book), stream=stream).sample_many(files=FILES)
+        ]
     book = book_of(logistic=logistic)
     fitted = us.Imputation(**options).fit(encoded(book, g, y, logistic=logistic), stream=stream)
     return [item.table for item in fitted.sample_many(N, files=FILES)]

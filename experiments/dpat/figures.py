@@ -117,5 +117,5 @@ def reliability_figure() -> str:
     task = load("pima")
     train, test = task.halves(1)[0]
     grown = grow(task.cells(train), task.fine, Training(method="forest", epsilon=1.0), Stream.seeded(12))
-    quality = public_quality(grown.scorer, task.fine, task.cells(test), subgroups=[], label="the other half")
+    quality = public_quality(grown.scorer, task.fine, task.cells(test).open(), subgroups=[], label="the other half")
     return reliability_picture(quality.measures["reliability"], title="Forest at epsilon 1 on Pima: reliability")

@@ -76,7 +76,7 @@ def measure(
     plan = quote_commutes(recipe, given)
     planned = time.perf_counter() - start
     start = time.perf_counter()
-    made = draw(plan, given.flows, regions=given.regions, stream=Stream.seeded(seed))
+    made = draw(plan, stream=Stream.seeded(seed))
     drawn = time.perf_counter() - start
     number = len(given.flows.destinations)
     cells = Histograms.of(made.destinations, made.origins, np.ones(len(made.origins), dtype=np.int64), number=number)
@@ -94,7 +94,7 @@ def measure(
     alphas = np.array([float(alpha) for alpha in plan.alphas])
     kept = plan.public.cells * plan.public.weights * (plan.public.keeps / KEEP_ALL)  # mean number, if shrunk
     mass = alphas * kept.sum(axis=1) if len(alphas) else np.zeros(1)
-    total = plan.total
+    total = plan.quote.total
     facts = {
         "epsilon": total.epsilon,
         "delta": total.delta,
@@ -102,7 +102,7 @@ def measure(
         "mean_virtual_workers": float(mass.mean()),
         "mean_workers": float(plan.public.workers.mean()),
         "left_out": made.left_out,
-        "warnings": list(plan.warnings),
+        "warnings": list(plan.quote.warnings),
         "seconds": {"plan": planned, "draw": drawn},
     }
     return facts, found

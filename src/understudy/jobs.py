@@ -1,10 +1,8 @@
 """One function per use case. The command line, and later the services, call only these."""
 
 import datetime as dt
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +13,36 @@ from understudy.errors import CodebookError, ParameterError, ReleaseError
 from understudy.evaluate.audit import Audit
 from understudy.evaluate.audit import audit as run_audit
 from understudy.evaluate.picture import marginal_picture
+from understudy.evaluate.report.findings import Findings
 from understudy.evaluate.report.gather import gather
-from understudy.evaluate.report.make import evaluate
+from understudy.evaluate.report.make import evaluate as make_report
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import find_release
 from understudy.evaluate.report.write import write_page
-from understudy.evaluate.rumap.make import MapResult, Plan, Questions, risk_utility_map
+from understudy.evaluate.rumap.make import MapResult, Plan, Questions
+from understudy.evaluate.rumap.make import risk_utility_map as make_map
 from understudy.evaluate.utility.compare import Comparison, compare
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.account import Account
+from understudy.privacy.account import Account, account_at, remember_look
+from understudy.privacy.provenance import InputRole
 from understudy.release import Release
-from understudy.release.release import refuse_existing, save_many, uninterrupted
+from understudy.release.folders import check_target
+from understudy.release.making import choices_of
+from understudy.release.verify import Verdict, verify_release
 from understudy.sources import open_source
-from understudy.sources.ancestry import find_ancestor
 from understudy.sources.base import Report
 from understudy.sources.check import Fault, check_table
 from understudy.sources.draft import draft_with_reasons, named_columns
 from understudy.sources.files import open_table
+from understudy.sources.inputs import find_provenance, public_provenance
 from understudy.synth import BayesianBootstrap, Marginals, Quote, Recipe
 from understudy.synth.choices import Choices, model_words, relation_of
+from understudy.synth.counts import Counts
 from understudy.synth.filling import Filling
 from understudy.synth.model_file import load_model
 from understudy.synth.paid_draft import PaidPlan, paid_draft
+from understudy.synth.people import of_people
+from understudy.synth.recheck import recheck_method
 from understudy.synth.recipe import Fitted, check_files
 from understudy.synth.released import FittedReleased, refuse_model_of
 
@@ -50,6 +56,7 @@ __all__ = [
     "audit",
     "check",
     "columns_to_drop",
+    "count",
     "create_account",
     "declare",
     "demo",
@@ -61,9 +68,11 @@ __all__ = [
     "load_codebook",
     "open_account",
     "quote",
+    "remember_look",
     "risk_utility_map",
     "synthesize",
     "synthesize_many",
+    "verify",
 ]
 
 
@@ -101,11 +110,7 @@ def draft_at_a_price(
 ) -> Codebook:
     """A codebook that was paid for, written to a new file; the price is committed just before the file appears."""
     _refuse_draft(out)
-    paying = None if account is None else Account.open(account)
-    book, settle = paid_draft(data, plan, table=table, account=paying, report=report)
-    with uninterrupted():  # paid and written, or neither
-        settle()
-        return _save_draft(book, out)
+    return paid_draft(data, plan, table=table, account=account_at(account), out=out, report=report)
 
 
 def _refuse_draft(out: Path) -> None:
@@ -142,9 +147,19 @@ def declare(path: Path, *, columns: Sequence[str] | None, by: str, source: str, 
     return book
 
 
-def quote(book: Codebook, choices: Choices, rows: int, *, data: Any = None) -> Quote:
-    """The price of a release; reads no row of the data, only whether they are an anonymised release."""
-    return choices.recipe(book, rows).quote(book, rows).drawn_from(find_ancestor(data))
+def quote(book: Codebook, choices: Choices, rows: int, *, data: Any = None, account: str | Path | None = None) -> Quote:
+    """The price of a release; reads no row of the data, only what the table is.
+
+    With an account the choices are written down there, so that no later look at the data can have made them.
+    """
+    recipe = choices.recipe(book, rows)
+    recipe.public_inputs(data)
+    priced = recipe.quote(book, rows).with_data(find_provenance(data))
+    if account is not None:
+        chosen, public = of_people(recipe, book).parameters(), recipe.public_tables.values()
+        fixed = choices_of(priced, chosen, book.digest, public=public)
+        open_account(account).fix(fixed, label=f"{priced.method}, {rows:,} rows")
+    return priced
 
 
 def open_account(path: str | Path) -> Account:
@@ -178,18 +193,17 @@ def synthesize(
     report: Report | None = None,
     **opening: Any,
 ) -> Release:
-    """Fit, pay, draw and write. The price is given back if nothing could be written.
+    """Fit, pay, draw and write.
 
     ``opening``: ``unknown`` and ``table`` of the source, the ``account`` to charge, a ``seed`` for simulation.
     """
-    _check_target(Path(out))
+    check_target(Path(out))
     recipe = choices.recipe(book, rows)
     if model_out is not None:
         _check_model_target(recipe, model_out, Path(out))
-        refuse_model_of(find_ancestor(data))
+        refuse_model_of(find_provenance(data))
     fitted = _fitted(recipe, data, book, rows, report, **opening)
-    with fitted.sampling(rows) as release:
-        release.save(out, csv=csv)
+    release = fitted.write(out, rows, saving={"csv": csv})
     if model_out is not None:
         assert isinstance(fitted, FittedReleased)  # checked above
         fitted.save_model(model_out)
@@ -208,11 +222,9 @@ def _fitted(
     account: str | Path | None = None,
     seed: int | None = None,
 ) -> Fitted:
-    recipe.quote(book, rows)  # refuse bad numbers before the data is touched
-    source = open_source(
-        data, book, unknown=unknown, table=table, account=None if account is None else open_account(account)
-    )
-    return recipe.fit(source, stream=Stream.from_system() if seed is None else Stream.seeded(seed), report=report)
+    priced = recipe.quote(book, rows, secure=seed is None)  # refuse bad numbers before the data is touched
+    source = open_source(data, book, unknown=unknown, table=table, account=account_at(account))
+    return recipe.fit(source, stream=Stream.of_seed(seed), report=report, quote=priced)
 
 
 def synthesize_many(
@@ -229,29 +241,28 @@ def synthesize_many(
 ) -> list[Release]:
     """Several files from one fit, in numbered folders: all written and paid, or none. On route S each pays."""
     check_files(files)
-    _check_target(Path(out))
-    fitted = _fitted(choices.recipe(book, rows), data, book, rows, report, **opening)
-    with ExitStack() as held:  # every price stays reserved until all files are written
-        drawn = [held.enter_context(fitted.sampling(rows)) for _ in range(files)]
-        releases = [_numbered(release, number, files) for number, release in enumerate(drawn, start=1)]
-        save_many(releases, out, csv=csv)
-    return releases
+    check_target(Path(out))
+    return _fitted(choices.recipe(book, rows), data, book, rows, report, **opening).write_many(
+        out, rows, files=files, csv=csv
+    )
 
 
-_TOGETHER = {
-    "N": "all are drawn from the same perturbed tables and cost nothing more; their estimates combine by `plug-in`, "
-    "with the noise of the tables on top",
-    "S": "each was priced alone, and all of them together cost {files} times as much",
-    "diverse": "the promise is one of each file's own sampling distributions, and several files tell more than one",
-    "none": "combine estimates of all files with `understudy.combine`",
-}
-
-
-def _numbered(release: Release, number: int, files: int) -> Release:
-    manifest = release.manifest
-    kind = "diverse" if manifest.total.kind == "LDiverse" else manifest.route if manifest.total.is_formal else "none"
-    said = f"this is file {number} of {files} made from the same data: {_TOGETHER[kind].format(files=files)}."
-    return replace(release, manifest=replace(manifest, warnings=(*manifest.warnings, said)))
+def count(
+    plan: Counts,
+    data: Any,
+    *,
+    out: Path,
+    csv: bool = False,
+    account: str | Path | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    **opening: Any,
+) -> Release:
+    """Count, pay, perturb and write."""
+    check_target(out)
+    plan.quote()  # refuse bad numbers before the data are touched
+    source = plan.open(data, account=account_at(account), **opening)
+    return plan.fit(source, stream=Stream.of_seed(seed), report=report).write(out, csv=csv)
 
 
 def impute(
@@ -267,12 +278,11 @@ def impute(
     **opening: Any,
 ) -> list[Release]:
     """Fill the missing values of a real table ``files`` times; what is written is confidential."""
-    _check_target(Path(out))
+    check_files(files)
+    check_target(Path(out))
     filling = Filling(**model_words({name: value for name, value in options.items() if value is not None}))
-    stream = Stream.from_system() if seed is None else Stream.seeded(seed)
-    releases = filling.fill(data, book, files=files, stream=stream, report=report, **opening)
-    save_many(releases, out, csv=csv)
-    return releases
+    source = open_source(data, book, **opening)
+    return filling.fit(source, stream=Stream.of_seed(seed), report=report).write_many(out, files=files, csv=csv)
 
 
 def draw(
@@ -285,7 +295,7 @@ def draw(
     report: Report | None = None,
 ) -> Release:
     """More rows from a released model, of a sub-population if asked for; nothing is paid."""
-    _check_target(Path(out))
+    check_target(Path(out))
     part = parse_where(where) if where else None
     release = load_model(model).sample(rows, where=part, report=report)
     release.save(out, csv=csv)
@@ -302,13 +312,55 @@ def audit(
     canary: Sequence[str] = (),
     unknown: str = "error",
     table: str | None = None,
+    account: str | Path | None = None,
     processes: int = 1,
     report: Report | None = None,
 ) -> Audit:
     """Try to refute what a method states; charges nothing, and its outcome is confidential where the data are."""
+    remember_look(account, f"audit of {choices.method}")
     recipe = choices.recipe(book, rows)
     source = open_source(data, book, unknown=unknown, table=table)
     return run_audit(recipe, source, rows=rows, runs=runs, canary=_canary(canary), processes=processes, report=report)
+
+
+def evaluate(
+    real: Any, synthetic: Any, book: Codebook, *, account: str | Path | None = None, **options: Any
+) -> Findings:
+    """A report about a synthetic table; the account remembers that somebody looked."""
+    remember_look(account, f"evaluation of {synthetic}")
+    return make_report(real, synthetic, book, **options)
+
+
+def risk_utility_map(
+    data: Any,
+    book: Codebook,
+    plan: Plan,
+    questions: Questions,
+    *,
+    stand_in: Any = None,
+    account: str | Path | None = None,
+    **options: Any,
+) -> MapResult:
+    """A risk-utility map; on the data themselves it is a confidential look, which the account remembers."""
+    if stand_in is None:
+        remember_look(account, f"risk-utility map of {', '.join(plan.methods)}")
+    else:
+        public_provenance(stand_in, InputRole.STAND_IN, confidential=data)
+    return make_map(data, book, plan, questions, stand_in=stand_in, **options)
+
+
+def verify(path: str | Path) -> Verdict:
+    """Say what a release folder or a risk score is, and recompute everything that it states."""
+    from understudy.anonymize.verify import recheck_anonymity
+    from understudy.commute.recheck import recheck_commute
+    from understudy.trees.recheck import verify_score
+
+    if Path(path).is_file():
+        try:
+            return verify_score(Path(path))
+        except ReleaseError as reason:
+            raise ReleaseError(f"{reason} Of a release, give the folder.") from None
+    return verify_release(path, [recheck_method, recheck_anonymity, recheck_commute])
 
 
 def _canary(words: Sequence[str]) -> Mapping[str, str] | str:
@@ -331,24 +383,7 @@ def _check_model_target(recipe: Recipe, path: Path, out: Path) -> None:
         raise ReleaseError(f"{str(path)!r} exists already; a model never overwrites. Choose another name.")
     if path.absolute() == out.absolute():
         raise ParameterError(f"{str(path)!r} is meant for the release and for its model; give the model another name.")
-    _check_folder(path.absolute().parent)
-
-
-def _check_target(out: Path) -> None:
-    """Find out before anything is spent whether the release can be written."""
-    refuse_existing(out)
-    _check_folder(out.absolute().parent)
-
-
-def _check_folder(parent: Path) -> None:
-    if not parent.is_dir():
-        raise ReleaseError(f"the folder {str(parent)!r} does not exist; make it first, then run again.")
-    try:
-        tempfile.TemporaryFile(dir=parent).close()
-    except OSError as reason:
-        raise ReleaseError(
-            f"nothing can be written in {str(parent)!r} ({reason.strerror}); choose a folder you may write to."
-        ) from None
+    check_target(path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,7 +408,7 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     from understudy import datasets
 
     folder = Path(out)
-    _check_target(folder)
+    check_target(folder)
     book = datasets.discharges_codebook()
     source = open_source(datasets.discharges(rows=DEMO_DATA_ROWS, seed=2011), book)
     recipe = Marginals(epsilon=1.0, delta=1e-6)

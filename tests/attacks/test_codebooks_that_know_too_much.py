@@ -14,10 +14,11 @@ from understudy.errors import BudgetError, CodebookError, DataError, ParameterEr
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import NoFormal
 from understudy.synth import METHODS, make_recipe
+from understudy.synth.counts import Counts
 from understudy.synth.paid_draft import PaidPlan, paid_draft
-from understudy.synth.weighted import weighted_ledger
 from understudy.trees import PrivateAlphaForest
-from understudy.trees.train import Training, train
+from understudy.trees.recipe import RiskScore
+from understudy.trees.train import Training
 
 RECIPE = us.Marginals(epsilon=1.0, delta=1e-6)
 SAID = {"by": "J. Doe", "source": "data dictionary 2024", "on": dt.date(2024, 5, 1)}
@@ -80,9 +81,7 @@ def test_a_stale_attestation_is_quoted_nowhere(book):
 @pytest.fixture(scope="module")
 def bought():
     visits = pa.table({"s": ["F", "M"] * 4000, "t": ["u", "v", "w", "u"] * 2000})
-    found, settle = paid_draft(visits, PaidPlan(epsilon=4.0, delta=1e-6))
-    settle()
-    return found
+    return paid_draft(visits, PaidPlan(epsilon=4.0, delta=1e-6))
 
 
 def test_a_level_slipped_into_a_paid_draft_was_not_paid_for(bought):
@@ -98,8 +97,7 @@ def test_a_paid_draft_without_its_price_is_refused(bought):
 
 def test_a_paid_draft_made_cheaper_by_hand_is_refused_by_the_account_that_paid(account):
     visits = pa.table({"s": ["F", "M"] * 4000})
-    found, settle = paid_draft(visits, PaidPlan(epsilon=1.0, delta=1e-6), account=account)
-    settle()
+    found = paid_draft(visits, PaidPlan(epsilon=1.0, delta=1e-6), account=account)
     cheaper = Codebook.from_toml(found.to_toml().replace('\\"epsilon\\": 1.0', '\\"epsilon\\": 0.01'))
     assert cheaper != found
     recipe = us.Marginals(epsilon=0.5, delta=1e-6)
@@ -133,13 +131,13 @@ def test_a_weight_beyond_its_bounds_is_refused_and_never_counted():
 
 
 def test_weighted_counts_of_drafted_bounds_promise_nothing():
-    ledger = weighted_ledger(drafted(weighted_book()), ["b"], epsilon=1.0)
-    assert "levels of b, w were drafted" in ledger.total().why
+    plan = Counts(book=drafted(weighted_book()), columns=("b",), epsilon=1.0, weighted=True)
+    assert "levels of b, w were drafted" in plan.quote().total.why
 
 
 def test_a_score_of_a_drafted_codebook_promises_nothing(data, book):
     source = us.open(data, drafted(book))
-    model = train(source, Training(method="forest", epsilon=1.0), target="b", name="b")
+    model = RiskScore(training=Training(method="forest", epsilon=1.0), target="b").fit(source).sample()
     assert "levels of a, b were drafted" in model.guarantee.why and "no formal" in model.statement
 
 
@@ -165,7 +163,7 @@ def test_a_unit_that_is_not_enforced_is_refused(book, table):
     people = Codebook(columns=(Text(name="id", role=Role.IDENTIFIER), *book.columns), unit=PersonUnit(id="id", cap=2))
     rows = table.append_column("id", pa.array([f"p{k // 4}" for k in range(len(table))]))
     with pytest.raises(ParameterError, match="a risk score promises to protect one record"):
-        train(us.open(rows, people), Training(method="forest", epsilon=1.0), target="b", name="b")
+        RiskScore(training=Training(method="forest", epsilon=1.0), target="b").fit(us.open(rows, people))
     with pytest.raises(ParameterError, match="a risk score promises to protect one record"):
         PrivateAlphaForest(epsilon=1.0, codebook=people, target="b").fit(rows.to_pandas(), rows["b"].to_pylist())
     recipe = us.Marginals(epsilon=1.0, delta=1e-6)

@@ -22,7 +22,7 @@ def hits(home, recipe, seed):
     flows = pa.table({"origin": ["a"] * (2 * RUNS) + [home] * RUNS, "destination": names * 3})
     given = open_commutes(flows, origins=["a", "b", "c"])
     plan = quote_commutes(recipe, given)
-    made = draw(plan, given.flows, regions=None, stream=Stream.seeded(seed))
+    made = draw(plan, stream=Stream.seeded(seed))
     inside = np.bincount(made.destinations, weights=made.origins == 1, minlength=RUNS)
     return int((inside >= 2).sum()), plan
 
@@ -34,7 +34,7 @@ def test_the_stated_epsilon_is_not_refuted(certificate):
     recipe = CommuteRecipe(epsilon=1.5, delta=delta, certificate=certificate)
     there, plan = hits("b", recipe, 1)
     absent, _ = hits("c", recipe, 2)
-    total = plan.total
+    total = plan.quote.total
     p, q = there / RUNS, absent / RUNS
     low = p - Z * math.sqrt(max(p * (1 - p), 1 / RUNS) / RUNS)
     high = q + Z * math.sqrt(max(q * (1 - q), 1 / RUNS) / RUNS)

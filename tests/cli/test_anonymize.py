@@ -140,7 +140,7 @@ def test_synthesis_of_an_anonymised_table_keeps_both_manifests_and_upgrades_noth
     ).read_text()
     manifest = manifest_of(tmp_path / "out")
     assert manifest["guarantee"]["kind"] == "NoFormal"
-    assert manifest["ancestor"]["release"] == manifest_of(released / "columns")["release"]
+    assert manifest["inputs"]["data"]["release"] == manifest_of(released / "columns")["release"]
     assert run("verify", tmp_path / "out").code == 0
     # an account holds epsilons, and this is none
     account = tmp_path / "a.account"
@@ -153,7 +153,7 @@ def test_synthesis_of_an_anonymised_table_keeps_both_manifests_and_upgrades_noth
     copy = tmp_path / "copy.parquet"
     shutil.copy(table, copy)
     assert run("quote", copy, *words[1:], "--json").json["total"]["kind"] == "NoFormal"
-    assert us.open(pq.read_table(copy), book).ancestor is not None
+    assert not us.open(pq.read_table(copy), book).provenance.record_wise
     # and lugs, which promises diversity, is not upgraded either
     diverse = run("quote", table, "-c", book, "-m", "lugs", "--l", 1.1, "-n", 20, "--json").json
     assert diverse["total"]["kind"] == "NoFormal"
@@ -202,7 +202,31 @@ def test_public_rules_for_each_record_keep_the_promise_of_the_draw(run, discharg
     manifest = manifest_of(tmp_path / "s")
     assert manifest["guarantee"]["kind"] == "ApproxDP"
     assert any("recoded by itself by public rules" in warning for warning in manifest["warnings"])
-    assert (tmp_path / "s" / "input-manifest.json").is_file()
+    # the manifest of the input counts its records and classes: under a promise about records it stays at home
+    assert not (tmp_path / "s" / "input-manifest.json").exists()
+    told = manifest["inputs"]["data"]
+    assert told["release"] == manifest_of(made)["release"] and told["ledger"] == [] and told["k"] is None
+    assert run("verify", tmp_path / "s").code == run("verify", made).code == 0
+
+
+def test_an_account_remembers_who_looked(run, discharges, released, tmp_path):
+    data, book = discharges
+    account = tmp_path / "a.account"
+    Account.create(account, dataset="d", epsilon=9, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
+    assert run("anonymize", "risk", released / "columns", "--account", account).code == 0
+    assert Account.open(account).looks() == []  # a released table is no secret
+    assert run("anonymize", "risk", data, "-c", book, "--account", account).code == 0
+    page = tmp_path / "page.html"
+    assert (
+        run("anonymize", "report", data, released / "columns", "-c", book, "-o", page, "--account", account).code == 0
+    )
+    assert [what for _, what in Account.open(account).looks()] == [
+        "risk of the table by its classes",
+        "report about the anonymised release columns",
+    ]
+    words = ("-c", book, "-m", "marginals", "--epsilon", 1, "--delta", 1e-6, "-n", 60, "--account", account)
+    said = run("synth", data, *words, "-o", tmp_path / "out")
+    assert said.code == 0 and "after a confidential look" in said.out
 
 
 BAD = [

@@ -181,9 +181,10 @@ def test_a_frame_of_polars_needs_polars(bench):
     program = (
         "import sys; sys.modules['polars'] = None\n"
         "from types import SimpleNamespace\nimport pyarrow as pa, understudy as us\n"
+        "from understudy.privacy.provenance import DECLARED\n"
         "from understudy.errors import ReleaseError\n"
         "from understudy.release import Release\n"
-        "try:\n    Release(table=pa.table({'a': [1]}), manifest=SimpleNamespace(holds='counts')).to_polars()\n"
+        "try:\n    Release(table=pa.table({'a': [1]}), manifest=SimpleNamespace(provenance=DECLARED)).to_polars()\n"
         "except ReleaseError as reason:\n    print(reason)\n"
     )
     done = subprocess.run(

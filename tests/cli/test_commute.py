@@ -163,3 +163,59 @@ def test_an_example_never_overwrites(run, town, tmp_path):
     assert run("commute", "example", "-o", town).code == 2
     assert run("commute", "example", "-o", tmp_path / "a" / "b").code == 2
     assert run("commute", "example", "-o", tmp_path / "new", "--workers", "300", "--json").json["files"]
+
+
+def opened(path):
+    from understudy.privacy import Neighbours
+    from understudy.privacy.account import Account
+
+    return Account.create(path, dataset="c", epsilon=20.0, delta=1e-4, neighbours=Neighbours.ORIGIN)
+
+
+def test_one_run_lays_its_plan_out_once(run, town, tmp_path, monkeypatch):
+    """The price that is told, the one that is paid and the one that is written are one value."""
+    from understudy.commute import plan
+
+    made = []
+    build = plan.build_domain
+    monkeypatch.setattr(plan, "build_domain", lambda *given: made.append(1) or build(*given))
+    account = opened(tmp_path / "c.account")
+    assert run("commute", "synth", *words(town), "-o", tmp_path / "r", "--account", account.path).code == 0
+    assert made == [1]
+    assert run("commute", "quote", *words(town), "--account", account.path).code == 0
+    assert made == [1, 1]
+
+
+def test_an_account_knows_what_was_fixed_before_a_look(run, town, tmp_path):
+    account = opened(tmp_path / "c.account")
+    charge = ("--account", account.path)
+    less = ("--epsilon", "4")
+    assert run("commute", "quote", *words(town, *less), *charge).code == 0
+    assert run("commute", "synth", *words(town), "-o", tmp_path / "1", *charge).code == 0
+    assert not account.looks()
+    flows = (town / "flows.csv", tmp_path / "1", "--count", "workers")
+    assert run("commute", "evaluate", *flows).code == 0
+    assert not account.looks(), "without an account nobody writes it down"
+    assert run("commute", "evaluate", *flows, *charge).code == 0
+    assert [what.partition(":")[0] for _, what in account.looks()] == ["evaluation of commutes"]
+    late = run("commute", "synth", *words(town, "--epsilon", "4.1"), "-o", tmp_path / "2", *charge)
+    assert "chosen or approved after a confidential look" in late.out.replace("\n", " ")
+    early = run("commute", "synth", *words(town, *less), "-o", tmp_path / "3", *charge)
+    assert early.code == 0 and "confidential look" not in early.out.replace("\n", " ")
+    unknown = run("commute", "evaluate", *flows, "--account", tmp_path / "none.account")
+    assert unknown.code != 0 and "none.account" in unknown.err.replace("\n", "")
+
+
+@pytest.mark.parametrize("option", ["--places", "--origins", "--rings", "--regions", "--sizes"])
+def test_a_seeded_release_is_not_public(run, town, tmp_path, option):
+    assert run("commute", "synth", *words(town), "-o", tmp_path / "seeded", "--seed", "1").code == 0
+    said = run(
+        "commute", "synth", *words(town, option, tmp_path / "seeded" / "synthetic.parquet"), "-o", tmp_path / "r"
+    )
+    assert said.code == 2 and "which must be public, and it is not" in said.err.replace("\n", " ")
+    assert not (tmp_path / "r").exists()
+
+
+def test_the_confidential_table_is_not_public(run, town, tmp_path):
+    said = run("commute", "synth", *words(town, "--sizes", town / "flows.csv"), "-o", tmp_path / "r")
+    assert said.code == 2 and "the confidential table itself" in said.err.replace("\n", " ")

@@ -54,7 +54,7 @@ def test_a_partial_file_by_roles_of_the_codebook(run, small, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_pmi_says_how_little_depends_on_the_data_and_each_file_pays(run, small, tmp_path):
+def test_pmi_says_how_little_depends_on_the_data_and_all_files_pay_in_one_charge(run, small, tmp_path):
     data, book = small
     account = tmp_path / "a.account"
     Account.create(account, dataset="d", epsilon=1000, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
@@ -66,7 +66,8 @@ def test_pmi_says_how_little_depends_on_the_data_and_each_file_pays(run, small, 
     assert "any two tables whatever" in quoted["statement"]
     said = run("synth", data, *words, "--engines", "cart", "-o", tmp_path / "out", "--files", 3, "--account", account)
     assert said.code == 0, said.err
-    assert len(Account.open(account).history()) == 3
+    (charge,) = Account.open(account).history()
+    assert charge.guarantee.epsilon > 1.5 * quoted["total"]["epsilon"]  # of 60 rows, not of 20
     manifest = json.loads((tmp_path / "out" / "3" / "manifest.json").read_text(encoding="utf-8"))
     assert "together cost 3 times as much" in manifest["warnings"][-1]
 
@@ -74,7 +75,7 @@ def test_pmi_says_how_little_depends_on_the_data_and_each_file_pays(run, small, 
 def test_several_files_that_the_account_cannot_pay_for_leave_nothing(run, small, tmp_path):
     data, book = small
     account = tmp_path / "a.account"
-    Account.create(account, dataset="d", epsilon=2.5, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
+    Account.create(account, dataset="d", epsilon=1.5, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
     words = ("-c", book, "-m", "pmi", "--epsilon", 1, "--delta", 1e-6, "-n", 20, "--engines", "cart")
     said = run("synth", data, *words, "-o", tmp_path / "out", "--files", 3, "--account", account)
     assert said.code == 1
@@ -113,6 +114,9 @@ def test_impute_fills_a_table_and_calls_it_confidential(run, small, tmp_path):
     assert made["sex"].null_count == 0
     assert all(b in (a, "") for a, b in zip(made["sex"].to_pylist()[300:], sex[300:], strict=True))
     assert run("verify", tmp_path / "out" / "1").code == 0
+    manifests = [json.loads((tmp_path / "out" / n / "manifest.json").read_text(encoding="utf-8")) for n in "12"]
+    assert manifests[0]["release"] != manifests[1]["release"]
+    assert all(one["holds"] == "completed" and one["real_records"] and not one["record_wise"] for one in manifests)
     again = run("impute", tmp_path / "holed.csv", "-c", book, "-o", tmp_path / "out")
     assert again.code == 2 and "never overwrites" in again.err
     machine = run(

@@ -7,6 +7,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from understudy.privacy import Neighbours
+from understudy.privacy.account import Account
+from understudy.privacy.provenance import Made
+from understudy.sources.inputs import find_provenance
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -44,6 +49,7 @@ def test_the_command_of_the_issue(run, files):
     written = pq.read_table(files / "out" / "reconstructed.parquet")
     assert written.column_names[-2:] == ["avg_charge_reconstructed", "avg_charge_disclosed"]
     assert written.schema.metadata[b"understudy.kind"] == b"reconstructed"
+    assert find_provenance(written).made is Made.RECONSTRUCTED
     assert str(written.schema.field("los").type) == "int64" and str(written.schema.field("hospital").type) != "int64"
     facts = json.loads((files / "out" / "reconstruction.json").read_text())
     assert facts["kind"] == "reconstructed" and facts["method"] == "ludia"
@@ -157,6 +163,12 @@ def test_risk_of_the_issue(run, files, tmp_path):
     )
     assert machine.json["groupings"][0]["name"] == "county"
     assert machine.json["recommendation"][-1].startswith("A pass means")
+    account = tmp_path / "a.account"
+    Account.create(account, dataset="d", epsilon=1, delta=0, neighbours=Neighbours.ADD_REMOVE)
+    words = ("reconstruct", "risk", files / "truth.csv", "-c", book, "-g", "county", "--account", account, "--value")
+    assert run(*words, "charge").code == 0
+    assert run(*words, "sex").code != 0  # nothing was read for it
+    assert [what for _, what in Account.open(account).looks()] == ["attack on averages of charge"]
     bad = run("reconstruct", "risk", files / "truth.csv", "-c", book, "-g", "county", "--value", "sex")
     assert bad.code == 2 and "sex" in bad.err
 

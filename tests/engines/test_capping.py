@@ -129,8 +129,7 @@ def test_a_codebook_is_drafted_for_people_where_the_records_lie(engine: str, put
     rows = pa.table({"patient": [*(f"p{k}" for k in range(600)), *["one"] * 400], "ward": ["r"] * 600 + ["mine"] * 400})
     plan = PaidPlan(epsilon=8.0, delta=1e-4, unit=PersonUnit(id="patient", cap=2))
     what, name = put_with(engine, rows)
-    book, settle = paid_draft(what, plan, table=name)
-    settle()
+    book = paid_draft(what, plan, table=name)
     assert book.column("ward").labels == ("r", "other", "NA") and book.unit == plan.unit
 
 

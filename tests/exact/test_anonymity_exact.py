@@ -2,27 +2,52 @@
 
 import itertools
 import math
+import re
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from understudy.anonymize import Closeness, DistinctDiversity, EntropyDiversity, RecursiveDiversity, measure
+import understudy
+from understudy.anonymize import (
+    AddNoise,
+    Bin,
+    BottomCode,
+    Closeness,
+    DistinctDiversity,
+    Drop,
+    EntropyDiversity,
+    Generalise,
+    GroupLevels,
+    Keep,
+    Recipe,
+    RecursiveDiversity,
+    Round,
+    Rule,
+    SuppressCells,
+    SuppressRows,
+    TopCode,
+    measure,
+)
 from understudy.anonymize.anonymity import apply_node
 from understudy.anonymize.cells import Cells
 from understudy.anonymize.hierarchy import identity
 from understudy.anonymize.lattice import search
 from understudy.anonymize.losses import make_loss
 from understudy.anonymize.problem import pose
+from understudy.anonymize.recipe import STEPS
 from understudy.anonymize.state import State
-from understudy.anonymize.steps import TopCode
-from understudy.anonymize.suppress import SuppressRows
-from understudy.codebook import Categorical, Ordinal
+from understudy.codebook import Categorical, Codebook, Integer, Ordinal, Origin, PersonUnit, Role, Text
 from understudy.mechanisms import KAnonymousTable, Stream
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.privacy import Entry, KAnonymous, Ledger, Neighbours, NoFormal, PureDP
+from understudy.privacy.provenance import Made, Provenance
 from understudy.privacy.statement import statement
+from understudy.sources import open_source
 
 SALARIES = [3, 4, 5, 6, 11, 8, 7, 9, 10]
 """Salary in thousands of the nine patients of the t-closeness paper, in its three classes of three."""
@@ -134,20 +159,101 @@ def test_anonymising_first_breaks_differential_privacy():
     assert ratio == pytest.approx(math.e**2) and ratio > math.e
 
 
-def test_a_public_rule_keeps_neighbours_neighbours():
-    """Top coding and deleting a named level: neighbouring tables give results that differ by at most one row."""
-    column = Ordinal(name="x", levels=("0", "1", "2", "3"))
+ORDERED = Ordinal(name="x", levels=("0", "1", "2", "3"))
+NUMBERED = Integer(name="x", edges=tuple(Fraction(edge) for edge in range(5)))
+PAIR = (ORDERED, Categorical(name="y", levels=("a",)))
+RULES = [
+    (PAIR, Keep(columns=("x",))),
+    (PAIR, Drop(columns=("y",))),
+    ((ORDERED,), TopCode(column="x", at="2")),
+    ((ORDERED,), BottomCode(column="x", at="1")),
+    ((NUMBERED,), Bin(column="x", width=2)),
+    ((NUMBERED,), Round(column="x", to=2)),
+    ((ORDERED,), GroupLevels(column="x", levels=("0", "3"), into="ends")),
+    ((ORDERED,), Generalise(column="x", to="first 0")),
+    ((ORDERED,), SuppressCells(columns=("x",), when=("0",))),
+]
 
-    def recoded(codes):
-        state = State(cells=small_cells(column, codes), quasi=("x",), rules={}, stream=Stream.seeded(1))
-        for step in (TopCode(column="x", at="2"), SuppressRows(column="x", when=("0",))):
-            assert step.is_record_wise
-            state = step.apply(state)
-        cells = state.cells
-        return {cells.columns[0].labels[code]: int(n) for code, n in zip(cells.codes[:, 0], cells.counts, strict=True)}
 
+def after(step, columns, codes):
+    """The rows after a step, as a multiset."""
+    rows = np.array([[code] + [0] * (len(columns) - 1) for code in codes], dtype=np.int32)
+    cells = Cells(columns=columns, codes=rows, counts=np.ones(len(rows), np.int64)).merged()
+    rules = {"x": Rule(prefix=(0,))} if isinstance(step, Generalise) else {}
+    cells = step.apply(State(cells=cells, quasi=("x",), rules=rules, stream=Stream.seeded(1))).cells
+    labels = cells.columns[0].labels
+    return Counter({labels[code]: int(n) for code, n in zip(cells.codes[:, 0], cells.counts, strict=True)})
+
+
+def moved(one, two):
+    """Rows that are in one table and not in the other, on either side."""
+    return (one - two).total(), (two - one).total()
+
+
+@pytest.mark.parametrize(("columns", "step"), RULES, ids=lambda one: getattr(one, "do", ""))
+def test_a_public_rule_keeps_neighbours_neighbours(columns, step):
+    """Under both relations: one record more is one row more, one record changed is at most one row changed."""
+    assert step.is_record_wise and not step.is_random
     for codes in itertools.product(range(4), repeat=3):
-        for more in range(4):
-            one, two = recoded([*codes, 1]), recoded([*codes, 1, more])
-            moved = sum(abs(one.get(key, 0) - two.get(key, 0)) for key in {*one, *two})
-            assert moved == (0 if more == 0 else 1)
+        before = after(step, columns, codes)
+        for code in range(4):
+            assert moved(before, after(step, columns, [*codes, code])) == (0, 1)
+            changed = moved(before, after(step, columns, [*codes[:2], code]))
+            assert changed in ((0, 0), (1, 1))
+
+
+def test_every_step_is_in_the_table_of_the_proof():
+    """Whether it treats each record by itself, and whether it draws, as the proof gives the reasons for."""
+    text = (Path(understudy.__file__).parent / "mechanisms" / "proofs" / "k_anonymity.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:4] for line in text.splitlines() if line.startswith("| `")]
+    said = {name: (row[1].strip(), row[2].strip()) for row in rows for name in re.findall("`(.*?)`", row[0])}
+    proved = {step.do for _, step in RULES}
+    for do, step in STEPS.items():
+        by_itself, draws = said[do]
+        wise = step.is_record_wise  # a property where it depends on the options of the step
+        assert by_itself == ("with `when`" if isinstance(wise, property) else "yes" if wise else "no")
+        assert draws == ("yes" if step.is_random else "no")
+        assert (by_itself != "no") == (do in proved or do == "noise")
+    assert set(said) == set(STEPS)
+
+
+def test_deleting_by_a_rule_breaks_the_relation_that_knows_the_size():
+    """One record takes another value, and the table loses a row: replace-one says nothing about such a pair."""
+    step = SuppressRows(column="x", when=("0",))
+    assert moved(after(step, (ORDERED,), [1, 2, 3]), after(step, (ORDERED,), [0, 2, 3])) == (1, 0)
+    assert not step.is_record_wise
+
+
+def test_noise_of_its_own_keeps_neighbours_and_noise_under_a_seed_does_not():
+    """The n-th row gets the n-th noise of a seed: one record more in front moves nearly all rows."""
+    column = Integer(name="x", edges=tuple(Fraction(edge) for edge in range(0, 1001, 10)))
+    codes = list(range(20, 60))
+    step = AddNoise(column="x", scale=100)
+    assert step.is_record_wise and step.is_random
+    one, two = after(step, (column,), codes), after(step, (column,), [0, *codes])
+    assert moved(one, two)[0] > 10
+    recipe = Recipe(steps=(step,))
+    book = Codebook(columns=(column, Categorical(name="q", levels=("a", "b"))))
+    source = open_source(pa.table({"x": [10 * code for code in codes], "q": ["a"] * len(codes)}), book)
+    fitted = [recipe.fit(source, quasi=("q",), stream=stream) for stream in (None, Stream.seeded(1))]
+    assert [one.record_wise for one in fitted] == [True, False]
+    plain = Recipe(steps=(TopCode(column="x", at=500),))
+    assert plain.fit(source, quasi=("q",), stream=Stream.seeded(1)).record_wise  # nothing was drawn
+
+
+def test_rules_that_were_read_from_data_are_not_public():
+    """A codebook drafted from the data, people with several records, a table that was made of many records."""
+    column = Ordinal(name="x", levels=("0", "1", "2", "3"))
+    table = pa.table({"x": ["0", "1", "2", "3"] * 5, "who": [str(k) for k in range(20)]})
+    recipe = Recipe(steps=(TopCode(column="x", at="2"),), quasi=("x",))
+
+    def is_record_wise(columns, rows=table, **more):
+        return recipe.fit(open_source(rows, Codebook(columns=columns, **more))).record_wise
+
+    assert is_record_wise((column,))
+    assert not is_record_wise((replace(column, origin=Origin.DRAFTED),))
+    ids = Text(name="who", role=Role.IDENTIFIER)
+    assert is_record_wise((column, ids))
+    assert not is_record_wise((column, ids), unit=PersonUnit(id="who", cap=3))
+    filled = Provenance(made=Made.COMPLETED, release="r", record_wise=False, real_records=True)
+    assert not is_record_wise((column,), table.replace_schema_metadata(filled.mark()))

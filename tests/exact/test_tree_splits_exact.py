@@ -23,7 +23,7 @@ from understudy.mechanisms.split_choice import (
     stable_threshold,
 )
 from understudy.mechanisms.stream import Stream
-from understudy.privacy import Neighbours, NoFormal, Secret
+from understudy.privacy import Neighbours, NoFormal, PureDP, Secret
 from understudy.trees.gains import alpha_gain, gain_bounds
 from understudy.trees.grow import Stopping, diff_structure
 from understudy.trees.questions import Question
@@ -120,6 +120,25 @@ def test_a_private_stump_costs_at_most_epsilon(alpha):
     assert worst > 0.04  # the data do matter
     event = TreeSplits(epsilon=Fraction(epsilon), levels=2, neighbours=AR)
     assert event.guarantee().epsilon == 3.0
+    assert TreeSplits(epsilon=Fraction(0), levels=2, neighbours=AR).guarantee().epsilon == 0.0
+
+
+def test_questions_at_epsilon_0_do_not_depend_on_the_records():
+    """The same stream draws the same questions, whatever the table; that line of the ledger says epsilon 0."""
+    from understudy.trees.examples import septic_shock_example
+    from understudy.trees.train import Training, grow
+
+    features = septic_shock_example().features
+    training = Training(method="per-call-tree", structure="random", call_epsilon=1.0, depth=3)
+    codes = np.array([[0, 0, 0, 0], [4, 4, 1, 1], [2, 1, 0, 1]], dtype=np.uint8)
+    found = []
+    for size in range(4):
+        cells = Secret(Cells(codes=codes[:size], counts=np.array([[9, 1], [2, 8], [0, 5]])[:size]))
+        grown = grow(cells, features, training, Stream.seeded(3))
+        found.append(grown.scorer.trees)
+        (entry,) = grown.entries
+        assert isinstance(entry.event, TreeSplits) and entry.guarantee == PureDP(epsilon=0.0, neighbours=AR)
+    assert all(trees == found[0] for trees in found)
 
 
 def test_a_choice_follows_its_law():
@@ -277,7 +296,8 @@ def test_faithful_models_are_labelled_with_the_reason():
     features = septic_shock_example().features[:2]
     cells = Secret(Cells(codes=np.array([[0, 0], [4, 4]], dtype=np.uint8), counts=np.array([[9, 1], [2, 8]])))
     for method in ("dpat", "edpat"):
-        grown = grow(cells, features, Training(method=method, call_epsilon=1.0), Stream.from_system())
-        assert isinstance(grown.call_guarantee, NoFormal)
+        training = Training(method=method, call_epsilon=1.0)
+        grown = grow(cells, features, training, Stream.from_system())
+        assert isinstance(training.call, NoFormal)
         assert grown.entries[0].guarantee == NoFormal(why=WHY_FAITHFUL)
         assert "deterministic" in WHY_FAITHFUL and "tails" in WHY_FAITHFUL

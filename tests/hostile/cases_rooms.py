@@ -159,6 +159,8 @@ COMMUTED = cases(
     ("size 0", f"{_C}|--size|0", MISTAKE, ("size", "0")),
     ("sizes missing", f"{_C}|--sizes|gone.csv", MISTAKE, ("gone.csv",)),
     ("prior unknown", f"{_C}|--prior|belief", MISTAKE, ("'belief'", "distance")),
+    ("sizes of the people themselves", f"{_C}|--sizes|@flows", MISTAKE, ("flows", "confidential")),
+    ("account missing", f"{_C}|--account|gone.account", MISTAKE, ("gone.account",)),
 ) + cases(
     "commute synth",
     ("output exists", f"{_C}|-o|out", MISTAKE, ("'out'", "exists already"), {"out": b"x"}),
@@ -171,6 +173,7 @@ COMMUTED = cases(
     ("another release", "@flows|@release", MISTAKE, ("release", "commut")),
     ("output is a letter", "@flows|@trips|--count|workers|-o|p.html", MISTAKE, ("'p.html'", "not an earlier"), {"p.html": b"dear"}),
     ("short negative", "@flows|@trips|--count|workers|--short|-1", MISTAKE, ("short", "-1")),
+    ("account missing", "@flows|@trips|--count|workers|--account|gone.account", MISTAKE, ("gone.account",)),
 ) + cases(
     "commute map",
     ("release missing", "gone|-o|m.html", MISTAKE, ("gone",)),

@@ -18,8 +18,9 @@ from understudy.anonymize.lattice import search
 from understudy.anonymize.losses import LOSSES, make_loss
 from understudy.anonymize.measure import measure
 from understudy.anonymize.mondrian import apply_partition, partition
+from understudy.anonymize.outcome import tree_words
 from understudy.anonymize.problem import pose
-from understudy.anonymize.run import table_of, tree_words
+from understudy.anonymize.run import table_of
 from understudy.codebook import Ordinal
 from understudy.errors import RefusalError
 

@@ -347,7 +347,12 @@ def test_what_cannot_be_served(lite):
 def test_a_model_that_promises_nothing_is_served_only_on_purpose(lite):
     from dataclasses import replace
 
-    seeded = replace(diabetes_example(), secure=False)
+    from understudy.privacy import Ledger
+    from understudy.privacy.ledger import stream_entries
+
+    model = diabetes_example()
+    quote = replace(model.manifest.quote, own=model.ledger + Ledger.of(stream_entries(False)))
+    seeded = replace(model, manifest=replace(model.manifest, quote=quote, secure=False))
     with pytest.raises(RefusalError, match="promises nothing"):
         by_name([seeded])
     desk = Desk(store=lite, models=by_name([seeded], without_promise=True))
@@ -365,9 +370,9 @@ def test_a_model_that_promises_nothing_is_served_only_on_purpose(lite):
 def test_an_example_is_found_for_any_codebook():
     """Narrow ranges, few digits, dates, words: what the service shows as an example is always a question it takes."""
     import datetime as dt
-    from dataclasses import replace
     from fractions import Fraction
 
+    from tests.unit.tree_tables import changed
     from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer
     from understudy.trees.scorers import VoteForest
 
@@ -381,7 +386,7 @@ def test_an_example_is_found_for_any_codebook():
     )
     votes = tuple((0.0,) * column.size for column in columns[:-1])
     scorer = VoteForest(intercept=0.0, votes=votes, replicate_intercepts=(), replicate_votes=())
-    model = replace(diabetes_example(), codebook=Codebook(columns=columns), target="y", scorer=scorer)
+    model = changed(diabetes_example(), codebook=Codebook(columns=columns), target="y", scorer=scorer)
     served = Served(model=model)
     assert set(served.example) == {column.name for column in columns[:-1]}
     assert served.encode(served.example).shape == (1, 5)
@@ -400,11 +405,11 @@ def test_the_budget_follows_the_model_not_its_file(lite, tmp_path):
 
 
 def test_a_model_that_understates_its_price_is_refused():
-    from dataclasses import replace
+    from tests.unit.tree_tables import changed
 
     model = septic_shock_example(epsilon=0.5)
     with pytest.raises(RefusalError, match="altered"):
-        Served(model=replace(model, price_per_call=0.1))
+        Served(model=changed(model, price_per_call=0.1))
 
 
 def test_the_framework_sends_no_telemetry(service):

@@ -263,7 +263,7 @@ def test_filling_recovers_a_mean_that_complete_cases_miss():
             Continuous(name="y", edges=edges, precision=4, clip=True, missing="NA"),
         )
     )
-    filled = Filling(sweeps=2).fill(holed, book, files=5, stream=Stream.seeded(5))
+    filled = Filling(sweeps=2).fit(us.open(holed, book), stream=Stream.seeded(5)).sample_many(files=5)
     columns = [release.table["y"].to_numpy() for release in filled]
     combined = us.combine([c.mean() for c in columns], [c.var(ddof=1) / rows for c in columns], kind="missing")
     assert abs(combined.estimate - y.mean()) < Z * combined.error

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 sys.path.append(str(Path(__file__).parents[1] / "exact"))
 from exact_origins import rejecting, release
 
+from understudy.commute.inputs import CommuteInput
 from understudy.commute.places import Places
 from understudy.commute.recipe import CommuteRecipe
 from understudy.commute.rings import Rings
@@ -164,7 +165,7 @@ def test_distance_rings_follow_the_law(shrink):
         origins_from_data=False,
         cells=Secret(cells),
     )
-    plan = recipe.plan(flows, places=places, secure=False)
+    plan = recipe.plan(CommuteInput(flows=flows, places=places), secure=False)
     assert plan.public.cells[0].tolist() == [3, 4, 1, 1], "near and middle origins, one long cell, one beyond"
     weights = plan.public.weights[0]
     alpha = plan.alphas[0]
@@ -173,7 +174,7 @@ def test_distance_rings_follow_the_law(shrink):
     alphas = tuple(alpha * int(weights[kind]) for kind in kinds)
     keeps = tuple(Fraction(int(plan.public.keeps[0][kind]), KEEP_ALL) for kind in kinds)
     law = release((1, 0, 0, 1, 0, 0, 0, 0, 0), alphas, keeps, 2)
-    drawn = draw(plan, flows, regions=None, stream=Stream.seeded(11))
+    drawn = draw(plan, stream=Stream.seeded(11))
     grid = np.zeros((COPIES, 9), dtype=np.int64)
     np.add.at(grid, (drawn.destinations, drawn.origins), 1)
     assert grid[:, 8].sum() == 0, "nobody beyond the cut-off is shown"
@@ -196,7 +197,7 @@ def test_a_merged_histogram_counts_everybody():
         origins_from_data=False,
         cells=Secret(cells),
     )
-    plan = recipe.plan(flows, places=places, secure=False)
+    plan = recipe.plan(CommuteInput(flows=flows, places=places), secure=False)
     merged = class_cells(flows.cells, plan.domain, None).open()
     assert (merged.units.tolist(), merged.counts.tolist()) == ([0, 9 + 1, 9 + 2], [5, 3, 2])
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from understudy.blocks.released import released_key, released_weights
 from understudy.codebook import Categorical, Codebook
-from understudy.errors import RefusalError
+from understudy.errors import RefusalError, ReleaseError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
@@ -382,16 +382,26 @@ def test_tables_without_survivors_release_nothing_and_stay_paid_for(cls, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["d.account"]
 
 
-def test_a_failure_that_says_nothing_about_the_data_gives_the_price_back(tmp_path):
+def failing(error):
+    def write(*_):
+        raise error
+
+    return write
+
+
+def test_an_interrupt_gives_the_price_back_and_a_full_disk_does_not(tmp_path):
     account = Account.create(
         tmp_path / "d.account", dataset="d", epsilon=1e7, delta=0.1, neighbours=Neighbours.ADD_REMOVE
     )
     fitted = SBHG(epsilon=1e6, delta=1e-9, parents=PARENTS, sweeps=1).fit(source_of(BOOK, RECORDS, account))
-    with pytest.raises(ZeroDivisionError), fitted.sampling(10):
-        raise ZeroDivisionError
-    assert account.spent().epsilon == 0
-    assert [charge.state.value for charge in account.history()] == ["cancelled"]
-    for again in (lambda: fitted.sample(10), lambda: fitted.save_model(tmp_path / "m.model")):
-        with pytest.raises(RefusalError, match="fit again"):  # its noisy tables were never paid for
-            again()
-    assert [path.name for path in tmp_path.iterdir()] == ["d.account"]
+    for error, raised, states in (
+        (KeyboardInterrupt(), KeyboardInterrupt, ["cancelled"]),
+        (OSError(28, "No space left on device"), ReleaseError, ["cancelled", "committed"]),
+    ):
+        with pytest.MonkeyPatch.context() as patched, pytest.raises(raised):
+            patched.setattr("pyarrow.parquet.write_table", failing(error))
+            fitted.write(tmp_path / "r", 10)
+        assert [charge.state.value for charge in account.history()] == states
+        assert [path.name for path in tmp_path.iterdir()] == ["d.account"]
+    fitted.sample(10)  # the same noisy tables, which are paid for
+    assert len(account.history()) == 2

@@ -116,11 +116,11 @@ def test_what_is_not_an_account_is_not_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tamper", "message"),
     [
-        (f"PRAGMA user_version = {SCHEMA_VERSION + 1}", "schema version 2"),
-        ("DROP TRIGGER terms_last; DELETE FROM terms", "has no cap"),
-        ("DROP TRIGGER terms_stay; UPDATE terms SET neighbours = 'origin'", "neighbour relation 'origin'"),
-        ("DROP TRIGGER terms_stay; UPDATE terms SET composition = 'best'", "by 'best' composition"),
-        ("DROP TABLE terms", "could not be read or written"),
+        (f"PRAGMA user_version = {SCHEMA_VERSION + 1}", f"schema version {SCHEMA_VERSION + 1}"),
+        ("DROP TRIGGER lines_last; DELETE FROM lines", "has no cap"),
+        ("DROP TRIGGER lines_stay; UPDATE lines SET body = replace(body, 'add-remove', 'origin')", "its line 1"),
+        ("DROP TRIGGER lines_stay; UPDATE lines SET number = 2", "its line 1"),
+        ("DROP TABLE lines", "could not be read or written"),
     ],
 )
 def test_a_file_this_version_cannot_trust_is_refused(account: Account, tamper: str, message: str) -> None:
@@ -140,18 +140,17 @@ def test_a_damaged_file_is_refused(account: Account) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "DELETE FROM charges",
-        "UPDATE charges SET ledger = '[]'",
-        "UPDATE charges SET delta = 0.5",
-        "UPDATE terms SET composition = 'renyi', renyi_order = 2.0",
-        "UPDATE terms SET epsilon = 9",
-        "DELETE FROM terms",
+        "DELETE FROM lines",
+        "DELETE FROM lines WHERE number = 2",
+        "UPDATE lines SET body = '{}'",
+        "UPDATE lines SET kind = 'cancelled' WHERE number = 2",
+        "UPDATE lines SET digest = ''",
     ],
 )
 def test_the_file_itself_refuses_to_forget(account: Account, statement: str) -> None:
     account.reserve(pure(0.5), label="first", delta=None)
-    with pytest.raises(BudgetError, match="never"), writing(account.path, 1.0) as connection:
-        connection.execute(statement)
+    with pytest.raises(BudgetError, match="never"), writing(account.path, 1.0) as lines:
+        lines._connection.execute(statement)
     assert account.remaining() == 0.5
 
 
@@ -216,9 +215,9 @@ def test_a_lock_held_too_long_is_said_and_charges_nothing(tmp_path: Path) -> Non
 
 
 def test_every_connection_syncs_the_folder_too(account: Account) -> None:
-    with writing(account.path, 1.0) as connection:
-        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    with writing(account.path, 1.0) as lines:
+        assert lines._connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+        assert lines._connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 # Several processes, and death
@@ -279,17 +278,14 @@ def test_threads_together_get_exactly_what_the_cap_affords(account: Account) -> 
 
 
 def reserve_and_linger(path: Path, answer: Connection) -> None:
-    with Account.open(path).reserve(pure(0.25), label="doomed", delta=None):
-        answer.send("reserved")
-        time.sleep(600)
+    Account.open(path).reserve(pure(0.25), label="doomed", delta=None)
+    answer.send("reserved")
+    time.sleep(600)
 
 
 def linger_in_a_transaction(path: Path, answer: Connection) -> None:
-    with writing(path, 10.0) as connection:
-        connection.execute(
-            "INSERT INTO charges (reserved, label, state, ledger, cost, total)"
-            " VALUES ('now', 'half', 'held', '[]', '', '')"
-        )
+    with writing(path, 10.0) as lines:
+        lines.append("reserved", charge=1, when="now", label="half", ledger="[]", delta=None, cost="{}", total="{}")
         answer.send("written, not committed")
         time.sleep(600)
 

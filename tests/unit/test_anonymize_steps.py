@@ -124,12 +124,12 @@ def test_bins_and_rounding():
 def test_groups_by_name_and_by_rarity():
     release = made(GroupLevels(column="why", levels=("flu", "HIV"), into="infection"))
     assert column(release, "why") == {"birth": 2, "infection": 4}
-    assert release.manifest.anonymity["record_wise"]
+    assert release.manifest.record_wise
     rare = made(GroupRare(column="why", below=2))
     # HIV alone would still be rare: the next rarest joins it
     assert column(rare, "why") == {"other": 3, "flu": 3}
     assert rare.codebook.column("why").origin is Origin.DRAFTED
-    assert not rare.manifest.anonymity["record_wise"]
+    assert not rare.manifest.record_wise
     assert column(made(GroupRare(column="stay", below=2, into="long")), "stay") == {"short": 2, "long": 4}
     with pytest.raises(ParameterError, match="no level 'cold'"):
         made(GroupLevels(column="why", levels=("cold",), into="x"))
@@ -143,7 +143,7 @@ def test_generalise_to_a_declared_step():
     )
     assert column(release, "zip") == {"752**": 4, "761**": 2}
     assert column(release, "age") == {"0-49": 4, "50-100": 1, None: 1}
-    assert release.manifest.anonymity["record_wise"]
+    assert release.manifest.record_wise
 
 
 def test_suppression_of_cells_and_rows():

@@ -6,18 +6,19 @@ import pytest
 
 import understudy as us
 from understudy.codebook import Codebook
-from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.errors import DataError, ParameterError, RefusalError, ReleaseError
 from understudy.evaluate.audit import audit
 from understudy.privacy import Neighbours, NoFormal
 from understudy.privacy.account import Account
+from understudy.privacy.provenance import Made, Provenance
 from understudy.release.verify import verify_release
 from understudy.release.workshop import PARTS
 from understudy.sources import open_source
-from understudy.sources.ancestry import find_ancestor, mark
+from understudy.sources.inputs import find_provenance
 from understudy.synth import PeGS
+from understudy.synth.counts import Counts
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.ranged import synthesize_parts
-from understudy.synth.weighted import CountPlan
 from understudy.trees.job import train_to_file
 from understudy.trees.train import Training
 
@@ -46,7 +47,13 @@ TABLE = pa.table(
         "ward": ["north", "south", "south", "north"] * 250,
     }
 )
-ANONYMIZED = TABLE.replace_schema_metadata(mark(release="r1", record_wise=False))
+
+
+def mark(release, record_wise):
+    return Provenance(made=Made.ANONYMIZED, release=release, record_wise=record_wise, real_records=True).mark()
+
+
+ANONYMIZED = TABLE.replace_schema_metadata(mark("r1", record_wise=False))
 RECIPE = us.Marginals(epsilon=1.0, delta=1e-6)
 
 
@@ -59,10 +66,10 @@ def test_of_several_files_the_one_that_promises_least_counts(tmp_path):
     import pyarrow.parquet as pq
 
     for name, record_wise in (("a", True), ("b", False)):
-        marked = TABLE.replace_schema_metadata(mark(release=name, record_wise=record_wise))
+        marked = TABLE.replace_schema_metadata(mark(name, record_wise))
         pq.write_table(marked, tmp_path / f"{name}.parquet")
-    found = find_ancestor(str(tmp_path / "*.parquet"))
-    assert found is not None and not found.record_wise
+    found = find_provenance(str(tmp_path / "*.parquet"))
+    assert found.is_release and not found.record_wise and found.release == "a and b"
 
 
 def test_an_anonymised_table_is_refused_where_no_ledger_could_say_so(tmp_path):
@@ -86,9 +93,7 @@ def test_a_risk_score_is_not_trained_for_people_with_several_records(tmp_path):
 
 @pytest.fixture(scope="module")
 def bought():
-    book, settle = paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)))
-    settle()
-    return book
+    return paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)))
 
 
 def test_a_risk_score_repeats_the_price_of_its_codebook(bought, tmp_path):
@@ -106,8 +111,7 @@ def test_a_risk_score_repeats_the_price_of_its_codebook(bought, tmp_path):
 
 def test_parts_do_not_pay_for_a_draft_twice(tmp_path):
     account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
-    book, settle = paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)), account=account)
-    settle()
+    book = paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)), account=account)
     release = synthesize_parts(
         TABLE, book, RECIPE, rows=100, out=tmp_path / "r", account=account, unknown="other-or-missing"
     )
@@ -157,29 +161,28 @@ def test_parts_draw_within_rules_as_the_whole_file_does(tmp_path):
 
 def test_counts_repeat_the_price_of_a_bought_codebook_and_pay_it_once(tmp_path):
     account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
-    book, settle = paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)), account=account)
-    settle()
-    plan = CountPlan(book=book, columns=("sex",), epsilon=1.0)
-    with plan.counting(TABLE, account=account, unknown="other-or-missing") as release:
-        release.save(tmp_path / "r")
+    book = paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)), account=account)
+    plan = Counts(book=book, columns=("sex",), epsilon=1.0)
+    release = plan.fit(plan.open(TABLE, account=account, unknown="other-or-missing")).write(tmp_path / "r")
     assert release.manifest.ledger.basic().epsilon == pytest.approx(3.0)
     assert account.spent().epsilon == pytest.approx(3.0)
     assert verify_release(tmp_path / "r").problems == ()
 
 
-def test_counts_that_were_seen_are_paid_and_an_anonymised_table_is_refused(tmp_path):
-    """A block that ends well has had the counts, saved or not; one that fails before gives its price back."""
+def test_counts_that_were_seen_are_paid_and_an_anonymised_table_is_refused(tmp_path, monkeypatch):
+    """Counts that were handed over are spent, and so are those whose file did not fit: its size would tell of them."""
     account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
-    plan = CountPlan(book=RECORDS, columns=("sex", "ward"), epsilon=1.0)
-    with pytest.raises(OSError, match="disk"), plan.counting(TABLE, account=account):
-        assert account.spent().epsilon == pytest.approx(1.0)  # held while somebody may still see it
-        raise OSError("the disk is full")
-    assert account.spent().epsilon == 0
-    with plan.counting(TABLE, account=account) as release:
-        assert release.table.num_rows
+    plan = Counts(book=RECORDS, columns=("sex", "ward"), epsilon=1.0)
+    fitted = plan.fit(plan.open(TABLE, account=account))
+    with monkeypatch.context() as patched:
+        patched.setattr("pyarrow.parquet.write_table", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))
+        with pytest.raises(ReleaseError, match="disk"):
+            fitted.write(tmp_path / "r")
     assert account.spent().epsilon == pytest.approx(1.0)
-    with pytest.raises(DataError, match="anonymised release r1"), plan.counting(ANONYMIZED):
-        pass
+    assert fitted.sample().table.num_rows == 4
+    assert account.spent().epsilon == pytest.approx(2.0)
+    with pytest.raises(DataError, match="anonymised release r1"):
+        plan.fit(plan.open(ANONYMIZED))
 
 
 def test_measured_numbers_of_people_in_parts(tmp_path):

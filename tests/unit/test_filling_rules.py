@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from understudy.codebook import Categorical, Codebook, Detail, Determines, Implies, Impossible, Integer, Order
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
+from understudy.sources import open_source
 from understudy.sources.check import check_table
 from understudy.synth.filling import Filling
 
@@ -72,7 +73,7 @@ def holed(rows, share=0.3, seed=2):
 def test_filled_rows_keep_every_rule_and_what_was_there():
     data = holed(600)
     assert check_table(data, BOOK) == []
-    for release in FILLING.fill(data, BOOK, files=2, stream=Stream.seeded(3)):
+    for release in FILLING.fit(open_source(data, BOOK), stream=Stream.seeded(3)).sample_many(files=2):
         made = release.table
         assert check_table(made, BOOK) == [] and made.column_names == list(data.column_names)
         for name in data.column_names:
@@ -87,7 +88,7 @@ def test_a_detail_tells_its_coarse_level_and_is_drawn_given_it():
     case = [None if k % 2 else c for k, c in enumerate(data["case"].to_pylist())]
     code = [c if k % 2 else None for k, c in enumerate(data["code"].to_pylist())]
     data = data.set_column(1, "case", pa.array(case)).set_column(7, "code", pa.array(code))
-    made = FILLING.fill(data, BOOK, files=1)[0].table.to_pydict()
+    made = FILLING.fit(open_source(data, BOOK)).sample().table.to_pydict()
     parents = {"b1": "birth", "h1": "heart", "h2": "heart", "l1": "lung"}
     assert all(parents.get(c, k) == k for k, c in zip(made["case"], made["code"], strict=True))
     told = [(k, parents[c]) for k, c, was in zip(made["case"], code, case, strict=True) if c in parents and was is None]
@@ -102,7 +103,7 @@ def test_rows_that_break_a_rule_are_left_alone_and_reported():
     values["in"][2], values["out"][2] = 5, None
     values["home"][2] = 5  # nothing fits between
     values["case"][3], values["code"][3], values["zip"][3] = "heart", "l1", None
-    release = FILLING.fill(pa.table(values), BOOK, files=1)[0]
+    release = FILLING.fit(open_source(pa.table(values), BOOK)).sample()
     made = release.table.to_pylist()
     assert made[0]["zip"] is None and made[1]["home"] is None and made[1]["sex"] is None and made[2]["out"] is None
     assert made[3]["zip"] is not None and made[3]["code"] == "l1"
@@ -120,16 +121,16 @@ def test_a_gap_that_the_rules_demand_stays():
         h if c == "birth" and k % 3 else None
         for k, (h, c) in enumerate(zip(values["home"], values["case"], strict=True))
     ]
-    made = FILLING.fill(pa.table(values), book, files=1)[0].table.to_pydict()
+    made = FILLING.fit(open_source(pa.table(values), book)).sample().table.to_pydict()
     assert all((home is None) == (case != "birth") for home, case in zip(made["home"], made["case"], strict=True))
 
 
 def test_only_details_may_be_missing_and_nothing_may_be():
     values = whole(100)
     with pytest.raises(RefusalError, match="no value is missing"):
-        FILLING.fill(pa.table(values), BOOK, files=1)
+        FILLING.fit(open_source(pa.table(values), BOOK)).sample_many(files=1)
     values["code"][5] = None
-    made = FILLING.fill(pa.table(values), BOOK, files=1)[0].table.to_pydict()
+    made = FILLING.fit(open_source(pa.table(values), BOOK)).sample().table.to_pydict()
     assert made["code"][5] is not None and made["code"][:5] == values["code"][:5]
 
 
@@ -141,7 +142,7 @@ def test_measured_numbers_are_filled_as_those_that_are_there():
         )
     )
     data = pa.table({"g": ["a", "b"] * 150, "x": pa.array([7, 13, None] * 100)})
-    made = FILLING.fill(data, book, files=1)[0].table["x"].to_pylist()
+    made = FILLING.fit(open_source(data, book)).sample().table["x"].to_pylist()
     assert set(made) == {7, 13}
 
 
@@ -171,7 +172,7 @@ def test_no_filled_value_ever_breaks_a_rule(seed, share):
     data = pa.table({name: pa.array(v, mask=drawn.random(80) < share) for name, v in values.items()})
     if any(column.null_count in (0, 80) for column in data.columns):
         return
-    made = Filling(engines="blocks", sweeps=1).fill(data, BOOK, files=1, stream=Stream.seeded(seed))[0].table
+    made = Filling(engines="blocks", sweeps=1).fit(open_source(data, BOOK), stream=Stream.seeded(seed)).sample().table
     for before, after in zip(data.to_pylist(), made.to_pylist(), strict=True):
         assert all(old is None or old == after[name] for name, old in before.items())
         if broken(before):

@@ -12,13 +12,16 @@ import understudy as us
 from understudy.blocks.engines import ENGINES, EngineChoice, engine_words, make_learner
 from understudy.blocks.learning import Records
 from understudy.codebook import Categorical, Codebook, Dates, Grain, Integer, Ordinal, Role
-from understudy.errors import CodebookError, DataError, ParameterError, RefusalError
+from understudy.errors import BudgetError, CodebookError, DataError, ParameterError, RefusalError
 from understudy.mechanisms.prediction import fitted_in_secret
 from understudy.mechanisms.stream import Stream
-from understudy.privacy import Secret
+from understudy.privacy import Neighbours, Secret
+from understudy.privacy.account import Account
+from understudy.privacy.provenance import Made, Provenance
 from understudy.release.release import save_many
 from understudy.release.verify import verify_release
 from understudy.sources import EncodedSource, open_source
+from understudy.sources.rows import rows_of
 from understudy.synth.chained import Chain
 from understudy.synth.filling import Filling
 from understudy.synth.pmi import fit_models
@@ -287,7 +290,9 @@ def holed_table(rows=300, every=False, seed=4):
 def test_filling_leaves_what_is_there_and_fills_what_is_not(every, engines, tmp_path):
     """Also where every row misses something."""
     table, book = holed_table(every=every)
-    made = Filling(engines=engines, sweeps=2).fill(table, book, files=2, stream=Stream.from_system())
+    made = (
+        Filling(engines=engines, sweeps=2).fit(us.open(table, book), stream=Stream.from_system()).sample_many(files=2)
+    )
     assert len(made) == 2
     for release in made:
         for name in book.names:
@@ -324,24 +329,49 @@ def test_filling_dates_and_unknown_values():
     )
     table = pa.table({"day": ["2020-01-01", "NA", "2020-01-03", "2020-01-02"] * 10, "x": ["a", "?", "b", "zz"] * 10})
     with pytest.raises(DataError, match="'x'"):
-        Filling().fill(table, book, files=1)
-    made = Filling(sweeps=1).fill(table, book, files=1, unknown="missing")[0].table
+        Filling().fit(us.open(table, book)).sample_many(files=1)
+    made = Filling(sweeps=1).fit(us.open(table, book, unknown="missing")).sample().table
     assert made["day"].null_count == made["x"].null_count == 0
     assert [str(day) for day in made["day"].to_pylist()[2:4]] == ["2020-01-03", "2020-01-02"]
     assert set(made["x"].to_pylist()) == {"a", "b"}
     with pytest.raises(ParameterError, match="other"):
-        Filling().fill(table, book, files=1, unknown="other")
+        Filling().fit(us.open(table, book, unknown="other")).sample_many(files=1)
+
+
+def test_what_is_filled_says_what_it_was_made_from_and_no_account_holds_it(tmp_path):
+    table, book = holed_table(rows=60)
+    marked = Provenance(made=Made.SYNTHETIC, release="r1", record_wise=False)
+    source = us.open(table.replace_schema_metadata(marked.mark()), book)
+    fitted = Filling(engines="blocks", sweeps=1).fit(source)
+    quote = fitted.quote()
+    assert [entry.stage for entry in quote.ledger] == ["input", "rows"] and "synthetic already" in quote.total.why
+    release = fitted.write(tmp_path / "one", csv=True)
+    assert release.manifest.provenance.made is Made.COMPLETED and release.manifest.real_records
+    assert verify_release(tmp_path / "one").problems == ()
+    with pytest.raises(DataError, match="completed release"):
+        us.open(tmp_path / "one" / "completed.csv", book).provenance.refuse_as_data("a count")
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=9, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
+    with pytest.raises(BudgetError, match="no formal total"):
+        Filling(engines="blocks", sweeps=1).fit(us.open(table, book, account=account)).sample()
+    assert account.history() == []
+
+
+def test_rows_come_only_from_a_table_that_was_opened():
+    table, book = holed_table(rows=60)
+    codes = rows_of(us.open(table, book)).open().codes
+    with pytest.raises(RefusalError, match="gives no rows"):
+        Filling().fit(EncodedSource(codebook=book, columns=codes))
 
 
 def test_nothing_to_fill_and_nothing_to_learn_from_are_said():
     table, book = holed_table(rows=50)
     whole = table.drop_null()
     with pytest.raises(RefusalError, match="no value is missing"):
-        Filling().fill(whole, book, files=1)
+        Filling().fit(us.open(whole, book)).sample_many(files=1)
     empty = table.set_column(3, "cause", pa.nulls(50, pa.string()))
     with pytest.raises(RefusalError, match="'cause' has no value in any row"):
-        Filling().fill(empty, book, files=1)
+        Filling().fit(us.open(empty, book)).sample_many(files=1)
     with pytest.raises(ParameterError, match="files"):
-        Filling().fill(table, book, files=0)
+        Filling().fit(us.open(table, book)).sample_many(files=0)
     with pytest.raises(ParameterError, match="sweeps"):
         Filling(sweeps=0)

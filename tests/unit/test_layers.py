@@ -11,7 +11,7 @@ SRC = Path(understudy.__file__).parent
 MOST_LINES = 450
 
 ORDER = [
-    ("version", "errors", "compiled"),
+    ("version", "errors", "compiled", "interrupts"),
     ("codebook",),
     ("privacy",),
     ("sources",),

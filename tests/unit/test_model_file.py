@@ -145,6 +145,7 @@ def test_the_description_has_no_seed_and_no_count(method, tmp_path):
     assert set(described) == {
         *("format", "kind", "method", "parameters", "ledger", "delta_for_total", "secure", "sweeps", "order"),
         *("warnings", "tables", "classes", "details", "measured", "people", "charged"),
+        *("charged_as", "looked"),
     }
     assert set(described["parameters"]) == set(recipe_of(method).parameters())
     assert str(seed) not in raw["model.json"].decode()

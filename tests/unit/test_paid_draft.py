@@ -39,7 +39,7 @@ def visits(rows=12_000):
 
 @pytest.fixture(scope="module")
 def drafted():
-    return paid_draft(visits(), PLAN, stream=Stream.from_system())[0]
+    return paid_draft(visits(), PLAN, stream=Stream.from_system())
 
 
 def test_columns_are_found_as_a_person_would(drafted):
@@ -75,8 +75,7 @@ def test_a_release_repeats_the_price_and_an_account_pays_it_once(tmp_path):
     account = Account.create(
         tmp_path / "a.db", dataset="visits", epsilon=20.0, delta=1e-5, neighbours=Neighbours.ADD_REMOVE
     )
-    book, settle = paid_draft(visits(), PLAN, account=account)
-    settle()
+    book = paid_draft(visits(), PLAN, account=account)
     assert account.spent().epsilon == 4.0
     source = open_source(visits(), book, unknown="other-or-missing", account=account)
     recipe = Marginals(epsilon=1.0, delta=1e-6)
@@ -123,7 +122,7 @@ def test_a_draft_with_nothing_to_show_stays_charged(tmp_path):
 
 
 def test_a_seeded_draft_promises_nothing():
-    book, _ = paid_draft(visits(), PLAN, stream=Stream.seeded(1))
+    book = paid_draft(visits(), PLAN, stream=Stream.seeded(1))
     total = Marginals(epsilon=1.0, delta=1e-6).quote(book, 10).total
     assert not total.is_formal and "seed" in total.why
 
@@ -181,8 +180,7 @@ def test_a_draft_for_people_caps_prices_and_is_paid_once(tmp_path):
         tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE_PERSON
     )
     plan = PaidPlan(epsilon=4.0, delta=1e-6, unit=PersonUnit(id="patient", cap=2))
-    book, settle = paid_draft(stays(), plan, account=account)
-    settle()
+    book = paid_draft(stays(), plan, account=account)
     assert book.unit == plan.unit and book.is_public and book.names == ("sex", "weight")
     assert book.column("sex").labels == ("F", "M", "other", "NA")  # two records of "one" take part, not a thousand
     assert Codebook.from_toml(book.to_toml()) == book
@@ -201,7 +199,7 @@ def test_a_draft_for_people_caps_prices_and_is_paid_once(tmp_path):
 
 def test_a_draft_for_people_of_a_record_s_price_shows_what_the_cap_hides():
     """The same table drafted for records shows the word that one person has a thousand times: this test can fail."""
-    book, _ = paid_draft(stays(), PaidPlan(epsilon=4.0, delta=1e-6, drop=("patient",)))
+    book = paid_draft(stays(), PaidPlan(epsilon=4.0, delta=1e-6, drop=("patient",)))
     assert "mine alone" in book.column("sex").labels
 
 
@@ -224,6 +222,6 @@ def test_bounds_are_found_where_many_records_share_the_smallest_or_largest_value
     """Newborns: 12 % are 0, and 6 % are 95 or over. A wrong bound has probability about e^-16 per column."""
     drawn = np.random.default_rng(6)
     ages = np.minimum(np.where(drawn.random(20_000) < 0.12, 0, drawn.integers(0, 100, 20_000)), 95)
-    book, _ = paid_draft(pa.table({"age": ages}), PaidPlan(epsilon=3.0, delta=1e-6))
+    book = paid_draft(pa.table({"age": ages}), PaidPlan(epsilon=3.0, delta=1e-6))
     age = book.column("age")
     assert isinstance(age, Integer) and age.edges[0] == 0 and 95 <= age.edges[-1] <= 97

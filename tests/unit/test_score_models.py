@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tree_tables import changed
 from understudy.codebook import Integer
 from understudy.errors import DataError, ParameterError, RefusalError, ReleaseError
 from understudy.mechanisms.sealing import key_id, seal, unseal
@@ -34,20 +35,18 @@ def stump():
 
 
 def bodies():
-    from dataclasses import replace
-
     shock = septic_shock_example()
     counts = [np.array([[70, 4], [11, 15]], dtype=np.int64)]
     plain = LeafForest(trees=(stump(),), counts=(((70, 4), (11, 15)),), scale=0.0, confidential=True)
     noisy = LeafForest(trees=(stump(),), counts=(((70, -4), (11, 15)),), scale=2.0, confidential=False)
     local = LocalNoiseForest(trees=(stump(),), counts=Secret(counts), epsilon=1.0)
-    free = {"price_per_call": None, "call_guarantee": None}
+    free = {"price_per_call": None, "call": None}
     return {
         "votes": diabetes_example(),
         "calls": shock,
-        "plain": replace(shock, scorer=plain, **free),
-        "leaves": replace(shock, scorer=noisy, **free),
-        "local": replace(shock, scorer=local),
+        "plain": changed(shock, scorer=plain, **free),
+        "leaves": changed(shock, scorer=noisy, **free),
+        "local": changed(shock, scorer=local),
     }
 
 
@@ -133,7 +132,7 @@ def resealed(path, change):
 
 def test_another_promise_beside_the_same_counts_is_noticed(tmp_path):
     path = save_model(septic_shock_example(), tmp_path / "model.us", KEY)
-    resealed(path, lambda content: content["public"].update(price_per_call=1e-9))
+    resealed(path, lambda content: content["public"]["manifest"]["score"].update(price_per_call=1e-9))
     with pytest.raises(ReleaseError, match="does not decrypt"):
         load_model(path, KEY)
 
@@ -141,14 +140,16 @@ def test_another_promise_beside_the_same_counts_is_noticed(tmp_path):
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        (lambda c: c.update({"understudy-score-model": 2}), "format 2"),
+        (lambda c: c.update({"understudy-score-model": 3}), "format 3"),
         (lambda c: c.update(public=[]), "other parts"),
         (lambda c: c.update(more=1), "other parts"),
-        (lambda c: c["public"].pop("votes", None) or c["public"]["scorer"].pop("votes"), "not a sound model"),
+        (lambda c: c["public"]["scorer"].pop("votes"), "not a sound model"),
+        (lambda c: c["public"]["manifest"].pop("call"), "not a sound model"),
+        (lambda c: c["public"]["manifest"].pop("score"), "not a sound model"),
         (lambda c: c["public"].update(body="magic"), "magic"),
         (lambda c: c["public"].update(codebook="format = 9"), "not a sound model"),
-        (lambda c: c["public"].update(name="../../etc"), "name"),
-        (lambda c: c["public"]["ledger"][0]["event"].update(kind="charm"), "charm"),
+        (lambda c: c["public"]["manifest"]["score"].update(name="../../etc"), "name"),
+        (lambda c: c["public"]["manifest"]["ledger"][0]["event"].update(kind="charm"), "charm"),
         (lambda c: c["public"]["scorer"]["replicate_votes"].pop(), "replicates"),
     ],
 )
@@ -193,7 +194,7 @@ def test_a_model_never_overwrites_and_is_not_pickled(tmp_path):
 def test_boxes_open_only_with_their_key_and_beside_their_text():
     box = seal(Secret({"n": 3}), key=KEY, bound_to=b"beside")
     assert unseal(box, key=KEY, bound_to=b"beside").open() == {"n": 3}
-    for key, beside, changed in (
+    for key, beside, edited in (
         (OTHER, b"beside", {}),
         (KEY, b"other", {}),
         (KEY, b"beside", {"text": "AAAA"}),
@@ -201,7 +202,7 @@ def test_boxes_open_only_with_their_key_and_beside_their_text():
         (KEY, b"beside", {"cipher": "ROT13"}),
     ):
         with pytest.raises(ReleaseError):
-            unseal({**box, **changed}, key=key, bound_to=beside)
+            unseal({**box, **edited}, key=key, bound_to=beside)
 
 
 # --- questions -----------------------------------------------------------------------------------------------------
@@ -324,10 +325,8 @@ def test_per_call_answers_have_the_stated_noise():
     ],
 )
 def test_odd_models_are_refused(change):
-    from dataclasses import replace
-
     with pytest.raises(ParameterError, match=next(iter(change))):
-        replace(diabetes_example(), **change)
+        changed(diabetes_example(), **change)
 
 
 def test_bodies_that_do_not_fit_are_refused():

@@ -18,7 +18,7 @@ from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 from understudy.sources import open_source
 from understudy.synth import Marginals
-from understudy.synth.weighted import weighted_counts, weighted_ledger
+from understudy.synth.counts import Counts
 
 F = Fraction
 BOOK = Codebook(
@@ -87,40 +87,41 @@ def test_weights_are_drawn_for_synthetic_rows():
     assert drawn[women].mean() > drawn[~women].mean() + 1  # the weight keeps what it knows about sex
 
 
+def weighted(columns, book=BOOK):
+    return Counts(book=book, columns=tuple(columns), epsilon=1.0, weighted=True)
+
+
 def test_weighted_counts_cover_the_largest_weight_and_are_paid_for(tmp_path):
     account = Account.create(
         tmp_path / "a.db", dataset="survey", epsilon=1.5, delta=0.0, neighbours=Neighbours.ADD_REMOVE
     )
-    source = open_source(table(), BOOK, account=account)
-    found = weighted_counts(source, ["sex"], epsilon=1.0)
-    assert found.ledger.total().epsilon <= 1.0 and account.spent().epsilon == pytest.approx(1.0)
-    sexes = table()["sex"].to_numpy(zero_copy_only=False)
-    expected = [3.0 * (sexes == "F").sum(), 1.45 * (sexes == "M").sum()]
+    plan = weighted(["sex"])
+    fitted = plan.fit(plan.open(table(), account=account))
+    found = fitted.sample()
+    assert found.manifest.total.epsilon <= 1.0 and account.spent().epsilon == pytest.approx(1.0)
+    sexes, weights = table()["sex"].to_numpy(zero_copy_only=False), table()["w"].to_numpy()
     assert found.table["sex"].to_pylist() == ["F", "M"]
-    # noise of scale 3 / epsilon: beyond 75 with probability 2 e^-25
-    assert np.abs(found.table["weighted_count"].to_numpy() - expected).max() < 75
+    # noise of scale 4 / epsilon: beyond 100 with probability 2 e^-25; a weight is rounded to a thousandth of 4
+    expected = [weights[sexes == sex].sum() for sex in ("F", "M")]
+    assert np.abs(found.table["count"].to_numpy() - expected).max() < 100 + 0.004 * len(sexes)
     with pytest.raises(BudgetError):
-        weighted_counts(source, ["sex"], epsilon=1.0)
-    assert (
-        not weighted_counts(open_source(table(), BOOK), ["sex"], epsilon=1.0, stream=Stream.seeded(1))
-        .ledger.total()
-        .is_formal
-    )
+        fitted.sample()
+    assert not plan.fit(plan.open(table()), stream=Stream.seeded(1)).sample().manifest.total.is_formal
 
 
 def test_weighted_counts_of_people():
-    book = replace(BOOK, unit=PersonUnit(id="id", cap=2))
-    total = weighted_ledger(book, ["sex", "age"], epsilon=1.0).total()
+    plan = weighted(["sex", "age"], replace(BOOK, unit=PersonUnit(id="id", cap=2)))
+    total = plan.quote().total
     assert total.neighbours is Neighbours.ADD_REMOVE_PERSON and total.epsilon == pytest.approx(1.0)
-    weighted_counts(open_source(table(), book), ["sex", "age"], epsilon=1.0)
+    assert plan.fit(plan.open(table())).sample().manifest.total == total
 
 
 @pytest.mark.parametrize("columns", [[], ["w"], ["sex", "sex"], ["id"]])
 def test_bad_columns_are_refused(columns):
     with pytest.raises(ParameterError):
-        weighted_ledger(BOOK, columns, epsilon=1.0)
+        weighted(columns).quote()
     with pytest.raises(ParameterError, match="no weight column"):
-        weighted_ledger(replace(BOOK, weight=None), ["sex"], epsilon=1.0)
+        weighted(["sex"], replace(BOOK, weight=None)).quote()
 
 
 def small(sexes, ages, weights):

@@ -1,5 +1,7 @@
 """scikit-learn's own checks, and what the estimators add to them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,3 +160,76 @@ def test_per_call_answers_are_charged_before_they_are_given(tmp_path):
     tree.predict_proba(X[:1])
     assert account.spent().epsilon == pytest.approx(2.0)
     assert "leaf" in tree.text()
+    digests = [charge.digest for charge in account.history()]
+    assert None not in digests and len(set(digests)) == len(digests) == 3, "each charge bought bytes of its own"
+
+
+BOOK = Codebook(columns=(Ordinal(name="stage", levels=("I", "II")), Categorical(name="ill", levels=("no", "yes"))))
+
+
+def frame(rows=200):
+    rng = np.random.default_rng(2)
+    return pd.DataFrame({"stage": rng.choice(["I", "II"], rows), "ill": rng.choice(["no", "yes"], rows)})
+
+
+@pytest.mark.parametrize("marked", ["X", "y"])
+def test_a_frame_whose_rows_are_no_people_promises_them_nothing(marked, tmp_path):
+    from understudy.sources import open_source
+    from understudy.synth import make_recipe
+
+    drawn = make_recipe("laplace", epsilon=1.0).fit(open_source(frame(), BOOK)).sample(200).to_pandas()
+    X, y = (drawn, frame()["ill"]) if marked == "X" else (frame(), drawn["ill"])
+    forest = PrivateAlphaForest(epsilon=1.0, codebook=BOOK, target="ill").fit(X, y)
+    assert isinstance(forest.guarantee_, NoFormal) and "synthetic already" in forest.guarantee_.why
+    plain = PrivateAlphaForest(epsilon=1.0, codebook=BOOK, target="ill").fit(frame(), frame()["ill"])
+    assert isinstance(plain.guarantee_, PureDP)
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
+    tree = PerCallAlphaTree(epsilon=1.0, call_epsilon=0.25, codebook=BOOK, target="ill", depth=1)
+    with pytest.raises(BudgetError, match="synthetic already"):
+        clone(tree).set_params(account=account).fit(X, y)
+    late = clone(tree).fit(X, y).set_params(account=account)
+    with pytest.raises(BudgetError, match="synthetic already"):
+        late.predict(frame()[:1])
+    assert account.history() == []
+
+
+def test_records_recoded_one_by_one_keep_their_promise():
+    from understudy.privacy.provenance import MARK, Made, Provenance
+
+    recoded = frame()
+    told = Provenance(made=Made.ANONYMIZED, release="r", record_wise=True, real_records=True).mark()
+    recoded.attrs[MARK.decode()] = told[MARK].decode()
+    forest = PrivateAlphaForest(epsilon=1.0, codebook=BOOK, target="ill").fit(recoded, recoded["ill"])
+    assert isinstance(forest.guarantee_, PureDP)
+
+
+def test_a_bought_codebook_is_in_the_ledger_and_paid_for_once(tmp_path):
+    from understudy.synth.paid_draft import PaidPlan, paid_draft
+
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
+    bought = paid_draft(frame(1000), PaidPlan(epsilon=2.0, delta=1e-6), account=account)
+    book = replace(bought, columns=(bought.column("stage"), BOOK.column("ill")))  # the target is declared
+    tree = PerCallAlphaTree(epsilon=1.0, call_epsilon=0.25, account=account, codebook=book, target="ill", depth=1)
+    tree.fit(frame(), frame()["ill"])
+    assert tree.guarantee_.epsilon == pytest.approx(3.0)
+    assert account.spent().epsilon == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("point", ["drawing", "committing", "committed"])
+def test_answers_that_were_not_given_are_not_lost_track_of(point, tmp_path, monkeypatch):
+    """An interrupt before anybody saw an answer gives its price back; from the commit on it stays."""
+    from understudy.privacy.transaction import Payment
+
+    X, y = data()
+    account = Account.create(tmp_path / "a", dataset="d", epsilon=2.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
+    tree = PerCallAlphaTree(epsilon=1.0, call_epsilon=0.25, bounds=(0.0, 10.0), classes=(0, 1), depth=1).fit(X, y)
+    tree.set_params(account=account)
+
+    def reached(self, at):
+        if at.value == point:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Payment, "reached", reached)
+    with pytest.raises(KeyboardInterrupt):
+        tree.predict(X[:2])
+    assert account.spent().epsilon == (0.0 if point == "drawing" else 0.5)

@@ -9,13 +9,16 @@ from tests.unit.tree_tables import FEATURES, auroc, book, boxed, simulated
 from understudy.codebook import Categorical, Codebook, Integer
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
-from understudy.privacy import NoFormal, PureDP
+from understudy.privacy import Neighbours, NoFormal, PureDP
 from understudy.sources import EncodedSource
 from understudy.trees.features import features_of
 from understudy.trees.quality import measure_private, measures, public_quality
 from understudy.trees.questions import answers, questions_of
+from understudy.trees.recipe import RiskScore
 from understudy.trees.show import reliability_picture
-from understudy.trees.train import Training, grow, train
+from understudy.trees.train import Training, grow
+
+PER_CALL = Training(method="per-call-tree", epsilon=1.0, call_epsilon=1.0)
 
 # --- training and quality --------------------------------------------------------------------------------------------
 
@@ -26,19 +29,24 @@ def source(rows=500):
     return EncodedSource(codebook=book(), columns=columns)
 
 
+def train(source, training, *, stream=None, target="ill", **more):
+    return RiskScore(training=training, target=target, **more).fit(source, stream=stream).sample()
+
+
 def test_training_says_what_it_promised():
-    model = train(source(), Training(method="forest", epsilon=1.0), target="ill", name="ill")
+    model = train(source(), Training(method="forest", epsilon=1.0))
     assert isinstance(model.guarantee, PureDP) and model.guarantee.epsilon <= 1.0
     assert "post-processing and free" in model.statement and "declared in the codebook" in model.statement
-    plain = train(source(), Training(method="alpha-tree"), target="ill", name="ill")
+    plain = train(source(), Training(method="alpha-tree"))
     assert isinstance(plain.guarantee, NoFormal) and "no formal privacy guarantee" in plain.statement
-    calls = train(source(), Training(method="per-call-tree", epsilon=1.0, call_epsilon=0.25), target="ill", name="ill")
+    calls = train(source(), Training(method="per-call-tree", epsilon=1.0, call_epsilon=0.25))
     assert calls.price_per_call == 0.25 and calls.guarantee.epsilon <= 1.0
-    free = train(
-        source(), Training(method="per-call-tree", call_epsilon=0.25, structure="random"), target="ill", name="ill"
-    )
-    assert free.guarantee.epsilon == 0.0 and "released nothing" in free.statement
-    seeded = train(source(), Training(method="forest", epsilon=1.0), target="ill", name="ill", stream=Stream.seeded(1))
+    free = train(source(), Training(method="per-call-tree", call_epsilon=0.25, structure="random"))
+    assert free.guarantee == PureDP(epsilon=0.0, neighbours=Neighbours.ADD_REMOVE)
+    assert "nothing that is seen here depends on the data" in free.statement
+    assert "questions that were drawn at random, without the data: epsilon 0" in free.statement
+    assert "every new question costs another epsilon = 0.25" in free.statement
+    seeded = train(source(), Training(method="forest", epsilon=1.0), stream=Stream.seeded(1))
     assert isinstance(seeded.guarantee, NoFormal) and "seed" in seeded.statement
 
 
@@ -51,14 +59,14 @@ def test_a_drafted_codebook_promises_nothing():
     columns = (replace(drafted.columns[0], origin=Origin.DRAFTED), *drafted.columns[1:])
     held = source()
     held.__dict__["codebook"] = replace(drafted, columns=columns)
-    model = train(held, Training(method="forest", epsilon=1.0), target="ill", name="ill")
+    model = train(held, Training(method="forest", epsilon=1.0))
     assert isinstance(model.guarantee, NoFormal) and "dose" in model.guarantee.why
 
 
 def test_a_target_of_three_levels_needs_a_name():
     with pytest.raises(ParameterError, match="positive"):
-        train(source(), Training(method="forest", epsilon=1.0), target="ward", name="ward")
-    model = train(source(), Training(method="forest", epsilon=1.0), target="ward", positive="c", name="ward")
+        train(source(), Training(method="forest", epsilon=1.0), target="ward")
+    model = train(source(), Training(method="forest", epsilon=1.0), target="ward", positive="c")
     assert model.positive == "c" and "ill" in [feature.name for feature in model.features]
 
 
@@ -79,14 +87,18 @@ def test_exact_measures_by_hand():
 
 def test_quality_on_public_records_has_a_noise_band_and_subgroups():
     codes, labels = simulated(1500)
+    held = boxed(codes, labels).open()
     grown = grow(boxed(codes, labels), FEATURES, Training(method="forest", epsilon=1.0), Stream.from_system())
-    quality = public_quality(grown.scorer, FEATURES, boxed(codes, labels), subgroups=["sex"], label="a simulation")
+    quality = public_quality(grown.scorer, FEATURES, held, subgroups=["sex"], label="a simulation")
     assert set(quality.measures["subgroups"]["sex"]) == {"F", "M"}
     band = quality.measures["noise_band"]["auroc"]
     assert band["low"] <= band["high"]
     assert "public" in quality.paid
     with pytest.raises(ParameterError, match="subgroup"):
-        public_quality(grown.scorer, FEATURES, boxed(codes, labels), subgroups=["nobody"], label="x")
+        public_quality(grown.scorer, FEATURES, held, subgroups=["nobody"], label="x")
+    calls = grow(boxed(codes, labels), FEATURES, PER_CALL, Stream.from_system())
+    with pytest.raises(RefusalError, match="cannot be measured for free"):
+        public_quality(calls.scorer, FEATURES, held, subgroups=[], label="x")
 
 
 def test_priced_quality_is_near_the_exact_one_and_costs_its_epsilon():
@@ -104,7 +116,7 @@ def test_priced_quality_is_near_the_exact_one_and_costs_its_epsilon():
     calls = grow(
         boxed(codes, labels),
         FEATURES,
-        Training(method="per-call-tree", epsilon=1.0, call_epsilon=1.0),
+        PER_CALL,
         Stream.from_system(),
     )
     with pytest.raises(RefusalError, match="per-call"):

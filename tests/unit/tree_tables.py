@@ -1,5 +1,6 @@
 """A small codebook, records simulated from it, and how well a score ranks them."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +25,14 @@ def book():
 
 
 FEATURES = features_of(book(), "ill")
+
+
+def changed(model, *, scorer=None, codebook=None, call="kept", **score):
+    """A model that says other things of itself."""
+    manifest = model.manifest
+    quote = manifest.quote if call == "kept" else replace(manifest.quote, call=call)
+    told = replace(manifest, quote=quote, codebook=codebook or manifest.codebook, score={**manifest.score, **score})
+    return replace(model, scorer=scorer or model.scorer, manifest=told)
 
 
 def simulated(rows, seed=3):

@@ -11,13 +11,15 @@ from understudy.anonymize.recipe import Recipe
 from understudy.anonymize.report.gather import Findings, gather, people_in
 from understudy.anonymize.report.page import anonymity_page
 from understudy.anonymize.risk import RiskFigures, risk_figures
-from understudy.anonymize.run import Anonymized, anonymize
+from understudy.anonymize.run import Anonymized
 from understudy.anonymize.verify import is_anonymized
 from understudy.codebook import Codebook, Role
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.report.write import check_page_target, write_page
 from understudy.mechanisms.stream import Stream
-from understudy.release.release import ANONYMIZED, CODEBOOK, refuse_existing
+from understudy.privacy.account import remember_look
+from understudy.release.folders import check_target
+from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.sources import open_source
 from understudy.sources.base import Report
 
@@ -39,15 +41,12 @@ def make_release(
     report: Report | None = None,
 ) -> Anonymized:
     """Read, anonymise, count again and write; the page about it too, if one is wanted."""
-    refuse_existing(out)
-    if not out.absolute().parent.is_dir():
-        raise ReleaseError(f"the folder {str(out.absolute().parent)!r} does not exist; make it first, then run again.")
+    check_target(out)
     if page is not None:
         check_page_target(page)
     source = open_source(data, codebook, unknown=unknown, table=table)
-    stream = Stream.from_system() if seed is None else Stream.seeded(seed)
-    made = anonymize(source, recipe, quasi=quasi, stream=stream, report=report)
-    made.release.save(out, csv=csv)
+    fitted = recipe.fit(source, quasi=quasi, stream=Stream.of_seed(seed), report=report)
+    made = Anonymized.of(fitted, fitted.write(out, csv=csv))
     if page is not None:
         write_page(page, anonymity_page(gather(made.before, out, title=source.codebook.title).to_dict()))
     return made
@@ -62,15 +61,14 @@ def measure_risk(
     threshold: float = 0.2,
     unknown: str = "error",
     table: str | None = None,
+    account: Path | None = None,
     report: Report | None = None,
 ) -> tuple[tuple[str, ...], RiskFigures]:
-    """Risk of a table behind its codebook, or of a released one."""
+    """Risk of a table behind its codebook, or of a released one, which is no look at the confidential table."""
     if is_anonymized(data):
         import json
 
         import pyarrow.parquet as pq
-
-        from understudy.release.release import MANIFEST
 
         if population is not None:
             raise ParameterError(
@@ -83,6 +81,7 @@ def measure_risk(
         if "://" not in data and not Path(data).exists():
             raise ReleaseError(f"there is no table and no release folder {data!r}; check the path.")
         raise ParameterError("--codebook is missing: it says what the columns are; only a release has its own.")
+    remember_look(account, "risk of the table by its classes")
     cells = _cells(data, codebook, unknown, table, report)
     names = check_quasi(tuple(quasi) if quasi is not None else cells.with_roles(Role.QUASI_IDENTIFIER))
     known = cells.select(names)
@@ -100,12 +99,14 @@ def write_report(
     threshold: float = 0.2,
     unknown: str = "error",
     table: str | None = None,
+    account: Path | None = None,
     report: Report | None = None,
 ) -> Findings:
     """The page about a release, from the confidential table and the release's folder."""
     check_page_target(out)
     if not is_anonymized(folder):
         raise ReleaseError(f"{str(folder)!r} holds no anonymised release; make one with `understudy anonymize run`.")
+    remember_look(account, f"report about the anonymised release {folder.name}")
     before = _cells(real, codebook, unknown, table, report)
     people = None if population is None else _cells(population, codebook, unknown, None, report)
     title = Codebook.load(folder / CODEBOOK).title

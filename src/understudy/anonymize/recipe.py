@@ -1,13 +1,15 @@
 """A recipe: what is done to a table, step by step, as TOML that a person can read and a manifest can repeat."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from understudy.anonymize.anonymity import FullDomain, Mondrian
 from understudy.anonymize.criteria import criterion_from_dict
+from understudy.anonymize.fitted import FittedAnonymized
+from understudy.anonymize.outcome import outcome_of
 from understudy.anonymize.perturb import AddNoise, RankSwap
 from understudy.anonymize.rules import Rule, rule_from_dict
 from understudy.anonymize.state import Step
@@ -24,8 +26,10 @@ from understudy.anonymize.steps import (
 )
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 from understudy.errors import CodebookError, ParameterError
+from understudy.mechanisms.stream import Stream
+from understudy.sources.base import Report, Source
 
-__all__ = ["STEPS", "Recipe", "load_recipe", "read_recipe"]
+__all__ = ["STEPS", "Recipe", "load_recipe", "read_recipe", "step_from_dict"]
 
 FORMAT = 1
 STEPS: dict[str, type[Step]] = {
@@ -56,6 +60,19 @@ class Recipe:
     def is_random(self) -> bool:
         """Whether some step draws."""
         return any(step.is_random for step in self.steps)
+
+    def fit(
+        self,
+        source: Source,
+        *,
+        quasi: Sequence[str] | None = None,
+        stream: Stream | None = None,
+        report: Report | None = None,
+    ) -> FittedAnonymized:
+        """Apply the steps and count again. Nothing can be quoted before: what is claimed is what is counted."""
+        stream = Stream.checked(stream)
+        outcome = outcome_of(self, source, quasi=quasi, stream=stream, report=report)
+        return FittedAnonymized(recipe=self, source=source, outcome=outcome, stream=stream, report=report)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""
@@ -136,13 +153,14 @@ def _steps(entries: Any, faults: list[str]) -> list[Step]:
     steps = []
     for number, entry in enumerate(entries, start=1):
         try:
-            steps.append(_step(entry))
+            steps.append(step_from_dict(entry))
         except (ParameterError, CodebookError) as fault:
             faults.append(f"step {number}: {fault}")
     return steps
 
 
-def _step(entry: Any) -> Step:
+def step_from_dict(entry: Any) -> Step:
+    """A step as a recipe or a manifest writes it down."""
     if not isinstance(entry, dict) or entry.get("do") not in STEPS:
         found = entry.get("do") if isinstance(entry, dict) else entry
         raise ParameterError(f"it does {found!r}; steps are {', '.join(STEPS)}.")

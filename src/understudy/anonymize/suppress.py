@@ -22,11 +22,6 @@ class _Suppress(Step):
     rarer_than: int | None = None
     among: tuple[str, ...] | None = None
 
-    @property
-    def is_record_wise(self) -> bool:
-        """A rule about the record's own values is; rarity is not."""
-        return self.when is not None
-
     def __post_init__(self) -> None:
         if (self.when is None) == (self.rarer_than is None):
             raise ParameterError(f"{self.do} needs when = [levels] or rarer_than = k, one of them.")
@@ -70,6 +65,11 @@ class SuppressCells(_Suppress):
     says: ClassVar[str] = "blank single values"
     columns: tuple[str, ...]
 
+    @property
+    def is_record_wise(self) -> bool:
+        """A rule about the record's own values is; rarity is not."""
+        return self.when is not None
+
     def __post_init__(self) -> None:
         super().__post_init__()
         texts("columns", self.columns)
@@ -95,6 +95,9 @@ class SuppressRows(_Suppress):
 
     do: ClassVar[str] = "suppress-rows"
     says: ClassVar[str] = "delete rows"
+    is_record_wise = False
+    """Not even by a rule: a record that takes another value may then be gone, and a price for tables of one public size
+    (replace-one) says nothing about two tables of different sizes."""
     column: str | None = None
 
     def apply(self, state: State) -> State:

@@ -1,18 +1,21 @@
 """Check an anonymised release: everything that any release is checked for, and k, l and t counted again."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from understudy.anonymize.criteria import Closeness, Criterion, criterion_from_dict
 from understudy.anonymize.measure import Measured, measure
-from understudy.anonymize.run import spelled
+from understudy.anonymize.outcome import spelled
+from understudy.anonymize.recipe import step_from_dict
 from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
+from understudy.privacy.provenance import InputRole, Made, Provenance
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
-from understudy.release.verify import Verdict, verify_release
+from understudy.release.verify import Looked, Verdict, verify_release
 
-__all__ = ["is_anonymized", "measure_release", "verify_anonymized"]
+__all__ = ["is_anonymized", "measure_release", "recheck_anonymity", "verify_anonymized"]
 
 _CLOSE = 1e-9
 
@@ -27,28 +30,37 @@ def is_anonymized(folder: str | Path) -> bool:
 
 
 def verify_anonymized(folder: str | Path) -> tuple[Verdict, Measured | None]:
-    """The verdict, and what was measured in the table itself."""
-    verdict = verify_release(folder)
-    passed, problems = list(verdict.passed), list(verdict.problems)
-    measured = None
+    """The verdict about an anonymised release, and what was measured in the table itself."""
+    found: list[Measured] = []
+    verdict = verify_release(folder, [lambda looked: found.extend(_recheck(looked))])
+    return verdict, found[0] if found else None
+
+
+def recheck_anonymity(looked: Looked) -> None:
+    """Count k, l and t again in the released table, and ask the steps whether rows really came from one record each."""
+    _recheck(looked)
+
+
+def _recheck(looked: Looked) -> list[Measured]:
+    if looked.made is not Made.ANONYMIZED:
+        return []
     try:
-        manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
-        measured = measure_release(folder)
-        _compare(manifest, measured, passed, problems)
+        measured = measure_release(looked.place, looked.manifest)
+        _compare(looked.manifest, measured, looked.passed, looked.problems)
+        _check_record_wise(looked.manifest, looked.passed, looked.problems)
     except (UnderstudyError, OSError, ValueError, KeyError, TypeError, AttributeError) as reason:
-        problems.append(f"the classes of the table cannot be counted again: {reason}")
-    return Verdict(passed=tuple(passed), problems=tuple(problems), total=verdict.total), measured
+        looked.problems.append(f"the classes of the table cannot be counted again: {reason}")
+        return []
+    return [measured]
 
 
-def measure_release(folder: str | Path) -> Measured:
+def measure_release(place: Path, manifest: Mapping[str, Any]) -> Measured:
     """Count the classes of a released table and measure what it was asked for."""
     import pyarrow.parquet as pq
 
-    place = Path(folder)
-    manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
     anonymity = manifest.get("anonymity")
     if not isinstance(anonymity, dict):
-        raise ReleaseError(f"{str(folder)!r} holds no anonymised release.")
+        raise ReleaseError(f"{str(place)!r} holds no anonymised release.")
     criteria = [criterion_from_dict(one) for one in anonymity["asked"]["criteria"]]
     book = Codebook.load(place / CODEBOOK)
     orders = {one.column: spelled(book.column(one.column)) for one in criteria if _is_ordered(one)}
@@ -88,3 +100,19 @@ def _compare(manifest: dict[str, Any], measured: Measured, passed: list[str], pr
             problems.append(f"the ledger claims {event['k']}-anonymity, which the table does not have")
         if set(event["criteria"]) != {one.said for one, _ in measured.achieved}:
             problems.append("the ledger claims other criteria than those that were measured")
+
+
+def _check_record_wise(manifest: Mapping[str, Any], passed: list[str], problems: list[str]) -> None:
+    """What a later price would rest on: every step treats each record by itself, and no seed shifts its noise."""
+    if manifest["format"] == 1 or not manifest["record_wise"]:
+        return
+    steps = [step_from_dict(one) for one in manifest["parameters"]["steps"]]
+    wrong = [f"{step.do} does not treat each record by itself" for step in steps if not step.is_record_wise]
+    if any(step.is_random for step in steps) and not str(manifest["randomness"]).startswith("secure"):
+        wrong.append("its noise was drawn under a seed, where one record more shifts that of every later row")
+    told = manifest["inputs"].get(InputRole.DATA.name.lower(), {})
+    if not Provenance.from_dict(told).record_wise:
+        wrong.append("it was made from a table in which one person can change the rows of many")
+    problems.extend(f"the manifest says that each row came from one record by itself, and {why}" for why in wrong)
+    if not wrong:
+        passed.append("every step treats each record by itself")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook, Column, Dates, Number, Ordinal
 from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import VirtualRecords
+from understudy.privacy.provenance import DECLARED, Provenance
 
 __all__ = ["PriorShape", "PublicShape", "Shape", "virtual_records"]
 
@@ -34,6 +35,8 @@ class PublicShape:
     counts: Mapping[str, tuple[int, ...]]
     source: str
     """Where the public table came from, for the manifest."""
+    provenance: Provenance = DECLARED
+    """What it is; a table that a caller counted is what the caller says."""
 
 
 Shape = PriorShape | PublicShape

@@ -8,10 +8,27 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json
 
-__all__ = ["app"]
+__all__ = ["AccountToFix", "AccountToTell", "app"]
 
 app = typer.Typer(help="A durable privacy budget for one data set.", no_args_is_help=True)
 
+AccountToTell = Annotated[
+    Path | None,
+    typer.Option(
+        "--account",
+        help="Account of the data: it remembers this confidential look, and later releases say so. Nothing is charged.",
+        show_default=False,
+    ),
+]
+AccountToFix = Annotated[
+    Path | None,
+    typer.Option(
+        "--account",
+        help="Account of the data: these choices are written down there, so that no later look can have made them. "
+        "Nothing is charged.",
+        show_default=False,
+    ),
+]
 File = Annotated[Path, typer.Argument(help="The account's file.")]
 
 
@@ -73,6 +90,8 @@ def show(file: File, json: o.Json = False) -> None:
         f"left   epsilon {summary['remaining_epsilon']:g}, delta {summary['remaining_delta']:g} "
         f"for one further release{more}"
     )
+    for look in summary["looks"]:
+        out.print(f"looked {look['what']}, {look['when']} (not in the price of what was chosen later)", markup=False)
     for held in summary["held"]:
         out.print(
             f"held   {held['label']} since {held['when']} (running, or died before it finished: stays charged)",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli import options as o
+from understudy.cli.account import AccountToTell
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.cli.synth import warn
 from understudy.cli.verify import tell_verdict
@@ -180,6 +181,7 @@ def risk(
     ] = 0.2,
     unknown: o.Unknown = "error",
     table: o.Table = None,
+    account: AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Prosecutor, journalist and marketer risk of a table, and its uniques. What is printed is confidential."""
@@ -197,6 +199,7 @@ def risk(
             threshold=threshold,
             unknown=unknown,
             table=table,
+            account=account,
             report=report,
         )
     if json:
@@ -225,7 +228,6 @@ def verify(
     json: o.Json = False,
 ) -> None:
     """Count k, l and t again in the released table, and check everything else that any release is checked for."""
-    import understudy.synth.registry  # noqa: F401 - makes every event known, so that any ledger can be priced
     from understudy.anonymize.verify import is_anonymized, verify_anonymized
     from understudy.errors import ReleaseError
 
@@ -249,6 +251,7 @@ def report(
     ] = 0.2,
     unknown: o.Unknown = "error",
     table: o.Table = None,
+    account: AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """One self-contained page for a disclosure board: risk, class sizes and mosaics, before and after. Confidential."""
@@ -264,6 +267,7 @@ def report(
             threshold=threshold,
             unknown=unknown,
             table=table,
+            account=account,
             report=told,
         )
     if json:

@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             except KeyboardInterrupt:
                 raise StoppedError(STOPPED) from None
     except UnderstudyError as reason:
-        said = started.interrupted() if str(reason) == STOPPED else str(reason)
+        said = started.interrupted() if str(reason) == STOPPED else " ".join([str(reason), *_notes(reason)])
         sentence = endings.as_typed(said, typer.main.get_command(app), words)
         _fail(type(reason).__name__, sentence, as_json=as_json)
         code = endings.code_of(reason)
@@ -110,6 +110,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _fail("InternalError", endings.our_mistake(error), as_json=as_json)
         code = endings.OURS
     sys.exit(code or 0)
+
+
+def _notes(reason: BaseException) -> list[str]:
+    """What was added on the way, for example that a price stays."""
+    return list(getattr(reason, "__notes__", ()))
 
 
 def _run(words: list[str], *, as_json: bool) -> Any:

@@ -8,6 +8,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli import synth
+from understudy.cli.account import AccountToTell
 from understudy.cli.console import out, print_json, progress
 
 __all__ = ["audit"]
@@ -41,6 +42,7 @@ def audit(
     canary: Canary = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
+    account: AccountToTell = None,
     json: o.Json = False,
     **_: Any,
 ) -> None:
@@ -62,6 +64,7 @@ def audit(
             canary=canary or [],
             unknown=unknown,
             table=table,
+            account=account,
             processes=os.cpu_count() or 1,
             report=report,
         )

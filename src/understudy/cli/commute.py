@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli import options as o
+from understudy.cli.account import AccountToFix, AccountToTell
 from understudy.cli.commute_options import (
     CertificateWord,
     Count,
@@ -40,9 +41,9 @@ app = typer.Typer(
 
 
 def _recipe(values: dict[str, Any]) -> Any:
-    from understudy.commute import CommuteRecipe, read_rings
-    from understudy.commute.jobs import read_sizes
+    from understudy.commute import CommuteRecipe, read_rings, read_sizes
 
+    flows = values["flows"]
     return CommuteRecipe(
         epsilon=values["epsilon"],
         delta=values["delta"],
@@ -50,13 +51,13 @@ def _recipe(values: dict[str, Any]) -> Any:
         method=values["method"],
         prior=values["prior"],
         prior_cap=values["prior_cap"],
-        rings=None if values["rings"] is None else read_rings(values["rings"]),
+        rings=None if values["rings"] is None else read_rings(values["rings"], confidential=flows),
         shrink=values["shrink"],
         cutoff=values["cutoff"],
         split=values["split"],
         reject=values["reject"],
         size=values["size"],
-        sizes=None if values["sizes"] is None else read_sizes(values["sizes"]),
+        sizes=None if values["sizes"] is None else read_sizes(values["sizes"], confidential=flows),
         subsample=values["subsample"],
     )
 
@@ -64,7 +65,7 @@ def _recipe(values: dict[str, Any]) -> Any:
 def _opened(values: dict[str, Any]) -> Any:
     from understudy.commute.jobs import open_commutes
 
-    wanted = ("origin", "destination", "count", "table", "places", "origins", "regions")
+    wanted = ("origin", "destination", "count", "table", "places", "origins", "regions", "account")
     return open_commutes(values["flows"], **{name: values[name] for name in wanted})
 
 
@@ -111,6 +112,7 @@ def quote(
     size: Size = 1.0,
     sizes: Sizes = None,
     subsample: Subsample = 0.5,
+    account: AccountToFix = None,
     json: o.Json = False,
 ) -> None:
     """Say what a release would cost. Uses destination totals, which are public here, and no origin."""
@@ -135,22 +137,19 @@ def quote(
         if facts["epsilon_added"]:
             out.print(f"shrinking and rejection add epsilon {facts['epsilon_added']:.4g}")
     out.print(facts["statement"], markup=False)
-    _warn(plan.warnings)
+    _warn(plan.quote.warnings)
 
 
 def plan_facts(plan: Any) -> dict[str, Any]:
     """A plan as plain data."""
     import numpy as np
 
-    from understudy.privacy.statement import statement
-
     alphas = np.array([float(alpha) for alpha in plan.alphas])
     weights = (plan.public.cells * plan.public.weights).sum(axis=1)
-    said = plan.paper.get("statement") if plan.paper else None
-    route = "S" if plan.recipe.method == "dirichlet" else "N"
+    price = plan.quote
     return {
-        "guarantee": plan.total.to_dict(),
-        "statement": statement(plan.ledger, plan.total, rows=plan.rows, route=route, paper=said),
+        "guarantee": price.total.to_dict(),
+        "statement": price.statement,
         "rows": plan.rows,
         "destinations": len(plan.public),
         "alpha": _spread(alphas),
@@ -164,10 +163,11 @@ def plan_facts(plan: Any) -> dict[str, Any]:
                 "guarantee": entry.guarantee.to_dict(),
                 "proof": entry.event.proof,
             }
-            for entry in plan.ledger.entries
+            for entry in price.ledger.entries
         ],
-        "paper": plan.paper,
-        "warnings": list(plan.warnings),
+        "inputs": {role.value: one.to_dict() for role, one in price.inputs.items()},
+        "paper": price.paper,
+        "warnings": list(price.warnings),
     }
 
 
@@ -228,9 +228,7 @@ def synth(
 
     recipe = _recipe(context.params)
     with progress(quiet=json) as report:
-        release = synthesize_commutes(
-            recipe, _opened(context.params), out=output, csv=csv, account=account, seed=seed, report=report
-        )
+        release = synthesize_commutes(recipe, _opened(context.params), out=output, csv=csv, seed=seed, report=report)
     _warn(release.manifest.warnings)
     if json:
         print_json({"folder": str(output), "manifest": release.manifest.to_dict()})
@@ -261,23 +259,28 @@ def evaluate(
     output: Annotated[
         Path | None, typer.Option("--out", "-o", help="HTML page; an earlier one is replaced.", show_default=False)
     ] = None,
+    account: AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Compare a release with the confidential table. What it prints is confidential."""
-    from understudy.commute.evaluating import evaluate_commutes, write_evaluation
-    from understudy.commute.places import read_places
-    from understudy.commute.released import read_release
+    from understudy.commute.evaluating import write_evaluation
+    from understudy.commute.jobs import compare_commutes
     from understudy.evaluate.report.write import check_page_target
-    from understudy.sources.flows import read_flows
 
     if output is not None:
         check_page_target(output)
     with progress(quiet=json):
-        made = read_release(release, places=None if places is None else read_places(places))
-        real = read_flows(
-            flows, origin=origin, destination=destination, count=count, table=table, origins=list(made.origins)
+        findings, made = compare_commutes(
+            flows,
+            release,
+            places=places,
+            short=short,
+            account=account,
+            origin=origin,
+            destination=destination,
+            count=count,
+            table=table,
         )
-        findings = evaluate_commutes(real, made, short=short)
     if output is not None:
         write_evaluation(output, findings, made)
     if json:
@@ -338,20 +341,24 @@ def show_map(
         typer.Option(help="Address of map tiles with {z}, {x}, {y}; default: none, offline.", show_default=False),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.", show_default=False)] = None,
+    account: AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Write one offline page: pick a place, see where its workers come from, or where its residents work."""
     from understudy.commute.mapping import check_map_target, map_page, write_map
     from understudy.commute.places import read_places
     from understudy.commute.released import read_release
+    from understudy.privacy.account import remember_look
     from understudy.sources.flows import read_flows
 
     confidential = original is not None
     check_map_target(output, confidential=confidential)
     with progress(quiet=json):
-        made = read_release(release, places=None if places is None else read_places(places))
+        shown = None if places is None else read_places(places, confidential=original)
+        made = read_release(release, places=shown)
         real = None
         if original is not None:
+            remember_look(account, f"map of {release} beside the confidential commutes")
             real = read_flows(
                 original, origin=origin, destination=destination, count=count, table=table, origins=list(made.origins)
             )

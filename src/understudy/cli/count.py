@@ -44,14 +44,14 @@ def count(
     json: o.Json = False,
 ) -> None:
     """Release noisy counts, each with an interval; --weighted counts the population that the records stand for."""
+    from understudy import jobs
     from understudy.codebook import Codebook
-    from understudy.privacy.account import Account
     from understudy.privacy.guarantees import Neighbours
-    from understudy.release.release import refuse_existing
+    from understudy.sources.inputs import find_provenance
     from understudy.synth.choices import relation_of
-    from understudy.synth.weighted import CountPlan
+    from understudy.synth.counts import Counts
 
-    plan = CountPlan(
+    plan = Counts(
         book=Codebook.load(codebook),
         columns=tuple(word.strip() for word in by.split(",") if word.strip()),
         epsilon=epsilon,
@@ -60,17 +60,15 @@ def count(
         neighbours=Neighbours.ADD_REMOVE if neighbours is None else relation_of(neighbours),
     )
     if quote:
+        find_provenance(data).refuse_as_data("a table of counts")  # what will be refused has no price
         _quote(plan, json=json)
         return
     if output is None:
         raise ParameterError("the table needs a place: give --out FOLDER, or --quote to see the price only.")
-    refuse_existing(output)
-    paying = None if account is None else Account.open(account)
-    with (
-        progress(quiet=json) as report,
-        plan.counting(data, account=paying, unknown=unknown, table=table, seed=seed, report=report) as release,
-    ):
-        release.save(output, csv=csv)
+    with progress(quiet=json) as report:
+        release = jobs.count(
+            plan, data, out=output, csv=csv, account=account, unknown=unknown, table=table, seed=seed, report=report
+        )
     if json:
         rows = release.table.to_pylist()
         print_json({"folder": str(output), "manifest": release.manifest.to_dict(), "counts": rows})
@@ -82,13 +80,14 @@ def count(
 
 
 def _quote(plan: Any, *, json: bool) -> None:
-    total = plan.ledger().total()
+    priced = plan.quote()
+    total = priced.total
     found = {
         "cells": plan.cells,
         "half_width": plan.reach,
         "confidence": plan.confidence,
         "total": total.to_dict(),
-        "entries": plan.ledger().to_list(),
+        "entries": priced.ledger.to_list(),
     }
     if json:
         print_json(found)

@@ -95,7 +95,6 @@ class Started:
         if self._account is None:
             return False
         try:
-            import understudy.synth.registry  # noqa: F401 - makes every event known
             from understudy.privacy.account import Account
 
             charges = Account.open(self._account).history()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli import options as o
+from understudy.cli.account import AccountToTell
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.errors import ParameterError
 
@@ -62,6 +63,7 @@ def evaluate(
     ] = False,
     unknown: o.Unknown = "error",
     table: o.Table = None,
+    account: AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Compare a synthetic table with the confidential one, in one self-contained page. The page is confidential."""
@@ -70,6 +72,7 @@ def evaluate(
     from understudy.evaluate.report.numbers import number
 
     if large:
+        jobs.remember_look(account, f"evaluation of {synthetic}")
         given_too = {"holdout": holdout, "external": external, "target": target, "given": given}
         _large(real, synthetic, codebook, output, given_too, unknown=unknown, table=table, json=json)
         return
@@ -88,6 +91,7 @@ def evaluate(
             table=table,
             recipe=recipe,
             shadow_runs=shadow_runs,
+            account=account,
             processes=os.cpu_count() or 1,
             report=report,
         )

@@ -133,9 +133,10 @@ def budget(
             raise ParameterError("an account covers the cap over all keys; give --epsilon, and no key.")
         if epsilon is not None and model is not None and model_id is not None:
             if account is not None:
+                from understudy.privacy.account import Account
                 from understudy.service.caps import set_cap
 
-                set_cap(budgets, _served(model, model_key), epsilon, account=account)
+                set_cap(budgets, _served(model, model_key), epsilon, account=Account.open(account))
             elif key is None:
                 budgets.set_cap(model_id, epsilon)
             else:

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from understudy.cli import options as o
+from understudy.cli.account import AccountToTell
 from understudy.cli.console import errors_to, out, print_json, progress
 
 __all__ = ["app"]
@@ -235,9 +236,11 @@ def risk(
     ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
+    account: AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Attack one's own table through averages that are not published yet. The outcome is confidential."""
+    from understudy import jobs
     from understudy.codebook import Codebook
     from understudy.evaluate.report.write import check_page_target, write_page
     from understudy.mechanisms.stream import Stream
@@ -257,14 +260,17 @@ def risk(
         upper=upper,
         most=most,
     )
+    book = Codebook.load(codebook)
+    question.check(book)
+    jobs.remember_look(account, f"attack on averages of {value}")
     with progress(quiet=json) as report:
         document = assess(
             data,
-            Codebook.load(codebook),
+            book,
             question,
             unknown=unknown,
             table=table,
-            stream=Stream.from_system() if seed is None else Stream.seeded(seed),
+            stream=Stream.of_seed(seed),
             report=report,
         )
     if output is not None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli import options as o
+from understudy.cli.account import AccountToTell
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.errors import ParameterError
 
@@ -73,6 +74,7 @@ def rumap(
     ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
+    account: AccountToTell = None,
     json: o.Json = False,
 ) -> None:
     """Map risk against utility: many releases, measured and never published. The map is confidential."""
@@ -122,6 +124,7 @@ def rumap(
             seed=seed,
             unknown=unknown,
             table=table,
+            account=account,
             report=report,
         )
     if json:

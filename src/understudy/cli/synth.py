@@ -7,6 +7,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli import scale
+from understudy.cli.account import AccountToFix
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.errors import ParameterError
 
@@ -54,6 +55,7 @@ def quote(
     bands: o.Bands = None,
     partitions: o.Partitions = None,
     processes: o.Processes = None,
+    account: AccountToFix = None,
     json: o.Json = False,
 ) -> None:
     """Say what a release would cost. Reads no row of DATA."""
@@ -61,7 +63,7 @@ def quote(
     from understudy.codebook import Codebook
 
     choices = jobs.Choices(method=method, options=o.recipe_options(context))
-    priced = jobs.quote(Codebook.load(codebook), choices, rows, data=data)
+    priced = jobs.quote(Codebook.load(codebook), choices, rows, data=data, account=account)
     if json:
         print_json(priced.to_dict())
         return

@@ -153,7 +153,7 @@ def train(
     """Train a risk score on DATA and write it as one checked file; `understudy serve` offers it over HTTP."""
     from understudy.codebook import Codebook
     from understudy.errors import ParameterError
-    from understudy.privacy.account import Account
+    from understudy.privacy.account import account_at
     from understudy.trees.job import train_to_file
     from understudy.trees.model_file import new_key_file
     from understudy.trees.train import Training
@@ -188,7 +188,7 @@ def train(
             name=name,
             version=version,
             key=key or new_key,
-            account=None if account is None else Account.open(account),
+            account=account_at(account),
             quality_epsilon=quality_epsilon,
             quality_data=quality_data,
             subgroups=subgroup or (),

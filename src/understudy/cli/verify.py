@@ -15,16 +15,13 @@ __all__ = ["tell_verdict", "verify"]
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(help="Folder of a release.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of a release, or the file of a risk score.")],
     json: o.Json = False,
 ) -> None:
-    """Recompute digests, fit to the codebook, price and statement of a release."""
-    import understudy.synth.registry  # noqa: F401 - makes every event known, so that any ledger can be priced
-    from understudy.anonymize.verify import is_anonymized, verify_anonymized
-    from understudy.synth.recheck import recheck_release
+    """Say what a release is, and recompute its digests, fit to the codebook, inputs, price and statement."""
+    from understudy import jobs
 
-    verdict = verify_anonymized(folder)[0] if is_anonymized(folder) else recheck_release(folder)
-    tell_verdict(verdict, json=json)
+    tell_verdict(jobs.verify(folder), json=json)
 
 
 def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:
@@ -33,6 +30,7 @@ def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:
         total = None if verdict.total is None else verdict.total.to_dict()
         print_json(
             {
+                "what": verdict.what,
                 "valid": verdict.is_valid,
                 "passed": list(verdict.passed),
                 "problems": list(verdict.problems),
@@ -41,6 +39,7 @@ def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:
             }
         )
     else:
+        out.print(f"This is {verdict.what}.", markup=False)
         for line in verdict.passed:
             out.print(f"[green]ok[/]      {line}")
         for line in verdict.problems:

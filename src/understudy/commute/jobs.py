@@ -1,31 +1,33 @@
 """One function per use case of commuting tables; the command line calls only these."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.commute.evaluating import evaluate_commutes
+from understudy.commute.inputs import CommuteInput
+from understudy.commute.lists import read_origins
 from understudy.commute.places import Places, read_places
-from understudy.commute.recipe import CommuteRecipe, Plan
+from understudy.commute.plan import Plan
+from understudy.commute.recipe import CommuteRecipe
 from understudy.commute.regions import Regions, read_regions
-from understudy.commute.synthesize import releasing
-from understudy.commute.tables import read_columns
-from understudy.errors import DataError, ParameterError, ReleaseError
-from understudy.privacy.account import Account
+from understudy.commute.released import ReleasedCommutes, read_release
+from understudy.errors import ParameterError, ReleaseError
+from understudy.evaluate.commuting import CommuteFindings
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.account import Account, account_at, remember_look
 from understudy.release import Release
-from understudy.release.release import refuse_existing
-from understudy.sources.flows import Flows, read_flows
+from understudy.release.folders import check_target
+from understudy.sources.base import Report
+from understudy.sources.flows import read_flows
 
-__all__ = ["CommuteInput", "open_commutes", "quote_commutes", "read_sizes", "synthesize_commutes", "write_example"]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CommuteInput:
-    """A table of commutes with what is public about its places."""
-
-    flows: Flows
-    places: Places | None
-    regions: Regions | None
-    names: tuple[str, str]
+__all__ = [
+    "CommuteInput",
+    "compare_commutes",
+    "open_commutes",
+    "quote_commutes",
+    "synthesize_commutes",
+    "write_example",
+]
 
 
 def open_commutes(
@@ -38,31 +40,36 @@ def open_commutes(
     places: Any = None,
     origins: Any = None,
     regions: Any = None,
+    account: Account | str | Path | None = None,
 ) -> CommuteInput:
-    """Read the public tables first and then count the confidential one."""
-    known = places if isinstance(places, Places) or places is None else read_places(places)
-    listed: Any = None
-    if origins is not None:
-        listed = (
-            origins if isinstance(origins, list | tuple) else read_columns(origins).texts("origin", "place", "geocode")
-        )
-        if len(set(listed)) < len(listed):
-            raise DataError("the list of origins names one twice; keep each once.")
-    elif known is not None:
-        listed = known.names if known.homes is None else known.homes
-    flows = read_flows(data, origin=origin, destination=destination, count=count, table=table, origins=listed)
+    """Read the public tables first and then count the confidential one; ``account`` pays for what is drawn from it."""
+    paying = account_at(account)
+    known = places if isinstance(places, Places) or places is None else read_places(places, confidential=data)
+    listed = None if origins is None else read_origins(origins, confidential=data)
+    names = None if listed is None else listed.names
+    if names is None and known is not None:
+        names = known.names if known.homes is None else known.homes
+    flows = read_flows(data, origin=origin, destination=destination, count=count, table=table, origins=names)
     if known is not None:
         known.positions(tuple(flows.origins.to_pylist()), "origin")
         known.positions(flows.destinations, "destination")
-    coarse = None
-    if regions is not None:
-        coarse = regions if isinstance(regions, Regions) else read_regions(regions, tuple(flows.origins.to_pylist()))
-    return CommuteInput(flows=flows, places=known, regions=coarse, names=(origin, destination))
+    coarse = regions
+    if regions is not None and not isinstance(regions, Regions):
+        coarse = read_regions(regions, tuple(flows.origins.to_pylist()), confidential=data)
+    return CommuteInput(
+        flows=flows, places=known, regions=coarse, origins=listed, names=(origin, destination), account=paying
+    )
 
 
 def quote_commutes(recipe: CommuteRecipe, given: CommuteInput) -> Plan:
-    """The price, from public facts alone."""
-    return recipe.plan(given.flows, places=given.places, regions=given.regions)
+    """The plan and its price, from public facts alone.
+
+    With an account the choices are written down there, so that no later look at the data can have made them.
+    """
+    plan = recipe.plan(given)
+    if given.account is not None:
+        given.account.fix(plan.choices, label=f"{plan.quote.method}, {plan.rows:,} rows")
+    return plan
 
 
 def synthesize_commutes(
@@ -71,39 +78,34 @@ def synthesize_commutes(
     *,
     out: str | Path,
     csv: bool = False,
-    account: str | Path | None = None,
     seed: int | None = None,
-    report: Any = None,
+    report: Report | None = None,
 ) -> Release:
-    """Pay, draw and write; the price is given back if nothing could be written."""
-    target = Path(out)
-    refuse_existing(target)
-    if not target.absolute().parent.is_dir():
-        raise ReleaseError(
-            f"the folder {str(target.absolute().parent)!r} does not exist; make it first, then run again."
-        )
-    opened = None if account is None else Account.open(account)
-    with releasing(
-        recipe,
-        given.flows,
-        places=given.places,
-        regions=given.regions,
-        account=opened,
-        seed=seed,
-        names=given.names,
-        report=report,
-    ) as release:
-        release.save(target, csv=csv)
-    return release
+    """Pay, draw and write."""
+    check_target(Path(out))
+    return recipe.fit(given, stream=Stream.of_seed(seed), report=report).write(out, csv=csv)
 
 
-def read_sizes(what: Any) -> dict[str, int]:
-    """A public table of ``destination`` and ``workers``: how many synthetic ones each gets."""
-    columns = read_columns(what)
-    numbers = columns.numbers("workers", "count", "size")
-    if not all(number == int(number) for number in numbers if number == number) or (numbers != numbers).any():  # noqa: PLR0124 - NaN
-        raise DataError(f"an output size of {columns.label} is no whole number; give one for each destination.")
-    return dict(zip(columns.texts("destination", "place"), (int(number) for number in numbers), strict=True))
+def compare_commutes(
+    data: Any,
+    release: str | Path,
+    *,
+    places: Any = None,
+    short: float | None = None,
+    account: str | Path | None = None,
+    **columns: Any,
+) -> tuple[CommuteFindings, ReleasedCommutes]:
+    """Hold a release against the confidential table; an account remembers that somebody looked.
+
+    ``columns``: ``origin``, ``destination``, ``count`` and ``table`` of the confidential table.
+    """
+    charged = account_at(account)
+    made = read_release(release, places=None if places is None else read_places(places, confidential=data))
+    real = read_flows(data, origins=list(made.origins), **columns)
+    findings = evaluate_commutes(real, made, short=short)
+    # before anybody sees a figure
+    remember_look(charged, f"evaluation of commutes: the release {made.manifest['release']}")
+    return findings, made
 
 
 def write_example(folder: Path, *, workers: int, seed: int) -> list[Path]:

@@ -14,7 +14,7 @@ from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import opened_flows
 from understudy.evaluate.report.page import MARKER, script_json
 from understudy.evaluate.report.write import check_page_target, write_page
-from understudy.release.release import digest_of
+from understudy.release.folders import digest_of
 from understudy.sources.flows import Flows, Histograms
 
 __all__ = ["check_map_target", "map_page", "write_map"]

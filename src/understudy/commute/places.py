@@ -10,6 +10,7 @@ import numpy.typing as npt
 from understudy.commute.tables import read_columns
 from understudy.errors import DataError
 from understudy.mechanisms.origin_domain import distances
+from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 
 __all__ = ["Places", "read_places", "unit_vectors"]
 
@@ -30,6 +31,7 @@ class Places:
     longitudes: Floats | None = None
     homes: tuple[str, ...] | None = None
     """Where people may live, a public list; None for everywhere."""
+    provenance: Provenance = DECLARED
 
     def __post_init__(self) -> None:
         if len(set(self.names)) < len(self.names):
@@ -98,12 +100,12 @@ def _more(number: int) -> str:
     return f" (and {number - 1:,} more)" if number > 1 else ""
 
 
-def read_places(what: Any) -> Places:
+def read_places(what: Any, *, confidential: Any = None) -> Places:
     """A public table with the column ``place``; for distances and the map, ``latitude`` and ``longitude``.
 
     A column ``home`` (true or false) says where people may live; without it, everywhere.
     """
-    columns = read_columns(what)
+    columns = read_columns(what, InputRole.PLACES, confidential=confidential)
     names = columns.texts("place", "name", "id", "geocode")
     homes = None
     if columns.has("home"):
@@ -112,6 +114,7 @@ def read_places(what: Any) -> Places:
             raise DataError(f"the column 'home' of {columns.label} holds {strange[0]!r}; write true or false.")
         homes = tuple(name for name, word in zip(names, words, strict=True) if word in ("true", "1", "yes"))
     north, east = ("latitude", "lat"), ("longitude", "lon", "lng")
+    known: dict[str, Any] = {"names": names, "homes": homes, "provenance": columns.provenance}
     if not columns.has(*north) and not columns.has(*east):
-        return Places(names=names, homes=homes)
-    return Places(names=names, latitudes=columns.numbers(*north), longitudes=columns.numbers(*east), homes=homes)
+        return Places(**known)
+    return Places(latitudes=columns.numbers(*north), longitudes=columns.numbers(*east), **known)

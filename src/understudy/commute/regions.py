@@ -9,6 +9,7 @@ import numpy.typing as npt
 from understudy.commute.tables import read_columns
 from understudy.errors import DataError
 from understudy.mechanisms.stream import Stream
+from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 
 __all__ = ["Regions", "read_regions"]
 
@@ -26,6 +27,7 @@ class Regions:
     density: Integers
     """Whole-number weight of each origin inside its region."""
     source: str
+    provenance: Provenance = DECLARED
 
     def placed(self, regions: Integers, stream: Stream) -> Integers:
         """One origin for each region drawn, by the public density: post-processing."""
@@ -38,9 +40,9 @@ class Regions:
         return np.asarray(order[np.searchsorted(weights, lower[regions] + picks, side="right")], dtype=np.int64)
 
 
-def read_regions(what: Any, origins: tuple[str, ...]) -> Regions:
+def read_regions(what: Any, origins: tuple[str, ...], *, confidential: Any = None) -> Regions:
     """A public table with the columns ``origin``, ``region`` and perhaps ``density`` (whole numbers)."""
-    columns = read_columns(what)
+    columns = read_columns(what, InputRole.REGIONS, confidential=confidential)
     listed = dict(zip(columns.texts("origin", "place", "geocode"), columns.texts("region", "cell"), strict=True))
     missing = [name for name in origins if name not in listed]
     if missing:
@@ -66,4 +68,4 @@ def read_regions(what: Any, origins: tuple[str, ...]) -> Regions:
             "there. "
             "Give some origin of it a density."
         )
-    return Regions(names=names, of=of, density=density, source=columns.label)
+    return Regions(names=names, of=of, density=density, source=columns.label, provenance=columns.provenance)

@@ -9,6 +9,7 @@ import pyarrow.parquet
 
 from understudy.codebook import Codebook
 from understudy.commute.places import Places, read_places
+from understudy.commute.recheck import recheck_commute
 from understudy.commute.synthesize import PLACES
 from understudy.errors import ReleaseError
 from understudy.release.release import CODEBOOK, MANIFEST, TABLE
@@ -35,7 +36,7 @@ class ReleasedCommutes:
 def read_release(folder: str | Path, *, places: Places | None = None) -> ReleasedCommutes:
     """Read and verify a release; ``places`` replaces the coordinates that lie in its folder."""
     place = Path(folder)
-    verdict = verify_release(place)
+    verdict = verify_release(place, [recheck_commute])
     manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
     if not str(manifest.get("method", "")).startswith("commute-"):
         raise ReleaseError(

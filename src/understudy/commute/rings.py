@@ -8,6 +8,7 @@ import numpy as np
 
 from understudy.commute.tables import read_columns
 from understudy.errors import DataError
+from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 
 __all__ = ["Rings", "ctpp_minnesota", "read_rings"]
 
@@ -24,6 +25,7 @@ class Rings:
     """f_d of algorithm 2: probability that an origin of the ring without workers stays in the domain."""
     source: str
     """Where this is published."""
+    provenance: Provenance = DECLARED
 
     def __post_init__(self) -> None:
         if not (len(self.miles) == len(self.shares) == len(self.keeps) >= 1):
@@ -65,15 +67,15 @@ def ctpp_minnesota() -> Rings:
     )
 
 
-def read_rings(what: Any, *, source: str | None = None) -> Rings:
+def read_rings(what: Any, *, source: str | None = None, confidential: Any = None) -> Rings:
     """A public table with the columns ``miles`` (outer edge), ``share`` and perhaps ``keep`` (f_d).
 
     Without ``keep``, f_d is the share per mile over the largest one, and that of the last, open ring half of the one
     before. The word ``ctpp-minnesota`` stands for the example.
     """
-    if what == "ctpp-minnesota":
+    if isinstance(what, str) and what == "ctpp-minnesota":
         return ctpp_minnesota()
-    columns = read_columns(what)
+    columns = read_columns(what, InputRole.RINGS, confidential=confidential)
     miles = columns.numbers("miles")
     miles[-1] = math.inf if np.isnan(miles[-1]) else miles[-1]
     shares = columns.numbers("share")
@@ -91,4 +93,5 @@ def read_rings(what: Any, *, source: str | None = None) -> Rings:
         shares=tuple(shares.tolist()),
         keeps=tuple(np.where(np.isnan(keeps), 0.0, keeps).tolist()),
         source=source or columns.label,
+        provenance=columns.provenance,
     )

@@ -1,4 +1,7 @@
-"""Small public tables (places, rings, regions, sizes) as columns, with every fault named."""
+"""Small public tables (places, origins, rings, regions, sizes) as columns, with every fault named.
+
+Each is asked what it is: a table that is called public must not be one of ours that is not.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError
+from understudy.privacy.provenance import InputRole, Provenance
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import open_table
+from understudy.sources.inputs import public_provenance
 
 __all__ = ["Columns", "read_columns"]
 
@@ -16,8 +21,9 @@ __all__ = ["Columns", "read_columns"]
 class Columns:
     """The columns of one public table, found under any of several names."""
 
-    def __init__(self, label: str, data: Any) -> None:
+    def __init__(self, label: str, data: Any, provenance: Provenance) -> None:
         self.label = label
+        self.provenance = provenance
         self._data = data
 
     def has(self, *names: str) -> bool:
@@ -51,10 +57,12 @@ class Columns:
         )
 
 
-def read_columns(what: Any, table: str | None = None) -> Columns:
-    """Read a whole public table."""
-    opened = open_table(what, table)
+def read_columns(what: Any, role: InputRole, *, confidential: Any = None) -> Columns:
+    """Read a whole public table; ``confidential`` is the table that it must not be."""
+    provenance = public_provenance(what, role, confidential=confidential)
+    opened = open_table(what, None)
     opened.verify()
     with engine_errors(repr(opened.label)):
         data = opened.table.to_pyarrow()
-    return Columns(str(opened.label), data.rename_columns([name.strip().lower() for name in opened.header]))
+    named = data.rename_columns([name.strip().lower() for name in opened.header])
+    return Columns(str(opened.label), named, provenance)

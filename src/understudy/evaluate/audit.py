@@ -29,7 +29,7 @@ from understudy.evaluate.risk.membership import LinearRule, agreements, encode_r
 from understudy.evaluate.shadows import repeated
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Guarantee, Neighbours
-from understudy.sources.ancestry import Made
+from understudy.privacy.provenance import DECLARED, Made
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.recipe import Fitted, Recipe
@@ -137,8 +137,8 @@ def audit(
         raise ParameterError(f"`miss` is {miss!r}; it is the probability of a false alarm, in (0, 1). Try 1e-6.")
     book = source.codebook
     # an audit runs on whatever table it is given, so one that is synthetic already is as good as any
-    ancestor = source.ancestor if source.ancestor and source.ancestor.made is Made.ANONYMIZED else None
-    claim = _claim(recipe, recipe.quote(book, rows).drawn_from(ancestor).total)
+    provenance = source.provenance if source.provenance.made is Made.ANONYMIZED else DECLARED
+    claim = _claim(recipe, recipe.quote(book, rows).with_data(provenance).total)
     records = 1 if book.unit is None else book.unit.cap
     person, other, tables = neighbouring(source, neighbours=claim[2], canary=canary, records=records)
     marked = [person] if _is_adding(claim[2]) else [person, other]

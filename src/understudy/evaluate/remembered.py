@@ -14,7 +14,7 @@ class Remembered(Source):
 
     def __init__(self, source: Source) -> None:
         super().__init__(codebook=source.codebook, account=source.account)
-        self.ancestor = source.ancestor
+        self.provenance = source.provenance
         self._source = source
         self._kept: dict[tuple[str, ...], Secret[CountTable]] = {}
 

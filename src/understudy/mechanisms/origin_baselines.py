@@ -25,7 +25,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
-__all__ = ["BASELINES", "SubsampledBinomial", "baseline_event", "draw_baseline"]
+__all__ = ["BASELINES", "SubsampledBinomial", "baseline_event", "check_cells", "draw_baseline"]
 
 BASELINES = ("laplace", "subsample", "sba")
 
@@ -103,6 +103,16 @@ def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: fl
     return SubsampledBinomial(keep=share, trials=high, epsilon=epsilon)
 
 
+def check_cells(event: Event, public: Destinations, units: int) -> None:
+    """Refuse a domain that is too large, from public facts alone: before anything is paid."""
+    if not isinstance(event, StabilityHistogram) and len(public) * units > _MOST_CELLS:
+        raise RefusalError(
+            f"{len(public):,} destinations have {len(public) * units:,} cells, and this baseline puts noise on every "
+            f"one; at most {_MOST_CELLS:,} are handled. Coarsen the origins, or use the method dirichlet, whose cost "
+            "does not depend on the domain."
+        )
+
+
 def draw_baseline(
     histograms: Secret[Histograms],
     public: Destinations,
@@ -121,13 +131,7 @@ def draw_baseline(
         noisy = discrete_laplace(found.counts, scale=event.scale, stream=stream)
         kept = noisy >= event.threshold
         return _drawn(found.rows[kept], found.units[kept], noisy[kept], public, stream)
-    if len(public) * units > _MOST_CELLS:
-        raise RefusalError(
-            f"{len(public):,} destinations have {len(public) * units:,} cells, and this baseline puts noise on every "
-            "one; at "
-            f"most {_MOST_CELLS:,} are handled. Coarsen the origins, or use the method dirichlet, whose cost does not "
-            "depend on the domain."
-        )
+    check_cells(event, public, units)
     parts = []
     step = max(1, _CHUNK // units)
     for start in range(0, len(public), step):

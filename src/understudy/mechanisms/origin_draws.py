@@ -246,6 +246,11 @@ class OriginDraws(Event):
         )
 
     @property
+    def public(self) -> Destinations:
+        """Each kind of destination once."""
+        return _parsed(self.groups)[0]
+
+    @property
     def added(self) -> float:
         """What shrinking and rejection add to epsilon, at the destination that pays most."""
         added, deltas = _prices(self)

@@ -21,7 +21,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
-__all__ = ["draw_origins", "exact_binomial_bits", "place_members"]
+__all__ = ["check_weights", "draw_origins", "exact_binomial_bits", "place_members"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -293,6 +293,20 @@ def _draw_all(  # noqa: PLR0912, PLR0915 - one urn: a kernel cannot share its ma
     return len(draws), position
 
 
+def check_weights(public: Destinations, alphas: list[Fraction]) -> None:
+    """Refuse weights that are too long to be exact, from public facts alone: before anything is paid."""
+    mass = [
+        alpha.denominator * int(public.workers[row] + public.draws[row])
+        + alpha.numerator * int(np.sum(public.cells[row] * public.weights[row]))
+        for row, alpha in enumerate(alphas)
+    ]
+    if max(mass, default=0) >= 1 << 62:
+        raise RefusalError(
+            f"the integer weights of a destination would need {max(mass).bit_length()} bits; at most 62 are exact. "
+            "Use a larger epsilon or a smaller domain."
+        )
+
+
 def draw_origins(
     histograms: Secret[Histograms],
     domain: OriginDomain,
@@ -314,16 +328,7 @@ def draw_origins(
     found = histograms.open()
     numerators = np.array([alpha.numerator for alpha in alphas], dtype=np.int64)
     denominators = np.array([alpha.denominator for alpha in alphas], dtype=np.int64)
-    mass = [
-        alpha.denominator * int(public.workers[row] + public.draws[row])
-        + alpha.numerator * int(np.sum(public.cells[row] * public.weights[row]))
-        for row, alpha in enumerate(alphas)
-    ]
-    if max(mass, default=0) >= 1 << 62:
-        raise RefusalError(
-            f"the integer weights of a destination would need {max(mass).bit_length()} bits; at most 62 are exact. "
-            "Use a larger epsilon or a smaller domain."
-        )
+    check_weights(public, alphas)
     output = np.concatenate([[0], np.cumsum(public.draws)]).astype(np.int64)
     out = np.zeros(int(output[-1]), dtype=np.int64)
     cumulative = _cumulative(found)

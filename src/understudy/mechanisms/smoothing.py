@@ -16,6 +16,7 @@ from understudy.errors import RefusalError
 from understudy.mechanisms.dirichlet import Prior
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.provenance import InputRole, Provenance
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
@@ -103,6 +104,10 @@ def exposed(counts: Sequence[Secret[T]], *, stage: str, reads: str, why: str) ->
     return [table.open() for table in counts], Entry.unpriced(stage=stage, reads=reads, why=why)
 
 
-def declared_public(counts: Sequence[Secret[T]]) -> list[T]:
-    """Counts of a table that its user declares public; the caller states that as an assumption of the release."""
+def declared_public(counts: Sequence[Secret[T]], *, provenance: Provenance, role: InputRole) -> list[T]:
+    """Counts of a table that is used as public knowledge; a release of ours that is not public is refused.
+
+    The caller's quote lists the table among its inputs, so that its price, or that it was declared public, is stated.
+    """
+    provenance.as_public(role)
     return [table.open() for table in counts]

@@ -64,7 +64,10 @@ def _whole(name: str, value: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeSplits(Event):
-    """All questions of a tree of ``levels`` levels by the exponential mechanism, at ``epsilon`` for each level."""
+    """All questions of a tree of ``levels`` levels by the exponential mechanism, at ``epsilon`` for each level.
+
+    At epsilon 0 every question is equally likely, whatever the records are: questions drawn at random cost nothing.
+    """
 
     kind: ClassVar[str] = "tree-splits"
     proof: ClassVar[str | None] = "tree_splits.md"
@@ -73,8 +76,10 @@ class TreeSplits(Event):
     neighbours: Neighbours
 
     def __post_init__(self) -> None:
-        if not isinstance(self.epsilon, Fraction) or not 0 < self.epsilon <= MAX_EPSILON:
-            raise ParameterError(f"`epsilon` is {self.epsilon!r}; it must be a Fraction above 0. Try Fraction(1, 10).")
+        if not isinstance(self.epsilon, Fraction) or not 0 <= self.epsilon <= MAX_EPSILON:
+            raise ParameterError(
+                f"`epsilon` is {self.epsilon!r}; it must be a Fraction of 0 or more. Try Fraction(1, 10)."
+            )
         _whole("levels", self.levels)
         _add_remove(self.neighbours)
 

@@ -95,6 +95,11 @@ class Stream:
             raise ParameterError(f"`seed` is {seed!r}; it must be a whole number. Try 1.")
         return cls(key=_hashed(f"understudy seeded stream{seed}"))
 
+    @classmethod
+    def of_seed(cls, seed: int | None) -> Self:
+        """What a caller asks for by a seed, or a secure one where there is none."""
+        return cls.from_system() if seed is None else cls.seeded(seed)
+
     @staticmethod
     def checked(stream: "Stream | None") -> "Stream":
         """The stream that a caller gave, or a secure one; another generator in its place would void every promise."""

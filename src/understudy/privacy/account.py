@@ -2,74 +2,47 @@
 
 Two releases of one table compose, whoever made them and however long ago, so everything that spends on it
 charges one small file first: :meth:`Account.reserve` takes the price out of the budget or refuses,
-:meth:`Reservation.commit` says which release it became, and a process that dies in between stays charged.
+:meth:`Reservation.commit` says which release it became and which bytes it bought, and a process that dies in between
+stays charged. Only :mod:`understudy.privacy.transaction` calls them; everybody else pays through it.
 
 How releases add up is chosen when the account is created and never changes (:class:`Composition`): ``basic`` sums the
 totals of the releases, ``renyi`` sums Renyi divergences of one order that is fixed at once. Both keep the cap when each
 release is planned after looking at the earlier ones; :mod:`understudy.privacy.composition` says what is proved. The
 best total of the whole list would be smaller, and is proved only for prices that were all fixed beforehand.
 
-Totals are computed afresh from the stored ledgers. The file holds ledgers, labels and dates, and no private data.
+Totals are computed afresh from the stored ledgers. The file holds ledgers, labels and dates, and no private data. It
+also remembers confidential looks (an evaluation, a risk-utility map, an audit on the data) and choices that were fixed
+before them.
 """
 
+import hashlib
 import json
 import math
-import sqlite3
+import uuid
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from understudy.errors import AccountError, BudgetError, ParameterError
 from understudy.privacy.account_file import create_file, reading, writing
+from understudy.privacy.charges import Charge, ChargeState, History, Reservation, figure, now, plain_price, worded
 from understudy.privacy.composition import ROUNDING, BasicRule, Composition, Paid, RenyiRule, Rule, fixed_order
-from understudy.privacy.guarantees import (
-    ApproxDP,
-    Guarantee,
-    Neighbours,
-    NoFormal,
-    PureDP,
-    guarantee_from_dict,
-)
+from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.reservation import ChargeState, Reservation, figure, now, plain_price, worded
 
-__all__ = ["Account", "Charge", "ChargeState", "Composition", "Reservation"]
+__all__ = [
+    "Account",
+    "Charge",
+    "ChargeState",
+    "Composition",
+    "Reservation",
+    "account_at",
+    "digest_of_choices",
+    "remember_look",
+]
 
 _DEFAULT_PATIENCE = 30.0  # seconds; a reservation holds the lock while it adds up prices that it knows already
-
-
-@dataclass(frozen=True, kw_only=True)
-class Charge:
-    """One line of an account's history."""
-
-    number: int
-    when: str
-    """When it was reserved, UTC, ISO 8601."""
-    settled: str | None
-    """When it was committed or cancelled; None while it is held."""
-    label: str
-    state: ChargeState
-    guarantee: Guarantee
-    """The price of this release alone."""
-    delta: float | None
-    """The delta at which that price was asked for; None for basic composition only."""
-    running: Guarantee
-    """The total of the account just after this charge; what was cancelled later is still in it."""
-    release_id: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "number": self.number,
-            "when": self.when,
-            "settled": self.settled,
-            "label": self.label,
-            "state": self.state.value,
-            "guarantee": self.guarantee.to_dict(),
-            "delta": self.delta,
-            "running": self.running.to_dict(),
-            "release_id": self.release_id,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +50,8 @@ class Account:
     """The budget of one data set; make one with :meth:`create`, come back to it with :meth:`open`."""
 
     path: Path
+    identity: str
+    """A random name of its own: two accounts of one data set are two accounts."""
     dataset: str
     epsilon: float
     delta: float
@@ -128,8 +103,17 @@ class Account:
         _check_patience(patience)
         place = Path(path).absolute()
         order = fixed_order(epsilon, delta) if composition == Composition.RENYI else None
-        rule = Composition(composition).value
-        create_file(place, (dataset, float(epsilon), float(delta), Neighbours(neighbours).value, rule, order, now()))
+        terms = {
+            "identity": uuid.uuid4().hex,
+            "dataset": dataset,
+            "epsilon": float(epsilon),
+            "delta": float(delta),
+            "neighbours": Neighbours(neighbours).value,
+            "composition": Composition(composition).value,
+            "renyi_order": order,
+            "created": now(),
+        }
+        create_file(place, terms)
         return cls.open(place, patience=patience)
 
     @classmethod
@@ -137,13 +121,9 @@ class Account:
         """Come back to an account."""
         _check_patience(patience)
         place = Path(path).absolute()
-        with reading(place, patience) as connection:
-            row = connection.execute(
-                "SELECT dataset, epsilon, delta, neighbours, composition, renyi_order, created FROM terms"
-            ).fetchone()
-        if row is None:
-            raise AccountError(f"`{place}` has no cap in it; the account is damaged. Restore a complete copy.")
-        dataset, epsilon, delta, neighbours, composition, order, created = row
+        with reading(place, patience) as lines:
+            terms = dict(lines.all[0].body)
+        neighbours, composition = terms["neighbours"], terms["composition"]
         if neighbours not in list(Neighbours):
             raise AccountError(
                 f"`{place}` is kept for the neighbour relation {neighbours!r}, which this understudy does "
@@ -154,24 +134,33 @@ class Account:
                 f"`{place}` adds up its releases by {composition!r} composition, which this understudy does not know. "
                 "Use the version of understudy that made it."
             )
+        kept = {name: terms[name] for name in ("identity", "dataset", "epsilon", "delta", "renyi_order", "created")}
         return cls(
             path=place,
-            dataset=dataset,
-            epsilon=epsilon,
-            delta=delta,
             neighbours=Neighbours(neighbours),
             composition=Composition(composition),
-            renyi_order=order,
-            created=created,
             patience=patience,
+            **kept,
         )
 
-    def reserve(self, ledger: Ledger, *, label: str, delta: float | None) -> Reservation:
+    def reserve(
+        self,
+        ledger: Ledger,
+        *,
+        label: str,
+        delta: float | None,
+        whole: Ledger | None = None,
+        pays_for: str | None = None,
+        choices: str | None = None,
+        claim: str | None = None,
+    ) -> Reservation:
         """Charge ``ledger`` before anything is drawn, or refuse with :class:`BudgetError`.
 
         ``delta`` is where the release states its own total (``ledger.total(delta=delta)``), None for the sum of its
         entries. The balance is read and the charge written under one lock. From here on the price is spent, unless
-        :meth:`Reservation.cancel` is called.
+        :meth:`Reservation.cancel` is called. ``whole`` is the ledger as the release states it, earlier purchases
+        included; ``pays_for`` names a thing that may be paid for bit by bit; ``choices`` is the digest of what was
+        chosen; ``claim`` ties the charge to the folder that may go on with it.
         """
         label = worded("label", label, "quarterly public-use file")
         if delta is not None and not (_is_number(delta) and 0 < delta < 1):
@@ -183,94 +172,135 @@ class Account:
         self._check_kind(ledger, label)
         rule, new = self._rule, Paid(name=repr(label), ledger=stored, delta=delta)
         cost = rule.price(new)
-        rule.total([*_paid(self._counted()), new])  # before the lock is taken; under it, only what came since is new
-        with writing(self.path, self.patience) as connection:
-            counted = _counted(connection)
-            before = _paid(counted)
+        rule.total([*_paid(self._history().counted), new])  # before the lock is taken; under it, only what came since
+        with writing(self.path, self.patience, self.identity) as lines:
+            history = History.of(lines.all)
+            before = _paid(history.counted)
             total = rule.total([*before, new])
             if not self._fits(total):
-                held = sum(row["state"] == ChargeState.HELD for row in counted)
+                held = sum(charge.state is ChargeState.HELD for charge in history.counted)
                 raise BudgetError(self._refusal(label, cost, before, total, held))
-            number = connection.execute(
-                "INSERT INTO charges (state, reserved, label, ledger, delta, cost, total)"
-                " VALUES ('held', ?, ?, ?, ?, ?, ?)",
-                (now(), label, stored, delta, json.dumps(cost.to_dict()), json.dumps(total.to_dict())),
-            ).lastrowid
-        assert number is not None  # an INSERT that did not raise has a row
-        return Reservation(path=self.path, patience=self.patience, number=number, label=label, cost=cost, total=total)
-
-    def find(self, *, label: str, ledger: Ledger) -> Reservation | None:
-        """The charge that an interrupted run made under ``label``, if it still counts: its price is not paid again."""
-        with reading(self.path, self.patience) as connection:
-            rows = [row for row in _counted(connection) if row["label"] == label]
-        if not rows:
-            return None
-        stored, _ = _stored(ledger)
-        if rows[-1]["ledger"] != stored:
-            raise BudgetError(
-                f"{label!r} was charged for something else than what is asked for now; give the options of the first "
-                "run, or start a new release."
+            number = history.next_number
+            lines.append(
+                "reserved",
+                charge=number,
+                when=now(),
+                label=label,
+                ledger=stored,
+                delta=delta,
+                cost=json.dumps(cost.to_dict()),
+                total=json.dumps(total.to_dict()),
+                whole=_digest_of(ledger if whole is None else whole),
+                pays_for=pays_for,
+                choices=choices,
+                claim=claim,
             )
         return Reservation(
             path=self.path,
             patience=self.patience,
-            number=rows[-1]["number"],
+            identity=self.identity,
+            number=number,
             label=label,
-            cost=guarantee_from_dict(json.loads(rows[-1]["cost"])),
-            total=guarantee_from_dict(json.loads(rows[-1]["total"])),
+            cost=cost,
+            total=total,
+            looked=history.looked_before(choices),
         )
 
-    def has_paid(self, release_id: str, ledger: Ledger) -> bool:
+    def resume(self, ledger: Ledger, *, label: str, claims: Sequence[str], fresh: str) -> "Reservation | None":
+        """Come back to the charge that an interrupted run made under ``label``; None where this account has none.
+
+        ``claims`` is what that run left behind, and ``fresh`` takes its place: of two copies of one folder, the first
+        to come back goes on, and the other is refused. What was committed is told by ``Reservation.digest``: it bought
+        just those bytes.
+        """
+        stored, _ = _stored(ledger)
+        with writing(self.path, self.patience, self.identity) as lines:
+            history = History.of(lines.all)
+            charge = next((one for one in reversed(history.counted) if one.label == label), None)
+            if charge is None:
+                return None  # another account, or an older copy of this one: what was drawn is not paid for here
+            if charge.ledger != stored:
+                raise BudgetError(
+                    f"{label!r} was charged for something else than what is asked for now; give the options of the "
+                    "first run, or start a new release."
+                )
+            if charge.state is ChargeState.HELD:
+                if charge.claim not in claims:
+                    raise BudgetError(
+                        f"{label!r} is being finished from another copy of its unfinished folder, and one charge buys "
+                        "one release; remove this copy, or go on in the one that was continued last."
+                    )
+                lines.append("claimed", charge=charge.number, when=now(), claim=fresh)
+        return Reservation(
+            path=self.path,
+            patience=self.patience,
+            identity=self.identity,
+            number=charge.number,
+            label=label,
+            cost=charge.guarantee,
+            total=charge.running,
+            looked=history.looked_before(charge.choices),
+            is_committed=charge.state is ChargeState.COMMITTED,
+            digest=charge.digest,
+        )
+
+    def has_paid(self, name: str, ledger: Ledger) -> bool:
         """Whether exactly this ledger was charged here already, and committed under this name."""
-        with reading(self.path, self.patience) as connection:
-            found = connection.execute(
-                "SELECT ledger FROM charges WHERE release_id = ? AND state = ? ORDER BY number",
-                (release_id, ChargeState.COMMITTED.value),
-            ).fetchall()
-        paid = [item for (text,) in found for item in json.loads(text)]
-        if found and paid != ledger.to_list():
+        paid = [one for one in self._history().counted if one.release_id == name]
+        if not paid:
+            return False
+        same = [one for one in paid if one.whole == _digest_of(ledger)]
+        together = [item for one in paid for item in json.loads(one.ledger)]
+        if not same and together != ledger.to_list():
             raise BudgetError(
-                f"the account paid another price for {release_id!r} than its codebook says; one was changed by hand. "
-                "Take the codebook from its original."
+                f"the account paid another price for {name!r} than is stated for it now; one was changed by hand. "
+                "Take the codebook or release from its original."
             )
-        return bool(found)
+        return True
+
+    def paid_for(self, what: str) -> list[Charge]:
+        """Every charge that pays for one named thing, held or committed."""
+        return [charge for charge in self._history().counted if charge.pays_for == what]
+
+    def look(self, what: str) -> None:
+        """Remember that somebody saw figures computed from the confidential table."""
+        what = worded("what", what, "evaluation of the release 2024-q4")
+        with writing(self.path, self.patience, self.identity) as lines:
+            lines.append("looked", when=now(), what=what)
+
+    def looks(self) -> list[tuple[str, str]]:
+        """When somebody looked, and at what."""
+        return list(self._history().looks)
+
+    def fix(self, choices: str, *, label: str) -> None:
+        """Remember what is going to be released, so that no later look can have chosen it."""
+        label = worded("label", label, "marginals, 10,000 rows")
+        with writing(self.path, self.patience, self.identity) as lines:
+            if choices not in History.of(lines.all).fixed:
+                lines.append("fixed", when=now(), choices=choices, label=label)
 
     def spent(self) -> Guarantee:
         """Everything held or committed, added up by the account's rule; this is what is held against the cap."""
-        return self._rule.total(_paid(self._counted()))
+        return self._rule.total(_paid(self._history().counted))
 
     def remaining(self) -> float:
         """The epsilon that one further pure release may certainly cost; with Renyi composition it may be more."""
-        epsilon, _ = self._rule.left(_paid(self._counted()))
+        epsilon, _ = self._rule.left(_paid(self._history().counted))
         return epsilon
 
     def history(self) -> list[Charge]:
         """Every charge ever reserved, oldest first, with its prices as they were computed on the day."""
-        with reading(self.path, self.patience) as connection:
-            rows = _rows(connection)
-        return [
-            Charge(
-                number=row["number"],
-                when=row["reserved"],
-                settled=row["settled"],
-                label=row["label"],
-                state=ChargeState(row["state"]),
-                guarantee=guarantee_from_dict(json.loads(row["cost"])),
-                delta=row["delta"],
-                running=guarantee_from_dict(json.loads(row["total"])),
-                release_id=row["release_id"],
-            )
-            for row in rows
-        ]
+        return list(self._history().charges.values())
 
     def summary(self) -> dict[str, Any]:
-        """Cap, spending and open reservations, ready for JSON."""
-        counted = self._counted()
-        paid = _paid(counted)
+        """Cap, spending, open reservations and looks, ready for JSON."""
+        history = self._history()
+        paid = _paid(history.counted)
         epsilon_left, delta_left = self._rule.left(paid)
-        held = [row for row in counted if row["state"] == ChargeState.HELD]
+        held = [charge for charge in history.counted if charge.state is ChargeState.HELD]
         return {
             "dataset": self.dataset,
+            "identity": self.identity,
             "created": self.created,
             "cap": {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours.value},
             "composition": self.composition.value,
@@ -278,8 +308,9 @@ class Account:
             "spent": self._rule.total(paid).to_dict(),
             "remaining_epsilon": epsilon_left,
             "remaining_delta": delta_left,
-            "releases": len(counted) - len(held),
-            "held": [{"number": row["number"], "when": row["reserved"], "label": row["label"]} for row in held],
+            "releases": len(paid) - len(held),
+            "held": [{"number": one.number, "when": one.when, "label": one.label} for one in held],
+            "looks": [{"when": when, "what": what} for when, what in history.looks],
         }
 
     @property
@@ -288,9 +319,9 @@ class Account:
             return BasicRule(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
         return RenyiRule(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, order=self.renyi_order)
 
-    def _counted(self) -> list[sqlite3.Row]:
-        with reading(self.path, self.patience) as connection:
-            return _counted(connection)
+    def _history(self) -> History:
+        with reading(self.path, self.patience, self.identity) as lines:
+            return History.of(lines.all)
 
     def _fits(self, total: Guarantee) -> bool:
         return (
@@ -356,21 +387,30 @@ class Account:
         )
 
 
-def _rows(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-    connection.row_factory = sqlite3.Row
-    rows: list[sqlite3.Row] = connection.execute("SELECT * FROM charges ORDER BY number").fetchall()
-    return rows
+def account_at(account: Account | str | Path | None) -> Account | None:
+    """The account that a caller gave, opened where only its file was named."""
+    return Account.open(account) if isinstance(account, str | Path) else account
 
 
-def _counted(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-    return [row for row in _rows(connection) if row["state"] != ChargeState.CANCELLED]
+def remember_look(account: Account | str | Path | None, what: str) -> None:
+    """Tell the account, if there is one, that somebody is about to see figures of the confidential table."""
+    opened = account_at(account)
+    if opened is not None:
+        opened.look(what)
 
 
-def _paid(rows: list[sqlite3.Row]) -> list[Paid]:
-    return [
-        Paid(name=f"charge {row['number']} ({row['label']!r})", ledger=row["ledger"], delta=row["delta"])
-        for row in rows
-    ]
+def digest_of_choices(**choices: Any) -> str:
+    """What was chosen (method, parameters, rows, codebook), as one short text; plain data only."""
+    text = json.dumps(choices, ensure_ascii=False, sort_keys=True)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _paid(charges: Iterable[Charge]) -> list[Paid]:
+    return [Paid(name=f"charge {one.number} ({one.label!r})", ledger=one.ledger, delta=one.delta) for one in charges]
+
+
+def _digest_of(ledger: Ledger) -> str:
+    return hashlib.sha256(json.dumps(ledger.to_list(), ensure_ascii=False).encode()).hexdigest()
 
 
 def _stored(ledger: Ledger) -> tuple[str, Ledger]:

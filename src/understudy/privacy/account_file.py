@@ -1,68 +1,118 @@
-"""The SQLite file under an account: made with care, opened with suspicion, and never left half written.
+"""The file behind an account: a chain of lines in SQLite, each with the digest of all before it.
+
+Opening an account is one line, and so is every reservation, commit, cancellation, claim, plan and look. Nothing is
+ever changed or deleted, and what an account is follows from its lines alone. A flipped bit breaks the chain at the line
+it hit, which is then named; a larger cap never comes out of it.
 
 Every operation opens its own connection and closes it, so that an account may be used by several threads,
 forked or pickled without sharing a handle (SQLite forbids carrying one across a fork).
 """
 
+import hashlib
+import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from understudy.errors import AccountError
 
-__all__ = ["SCHEMA_VERSION", "create_file", "reading", "writing"]
+__all__ = ["SCHEMA_VERSION", "Line", "Lines", "create_file", "reading", "writing"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x556E6473  # "Unds": how a file says whose it is (SQLite header, offset 68)
 
-# A charge moves once, from held to committed or cancelled, and is never deleted or repriced: the triggers
-# hold even against a bug of ours or a hand with the sqlite3 shell.
+# No line is ever changed or deleted: the triggers hold even against a bug of ours or a hand with the sqlite3 shell,
+# and the chain finds what got past them.
 _SCHEMA = f"""
-BEGIN IMMEDIATE;
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
-CREATE TABLE terms (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    dataset TEXT NOT NULL,
-    epsilon REAL NOT NULL CHECK (epsilon > 0),
-    delta REAL NOT NULL CHECK (delta >= 0 AND delta < 1),
-    neighbours TEXT NOT NULL,
-    composition TEXT NOT NULL,
-    renyi_order REAL CHECK (renyi_order > 1),
-    created TEXT NOT NULL,
-    CHECK ((composition = 'renyi') = (renyi_order IS NOT NULL)),
-    CHECK (composition <> 'renyi' OR delta > 0)
+CREATE TABLE lines (
+    number INTEGER PRIMARY KEY CHECK (number > 0),
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    digest TEXT NOT NULL
 );
-CREATE TABLE charges (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    reserved TEXT NOT NULL,
-    settled TEXT,
-    label TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('held', 'committed', 'cancelled')),
-    ledger TEXT NOT NULL,
-    delta REAL CHECK (delta > 0 AND delta < 1),
-    cost TEXT NOT NULL,
-    total TEXT NOT NULL,
-    release_id TEXT,
-    CHECK ((state = 'committed') = (release_id IS NOT NULL)),
-    CHECK ((state = 'held') = (settled IS NULL))
-);
-CREATE TRIGGER terms_stay BEFORE UPDATE ON terms
-BEGIN SELECT RAISE(ABORT, 'the cap of an account never changes'); END;
-CREATE TRIGGER terms_last BEFORE DELETE ON terms
-BEGIN SELECT RAISE(ABORT, 'the cap of an account is never deleted'); END;
-CREATE TRIGGER charges_last BEFORE DELETE ON charges
-BEGIN SELECT RAISE(ABORT, 'a charge is never deleted'); END;
-CREATE TRIGGER charges_settle_once BEFORE UPDATE ON charges
-WHEN OLD.state <> 'held' OR NEW.number <> OLD.number OR NEW.ledger <> OLD.ledger OR NEW.delta IS NOT OLD.delta
-  OR NEW.cost <> OLD.cost OR NEW.total <> OLD.total OR NEW.reserved <> OLD.reserved OR NEW.label <> OLD.label
-BEGIN SELECT RAISE(ABORT, 'a charge is settled once and never repriced'); END;
+CREATE TRIGGER lines_stay BEFORE UPDATE ON lines
+BEGIN SELECT RAISE(ABORT, 'a line of an account never changes'); END;
+CREATE TRIGGER lines_last BEFORE DELETE ON lines
+BEGIN SELECT RAISE(ABORT, 'a line of an account is never deleted'); END;
 """
 
 
-def create_file(path: Path, terms: tuple[str, float, float, str, str, float | None, str]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """Something that happened to an account."""
+
+    number: int
+    kind: str
+    body: Mapping[str, Any]
+
+
+class Lines:
+    """The whole chain, checked, and the pen that writes its next line."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, identity: str | None = None) -> None:
+        self._connection = connection
+        self._digest = ""
+        self.all: list[Line] = []
+        for place, (number, kind, text, digest) in enumerate(_rows(connection), start=1):
+            self._digest = _next_digest(self._digest, place, kind, text)
+            if number != place or digest != self._digest:
+                raise AccountError(_broken(path, place, kind, text))
+            self.all.append(Line(number=number, kind=kind, body=json.loads(text)))
+        if not self.all:
+            raise AccountError(f"`{path}` has no cap in it; the account is damaged. Restore a complete copy.")
+        if identity is not None and self.all[0].body.get("identity") != identity:
+            raise AccountError(
+                f"`{path}` holds another account than the one that was opened there: it was replaced since. Put the "
+                "first one back, or open the account again and begin anew."
+            )
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last line, which speaks for all."""
+        return self._digest
+
+    def append(self, kind: str, **body: Any) -> None:
+        """One line more; it is on disk when the block of :func:`writing` has ended."""
+        number, text = len(self.all) + 1, _text(body)
+        self._digest = _next_digest(self._digest, number, kind, text)
+        self._connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", (number, kind, text, self._digest))
+        self.all.append(Line(number=number, kind=kind, body=body))
+
+
+def _rows(connection: sqlite3.Connection) -> list[tuple[int, str, str, str]]:
+    found: list[tuple[int, str, str, str]] = connection.execute(
+        "SELECT number, kind, body, digest FROM lines ORDER BY number"
+    ).fetchall()
+    return found
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, ensure_ascii=False, sort_keys=True)
+
+
+def _next_digest(before: str, number: int, kind: str, text: str) -> str:
+    return hashlib.sha256("\n".join([before, str(number), str(kind), str(text)]).encode()).hexdigest()
+
+
+def _broken(path: Path, place: int, kind: Any, text: Any) -> str:
+    try:
+        when = json.loads(text).get("when", "an unknown time")
+    except (ValueError, TypeError, AttributeError):
+        when = "an unknown time"
+    return (
+        f"`{path}` was changed outside understudy: its line {place} ({str(kind)[:20]!r}, of {str(when)[:32]}) is not "
+        "the one that was written, so what has been spent cannot be known and nothing may be released. Restore a copy "
+        "that holds every charge; do not start a new account for the same data."
+    )
+
+
+def create_file(path: Path, terms: Mapping[str, Any]) -> None:
     """Write a new account file, for its owner only (0600); an existing file is never touched."""
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
@@ -81,25 +131,30 @@ def create_file(path: Path, terms: tuple[str, float, float, str, str, float | No
         path.chmod(0o600)  # a strict umask may have taken bits that the owner needs
         with _translated(path, 0.0), closing(_connect(path, 0.0)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
-            connection.executescript(_SCHEMA)
-            connection.execute("INSERT INTO terms VALUES (1, ?, ?, ?, ?, ?, ?, ?)", terms)
+            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
+            _begin(connection, terms)
             connection.execute("COMMIT")
     except BaseException:
         path.unlink(missing_ok=True)  # we made it a moment ago and nothing was ever charged to it
         raise
 
 
+def _begin(connection: sqlite3.Connection, terms: Mapping[str, Any]) -> None:
+    text = _text(terms)
+    connection.execute("INSERT INTO lines VALUES (1, 'opened', ?, ?)", (text, _next_digest("", 1, "opened", text)))
+
+
 @contextmanager
-def reading(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
-    """A connection whose reads all see one state of the account."""
+def reading(path: Path, patience: float, identity: str | None = None) -> Iterator[Lines]:
+    """The lines as they are at one moment; with ``identity``, of no other account."""
     with _opened(path, patience) as connection:
         connection.execute("BEGIN")
-        yield connection
+        yield Lines(path, connection, identity)
 
 
 @contextmanager
-def writing(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
-    """A connection that is the only writer until the block ends, and commits when it ends well.
+def writing(path: Path, patience: float, identity: str | None = None) -> Iterator[Lines]:
+    """The lines for their only writer until the block ends, which commits when it ends well.
 
     BEGIN IMMEDIATE takes the write lock before the balance is read; with a plain BEGIN two processes could
     read the same balance and both spend it.
@@ -107,7 +162,7 @@ def writing(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
     with _opened(path, patience) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            yield connection
+            yield Lines(path, connection, identity)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -125,7 +180,8 @@ def _opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
             "Check the path, or create the account once with its cap: `understudy account create`."
         )
     with _translated(path, patience), closing(_connect(path, patience)) as connection:
-        _identify(path, connection)
+        if _version(path, connection) < SCHEMA_VERSION:
+            _bring_up(path, connection)
         yield connection
 
 
@@ -143,16 +199,50 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
     return connection
 
 
-def _identify(path: Path, connection: sqlite3.Connection) -> None:
+def _version(path: Path, connection: sqlite3.Connection) -> int:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION_ID:
         raise AccountError(_not_an_account(path))
-    if version != SCHEMA_VERSION:
+    if version not in (1, SCHEMA_VERSION):
         raise AccountError(
-            f"`{path}` has account schema version {version}; this understudy reads version {SCHEMA_VERSION} "
+            f"`{path}` has account schema version {version}; this understudy reads versions 1 and {SCHEMA_VERSION} "
             "only, because a misread charge could overspend. Use the version of understudy that wrote it."
         )
+    return int(version)
+
+
+def _bring_up(path: Path, connection: sqlite3.Connection) -> None:
+    """An account of version 1 becomes a chain of lines, once: every charge, in the order of its reservation."""
+    from understudy.privacy.account_of_version_1 import lines_of_version_1
+
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _version(path, connection) < SCHEMA_VERSION:  # another process may have been first
+            terms, rest = lines_of_version_1(connection)
+            connection.execute("DROP TABLE charges")
+            connection.execute("DROP TABLE terms")
+            for command in _commands(_SCHEMA):
+                connection.execute(command)
+            _begin(connection, terms)
+            lines = Lines(path, connection)
+            for kind, body in rest:
+                lines.append(kind, **body)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _commands(script: str) -> Iterator[str]:
+    """One statement at a time: ``executescript`` would commit what was begun."""
+    command = ""
+    for line in script.splitlines():
+        command += line + "\n"
+        if sqlite3.complete_statement(command):
+            yield command
+            command = ""
 
 
 def _not_an_account(path: Path) -> str:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,6 +90,8 @@ class UnpricedRead(Event):
 def event_from_dict(data: dict[str, Any]) -> Event:
     """Read back what :meth:`Event.to_dict` wrote."""
     kind = data.get("kind")
+    if kind not in _EVENTS:
+        import_module("understudy.mechanisms")  # where events stand, beside their proofs
     if kind not in _EVENTS:
         raise ReleaseError(
             f"event kind {kind!r} is unknown to this version of understudy; install the version that wrote it."

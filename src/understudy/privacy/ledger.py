@@ -23,7 +23,7 @@ from understudy.errors import ParameterError
 from understudy.privacy.events import Event, UnpricedRead, event_from_dict
 from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Entry", "Ledger", "stream_entries"]
 
 _FIRST_ORDERS = 1.0 + np.geomspace(1e-4, 1e6, 161)
 _REFINEMENTS = 3
@@ -258,3 +258,11 @@ def _convert(events: Sequence[Event], orders: np.ndarray, delta: float) -> tuple
         curve += bound
     epsilon, order = rdp_privacy_accountant.compute_epsilon(orders, curve, delta)
     return float(epsilon), float(order)
+
+
+def stream_entries(secure: bool) -> list[Entry]:
+    """What a seed does to every promise."""
+    if secure:
+        return []
+    why = "the randomness was seeded, so whoever knows or guesses the seed can undo it"
+    return [Entry.unpriced(stage="randomness", reads="a seed instead of the secure stream", why=why)]

@@ -1,30 +1,65 @@
-"""What was promised, in words a disclosure board can read. Nothing here is looser than the proof behind it."""
+"""What was promised, in words a disclosure board can read. Nothing here is looser than the proof behind it.
+
+One writer for tables, counts, commutes, scores and anonymised tables.
+"""
 
 import math
+from collections.abc import Mapping
+from enum import StrEnum
 
 from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.provenance import InputRole, Provenance
 from understudy.privacy.spelling import at_least, at_most
 
-__all__ = ["statement"]
+__all__ = ["Subject", "statement"]
 
 _WEAK_EPSILON = 10.0
 _WEAK_DELTA = 1e-3
 
 
-def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper: str | None) -> str:
-    """The promise of a release of ``rows`` rows, its limits, and what it takes for granted."""
+class Subject(StrEnum):
+    """What a statement speaks of."""
+
+    ROWS = "rows"
+    COUNTS = "counts"
+    SCORE = "score"
+
+    def called(self, rows: int) -> str:
+        """The beginning of a sentence about it."""
+        return {
+            Subject.ROWS: f"This file of {rows:,} rows",
+            Subject.COUNTS: f"This table of {rows:,} counts",
+            Subject.SCORE: "This risk score",
+        }[self]
+
+
+def statement(
+    ledger: Ledger,
+    total: Guarantee,
+    *,
+    rows: int,
+    route: str,
+    paper: str | None,
+    subject: Subject = Subject.ROWS,
+    inputs: Mapping[InputRole, Provenance] | None = None,
+    looked: bool = False,
+    call: Guarantee | None = None,
+) -> str:
+    """The promise of what was made, its limits, and what it takes for granted."""
     if isinstance(total, NoFormal):
-        return _informal(total, rows)
+        return _informal(total, subject.called(rows), subject)
     if isinstance(total, LDiverse):
-        return _diverse(ledger, total, rows, paper)
+        return " ".join([_diverse(ledger, total, rows, paper), *_grounds(inputs or {}, looked)])
     if isinstance(total, KAnonymous):
-        return _anonymous(ledger, total, rows)
+        return " ".join([_anonymous(ledger, total, rows), *_grounds({}, looked)])
     assert isinstance(total, PureDP | ApproxDP)
     commuting = total.neighbours is Neighbours.ORIGIN
     name = total.neighbours.unit
     change = total.neighbours.plain.format(unit=name)
-    lines = [f"This file of {rows:,} rows is {_label(total)}-differentially private for {change}."]
+    scoring = subject is Subject.SCORE
+    called = "The training of this risk score" if scoring else subject.called(rows)  # answers may cost more
+    lines = [f"{called} is {_label(total)}-differentially private for {change}."]
     lines.append(_meaning(total, name))
     if total.epsilon > _WEAK_EPSILON:
         lines.append(
@@ -39,19 +74,69 @@ def statement(ledger: Ledger, total: Guarantee, *, rows: int, route: str, paper:
         lines.append("The perturbed tables were released once; the rows are drawn from them and cost nothing more.")
     elif route == "counts":
         lines.append("Every count has noise of its own; to count again is to pay again.")
+    elif route == "score":
+        lines += _answers(ledger, call)
     else:
         lines.append("The price covers all rows together; drawing again from the same data pays again.")
     if paper:
         lines.append(paper if commuting else f"{paper} That per-row figure alone is not the cost of this file.")
     if ledger.assumptions:
         lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines += _grounds(inputs or {}, looked, commuting=commuting)
+    chosen = "method and settings" if scoring else "method, settings and number of rows"
+    figures = "quality figures that no line above pays for, " if scoring else ""
     lines.append(
-        "It covers this file as it is: method, settings and number of rows must have been chosen without looking "
-        "at the data, and figures computed from the data (an evaluation, a risk-utility map, an audit) are not in "
-        "the price."
+        f"It covers this file as it is: {chosen} must have been chosen without looking at the data, and figures "
+        f"computed from the data ({figures}an evaluation, a risk-utility map, an audit) are not in the price."
     )
     lines.append("It says nothing about what the data as a whole teach about groups of people.")
+    if scoring:
+        lines.append(
+            "It protects the people in the training data; it hides no caller's own input from whoever sees the score."
+        )
     return " ".join(lines)
+
+
+def _grounds(inputs: Mapping[InputRole, Provenance], looked: bool, *, commuting: bool = False) -> list[str]:
+    """What was declared about the tables that went in, and which earlier releases are in the price."""
+    lines = []
+    if InputRole.DATA in inputs and not inputs[InputRole.DATA].is_release:
+        rows = (
+            "workers, each counted once"
+            if commuting
+            else "records of people as they were collected, each row a record of its own"
+        )
+        lines.append(f"The table it was made from is taken as declared: {rows}.")
+    public = [role for role, one in inputs.items() if role.is_public and not one.is_release]
+    if public:
+        lines.append(f"Declared public, and taken as such: {', '.join(role.value for role in public)}.")
+    lines += [
+        f"The release {one.release}, used as {role.value}, is in the price."
+        for role, one in inputs.items()
+        if role.is_public and one.is_release
+    ]
+    if looked:
+        lines.append("It was chosen or approved after a confidential look at the data, which is not in the price.")
+    return lines
+
+
+def _answers(ledger: Ledger, call: Guarantee | None) -> list[str]:
+    """What training showed, and what answers cost."""
+    parts = "; ".join(f"{entry.reads}: {_short(entry.guarantee)}" for entry in ledger)
+    lines = [f"Training paid for: {parts}."] if parts else []
+    if call is None:
+        lines.append("All numbers of the model were released once: answers are post-processing and free.")
+    elif isinstance(call, PureDP):
+        lines.append(
+            f"Leaf counts stay secret: every new question costs another epsilon = {at_most(call.epsilon)}, and the "
+            "total is training plus all answers."
+        )
+    return lines
+
+
+def _short(claim: Guarantee) -> str:
+    epsilon, delta = getattr(claim, "epsilon", math.inf), getattr(claim, "delta", 0.0)
+    return f"epsilon {at_most(epsilon)}" + (f", delta {at_most(delta, 3)}" if delta else "")
 
 
 def _label(total: PureDP | ApproxDP) -> str:
@@ -61,17 +146,20 @@ def _label(total: PureDP | ApproxDP) -> str:
 
 
 def _meaning(total: PureDP | ApproxDP, unit: str) -> str:
+    if total.epsilon == 0 and total.delta == 0:
+        return "In words: nothing that is seen here depends on the data."
     slack = "" if total.delta == 0 else f", except with probability {at_most(total.delta)}"
     factor = math.exp(total.epsilon) if total.epsilon < 700 else math.inf
     size = at_most(factor, 3) if math.isfinite(factor) else f"e^{at_most(total.epsilon)}"
     return f"In words: no {unit} can make anything that is seen here more than {size} times likelier or rarer{slack}."
 
 
-def _informal(total: NoFormal, rows: int) -> str:
-    return (
-        f"This file of {rows:,} rows has no formal privacy guarantee. Why: {total.why}. Treat it as you would treat "
-        "the confidential data, unless an evaluation of its risk says otherwise."
-    )
+def _informal(total: NoFormal, called: str, subject: Subject) -> str:
+    if subject is Subject.SCORE:
+        treat = "it, and every answer of it, as you would treat the confidential data"
+    else:
+        treat = "it as you would treat the confidential data, unless an evaluation of its risk says otherwise"
+    return f"{called} has no formal privacy guarantee. Why: {total.why}. Treat {treat}."
 
 
 def _diverse(ledger: Ledger, total: LDiverse, rows: int, paper: str | None) -> str:

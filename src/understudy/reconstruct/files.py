@@ -14,7 +14,8 @@ from understudy.reconstruct.aggregates import KINDS, Aggregate, some
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.problem import group_labels
 from understudy.reconstruct.result import MARK, NO_PROTECTION, Reconstruction
-from understudy.release.release import digest_of, new_folder
+from understudy.release.folders import digest_of, new_folder
+from understudy.sources.inputs import RECONSTRUCTED
 from understudy.version import __version__
 
 __all__ = ["PAGE", "TABLE", "AggregateSpec", "read_aggregate", "save"]
@@ -157,14 +158,15 @@ def save(
     import pyarrow.csv
     import pyarrow.parquet
 
-    with new_folder(Path(folder), before=lambda: None) as scratch:
+    with new_folder(Path(folder), speaks=lambda scratch: digest_of(scratch / FACTS), commit=None) as scratch:
         written = []
         for result in results:
             table = pa.Table.from_pandas(frame, preserve_index=False)
             for target, values in result.values.items():
                 table = table.append_column(f"{target}_{MARK}", pa.array(values))
                 table = table.append_column(f"{target}_disclosed", pa.array(result.disclosed[target]))
-            table = table.replace_schema_metadata({"understudy.kind": MARK, "understudy.statement": result.statement})
+            told = {b"understudy.kind": MARK.encode(), b"understudy.statement": result.statement.encode()}
+            table = table.replace_schema_metadata(told | RECONSTRUCTED.mark())
             name = TABLE if result.draw is None else f"{TABLE}-{result.draw}"
             pa.parquet.write_table(table, scratch / f"{name}.parquet")
             written.append(f"{name}.parquet")

@@ -17,7 +17,7 @@ from understudy.reconstruct.files import AggregateSpec, read_aggregate, save
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.page import reconstruction_page
 from understudy.reconstruct.result import Reconstruction
-from understudy.release.release import refuse_existing
+from understudy.release.folders import refuse_existing
 
 __all__ = ["Outcome", "make_method", "reconstruct_files"]
 

@@ -1,6 +1,7 @@
 """The manifest: everything a reader needs to judge a release, and nothing that would give the data away.
 
-Never a seed, never a raw count.
+Never a seed, never a raw count. One builder, :func:`describe`, for tables, counts, commutes, scores and anonymised
+tables: what was asked comes from the quote, who paid from the payment, and what was made from whoever made it.
 """
 
 import datetime as dt
@@ -12,15 +13,18 @@ from importlib.metadata import version as installed
 from typing import Any
 
 from understudy.codebook import Codebook
-from understudy.privacy.guarantees import Guarantee
+from understudy.privacy.guarantees import Guarantee, guarantee_from_dict
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.statement import statement
-from understudy.sources.ancestry import Ancestor
+from understudy.privacy.provenance import Made, Provenance, inputs_from_dict, inputs_to_dict
+from understudy.privacy.quote import Quote
+from understudy.privacy.statement import Subject
+from understudy.privacy.transaction import Payment
 from understudy.version import __version__
 
-__all__ = ["FORMAT", "Manifest"]
+__all__ = ["DECLARED_ROWS", "FORMAT", "Manifest", "describe", "read_manifest"]
 
-FORMAT = 1
+FORMAT = 2
+DECLARED_ROWS = "declared by the caller, as a number that was chosen without looking at the data"
 _LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "opendp", "dp-accounting", "cryptography", "scikit-learn")
 
 
@@ -29,62 +33,103 @@ class Manifest:
     """What was made, how, and at what price."""
 
     release_id: str
-    method: str
-    route: str
+    quote: Quote
     parameters: Mapping[str, Any]
     rows: int
     rows_origin: str
-    ledger: Ledger
-    delta: float | None
-    paper: Mapping[str, Any] | None
     codebook: Codebook
     secure: bool
     account: str
     """The account that paid, or the sentence that none did."""
+    charged_as: str
+    """The release under whose name the account has the charge: its own, or the first one of the same fit."""
+    looked: bool = False
+    """Whether it was chosen or approved after a confidential look."""
     warnings: tuple[str, ...] = ()
     """What a reader should know about the choices and the draw."""
-    holds: str = "synthetic"
-    """What the table is: ``synthetic`` rows, ``anonymized`` records of real people, or noisy ``counts``."""
+    made: Made = Made.SYNTHETIC
+    """What the table is."""
+    record_wise: bool = False
+    real_records: bool = False
     anonymity: Mapping[str, Any] | None = None
     """What an anonymised table was asked to satisfy, and what was measured in it."""
-    ancestor: Ancestor | None = None
-    """The release that the rows were drawn from, if that was not the confidential table itself."""
-    confidential: bool = False
-    """Whether the table holds real records, so that it must not leave the house."""
+    score: Mapping[str, Any] | None = None
+    """What a risk score asks and answers."""
     parts: int | None = None
     """Number of files that the table is spread over; None for one file."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
 
     @property
+    def method(self) -> str:
+        """Which method made it."""
+        return self.quote.method
+
+    @property
+    def route(self) -> str:
+        """How it pays."""
+        return self.quote.route
+
+    @property
+    def ledger(self) -> Ledger:
+        """Everything that was paid for it."""
+        return self.quote.ledger
+
+    @property
     def total(self) -> Guarantee:
         """The smallest proven total of the ledger."""
-        return self.ledger.total(delta=self.delta)
+        return self.quote.total
+
+    @property
+    def confidential(self) -> bool:
+        """Whether the table holds real records as they are, so that it must not leave the house."""
+        return self.made is Made.COMPLETED
 
     @property
     def statement(self) -> str:
         """The promise in plain words."""
-        said = self.paper.get("statement") if self.paper else None
-        return statement(self.ledger, self.total, rows=self.rows, route=self.route, paper=said)
+        return self.quote.said(self.rows, looked=self.looked)
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the table is for whoever uses it next."""
+        # with a seed the same bytes come out again, so that no name made by chance is among them
+        return Provenance(
+            made=self.made,
+            release=self.charged_as if self.secure else "made with a seed",
+            record_wise=self.record_wise,
+            seeded=not self.secure,
+            real_records=self.real_records,
+            ledger=self.ledger,
+            delta=self.quote.delta,
+        )
 
     def to_dict(self, files: Mapping[str, str] | None = None) -> dict[str, Any]:
         """As plain data; ``files`` are the digests of what was written."""
+        quote, ledger = self.quote, self.quote.ledger
         return {
             "format": FORMAT,
             "release": self.release_id,
             "created": self.created,
             "statement": self.statement,
             "confidential": self.confidential,
-            "guarantee": self.total.to_dict(),
-            "basic_composition": self.ledger.basic().to_dict(),
-            "delta_for_total": self.delta,
-            "paper": dict(self.paper) if self.paper else None,
-            "method": self.method,
-            "route": self.route,
+            "guarantee": quote.total.to_dict(),
+            "basic_composition": ledger.basic().to_dict(),
+            "delta_for_total": quote.delta,
+            "paper": dict(quote.paper) if quote.paper else None,
+            "method": quote.method,
+            "route": quote.route,
             "parameters": dict(self.parameters),
             "rows": {"number": self.rows, "origin": self.rows_origin},
             **({} if self.parts is None else {"parts": self.parts}),
-            "ledger": self.ledger.to_list(),
-            "assumptions": list(self.ledger.assumptions),
+            "ledger": ledger.to_list(),
+            "assumptions": list(ledger.assumptions),
+            "holds": self.made.value,
+            "subject": quote.subject.value,
+            "record_wise": self.record_wise,
+            "real_records": self.real_records,
+            "inputs": inputs_to_dict(quote.inputs),
+            "confidential_look": self.looked,
+            "call": None if quote.call is None else quote.call.to_dict(),
             "codebook": {
                 "digest": self.codebook.digest,
                 "attested": {
@@ -95,20 +140,79 @@ class Manifest:
             "warnings": list(self.warnings),
             "randomness": _RANDOMNESS[self.secure],
             "account": self.account,
+            "charged_as": self.charged_as,
             "versions": {"understudy": __version__, "python": platform.python_version(), **_versions()},
             "files": dict(files or {}),
-            **self._more(),
+            **({} if self.anonymity is None else {"anonymity": dict(self.anonymity)}),
+            **({} if self.score is None else {"score": dict(self.score)}),
         }
 
-    def _more(self) -> dict[str, Any]:
-        more: dict[str, Any] = {}
-        if self.holds != "synthetic":
-            more["holds"] = self.holds
-        if self.anonymity is not None:
-            more["anonymity"] = dict(self.anonymity)
-        if self.ancestor is not None:
-            more["ancestor"] = self.ancestor.to_dict()
-        return more
+
+def read_manifest(told: Mapping[str, Any], codebook: Codebook) -> Manifest:
+    """What :meth:`Manifest.to_dict` wrote; prices are computed anew from the ledger, and nothing else is believed."""
+    quote = Quote(
+        method=told["method"],
+        route=told["route"],
+        own=Ledger.from_list(told["ledger"]),  # earlier purchases are in it already
+        rows=told["rows"]["number"],
+        own_delta=told["delta_for_total"],
+        paper=told["paper"],
+        subject=Subject(told["subject"]),
+        inputs=inputs_from_dict(told["inputs"]),
+        call=None if told["call"] is None else guarantee_from_dict(dict(told["call"])),
+    )
+    return Manifest(
+        release_id=told["release"],
+        quote=quote,
+        parameters=told["parameters"],
+        rows=told["rows"]["number"],
+        rows_origin=told["rows"]["origin"],
+        codebook=codebook,
+        secure=told["randomness"] == _RANDOMNESS[True],
+        account=told["account"],
+        charged_as=told["charged_as"],
+        looked=told["confidential_look"],
+        warnings=tuple(told["warnings"]),
+        made=Made(told["holds"]),
+        record_wise=told["record_wise"],
+        real_records=told["real_records"],
+        anonymity=told.get("anonymity"),
+        score=told.get("score"),
+        parts=told.get("parts"),
+        created=told["created"],
+    )
+
+
+def describe(
+    quote: Quote,
+    payment: Payment,
+    *,
+    parameters: Mapping[str, Any],
+    codebook: Codebook,
+    secure: bool,
+    rows: int | None = None,
+    rows_origin: str = DECLARED_ROWS,
+    warnings: tuple[str, ...] = (),
+    **more: Any,
+) -> Manifest:
+    """The manifest of what was made under ``quote`` and paid for by ``payment``.
+
+    ``rows`` where another number came out than was quoted; ``more`` are further fields of :class:`Manifest`.
+    """
+    return Manifest(
+        release_id=payment.release_id,
+        quote=quote,
+        parameters=parameters,
+        rows=quote.rows if rows is None else rows,
+        rows_origin=rows_origin,
+        codebook=codebook,
+        secure=secure,
+        account=payment.words,
+        charged_as=payment.charged_as,
+        looked=payment.looked,
+        warnings=(*quote.warnings, *warnings),
+        **more,
+    )
 
 
 _RANDOMNESS = {

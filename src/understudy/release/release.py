@@ -1,14 +1,10 @@
-"""A synthetic table with its manifest, written all at once or not at all."""
+"""A table with its manifest, written all at once or not at all."""
 
 import hashlib
+import io
 import json
-import os
-import shutil
-import signal
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +14,9 @@ import pyarrow.parquet
 
 from understudy.codebook import Codebook, Levelled
 from understudy.errors import ReleaseError
+from understudy.privacy.provenance import InputRole, Made
+from understudy.release.folders import Commit, digest_of, digest_of_bytes, new_folder
 from understudy.release.manifest import Manifest
-from understudy.sources.ancestry import MARK, Made, mark, marked
 
 __all__ = [
     "ANONYMIZED",
@@ -32,12 +29,10 @@ __all__ = [
     "MANIFEST",
     "TABLE",
     "Release",
-    "digest_of",
-    "refuse_existing",
+    "manifest_text",
     "save_many",
-    "sync",
+    "spelled_table",
     "table_names",
-    "uninterrupted",
 ]
 
 TABLE, CSV, MANIFEST, CODEBOOK = "synthetic.parquet", "synthetic.csv", "manifest.json", "codebook.toml"
@@ -57,20 +52,14 @@ class Release:
 
     table: pa.Table
     manifest: Manifest
-    settle: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
-    """Called just before the release leaves the program: from then on its price cannot be given back."""
     attachments: Mapping[str, pa.Table] = field(default_factory=dict, repr=False, compare=False)
     """Public tables that go with it, by file name (Parquet)."""
 
     def __post_init__(self) -> None:
-        """The table says wherever it goes that it is a release: nobody should draw from it as if it were people."""
+        """The table says wherever it goes what it is: nobody should draw from it as if it were people."""
         kept = self.table.schema.metadata or {}
-        if MARK not in kept and self.manifest.holds == "synthetic":
-            made = Made.COMPLETED if self.manifest.confidential else Made.SYNTHETIC
-            # with a seed the same bytes come out again, so that no name made by chance is among them
-            name = self.manifest.release_id if self.manifest.secure else "made with a seed"
-            said = mark(release=name, record_wise=False, made=made)
-            object.__setattr__(self, "table", self.table.replace_schema_metadata({**kept, **said}))
+        marked = self.table.replace_schema_metadata({**kept, **self.manifest.provenance.mark()})
+        object.__setattr__(self, "table", marked)
 
     @property
     def codebook(self) -> Codebook:
@@ -82,12 +71,20 @@ class Release:
         """The promise in plain words."""
         return self.manifest.statement
 
+    @property
+    def digest(self) -> str:
+        """What an account keeps of a release that was handed over in memory: the digest of its table."""
+        hashed = _Hashed()
+        with pa.ipc.new_stream(pa.PythonFile(hashed, mode="w"), self.table.schema) as stream:
+            stream.write_table(self.table)
+        return f"sha256:{hashed.sha256.hexdigest()}"
+
     def to_pandas(self) -> Any:
-        """The table as a pandas frame (needs the extra ``pandas``)."""
-        return marked(self.table.to_pandas(), self.table.schema.metadata)
+        """The table as a pandas frame (needs the extra ``pandas``); many, not all, of its operations keep the mark."""
+        return self.table.to_pandas()
 
     def to_polars(self) -> Any:
-        """The table as a Polars frame (needs the extra ``polars``)."""
+        """The table as a Polars frame (needs the extra ``polars``), which keeps no mark: save it with its manifest."""
         try:
             import polars
         except ImportError:
@@ -100,37 +97,31 @@ class Release:
         kind = self.manifest.total.kind
         return f"<Release of {self.manifest.rows:,} rows by {self.manifest.method}, {kind}>"
 
-    def save(self, folder: str | Path, *, csv: bool = False) -> Path:
+    def save(self, target: str | Path, *, csv: bool = False, commit: Commit | None = None) -> Path:
         """Write table, codebook and manifest to a new folder. A crash or a full disk leaves no folder behind."""
-        target = Path(folder)
-        with new_folder(target, before=self.settle) as scratch:
-            table, text_table = table_names(self.manifest.holds, confidential=self.manifest.confidential)
-            pyarrow.parquet.write_table(self.table, scratch / table)
-            written = [table, CODEBOOK]
-            (scratch / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
-            if csv:
-                pyarrow.csv.write_csv(self._with_tokens(), scratch / text_table)
-                written.append(text_table)
-            if self.manifest.ancestor is not None and self.manifest.ancestor.text:
-                (scratch / INPUT_MANIFEST).write_text(self.manifest.ancestor.text, encoding="utf-8", newline="\n")
-                written.append(INPUT_MANIFEST)
-            for name, attached in self.attachments.items():
-                pyarrow.parquet.write_table(attached, scratch / name)
-                written.append(name)
-            files = {name: digest_of(scratch / name) for name in sorted(written)}
-            text = json.dumps(self.manifest.to_dict(files), indent=2, ensure_ascii=False)
-            (scratch / MANIFEST).write_text(text + "\n", encoding="utf-8", newline="\n")
-        return target
+        place = Path(target)
+        with new_folder(place, speaks=lambda scratch: digest_of(scratch / MANIFEST), commit=commit) as scratch:
+            self.write_into(scratch, csv=csv)
+        return place
 
-    def _with_tokens(self) -> pa.Table:
-        """For CSV: missing values spelled as the codebook spells them."""
-        if self.manifest.holds == "counts":  # labels, tokens among them, and numbers
-            return self.table
-        columns = []
-        for name in self.table.column_names:
-            values, token = self.table.column(name), self.codebook.column(name).missing
-            columns.append(values if token is None else values.cast(pa.string()).fill_null(token))
-        return pa.table(columns, names=self.table.column_names)
+    def write_into(self, folder: Path, *, csv: bool) -> None:
+        """Every file of the release; the manifest last, with the digests of the others."""
+        table, text_table = table_names(self.manifest.made)
+        pyarrow.parquet.write_table(self.table, folder / table)
+        written = [table, CODEBOOK]
+        (folder / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
+        if csv:
+            pyarrow.csv.write_csv(spelled_table(self.table, self.codebook, self.manifest.made), folder / text_table)
+            written.append(text_table)
+        data = self.manifest.quote.inputs.get(InputRole.DATA)
+        if data is not None and data.text:
+            (folder / INPUT_MANIFEST).write_text(data.text, encoding="utf-8", newline="\n")
+            written.append(INPUT_MANIFEST)
+        for name, attached in self.attachments.items():
+            pyarrow.parquet.write_table(attached, folder / name)
+            written.append(name)
+        files = {name: digest_of(folder / name) for name in sorted(written)}
+        (folder / MANIFEST).write_text(manifest_text(self.manifest, files), encoding="utf-8", newline="\n")
 
     def formula_like(self) -> list[str]:
         """Columns with a level that a spreadsheet would run as a formula when it opens the CSV."""
@@ -141,101 +132,56 @@ class Release:
         ]
 
 
-def table_names(holds: str, *, confidential: bool) -> tuple[str, str]:
+class _Hashed(io.RawIOBase):
+    """A file that keeps nothing but the digest of what was written to it."""
+
+    def __init__(self) -> None:
+        self.sha256 = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        return len(content)
+
+
+def manifest_text(manifest: Manifest, files: Mapping[str, str]) -> str:
+    """``manifest.json``."""
+    return json.dumps(manifest.to_dict(files), indent=2, ensure_ascii=False) + "\n"
+
+
+def spelled_table(table: pa.Table, book: Codebook, made: Made) -> pa.Table:
+    """For CSV: missing values spelled as the codebook spells them."""
+    if made is Made.COUNTS:  # labels, tokens among them, and numbers
+        return table
+    columns = []
+    for name in table.column_names:
+        values, token = table.column(name), book.column(name).missing
+        columns.append(values if token is None else values.cast(pa.string()).fill_null(token))
+    return pa.table(columns, names=table.column_names)
+
+
+def table_names(made: Made) -> tuple[str, str]:
     """What the table of a release is called, as Parquet and as CSV."""
-    if confidential:
-        return COMPLETED, COMPLETED_CSV
-    return {"anonymized": (ANONYMIZED, ANONYMIZED_CSV), "counts": (COUNTS, COUNTS_CSV)}.get(holds, (TABLE, CSV))
+    return {
+        Made.ANONYMIZED: (ANONYMIZED, ANONYMIZED_CSV),
+        Made.COUNTS: (COUNTS, COUNTS_CSV),
+        Made.COMPLETED: (COMPLETED, COMPLETED_CSV),
+    }.get(made, (TABLE, CSV))
 
 
-def save_many(releases: Sequence[Release], folder: str | Path, *, csv: bool = False) -> Path:
+def save_many(
+    releases: Sequence[Release], folder: str | Path, *, csv: bool = False, commit: Commit | None = None
+) -> Path:
     """Write several releases to numbered folders of a new one: all of them, and all of them paid, or none."""
     target = Path(folder)
+    numbers = [str(number) for number in range(1, len(releases) + 1)]
 
-    def settle_all() -> None:
-        for release in releases:
-            release.settle()
+    def speaks(scratch: Path) -> str:
+        return digest_of_bytes("\n".join(digest_of(scratch / name / MANIFEST) for name in numbers).encode())
 
-    with new_folder(target, before=settle_all) as scratch:
-        for number, release in enumerate(releases, start=1):
-            replace(release, settle=lambda: None).save(scratch / str(number), csv=csv)
+    with new_folder(target, speaks=speaks, commit=commit) as scratch:
+        for name, release in zip(numbers, releases, strict=True):
+            release.save(scratch / name, csv=csv)
     return target
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as data:
-        return "sha256:" + hashlib.file_digest(data, "sha256").hexdigest()
-
-
-@contextmanager
-def new_folder(target: Path, *, before: Callable[[], None]) -> Iterator[Path]:
-    """A scratch folder beside ``target`` that takes its name only once everything in it is safely on disk.
-
-    ``before`` runs at the last moment before the folder appears, with Ctrl-C held back: no release without its charge.
-    """
-    refuse_existing(target)
-    try:
-        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-unfinished-", dir=target.absolute().parent))
-    except OSError as reason:
-        raise ReleaseError(
-            f"nothing can be written beside {str(target)!r} ({reason.strerror}); choose a folder you may write to."
-        ) from None
-    try:
-        yield scratch
-        for path in [*scratch.iterdir(), scratch]:
-            sync(path)
-        scratch.chmod(0o755)
-        with uninterrupted():
-            refuse_existing(target)
-            before()
-            scratch.rename(target)
-            sync(target.absolute().parent)
-    except (OSError, pa.ArrowException) as reason:
-        raise ReleaseError(
-            f"the release {str(target)!r} could not be written ({reason}); free space or choose another folder. "
-            "Nothing was left behind."
-        ) from None
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def refuse_existing(target: Path) -> None:
-    """A release never overwrites anything."""
-    try:
-        taken = target.exists() or target.is_symlink()
-    except OSError as reason:
-        raise ReleaseError(_odd_name(target, reason)) from None
-    if taken:
-        raise ReleaseError(
-            f"{str(target)!r} exists already; a release never overwrites. Choose another folder or remove that one."
-        )
-
-
-def _odd_name(target: Path, reason: OSError) -> str:
-    shown = str(target) if len(str(target)) <= 80 else f"{str(target)[:80]}…"
-    why = (reason.strerror or "not a name").lower()
-    return f"nothing can be called {shown!r} ({why}); choose a shorter or plainer name."
-
-
-def sync(path: Path) -> None:
-    """Make sure that a file or folder is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back for the two system calls between "nothing" and "everything"."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread: Python delivers no interrupt here
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

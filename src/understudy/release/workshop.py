@@ -3,23 +3,31 @@
 ``NAME.unfinished/`` holds ``plan.json`` (what is being made, and which charge pays for it), the parts with one receipt
 each, and for route N the released model. A part counts only with its receipt, which is written after the part is safely
 on disk; anything else is destroyed unseen when work goes on. The release takes its name in one step, after its charge.
+
+The charge belongs to this folder alone: its claim is made from a random token and from the place of the folder on its
+disk, so that a copy of it cannot draw other rows for the same price.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from understudy.codebook import Codebook
 from understudy.errors import ReleaseError
-from understudy.release.release import CODEBOOK, MANIFEST, digest_of, refuse_existing, sync, uninterrupted
+from understudy.interrupts import interrupts_held
+from understudy.privacy.transaction import Claim
+from understudy.release.folders import Commit, digest_of, refuse_existing, sync
+from understudy.release.manifest import Manifest
+from understudy.release.release import CODEBOOK, MANIFEST, manifest_text
 
 __all__ = ["PARTS", "PART_NAME", "Receipt", "Workshop", "part_name", "write_receipt"]
 
@@ -142,10 +150,24 @@ class Workshop:
                 "charged."
             )
 
+    def claim(self) -> Claim:
+        """Who may go on with the charge of this folder; a fresh token is written down before it is used."""
+        assert self._lock is not None
+        place = os.fstat(self._lock)  # a copied folder has another lock file
+
+        def made(token: str) -> str:
+            return hashlib.sha256(f"{token} {place.st_dev} {place.st_ino}".encode()).hexdigest()
+
+        # the account may know the newest token or, if a run died just before telling it, the one before
+        held = tuple(str(self.plan[name]) for name in ("token", "token_before") if self.plan.get(name))
+        fresh = secrets.token_hex(16)
+        self.remember(token=fresh, token_before=self.plan.get("token"))
+        return Claim(held=tuple(map(made, held)), fresh=made(fresh))
+
     @property
     def is_resumed(self) -> bool:
         """Whether an earlier run got as far as a charge or a part."""
-        return "charge" in self.plan or self.model_path.exists() or bool(self.receipts())
+        return self.plan.get("charge") is not None or self.model_path.exists() or bool(self.receipts())
 
     def remember(self, **facts: Any) -> None:
         """Write more facts into the plan, safely."""
@@ -186,24 +208,48 @@ class Workshop:
                 path.unlink()
         return kept
 
-    def finish(
-        self, book: Codebook, describe: Callable[[Mapping[str, str]], Mapping[str, Any]], before: Callable[[], None]
-    ) -> Path:
+    def warnings(self) -> tuple[str, ...]:
+        """What was said of the parts, each sentence once."""
+        said = (text for _, receipt in sorted(self.receipts().items()) for text in receipt.warnings)
+        return tuple(dict.fromkeys(said))
+
+    def finish(self, manifest: Manifest, commit: Commit | None) -> Path:
         """Codebook, manifest, charge, name: in this order, so that no release appears unpaid or in part."""
         done = self.destroy_strays()
         inside = self.folder / "release"
-        (inside / CODEBOOK).write_text(book.to_toml(), encoding="utf-8", newline="\n")
+        (inside / CODEBOOK).write_text(manifest.codebook.to_toml(), encoding="utf-8", newline="\n")
         files = {f"{PARTS}/{receipt.name}": receipt.digest for receipt in done.values()}
         files = {CODEBOOK: digest_of(inside / CODEBOOK), **dict(sorted(files.items()))}
-        text = json.dumps(describe(files), indent=2, ensure_ascii=False)
-        (inside / MANIFEST).write_text(text + "\n", encoding="utf-8", newline="\n")
+        (inside / MANIFEST).write_text(manifest_text(manifest, files), encoding="utf-8", newline="\n")
         for path in (inside / CODEBOOK, inside / MANIFEST, self.parts_folder, inside):
             sync(path)
+        return self._publish(commit)
+
+    def finished(self, bought: str | None) -> Path:
+        """Give its name to what was committed just before the last run died: exactly those bytes, or nothing."""
+        inside = self.folder / "release"
+        if bought is None or not (inside / MANIFEST).is_file() or digest_of(inside / MANIFEST) != bought:
+            raise ReleaseError(
+                f"the charge of {str(self.folder)!r} has bought a release already, and these are other files; one "
+                "charge buys one set of bytes. Take the release where it was written, or remove this folder and begin "
+                "anew, which is charged."
+            )
+        files = json.loads((inside / MANIFEST).read_text(encoding="utf-8"))["files"]
+        if changed := [name for name in files if digest_of(inside / name) != files[name]]:
+            raise ReleaseError(
+                f"{changed[0]} in {str(inside)!r} is not the file that was paid for; its bytes were changed. Remove "
+                "the folder and begin anew, which is charged."
+            )
+        return self._publish(None)
+
+    def _publish(self, commit: Commit | None) -> Path:
+        inside = self.folder / "release"
         self.parts_folder.chmod(0o755)
         inside.chmod(0o755)
-        with uninterrupted():
+        with interrupts_held():
             refuse_existing(self.target)
-            before()
+            if commit is not None:
+                commit(digest_of(inside / MANIFEST))
             inside.rename(self.target)
             sync(self.target.absolute().parent)
         self.abandon()

@@ -107,8 +107,16 @@ class Budgets:
                 f"{epsilon_of(kept):g}; one of the two was altered. Train the model again."
             )
 
-    def set_cap(self, model_id: str, epsilon: float | Fraction, *, dataset: str | None = None) -> None:
-        """The cap over all keys; not below what is spent. ``dataset`` is whose account was charged for it."""
+    def check_cap(self, model_id: str, epsilon: float | Fraction) -> None:
+        """Refuse a cap that :meth:`set_cap` would refuse."""
+        cap = cap_of(epsilon)
+        with self._store.reading() as connection:
+            spent = self._model_row(connection, model_id).spent
+        if spent > cap:
+            raise _too_low(epsilon, spent)
+
+    def set_cap(self, model_id: str, epsilon: float | Fraction, *, charged_to: str | None = None) -> None:
+        """The cap over all keys; not below what is spent. ``charged_to`` is the identity of the account that paid."""
         cap = cap_of(epsilon)
         with self._store.writing() as connection:
             done = connection.execute(
@@ -118,7 +126,7 @@ class Budgets:
                 raise _too_low(epsilon, self._model_row(connection, model_id).spent)
             connection.execute(
                 insert(cap_changes),
-                {"changed": _now(), "model_id": model_id, "key_id": None, "cap": cap, "dataset": dataset},
+                {"changed": _now(), "model_id": model_id, "key_id": None, "cap": cap, "dataset": charged_to},
             )
 
     def grant(self, key_id: str, model_id: str, epsilon: float | Fraction) -> None:
@@ -197,14 +205,6 @@ class Budgets:
             row.model_id: (Balance(cap=row.cap, spent=row.spent), Balance(cap=row.all_cap, spent=row.all_spent))
             for row in rows
         }
-
-    def highest_cap(self, model_id: str, *, dataset: str) -> int:
-        """The largest cap over all keys that was ever charged to the account of this data set."""
-        query = select(func.max(cap_changes.c.cap)).where(
-            cap_changes.c.model_id == model_id, cap_changes.c.key_id.is_(None), cap_changes.c.dataset == dataset
-        )
-        with self._store.reading() as connection:
-            return int(connection.execute(query).scalar() or 0)
 
     def grants_of(self, model_id: str) -> dict[str, Balance]:
         """The balance of every key that was granted this model."""

@@ -86,4 +86,5 @@ cap_changes = Table(
     Column("cap", BigInteger, nullable=False),
     Column("dataset", Text),
 )
-"""Every cap that was ever set, for whoever must explain one; ``dataset`` names the account that it was charged to."""
+"""Every cap that was ever set, for whoever must explain one. ``dataset`` has the identity of the account that paid
+for it (in earlier versions its name); what was paid for is asked of the account, never of this table."""

@@ -5,12 +5,12 @@ from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.errors import DataError
-from understudy.privacy.account import Account
-from understudy.sources.ancestry import find_ancestor
+from understudy.privacy.account import Account, account_at
 from understudy.sources.base import Source
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.engine import EngineSource
 from understudy.sources.files import open_table
+from understudy.sources.inputs import find_provenance
 from understudy.sources.tables import CountTable
 
 __all__ = ["CountTable", "EncodedSource", "EngineSource", "Source", "open_source"]
@@ -59,12 +59,13 @@ def open_source(
         table=opened.table,
         verify=opened.verify,
         unknown=unknown,
-        account=Account.open(account) if isinstance(account, str | Path) else account,
+        account=account_at(account),
         local_bytes=local_bytes,
         likely_rows=opened.likely_rows,
     )
-    source.ancestor = find_ancestor(what)
+    source.provenance = find_provenance(what)
     source.address = what if isinstance(what, str | Path) else None
+    source.opened, source.unknown = opened, unknown
     return source
 
 

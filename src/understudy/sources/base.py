@@ -11,8 +11,9 @@ import numpy.typing as npt
 from understudy.codebook import Codebook
 from understudy.errors import RefusalError
 from understudy.privacy.account import Account
+from understudy.privacy.provenance import DECLARED, Provenance
 from understudy.privacy.secret import Secret
-from understudy.sources.ancestry import Ancestor
+from understudy.sources.files import Opened
 from understudy.sources.tables import CountTable
 
 __all__ = ["NO_IDS", "Choice", "Clique", "Report", "Source", "slice_weights"]
@@ -55,10 +56,14 @@ class Source(ABC):
     def __init__(self, *, codebook: Codebook, account: Account | None) -> None:
         self.codebook = codebook
         self.account = account
-        self.ancestor: Ancestor | None = None
-        """The release that the rows come from, if they do."""
+        self.provenance: Provenance = DECLARED
+        """What the table is."""
         self.address: str | Path | None = None
         """Where the rows lie, if not in memory."""
+        self.opened: Opened | None = None
+        """What holds the rows, for the few jobs that need them (:func:`understudy.sources.rows.rows_of`)."""
+        self.unknown = "error"
+        """What becomes of values outside the codebook."""
         self.people: Secret[CountTable] | None = None
         """How many people have one record, two, ...; of a capped source whose codebook asks for it."""
 

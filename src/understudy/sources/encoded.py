@@ -54,7 +54,7 @@ class EncodedSource(Source):
         if counts_people(self.codebook):
             each = np.minimum(np.unique(self._people, return_counts=True)[1], choice.cap)
             chosen.people = Secret(people_table(np.bincount(each, minlength=choice.cap + 1)[1:].astype(np.int64)))
-        chosen.ancestor = self.ancestor
+        chosen.provenance = self.provenance
         return chosen
 
     @property

@@ -110,7 +110,7 @@ class EngineSource(Source):
                 self._local = EncodedSource(
                     codebook=self.codebook, columns=columns, people=people, account=self.account
                 )
-                self._local.ancestor = self.ancestor
+                self._local.provenance = self.provenance
                 self.bench.free()
         return self._local
 

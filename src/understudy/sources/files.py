@@ -180,6 +180,14 @@ def _open_address(address: str, table: str | None) -> Opened:
     return _open_csv(address, paths) if file_kind(paths[0]) == "csv" else _open_parquet(address, paths)
 
 
+def database_of(address: str) -> tuple[Path, str | None] | None:
+    """The DuckDB file and the table that an address names; None for anything else."""
+    if address.startswith("duckdb://"):
+        parts = urlsplit(address)
+        return Path(parts.netloc + parts.path).resolve(), parse_qs(parts.query).get("table", [None])[0]
+    return (Path(address).resolve(), None) if "://" not in address and is_database(address) else None
+
+
 def find_files(address: str) -> list[Path]:
     """The files behind a path or glob, in order of name; all of one kind and open to us."""
     if Path(address).exists() or not has_magic(address):  # a real file's name may hold a bracket

@@ -12,10 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from understudy.errors import DataError, ParameterError
+from understudy.privacy.provenance import DECLARED, Provenance
 from understudy.privacy.secret import Secret
-from understudy.sources.ancestry import refuse_anonymized
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, open_table
+from understudy.sources.inputs import find_provenance
 
 __all__ = ["Flows", "Histograms", "read_flows"]
 
@@ -62,6 +63,8 @@ class Flows:
     """Names, as an Arrow array, that the units of :attr:`cells` stand for, a public domain where one was declared."""
     origins_from_data: bool
     cells: Secret[Histograms]
+    provenance: Provenance = DECLARED
+    """What the table is."""
 
     @property
     def workers(self) -> int:
@@ -86,7 +89,8 @@ def read_flows(
     ``origins`` is the public list of possible origins, names in any order; without it the list is read from the data,
     and no release made from it can promise anything.
     """
-    refuse_anonymized(what, "a commuting release")
+    provenance = find_provenance(what)
+    provenance.refuse_as_data("a commuting release")
     opened = open_table(what, table)
     _check_columns(opened, origin, destination, count)
     opened.verify()
@@ -116,6 +120,7 @@ def read_flows(
         origins=known,
         origins_from_data=origins is None,
         cells=Secret(Histograms.of(rows, units, counts, number=len(targets))),
+        provenance=provenance,
     )
 
 

@@ -1,4 +1,4 @@
-"""The rows themselves, for the one job that cannot do with counts: giving a table back with its missing values filled.
+"""The rows themselves, for the jobs that cannot do with counts: filling the missing values of a table, attacking it.
 
 What comes out is a secret like any count.
 """
@@ -13,17 +13,16 @@ import pyarrow as pa
 
 from understudy.codebook import Codebook, Column, Dates, Integer, Levelled
 from understudy.codebook.encode import day_of, encode_value, number_of
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.privacy.secret import Secret
 from understudy.sources import open_source
-from understudy.sources.base import NO_IDS
+from understudy.sources.base import NO_IDS, Source
 from understudy.sources.capping import refuse_missing_ids
 from understudy.sources.expressions import PERSON, person_of
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import open_table
 from understudy.sources.tables import code_type
 
-__all__ = ["Rows", "read_rows"]
+__all__ = ["Rows", "read_rows", "rows_of"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,15 +47,20 @@ def read_rows(
     table: str | None = None,
     people: bool = False,
 ) -> Secret[Rows]:
-    """All modelled and detail columns of a table that fits into memory. ``unknown`` is ``error`` or ``missing``.
+    """The rows of a table that fits into memory (:func:`rows_of`)."""
+    _check_unknown(unknown)
+    return rows_of(open_source(what, codebook, unknown=unknown, table=table), people=people)
+
+
+def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
+    """All modelled and detail columns of a source; values outside its codebook are an error or missing.
 
     ``people`` asks for the person of each row, where the codebook has an id column.
     """
-    book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
-    if unknown not in ("error", "missing"):
-        raise ParameterError(f"`unknown` is {unknown!r}; a value outside the codebook is an error or missing here.")
-    open_source(what, book, table=table)  # refuses the wrong columns
-    opened = open_table(what, table)
+    book, opened, unknown = source.codebook, source.opened, source.unknown
+    _check_unknown(unknown)
+    if opened is None or (book.unit is not None and source.is_capped):  # all rows are more than those that take part
+        raise RefusalError(f"this {type(source).__name__} gives no rows; open the table itself.")
     if opened.connection.name != "duckdb":
         raise DataError(
             f"{opened.label}: this job gives whole records back, and no record leaves a database through Understudy. "
@@ -96,6 +100,11 @@ def read_rows(
             people=who,
         )
     )
+
+
+def _check_unknown(unknown: str) -> None:
+    if unknown not in ("error", "missing"):
+        raise ParameterError(f"`unknown` is {unknown!r}; a value outside the codebook is an error or missing here.")
 
 
 def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArray[np.unsignedinteger], pa.Array, bool]:

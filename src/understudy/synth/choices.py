@@ -10,8 +10,10 @@ from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public
 from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.provenance import InputRole
 from understudy.sources import open_source
 from understudy.sources.addresses import shown
+from understudy.sources.inputs import public_provenance
 from understudy.synth.recipe import Recipe, refuse_commuting
 from understudy.synth.registry import make_recipe
 from understudy.synth.seeds import seed_pool
@@ -76,9 +78,12 @@ def relation_of(word: str) -> Neighbours:
 def _prior(word: str, book: Codebook) -> Shape:
     if word in list(PriorShape):
         return PriorShape(word)
-    tables = declared_public(open_source(word, book).count([[name] for name in book.names]))
+    public_provenance(word, InputRole.PRIOR)  # before anything of it is read
+    public = open_source(word, book)
+    counted = public.count([[name] for name in book.names])
+    tables = declared_public(counted, provenance=public.provenance, role=InputRole.PRIOR)
     counts = {name: tuple(int(n) for n in table.to_grid()) for name, table in zip(book.names, tables, strict=True)}
-    return PublicShape(counts=counts, source=shown(word))
+    return PublicShape(counts=counts, source=shown(word), provenance=public.provenance)
 
 
 def _workload(given: Any) -> Any:

@@ -25,6 +25,7 @@ class Contingency(TableRecipe):
     route: ClassVar[str] = "none"
     summary: ClassVar[str] = "draw from the exact table of full records: a baseline, every row is a real one"
     promise: ClassVar[str] = "none"
+    shows_records: ClassVar[bool] = True
 
     def table_entry(self, book: Codebook) -> Entry:
         """Nothing is paid."""

@@ -7,16 +7,18 @@ Where all codes belong to one level, as mostly, no row is thinned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook, Detail
+from understudy.codebook.where import where_words
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.synth.details import Details, detail_weights
 
-__all__ = ["draw_part", "public_part"]
+__all__ = ["draw_part", "part_facts", "public_part"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 Part = Mapping[str, Sequence[int]]
@@ -52,18 +54,32 @@ def _levels(book: Codebook, detail: Detail, codes: Sequence[int]) -> set[int]:
     return {labels.index(group) for group, members in detail.groups if wanted & set(members)}
 
 
+def part_facts(
+    book: Codebook, parameters: Mapping[str, Any], part: Part | None
+) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """What a manifest says about a sub-population: its values among the parameters, and a sentence."""
+    if part is None:
+        return parameters, ()
+    words = where_words(book, part)
+    said = " and ".join(f"{name} = {' or '.join(values)}" for name, values in words.items())
+    sentence = f"all rows are of the sub-population {said}; how large it is among all records does not show in them."
+    return {**parameters, "where": words}, (sentence,)
+
+
 def draw_part(
     book: Codebook,
     details: Details,
-    part: Part,
+    part: Part | None,
     rows: int,
     stream: Stream,
     draw: Callable[[int, Part], Sequence[Codes]],
-) -> tuple[Sequence[Codes], dict[str, list[int]]]:
-    """``rows`` rows of the part, and the codes that its detail columns are to be drawn among.
+) -> tuple[Sequence[Codes], dict[str, list[int]] | None]:
+    """``rows`` rows of the part, or of everybody, and the codes that its detail columns are to be drawn among.
 
     ``draw`` makes rows of a part that is named in columns of the model.
     """
+    if part is None:
+        return draw(rows, {}), None
     own, asked = public_part(book, part)
     chances = {}
     for detail, table in zip(book.details, details.codes, strict=True):

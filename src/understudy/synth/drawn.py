@@ -17,6 +17,7 @@ from understudy.mechanisms.group import GroupOf
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.provenance import InputRole
 from understudy.synth.recipe import Recipe, check_rows, positive
 from understudy.synth.seeds import PublicSeeds, SeedPool, UniformSeeds
 
@@ -71,9 +72,9 @@ class DrawnRecipe(Recipe):
         check_neighbours(self.neighbours)
 
     @property
-    def public_tables(self) -> Mapping[str, str]:
+    def public_tables(self) -> Mapping[InputRole, str]:
         """Rows of a public file may start the chains."""
-        return {"starts of chains": self.seeds.path} if isinstance(self.seeds, PublicSeeds) else {}
+        return {InputRole.SEEDS: self.seeds.path} if isinstance(self.seeds, PublicSeeds) else {}
 
     @abstractmethod
     def event_at_one(self, book: Codebook, rows: int) -> Event:

@@ -319,7 +319,7 @@ OTHER: tuple[MethodFacts, ...] = (
     ),
     MethodFacts(
         name="weighted counts",
-        command="understudy.synth.weighted",
+        command="understudy.synth.counts",
         route="N",
         neighbours=BOTH_RELATIONS,
         guarantee="ε-DP, table released once",

@@ -4,10 +4,10 @@ The same machinery as `imputation`, but what comes out holds the real records: i
 its manifest says so.
 """
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,20 @@ from understudy.mechanisms.prediction import draw_predicted
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
-from understudy.release import Manifest, Release
-from understudy.sources.base import Report
-from understudy.sources.rows import Rows, read_rows
+from understudy.privacy.provenance import Made
+from understudy.privacy.quote import Quote
+from understudy.privacy.transaction import Payment
+from understudy.release import Release, describe
+from understudy.release.making import Fitted, FittedWhole, choices_of
+from understudy.sources.base import Report, Source
+from understudy.sources.rows import Rows, rows_of
 from understudy.synth.chained import Chain, full_order
+from understudy.synth.checks import check_files
 from understudy.synth.drawn import check_sweeps
 from understudy.synth.fill_details import deduced, fill_detail, misplaced
 from understudy.synth.fill_rules import GapRules
-from understudy.synth.recipe import NO_ACCOUNT, check_files
 
-__all__ = ["Filling"]
+__all__ = ["Filling", "FittedFilling"]
 
 Codes = npt.NDArray[np.unsignedinteger]
 Bools = npt.NDArray[np.bool_]
@@ -61,62 +65,83 @@ class Filling:
         """Which engine models which column."""
         return EngineChoice(engines=self.engines, key=self.key, key_space=self.key_space, parents=self.parents)
 
-    def fill(
-        self,
-        data: Any,
-        book: Codebook,
-        *,
-        files: int,
-        unknown: str = "error",
-        table: str | None = None,
-        stream: Stream | None = None,
-        report: Report | None = None,
-    ) -> list[Release]:
-        """``files`` completed copies of the table, rows in their order, each with its own draws."""
-        check_files(files)
-        self.choice.check(book)
-        full_order(book, self.order)
-        stream = Stream.checked(stream)
-        why = "these are the real records, with only their missing values filled in"
-        found, entry = exposed(
-            [read_rows(data, book, unknown=unknown, table=table)], stage="rows", reads="every row", why=why
-        )
-        rows = found[0]
-        worker = _Worker(self, book, rows, stream)
-        releases = []
-        for file in range(files):
-            codes = worker.completed(first=file == 0, report=report, file=file, files=files)
-            manifest = Manifest(
-                release_id=str(uuid.uuid4()),
-                method="impute",
-                route="none",
-                parameters={
-                    "engines": self.engines if isinstance(self.engines, str) else dict(self.engines),
-                    "order": None if self.order is None else list(self.order),
-                    "sweeps": self.sweeps,
-                    "key": self.key,
-                    "key_space": self.key_space,
-                },
-                rows=len(codes[0]),
-                rows_origin="the number of confidential records, all of which are kept",
-                ledger=Ledger.of([entry]),
-                delta=None,
-                paper=None,
-                codebook=book,
-                secure=stream.is_secure,
-                account=NO_ACCOUNT,
-                confidential=True,
-                warnings=(
-                    "this file holds the real records: it may not leave the house. Combine estimates of all files with "
-                    "kind = 'missing'.",
-                    *worker.warnings(),
-                ),
-            )
-            releases.append(Release(table=self._table(book, rows, codes, worker, stream), manifest=manifest))
-        return releases
+    def parameters(self) -> dict[str, Any]:
+        """Every choice as plain data, for the manifest."""
+        return {
+            "engines": self.engines if isinstance(self.engines, str) else dict(self.engines),
+            "order": None if self.order is None else list(self.order),
+            "sweeps": self.sweeps,
+            "parents": None if self.parents is None else {name: list(own) for name, own in self.parents.items()},
+            "key": self.key,
+            "key_space": self.key_space,
+        }
 
-    def _table(self, book: Codebook, rows: Rows, codes: Sequence[Codes], worker: "_Worker", stream: Stream) -> pa.Table:
+    def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedFilling":
+        """Read the rows. There is no price before the data: what comes out is the data."""
+        self.choice.check(source.codebook)
+        full_order(source.codebook, self.order)
+        return FittedFilling(recipe=self, source=source, stream=Stream.checked(stream), report=report)
+
+
+_WHY = "these are the real records, with only their missing values filled in"
+_KEEP = (
+    "this file holds the real records: it may not leave the house. Combine estimates of all files with kind = "
+    "'missing'."
+)
+
+
+class FittedFilling(FittedWhole):
+    """The rows of a table, about to be completed as often as somebody asks."""
+
+    def __init__(self, *, recipe: Filling, source: Source, stream: Stream, report: Report | None) -> None:
+        super().__init__(account=source.account, provenance=source.provenance, stream=stream, report=report)
+        self.recipe = recipe
+        self.codebook = source.codebook
+        (self._rows,), self._entry = exposed([rows_of(source)], stage="rows", reads="every row", why=_WHY)
+        self._worker = _Worker(recipe, source.codebook, self._rows, stream)
+        self._is_tuned = False
+
+    def quote(self, rows: int | None = None) -> Quote:
+        """No price: the ledger says that real records come out, whatever else it says of the input."""
+        own = Ledger.of([self._entry])
+        number = len(self._rows.codes[0])
+        return Quote(method="impute", route="none", own=own, rows=number, own_delta=None).with_data(self._provenance)
+
+    def sample_many(self, *, files: int) -> list[Release]:
+        """Several copies, each with its own draws, rows in their order."""
+        check_files(files)
+        rows = self.quote().rows
+        return [Fitted.sample(self, rows, file=file, files=files) for file in range(files)]
+
+    def write_many(self, out: str | Path, *, files: int, csv: bool = False) -> list[Release]:
+        """Several copies in numbered folders: all of them, or none."""
+        check_files(files)
+        quote = self.quote()
+        return self._write_many(out, quote, price=quote, files=files, csv=csv)
+
+    def _choices(self, quote: Quote) -> str:
+        return choices_of(quote, self.recipe.parameters(), self.codebook.digest)
+
+    def _make(self, quote: Quote, payment: Payment, *, file: int = 0, files: int = 1, **how: Any) -> Release:
+        worker = self._worker
+        codes = worker.completed(first=not self._is_tuned, report=self._report, file=file, files=files)
+        self._is_tuned = True
+        manifest = describe(
+            quote,
+            payment,
+            parameters=self.recipe.parameters(),
+            rows_origin="the number of confidential records, all of which are kept",
+            codebook=self.codebook,
+            secure=self._stream.is_secure,
+            made=Made.COMPLETED,
+            real_records=True,
+            warnings=(_KEEP, *worker.warnings()),
+        )
+        return Release(table=self._table(codes), manifest=manifest)
+
+    def _table(self, codes: Sequence[Codes]) -> pa.Table:
         """What was there stays as it stood; a drawn number is drawn inside its bin, in order with the others."""
+        book, rows, worker, stream = self.codebook, self._rows, self._worker, self._stream
         shapes = _observed_shapes(book, rows)
         steps = order_steps(book, codes, stream.below_each, shapes, worker.known) if book.constraints else {}
         columns = {}

@@ -51,6 +51,7 @@ class Imputation(Recipe):
     route: ClassVar[str] = "none"
     summary: ClassVar[str] = "multiple imputation by sequential regressions, trees or tables: a baseline"
     promise: ClassVar[str] = "none"
+    shows_records: ClassVar[bool] = True
     engines: str | Mapping[str, str] = "auto"
     """One engine for all columns, or one per column: auto, logistic, linear, cart, blocks."""
     order: tuple[str, ...] | None = None

@@ -2,12 +2,9 @@
 
 import io
 import json
-import os
-import tempfile
-import uuid
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +14,15 @@ from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.ledger import Ledger
-from understudy.release import Manifest, Release
+from understudy.privacy.ledger import Ledger, stream_entries
+from understudy.privacy.quote import Quote
+from understudy.privacy.transaction import Payment
+from understudy.release import Manifest, Release, describe
+from understudy.release.folders import Commit, new_file
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
-from understudy.synth.detail_where import draw_part
+from understudy.synth.checks import check_rows
+from understudy.synth.detail_where import draw_part, part_facts
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
@@ -34,30 +35,9 @@ _OF_A_WAY: Mapping[str, Any] = {"sweeps": 0, "order": [], "classes": 0}
 """What a file says of ways of drawing other than its own: every file of format 1 has room for all of them."""
 
 
-def write_model(model: ReleasedModel, path: Path, *, before: Callable[[], None]) -> Path:
-    """Write a new file, all or nothing; ``before`` runs at the last moment before it appears."""
-    if path.exists():
-        raise ReleaseError(f"{str(path)!r} exists already; a model never overwrites. Choose another name.")
-    try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)
-    except OSError as reason:
-        raise ReleaseError(
-            f"nothing can be written beside {str(path)!r} ({reason.strerror}); choose another."
-        ) from None
-    try:
-        with os.fdopen(handle, "wb") as target:
-            target.write(_packed(model))
-            target.flush()
-            os.fsync(target.fileno())
-        before()
-        Path(scratch).replace(path)
-    except OSError as reason:
-        raise ReleaseError(
-            f"the model {str(path)!r} could not be written ({reason}); nothing was left behind."
-        ) from None
-    finally:
-        Path(scratch).unlink(missing_ok=True)
-    return path
+def write_model(model: ReleasedModel, path: Path, *, commit: Commit | None) -> Path:
+    """Write a new file, all or nothing; ``commit`` hears its digest at the last moment before it appears."""
+    return new_file(path, _packed(model), what="the model", commit=commit)
 
 
 def _packed(model: ReleasedModel) -> bytes:
@@ -72,6 +52,8 @@ def _packed(model: ReleasedModel) -> bytes:
         "delta_for_total": model.delta,
         "secure": model.secure,
         "charged": model.charged,
+        "charged_as": model.charged_as,
+        "looked": model.looked,
         **_OF_A_WAY,
         **model.way.described(),
         "warnings": list(model.warnings),
@@ -101,8 +83,6 @@ def _array(values: Any) -> bytes:
 
 def load_model(path: str | Path) -> "LoadedModel":
     """Read a released model back; one that contradicts itself is refused."""
-    import understudy.mechanisms  # noqa: F401 - makes every event known, so that the ledger can be priced
-
     try:
         with zipfile.ZipFile(path) as archive:
             described = json.loads(archive.read("model.json"))
@@ -161,9 +141,10 @@ def _price_faults(model: ReleasedModel) -> list[str]:
     """Whether the ledger is what the method, its parameters and the codebook cost."""
     from understudy.synth.recheck import cheaper_than_its_method
 
-    return cheaper_than_its_method(
+    found = cheaper_than_its_method(
         model.method, model.parameters, model.codebook, rows=1, ledger=model.ledger, delta=model.delta
     )
+    return found or []
 
 
 def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedModel:
@@ -190,6 +171,8 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         parameters=described["parameters"],
         secure=described["secure"],
         charged=str(described.get("charged", NOT_CHARGED)),
+        charged_as=str(described.get("charged_as", "")),
+        looked=described.get("looked") is True,
         warnings=tuple(described["warnings"]),
     )
 
@@ -221,29 +204,22 @@ class LoadedModel:
         self, rows: int, *, where: Where | None = None, stream: Stream | None = None, report: Report | None = None
     ) -> Release:
         """``rows`` new records, of a sub-population if asked for, under the promise that the model came with."""
-        from understudy.synth.recipe import check_rows, part_facts
-
         stream = Stream.checked(stream)
         model = self.model
         part = None if where is None else where_codes(model.codebook, where)
         warnings: dict[str, None] = {}
 
-        def draw(number: int, own: Mapping[str, Any] | None) -> Any:
+        def draw(number: int, own: Mapping[str, Any]) -> Any:
             told = None if report is None else lambda done, of: report("drawing rows", done, of)
             drawn = model.draw(check_rows(number), stream, told, where=own)
             warnings.update(dict.fromkeys(drawn.warnings))
             return drawn.codes
 
-        if part is None:
-            codes, only = draw(rows, None), None
-        else:
-            codes, only = draw_part(model.codebook, model.details, part, check_rows(rows), stream, draw)
-        parameters, said = model.parameters, tuple[str, ...]()
-        if part is not None:
-            parameters, said = part_facts(model.codebook, parameters, part)
+        codes, only = draw_part(model.codebook, model.details, part, check_rows(rows), stream, draw)
+        parameters, said = part_facts(model.codebook, model.parameters, part)
         manifest = self.manifest(
             rows,
-            release_id=str(uuid.uuid4()),
+            self.payment(),
             secure=model.secure and stream.is_secure,
             warnings=(*warnings, *said),
             parameters=parameters,
@@ -252,33 +228,33 @@ class LoadedModel:
         table = decode_drawn(model.codebook, model.details, codes, stream, people=sizes, only=only)
         return Release(table=table, manifest=manifest)
 
+    def payment(self, release_id: str | None = None) -> Payment:
+        """Nothing is paid any more, and the manifest says who did."""
+        words = f"none needed: drawn from a released model, which itself was {self.model.charged}"
+        name = self.model.charged_as or None
+        return Payment.free(words=words, release_id=release_id, charged_as=name, looked=self.model.looked)
+
     def manifest(
-        self,
-        rows: int,
-        *,
-        release_id: str,
-        secure: bool,
-        warnings: tuple[str, ...],
-        parameters: Mapping[str, Any] | None = None,
+        self, rows: int, payment: Payment, *, secure: bool, parameters: Mapping[str, Any] | None = None, **more: Any
     ) -> Manifest:
         """The manifest of ``rows`` rows drawn from this model."""
-        from understudy.synth.recipe import DECLARED_ROWS, stream_entries
-
         model = self.model
-        return Manifest(
-            release_id=release_id,
+        seeded = Ledger() if secure or not model.secure else Ledger.of(stream_entries(False))
+        quote = Quote(
             method=model.method,
             route="N",
-            parameters=model.parameters if parameters is None else parameters,
+            own=model.ledger + seeded,
+            own_delta=model.delta,
             rows=rows,
-            rows_origin=DECLARED_ROWS,
-            ledger=model.ledger if secure or not model.secure else model.ledger + Ledger.of(stream_entries(False)),
-            delta=model.delta,
-            paper=None,
+            warnings=model.warnings,
+        )
+        return describe(
+            quote,
+            payment,
+            parameters=model.parameters if parameters is None else parameters,
             codebook=model.codebook,
             secure=model.secure and secure,
-            account=f"none needed: drawn from a released model, which itself was {model.charged}",
-            warnings=(*model.warnings, *warnings),
+            **more,
         )
 
     def __repr__(self) -> str:

@@ -39,6 +39,10 @@ class ReleasedModel:
     """What a user should know about the promise, for every release drawn from it."""
     charged: str = NOT_CHARGED
     """Which account paid for the tables, as part of a sentence."""
+    charged_as: str = ""
+    """The name under which that account has the charge."""
+    looked: bool = False
+    """Whether it was chosen after a confidential look."""
     details: Details = field(default_factory=Details)
     """Tables of the detail columns and measured numbers, in codebook order."""
     people: tuple[int, ...] = ()

@@ -6,41 +6,31 @@ again with each release.
 """
 
 import json
-import math
 
 from understudy.codebook import Codebook
 from understudy.errors import CodebookError, UnderstudyError
-from understudy.privacy.account import Account
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.provenance import Bought
 
-__all__ = ["owed", "paid_ledger", "with_draft"]
+__all__ = ["bought_codebook", "drafted_entries"]
 
 
-def paid_ledger(book: Codebook) -> Ledger:
+def bought_codebook(book: Codebook) -> tuple[Bought, ...]:
     """What the draft of this codebook cost; nothing where it was not bought."""
     if book.paid is None:
-        return Ledger()
+        return ()
     try:
-        return Ledger.from_list(json.loads(book.paid.entries))
+        ledger = Ledger.from_list(json.loads(book.paid.entries))
     except (UnderstudyError, KeyError, TypeError, ValueError) as reason:
         raise CodebookError(
             f"the [paid] table of the codebook cannot be priced ({reason}); take the codebook from its original."
         ) from None
+    return (Bought(name=book.paid.draft, ledger=ledger),)
 
 
-def with_draft(delta: float | None, book: Codebook) -> float | None:
-    """The delta at which the total is stated, that of the draft included."""
-    spent = math.fsum(getattr(entry.guarantee, "delta", 0.0) for entry in paid_ledger(book))
-    return delta if delta is None or spent == 0 else delta + spent
-
-
-def owed(ledger: Ledger, delta: float | None, book: Codebook, account: Account) -> tuple[Ledger, float | None]:
-    """What an account must still be charged for a release, and at which delta."""
-    paid = paid_ledger(book)
-    if book.paid is None or not account.has_paid(book.paid.draft, paid):
-        return ledger, delta
-    rest = list(ledger.entries)
-    for entry in paid:
-        rest.remove(entry)
-    own = delta if delta is None else delta - math.fsum(getattr(entry.guarantee, "delta", 0.0) for entry in paid)
-    return Ledger.of(rest), own
+def drafted_entries(book: Codebook) -> list[Entry]:
+    """A plain draft is an unpriced read until a person attests that it is public."""
+    if book.is_public:
+        return []
+    reads = f"levels and bounds of {', '.join(book.unattested)}"
+    return [Entry.unpriced(stage="codebook", reads=reads, why=book.why_not_public)]

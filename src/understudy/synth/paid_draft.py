@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,16 @@ from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.laplace_tables import share_of
 from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.account import Account
+from understudy.privacy.account import Account, digest_of_choices
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
-from understudy.sources.ancestry import refuse_anonymized
+from understudy.privacy.quote import Quote
+from understudy.privacy.transaction import Point, paying
+from understudy.release.folders import digest_of_bytes, new_file
 from understudy.sources.base import Report
 from understudy.sources.capping import capped_table
 from understudy.sources.files import Opened, open_table
+from understudy.sources.inputs import find_provenance
 from understudy.sources.looks import LOOKS, look_at_days, look_at_kinds, look_at_levels, look_at_numbers
 
 __all__ = ["PaidPlan", "paid_draft"]
@@ -124,6 +128,19 @@ class PaidPlan:
         """What the draft costs: one record, or one person."""
         return self.purse if self.unit is None else GroupOf(event=self.purse, records=self.unit.cap)
 
+    def quote(self, columns: int, *, secure: bool = True) -> Quote:
+        """One line for all steps: which of them run depends on what earlier ones find, so they have one purse."""
+        paid = Entry(
+            stage="codebook",
+            reads=f"kinds, frequent levels, bounds and edges of {columns} columns",
+            event=self.event,
+            assumptions=_ASSUMED if self.unit is None else (*_ASSUMED, self.unit.assumption),
+        )
+        why = "the codebook was drafted with a seed, so whoever guesses the seed can undo its noise"
+        seeded = Entry.unpriced(stage="codebook", reads="a seed instead of the secure stream", why=why)
+        own = Ledger.of([paid] if secure else [paid, seeded])
+        return Quote(method="priced-draft", route="counts", own=own, own_delta=None, rows=columns)
+
     @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that are not looked at."""
@@ -138,41 +155,26 @@ def paid_draft(
     table: str | None = None,
     account: Account | None = None,
     stream: Stream | None = None,
+    out: Path | None = None,
     report: Report | None = None,
-) -> tuple[Codebook, Callable[[], None]]:
-    """A codebook that a promise may rest on, and what commits its price: call that before the codebook is shown."""
-    refuse_anonymized(what, "a priced draft")
+) -> Codebook:
+    """A codebook that a promise may rest on, paid for before it is handed over, or just before ``out`` appears."""
+    provenance = find_provenance(what)
+    provenance.refuse_as_data("a priced draft")
     opened = open_table(what, table)
     names = _names(opened, plan)
     stream = Stream.checked(stream)
-    ledger = _ledger(plan, len(names), stream)
+    quote = plan.quote(len(names), secure=stream.is_secure).with_data(provenance)
     identity = f"codebook {uuid.uuid4()}"
-    reserved = None if account is None else account.reserve(ledger, label="priced draft of a codebook", delta=None)
-
-    def settle() -> None:
-        if reserved is not None:
-            reserved.commit(identity)
-
-    try:
+    choices = digest_of_choices(method="priced draft", plan=repr(plan), columns=names)
+    with paying(account, quote, label="priced draft of a codebook", release_id=identity, choices=choices) as payment:
+        # nothing is looked at yet but whether the table is whole and every row has an id
         taking_part, forget = _taking_part(opened, plan, names, stream)
-    except BaseException:  # nothing was looked at yet but whether the table is whole and every row has an id
-        if reserved is not None:
-            reserved.cancel()
-        raise
-    try:
-        draft = _Draft(taking_part, plan, len(names), stream)
-        columns: list[Column] = [Text(name=name, role=Role.IDENTIFIER, description="dropped") for name in plan.left_out]
-        kinds = draft.kinds(names)
-        for number, name in enumerate(names, start=1):
-            columns.append(draft.column(name, kinds[name]))
-            if report:
-                report("drafting", number, len(names))
-        forget()
-        if not any(column.is_modelled for column in columns):
-            raise RefusalError(
-                "no column has anything to show at this price; raise epsilon, or write the codebook by hand. What was "
-                "charged stays charged, because that nothing shows is an answer."
-            )
+        payment.drawing()
+        try:
+            columns = _columns(_Draft(taking_part, plan, len(names), stream), plan, names, report)
+        finally:
+            forget()
         order = {name: place for place, name in enumerate(opened.header)}
         book = Codebook(
             columns=tuple(sorted(columns, key=lambda column: order[column.name])),
@@ -182,14 +184,33 @@ def paid_draft(
             unit=plan.unit,
             paid=PaidDraft(
                 draft=identity,
-                entries=json.dumps(ledger.to_list(), ensure_ascii=False),
+                entries=json.dumps(quote.own.to_list(), ensure_ascii=False),
                 found=json.dumps({c.name: c.content for c in columns if c.origin is Origin.PAID}, ensure_ascii=False),
             ),
         )
-    except BaseException:
-        settle()  # a failure in the middle may depend on what was found
-        raise
-    return book, settle
+        text = book.to_toml().encode()
+        payment.reached(Point.DRAWN)
+        if out is None:
+            payment.commit(digest_of_bytes(text))
+        else:
+            new_file(out, text, what="a draft", commit=payment.commit)
+    return book
+
+
+def _columns(draft: "_Draft", plan: PaidPlan, names: Sequence[str], report: Report | None) -> list[Column]:
+    """Every column as the draft finds it."""
+    columns: list[Column] = [Text(name=name, role=Role.IDENTIFIER, description="dropped") for name in plan.left_out]
+    kinds = draft.kinds(names)
+    for number, name in enumerate(names, start=1):
+        columns.append(draft.column(name, kinds[name]))
+        if report:
+            report("drafting", number, len(names))
+    if not any(column.is_modelled for column in columns):
+        raise RefusalError(
+            "no column has anything to show at this price; raise epsilon, or write the codebook by hand. What was "
+            "charged stays charged, because that nothing shows is an answer."
+        )
+    return columns
 
 
 def _taking_part(
@@ -200,21 +221,6 @@ def _taking_part(
     if plan.unit is None:
         return opened, lambda: None
     return capped_table(opened, plan.unit, names, RecordChoice(cap=plan.unit.cap, stream=stream.spawn()))
-
-
-def _ledger(plan: PaidPlan, columns: int, stream: Stream) -> Ledger:
-    """One line for all steps: which of them run depends on what earlier ones find, so they have one purse."""
-    paid = Entry(
-        stage="codebook",
-        reads=f"kinds, frequent levels, bounds and edges of {columns} columns",
-        event=plan.event,
-        assumptions=_ASSUMED if plan.unit is None else (*_ASSUMED, plan.unit.assumption),
-    )
-    if stream.is_secure:
-        return Ledger.of([paid])
-    why = "the codebook was drafted with a seed, so whoever guesses the seed can undo its noise"
-    seeded = Entry.unpriced(stage="codebook", reads="a seed instead of the secure stream", why=why)
-    return Ledger.of([paid, seeded])
 
 
 def _names(opened: Opened, plan: PaidPlan) -> list[str]:

@@ -1,7 +1,7 @@
 """One part of a large release, drawn and written by whichever worker has the time: a thread here, a task on Spark."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from understudy.codebook import Codebook
 from understudy.mechanisms.stream import Stream
-from understudy.release.release import sync
+from understudy.release.folders import sync
 from understudy.release.workshop import Receipt, part_name, write_receipt
 from understudy.synth.details import decode_drawn
 from understudy.synth.drawers import RangeDrawer
@@ -41,6 +41,8 @@ class PartJob:
     receipts_folder: Path
     sizes: tuple[int, ...]
     seed: int | None
+    mark: Mapping[bytes, bytes]
+    """What every part says of itself, wherever it is copied."""
     people: tuple[int, ...] = ()
     """How common each number of records per synthetic person is, where ids are made; nobody is in two slices."""
 
@@ -75,6 +77,7 @@ class PartJob:
                 writer.write_table(table)
                 rows += table.num_rows
             assert writer is not None  # a part has at least one row
+            writer.add_key_value_metadata(dict(self.mark))
             writer.close()
             sync(scratch)
             with scratch.open("rb") as written:

@@ -20,6 +20,7 @@ from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.provenance import InputRole, Provenance
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.sources.base import Report, Source
 from understudy.synth.drawers import PerturbedDrawer, RangeDrawer
@@ -75,10 +76,17 @@ class PerturbedRecipe(DrawnRecipe):
         self.choice(1)  # refuse an unknown word at once
 
     @property
-    def public_tables(self) -> Mapping[str, str]:
+    def public_tables(self) -> Mapping[InputRole, str]:
         """A public table may shape the prior too."""
-        shaped = {"shape of the prior": self.prior.source} if isinstance(self.prior, PublicShape) else {}
+        shaped = {InputRole.PRIOR: self.prior.source} if isinstance(self.prior, PublicShape) else {}
         return {**super().public_tables, **shaped}
+
+    def public_inputs(self, confidential: Any = None) -> dict[InputRole, Provenance]:
+        """The table behind the prior was read when the recipe was made, and asked then what it is."""
+        found = super().public_inputs(confidential)
+        if isinstance(self.prior, PublicShape):
+            found[InputRole.PRIOR] |= self.prior.provenance
+        return found
 
     @abstractmethod
     def event(self, priors: tuple[Prior, ...], rows: int) -> DirichletDraws | DirichletResetBlocks:

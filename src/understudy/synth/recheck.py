@@ -1,70 +1,98 @@
 """A stated price against the method, parameters and codebook that it is stated for: a ledger edited by hand shows."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.errors import UnderstudyError
+from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Ledger
-from understudy.release.release import CODEBOOK, MANIFEST
-from understudy.release.verify import Verdict, verify_release
+from understudy.privacy.provenance import Made
+from understudy.privacy.quote import Quote
+from understudy.release.verify import Looked, bought_inputs
+from understudy.synth.counts import Counts
+from understudy.synth.paid_books import bought_codebook
 from understudy.synth.registry import METHODS
 from understudy.synth.remade import remade
 
-__all__ = ["cheaper_than_its_method", "recheck_release"]
+__all__ = ["cheaper_than_its_method", "recheck_method"]
 
 _TOLERANCE = 1e-6  # calibration may differ in the last digits between machines
 
 
-def recheck_release(folder: str | Path) -> Verdict:
-    """As :func:`verify_release`; and the price of the method is computed anew from what the manifest says of it."""
-    found = verify_release(folder)
-    manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
-    if not found.is_valid or found.total is None or not found.total.is_formal or manifest["method"] not in METHODS:
-        return found
+def recheck_method(looked: Looked) -> None:
+    """The price of the method computed anew from what the manifest says of it: synthesis, and counts."""
+    manifest, book, total = looked.manifest, looked.book, looked.total
+    if book is None or total is None or not total.is_formal:
+        return
+    if manifest["method"] not in METHODS and looked.made is not Made.COUNTS:
+        return
     faults = cheaper_than_its_method(
         manifest["method"],
         manifest["parameters"],
-        Codebook.load(Path(folder) / CODEBOOK),
+        book,
         rows=int(manifest["rows"]["number"]),
         ledger=Ledger.from_list(manifest["ledger"]),
         delta=manifest["delta_for_total"],
+        inputs=bought_inputs(manifest),
     )
-    if faults:
-        return replace(found, problems=(*found.problems, *faults))
-    return replace(found, passed=(*found.passed, "the method, its parameters and the codebook cost what is stated"))
+    if faults is None:
+        looked.passed.append("(the price of the method is not computed anew: the manifest has only words for a choice)")
+        return
+    looked.problems.extend(faults)
+    if not faults:
+        looked.passed.append("the method, its parameters and the codebook cost what is stated")
+
+
+def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int) -> Quote:
+    if method not in METHODS:
+        plan = Counts(
+            book=book,
+            columns=tuple(parameters["columns"]),
+            epsilon=parameters["epsilon"],
+            weighted=parameters["weight"] is not None,
+            neighbours=Neighbours(parameters["neighbours"]),
+        )
+        return plan.quote()
+    asked = dict(parameters.get("per_person") or {})
+    asked.pop("records", None)  # the targets of a person; the fields hold the share of one record
+    return remade(method, {**parameters, **asked}).quote(book, rows)
 
 
 def cheaper_than_its_method(
-    method: str, parameters: Mapping[str, Any], book: Codebook, *, rows: int, ledger: Ledger, delta: float | None
-) -> list[str]:
-    """Why a ledger cannot be that of its method; nothing where it can, or where a manifest has only words for it."""
-    if method not in METHODS or not ledger.total(delta=delta).is_formal:
+    method: str,
+    parameters: Mapping[str, Any],
+    book: Codebook,
+    *,
+    rows: int,
+    ledger: Ledger,
+    delta: float | None,
+    inputs: Ledger | None = None,
+) -> list[str] | None:
+    """Why a ledger cannot be that of its method; None where a manifest has only words for a choice."""
+    if not ledger.total(delta=delta).is_formal:
         return []
-    asked = dict(parameters.get("per_person") or {})
-    asked.pop("records", None)  # the targets of a person; the fields hold the share of one record
     try:
-        price = remade(method, {**parameters, **asked}).quote(book, rows).ledger
+        quote = replace(_price(method, parameters, book, rows), bought=bought_codebook(book))
+        price = quote.ledger + (inputs or Ledger())  # as the manifest tells them, wherever the files are now
         due, stated = price.total(delta=delta), ledger.total(delta=delta)
     except UnderstudyError:
-        return []  # choices that are described in words only
+        return None
     if not due.is_formal:
         return [f"the ledger claims a price, and with this codebook the method has none ({getattr(due, 'why', '')})"]
     same = getattr(due, "neighbours", None) == getattr(stated, "neighbours", None)
-    if (
-        not same
-        or _epsilon(due) > _epsilon(stated) * (1 + _TOLERANCE)
-        or _delta(due) > _delta(stated) * (1 + _TOLERANCE)
-    ):
+    if not same or not _close(_epsilon(due), _epsilon(stated)) or not _close(_delta(due), _delta(stated)):
         return [
             f"the ledger adds up to epsilon {_epsilon(stated):.6g}, delta {_delta(stated):.6g}, and the method with "
             f"its parameters and codebook costs epsilon {_epsilon(due):.6g}, delta {_delta(due):.6g}: one of them was "
             "changed"
         ]
     return []
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(one - other) <= _TOLERANCE * max(one, other)
 
 
 def _epsilon(claim: Any) -> float:

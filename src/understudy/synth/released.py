@@ -1,8 +1,10 @@
 """What all recipes of route N share: pay for perturbed tables once, then draw rows from them for nothing."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,7 +16,9 @@ from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
-from understudy.sources.ancestry import Ancestor
+from understudy.privacy.provenance import Provenance
+from understudy.privacy.quote import Quote
+from understudy.privacy.transaction import Payment
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.drawers import ModelDrawer
@@ -46,9 +50,21 @@ class ReleasedRecipe(Recipe):
     def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
         """Count, perturb, forget the counts."""
 
+    def fit(
+        self,
+        source: Source,
+        *,
+        stream: Stream | None = None,
+        report: Report | None = None,
+        quote: Quote | None = None,
+    ) -> Fitted:
+        """As of every recipe; bad numbers and hopeless domains are refused before anything is read."""
+        stream = Stream.checked(stream)
+        priced = quote or self.quote(source.codebook, 1, secure=stream.is_secure)
+        return super().fit(source, stream=stream, report=report, quote=priced)
+
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedReleased":
         """Perturbed tables, ready to draw from."""
-        self.quote(source.codebook, 1)  # refuse bad numbers and hopeless domains before anything is read
         found = self.perturb(source, stream, report)
         return FittedReleased(recipe=self, source=source, found=found, stream=stream, report=report)
 
@@ -60,19 +76,23 @@ class FittedReleased(Fitted):
         self, *, recipe: Recipe, source: Source, found: Perturbed, stream: Stream, report: Report | None
     ) -> None:
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
-        quote = self.quote(1)
-        ledger = quote.ledger
-        if unpaid := ledger.unpaid(found.entries):
+        self._found = found
+        self._first: Payment | None = None
+
+    @cached_property
+    def _model(self) -> ReleasedModel:
+        found, quote = self._found, self.quote(1 if self._quoted is None else self._quoted.rows)
+        if unpaid := quote.ledger.unpaid(found.entries):
             raise RefusalError(f"the quote does not pay for {unpaid[0].reads}; this is a fault of the recipe.")
-        self._model = ReleasedModel(
+        return ReleasedModel(
             way=found.way,
             codebook=self.codebook,
             tables=tuple(found.tables),
-            ledger=ledger,
+            ledger=quote.ledger,
             delta=quote.delta,
-            method=recipe.name,
-            parameters=recipe.parameters(),
-            secure=stream.is_secure,
+            method=self.recipe.name,
+            parameters=self.recipe.parameters(),
+            secure=self._stream.is_secure,
             warnings=quote.warnings,
             charged=NOT_CHARGED if self._account is None else f"charged to the account of {self._account.dataset!r}",
             details=self._details,
@@ -99,22 +119,34 @@ class FittedReleased(Fitted):
         """The released model itself."""
         return ModelDrawer(self._model)
 
+    @contextmanager
+    def _paying(self, quote: Quote, *, files: int = 1) -> Iterator[Payment]:
+        """The perturbed tables are paid for once, with the first rows or with the model; all rows are free."""
+        if self._first is not None and (self._account is None or self._is_paid):
+            words, name = self._first.words, self._first.charged_as
+            yield Payment.free(words=words, charged_as=name, looked=self._first.looked)
+            return
+        with super()._paying(quote, files=files) as payment:
+            self._first = payment
+            yield payment
+
     def save_model(self, path: str | Path) -> Path:
         """Write the released tables to a new file, from which rows can be drawn without the data; pays if unpaid."""
         if self.recipe.route != "N":
             raise RefusalError(
                 f"a fit of {self.recipe.name} holds exact counts, so it is not written to a file; sample it."
             )
-        refuse_model_of(self._ancestor)
-        with self._paying(self.quote(1)) as settle:
-            return write_model(self._model, Path(path), before=settle)
+        refuse_model_of(self._provenance)
+        with self._paying(self.quote(1)) as payment:
+            model = replace(self._model, charged_as=payment.charged_as, looked=payment.looked)
+            return write_model(model, Path(path), commit=payment.commit)
 
 
-def refuse_model_of(ancestor: Ancestor | None) -> None:
+def refuse_model_of(provenance: Provenance) -> None:
     """A model file has no room for the manifest of an anonymised input, which every release made from it must keep."""
-    if ancestor is not None:
+    if provenance.is_release:
         raise RefusalError(
-            f"the input is {ancestor.called}, whose manifest must go with every file drawn "
+            f"the input is {provenance.called}, whose manifest must go with every file drawn "
             "from it; a model would lose it. Draw all the rows you need now, without a model."
         )
 

@@ -15,6 +15,7 @@ from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public, exposed
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry
+from understudy.privacy.provenance import InputRole
 from understudy.samplers.cells import draw_cells
 from understudy.samplers.within import uniform_within
 from understudy.sources import open_source
@@ -75,7 +76,9 @@ class PublicSeeds(SeedPool):
 
     def cells(self, source: Source) -> tuple[Codes, npt.NDArray[np.int64]]:
         """Rows of the public file."""
-        return declared_public(open_source(self.path, source.codebook).count([source.codebook.names]))[0].occupied()
+        public = open_source(self.path, source.codebook)
+        counts = public.count([source.codebook.names])
+        return declared_public(counts, provenance=public.provenance, role=InputRole.SEEDS)[0].occupied()
 
     def __str__(self) -> str:
         return f"rows of the public file {shown(self.path)}"
@@ -113,7 +116,8 @@ def seeds_entry(pool: SeedPool) -> Entry | None:
 
 def seeds_assumption(pool: SeedPool) -> tuple[str, ...]:
     """What must be public about the pool."""
-    return (f"chains start from {pool}, which holds no private data",) if isinstance(pool, PublicSeeds) else ()
+    said = (f"chains start from {pool}, in which nothing private stands unpaid",)
+    return said if isinstance(pool, PublicSeeds) else ()
 
 
 def seed_pool(word: Any) -> SeedPool:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         PrivateAlphaForest,
         PrivateAlphaTree,
     )
+    from understudy.trees.recipe import RiskScore
+    from understudy.trees.train import Training
 
 __all__ = [
     "AlphaTree",
@@ -28,14 +30,17 @@ __all__ = [
     "PrivateAlphaForest",
     "PrivateAlphaTree",
     "Quality",
+    "RiskScore",
     "ScoreModel",
+    "Training",
     "load_model",
     "save_model",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Estimators on first use: a service that only answers needs no scikit-learn."""
+    """Training and estimators on first use: a service that only answers needs no scikit-learn."""
     if name in __all__:
-        return getattr(import_module("understudy.trees.estimators"), name)
+        room = {"RiskScore": "recipe", "Training": "train"}.get(name, "estimators")
+        return getattr(import_module(f"understudy.trees.{room}"), name)
     raise AttributeError(f"module 'understudy.trees' has no attribute {name!r}")

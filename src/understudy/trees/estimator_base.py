@@ -1,8 +1,7 @@
 """What all scikit-learn estimators of this room share: encoding, labels, fitting, predicting, and the ledger."""
 
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -18,12 +17,19 @@ from understudy.mechanisms.labelled import pooled
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account
 from understudy.privacy.guarantees import Guarantee
-from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.ledger import Entry, Ledger, stream_entries
+from understudy.privacy.quote import Quote
 from understudy.privacy.secret import Secret
+from understudy.privacy.statement import Subject
+from understudy.privacy.transaction import paying
+from understudy.release.folders import digest_of_bytes
+from understudy.release.making import choices_of
+from understudy.sources.inputs import find_provenance
+from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.trees.features import CodeMatrix, Feature, features_of
-from understudy.trees.scorers import VoteForest
+from understudy.trees.scorers import CallForest, VoteForest
 from understudy.trees.show import tree_text, votes_text
-from understudy.trees.train import Training, codebook_entries, grow, no_cells, positive_level, refuse_people
+from understudy.trees.train import Training, grow, positive_level, price, refuse_people
 from understudy.trees.tree import Tree
 
 __all__ = ["TreeScores"]
@@ -60,33 +66,42 @@ class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(labels) != len(codes):
             raise ValueError(f"X has {len(codes)} records and y has {len(labels)} labels; give one label each.")
         cells = Secret(pooled(codes, np.eye(2, dtype=np.int64)[labels]))
-        if self.seed is not None:
-            entries.append(Entry.unpriced(stage="noise", reads="nothing", why="the noise was made from a seed"))
-        with self._paying(training, features, entries) as settle:
+        entries += stream_entries(self.seed is None)
+        provenance = find_provenance(X) | find_provenance(y)
+        quote = Quote(
+            method=training.method,
+            route="score",
+            own=Ledger.of([*entries, *price(training, features)]),
+            own_delta=training.delta,
+            rows=0,
+            subject=Subject.SCORE,
+            bought=() if self.codebook is None else bought_codebook(self.codebook),
+            call=training.call,
+        ).with_data(provenance)
+        book = repr(self.bounds) if self.codebook is None else self.codebook.digest
+        choices = choices_of(quote, {**training.parameters(), "target": self.target}, book)
+        with paying(self._account, quote, label=f"training of {type(self).__name__}", choices=choices) as payment:
+            payment.drawing()
             grown = grow(cells, features, training, self._stream())
-            settle()
+            shown = json.dumps(grown.scorer.public_part(), sort_keys=True)  # never a hash of secret counts
+            payment.commit(digest_of_bytes(shown.encode()))
+        done = replace(quote, own=Ledger.of([*provenance.as_data, *entries, *grown.entries]))
         self.scorer_ = grown.scorer
         self.features_ = features
-        self.ledger_ = Ledger.of([*entries, *grown.entries])
-        self.delta_ = training.delta
-        self.call_guarantee_ = grown.call_guarantee
+        self.provenance_ = provenance
+        self.ledger_ = done.ledger
+        self.delta_ = done.delta
+        self.call_guarantee_ = training.call
         return self
 
-    @contextmanager
-    def _paying(
-        self, training: Training, features: tuple[Feature, ...], entries: list[Entry]
-    ) -> Iterator[Callable[[], None]]:
-        """Charge the training to the estimator's account, if it has one, before any noise is drawn."""
-        account: Account | None = getattr(self, "account", None)
-        if account is None:
-            yield lambda: None
-            return
-        price = Ledger.of([*entries, *grow(no_cells(len(features)), features, training, Stream.seeded(0)).entries])
-        with account.reserve(price, label=f"training of {type(self).__name__}", delta=training.delta) as reservation:
-            yield lambda: reservation.commit(f"training {uuid.uuid4()}")
+    @property
+    def _account(self) -> Account | None:
+        """Who pays; only per-call trees have one."""
+        found: Account | None = getattr(self, "account", None)
+        return found
 
     def _stream(self) -> Stream:
-        return Stream.from_system() if self.seed is None else Stream.seeded(self.seed)
+        return Stream.of_seed(self.seed)
 
     @property
     def guarantee_(self) -> Guarantee:
@@ -159,7 +174,7 @@ class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _, positive = positive_level(self.codebook, self.target, None)
             self.classes_ = np.array(column.labels)
             codes = np.array([Feature(column=column).code(value) for value in given.tolist()])
-            return (codes == positive).astype(np.intp), codebook_entries(self.codebook)
+            return (codes == positive).astype(np.intp), drafted_entries(self.codebook)
         if self.classes is not None:
             self.classes_ = np.unique(np.asarray(self.classes))
             if not np.isin(given, self.classes_).all():
@@ -186,13 +201,28 @@ class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes, _ = self._encoded(X, None, fitting=False)
         if not self.scorer_.per_call:
             return np.stack(self.scorer_.score(codes), axis=1)
-        self._charge(len(codes))
-        stream = self._stream()
-        rows = [self.scorer_.noisy_score(codes[place : place + 1], stream) for place in range(len(codes))]
-        return np.array(rows, dtype=np.float64).reshape(len(codes), 3)
+        account = self._account if len(codes) else None
+        with paying(account, self._calls(len(codes)), label=f"{len(codes)} answers of a per-call tree") as payment:
+            payment.drawing()
+            stream = self._stream()
+            rows = [self.scorer_.noisy_score(codes[place : place + 1], stream) for place in range(len(codes))]
+            found = np.array(rows, dtype=np.float64).reshape(len(codes), 3)
+            payment.commit(digest_of_bytes(found.tobytes()))
+        return found
 
-    def _charge(self, calls: int) -> None:
-        """Pay for answers before any noise is drawn; only per-call models do."""
+    def _calls(self, calls: int) -> Quote:
+        """The price of so many answers together."""
+        ledger = self.scorer_.call_ledger() if isinstance(self.scorer_, CallForest) else Ledger()
+        quote = Quote(
+            method=self.method,
+            route="score",
+            # a seed that is set after the fit makes the noise of the answers known
+            own=Ledger((*ledger.entries * calls, *stream_entries(self.seed is None))),
+            own_delta=None,
+            rows=calls,
+            subject=Subject.SCORE,
+        )
+        return quote.with_data(self.provenance_)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """The likelier class."""

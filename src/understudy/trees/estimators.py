@@ -3,18 +3,16 @@
 Thresholds never come from the data. They come from a ``codebook`` (with the ``target`` named), or from ``bounds`` that
 are declared for every feature and cut into equal ``bins``. Class labels come from the codebook or from ``classes``;
 where neither is given they are read from ``y``, and the ledger says that nobody paid for it. A search over parameters
-fits many times, and every fit on the same data pays again: the estimators do not know of each other.
+fits many times, and every fit on the same data pays again: the estimators do not know of each other. A frame that is
+itself a release of ours carries a mark; where its rows are no people, the ledger says that nothing is promised.
 """
 
-import uuid
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from understudy.codebook import Codebook
 from understudy.privacy.account import Account
-from understudy.privacy.ledger import Ledger
 from understudy.trees.estimator_base import TreeScores
-from understudy.trees.scorers import CallForest
 from understudy.trees.train import ALPHAS, Training
 
 __all__ = [
@@ -199,15 +197,6 @@ class PerCallAlphaTree(TreeScores):
             depth=self.depth,
             structure=self.structure,
         )
-
-    def _charge(self, calls: int) -> None:
-        """All answers of a batch are paid for together, before the first noise is drawn."""
-        if self.account is None or calls == 0:
-            return
-        assert isinstance(self.scorer_, CallForest)
-        ledger = Ledger.of([entry for _ in range(calls) for entry in self.scorer_.call_ledger()])
-        reservation = self.account.reserve(ledger, label=f"{calls} answers of a per-call tree", delta=None)
-        reservation.commit(f"answers {uuid.uuid4()}")
 
 
 class DPaT(TreeScores):

@@ -5,20 +5,31 @@ model is priced as if its counts were private, so that a service can be tried wi
 """
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from understudy.codebook import Categorical, Codebook, Column, Continuous, Integer
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.leaf_answers import call_scale
-from understudy.privacy.guarantees import Neighbours
+from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.quote import Quote
 from understudy.privacy.secret import Secret
-from understudy.trees.model import Quality, ScoreModel
+from understudy.privacy.statement import Subject
+from understudy.privacy.transaction import Payment
+from understudy.release.manifest import Manifest, describe
+from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts
 from understudy.trees.scorers import CallForest, VoteForest
 from understudy.trees.tree import Tree
 
 __all__ = ["diabetes_example", "septic_shock_example"]
+
+
+_INVENTED = (
+    "made up by hand: it was learnt from nobody, so it can tell nothing about anybody; it is priced as if it were not",
+    "invented numbers: no medical use",
+)
 
 
 def _edges(*values: float) -> tuple[Fraction, ...]:
@@ -28,6 +39,30 @@ def _edges(*values: float) -> tuple[Fraction, ...]:
 def _entry(scale: int, reads: str) -> Entry:
     event = GeometricHistogram(scale=Fraction(scale), neighbours=Neighbours.ADD_REMOVE)
     return Entry(stage="tables", reads=reads, event=event, assumptions=("the numbers of this example are invented",))
+
+
+def _manifest(
+    method: str, columns: tuple[Column, ...], title: str, entry: Entry, *, call: Guarantee | None = None, **score: Any
+) -> Manifest:
+    """The manifest of what was learnt from nobody and charged to nobody."""
+    quote = Quote(
+        method=method,
+        route="score",
+        own=Ledger.of([entry]),
+        rows=0,
+        own_delta=None,
+        subject=Subject.SCORE,
+        call=call,
+    )
+    return describe(
+        quote,
+        Payment.free(words="none: the numbers are invented"),
+        parameters={},
+        rows_origin=NO_ROWS,
+        codebook=Codebook(columns=columns, title=title),
+        secure=True,
+        score=facts(version=1, positive="yes", notes=_INVENTED, **score),
+    )
 
 
 def diabetes_example() -> ScoreModel:
@@ -57,27 +92,26 @@ def diabetes_example() -> ScoreModel:
     replicates = [
         tuple(tuple(float(round(v * (1 + 0.2 * rng.normal()), 3)) for v in vote) for vote in votes) for _ in range(40)
     ]
+    quality = Quality(
+        measures={"auroc": {"value": 0.8, "low": 0.77, "high": 0.83}},
+        paid="invented like the model itself; a trained model says here who paid, or on which public data",
+    )
     return ScoreModel(
-        name="diabetes",
-        version=1,
-        method="forest",
-        codebook=Codebook(columns=columns, title="Diabetes risk, an example"),
-        target="diabetes",
-        positive="yes",
         scorer=VoteForest(
             intercept=-0.8,
             votes=votes,
             replicate_intercepts=tuple(float(v) for v in np.round(-0.8 + 0.1 * rng.normal(size=40), 3)),
             replicate_votes=tuple(replicates),
         ),
-        ledger=Ledger.of([_entry(1, "votes of all features")]),
-        delta=None,
-        statement="This example was made up by hand: it was learnt from nobody, so it can tell nothing about anybody.",
-        quality=Quality(
-            measures={"auroc": {"value": 0.8, "low": 0.77, "high": 0.83}},
-            paid="invented like the model itself; a trained model says here who paid, or on which public data",
+        manifest=_manifest(
+            "forest",
+            columns,
+            "Diabetes risk, an example",
+            _entry(1, "votes of all features"),
+            name="diabetes",
+            target="diabetes",
+            quality=quality,
         ),
-        notes=("invented numbers: no medical use",),
     )
 
 
@@ -104,19 +138,16 @@ def septic_shock_example(*, epsilon: float = 0.5) -> ScoreModel:
     )
     counts = [np.array([[700, 40], [210, 45], [120, 38], [116, 90]], dtype=np.int64)]
     scorer = CallForest(trees=(tree,), counts=Secret(counts), scale=call_scale(epsilon, 1))
-    call = scorer.call_ledger().total()
     return ScoreModel(
-        name="septic-shock",
-        version=1,
-        method="per-call-tree",
-        codebook=Codebook(columns=columns, title="Septic shock risk, an example"),
-        target="septicShock",
-        positive="yes",
         scorer=scorer,
-        ledger=Ledger.of([_entry(2, "shape of the tree")]),
-        delta=None,
-        statement="This example was made up by hand: it was learnt from nobody. It is priced as if it were not.",
-        call_guarantee=call,
-        price_per_call=epsilon,
-        notes=("invented numbers: no medical use",),
+        manifest=_manifest(
+            "per-call-tree",
+            columns,
+            "Septic shock risk, an example",
+            _entry(2, "shape of the tree"),
+            call=scorer.call_ledger().total(),
+            name="septic-shock",
+            target="septicShock",
+            price_per_call=epsilon,
+        ),
     )

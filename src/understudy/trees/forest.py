@@ -13,21 +13,24 @@ slope that cannot turn negative. Everything after that, and any number of scores
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Categorical
-from understudy.mechanisms.discrete_laplace import check_epsilon
-from understudy.mechanisms.labelled import UNIT, Cells, Grove, grove_sums, noisy_leaf_counts
+from understudy.mechanisms.discrete_laplace import check_epsilon, scale_for
+from understudy.mechanisms.labelled import UNIT, Cells, Grove, grove_sums, leaf_counts_entry, noisy_leaf_counts
+from understudy.mechanisms.max_norm import MaxNormSums
 from understudy.mechanisms.stream import Stream
+from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.trees.features import CodeMatrix, Feature
 from understudy.trees.scorers import VoteForest
 
-__all__ = ["REPLICATES", "SHARES", "groves_of", "grow_forest"]
+__all__ = ["REPLICATES", "SHARES", "forest_price", "groves_of", "grow_forest"]
 
 SHARES = (0.05, 0.88, 0.07)
 """Parts of epsilon for class counts, votes and scale."""
@@ -40,6 +43,7 @@ Values = npt.NDArray[np.float64]
 _LEAN_VARIANCE = 0.3  # of a grove's lean between -1 and 1: a public guess; the scale is measured afterwards
 _CUTS = np.array([-2.0, -1.2, -0.6, -0.2, 0.2, 0.6, 1.2, 2.0])
 _MIDDLES = np.array([-2.6, -1.6, -0.9, -0.4, 0.0, 0.4, 0.9, 1.6, 2.6])
+_CLASSES, _BANDS = "number of records of each class", "class counts of nine bands of the score"
 
 
 def groves_of(features: Sequence[Feature]) -> tuple[Grove, ...]:
@@ -60,6 +64,24 @@ def groves_of(features: Sequence[Feature]) -> tuple[Grove, ...]:
             lean = tuple(round(UNIT * (2 * code - steps) / steps) for code in range(levels))
             found.append(Grove(feature=place, lean=(*lean, *silent)))
     return tuple(found)
+
+
+def forest_price(features: Sequence[Feature], *, epsilon: float) -> tuple[Entry, ...]:
+    """The most that :func:`grow_forest` pays; needs no data.
+
+    Whether the votes come in one round or in two halves is told by the noisy class counts, and the bound of a vote by
+    them too. Either way they cost at most their share, which one round of it covers.
+    """
+    check_epsilon(epsilon)
+    first, votes, last = (share * epsilon for share in SHARES)
+    classes = leaf_counts_entry(scale_for(first, 1), reads=_CLASSES)
+    bands = leaf_counts_entry(scale_for(last, 1), reads=_BANDS)
+    groves = len(groves_of(features))
+    event = MaxNormSums(
+        scale=UNIT / Fraction(votes), sensitivity=UNIT, dimensions=groves, neighbours=Neighbours.ADD_REMOVE
+    )
+    summed = Entry(stage="votes", reads=f"votes of {groves} groves of stumps, in one round or two", event=event)
+    return (classes, summed, bands)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +112,7 @@ def grow_forest(
     check_epsilon(epsilon)
     groves = groves_of(features)
     first, votes, last = (share * epsilon for share in SHARES)
-    classes, paid = noisy_leaf_counts(
-        cells, _everybody, 1, epsilon=first, stream=stream, reads="number of records of each class"
-    )
+    classes, paid = noisy_leaf_counts(cells, _everybody, 1, epsilon=first, stream=stream, reads=_CLASSES)
     entries = [paid]
     scale = 1.0 / first
     base, size = _base(classes[0], scale)
@@ -117,9 +137,7 @@ def grow_forest(
         scales.append(spread)
         weights = weights + _step(found, spread, base, size, number)
     cut = _Bands(weights, groves)
-    bands, paid = noisy_leaf_counts(
-        cells, cut.band, len(_MIDDLES), epsilon=last, stream=stream, reads="class counts of nine bands of the score"
-    )
+    bands, paid = noisy_leaf_counts(cells, cut.band, len(_MIDDLES), epsilon=last, stream=stream, reads=_BANDS)
     entries.append(paid)
     released = _Released(
         classes=classes[0].astype(np.float64),

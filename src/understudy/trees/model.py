@@ -20,12 +20,16 @@ from typing import Any, Literal
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.guarantees import Guarantee, Neighbours, NoFormal, PureDP
+from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Ledger
+from understudy.release.folders import Commit
+from understudy.release.manifest import Manifest
 from understudy.trees.features import CodeMatrix, Feature, encode_rows, features_of
 from understudy.trees.scorers import BAND, Scored, Scorer
 
-__all__ = ["Quality", "ScoreModel", "check_name", "load_model", "save_model"]
+__all__ = ["NO_ROWS", "Quality", "ScoreModel", "check_name", "facts", "load_model", "save_model"]
+
+NO_ROWS = "a risk score has no rows"
 
 Kind = Literal["one-shot", "per-call"]
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -56,35 +60,37 @@ class Quality:
         return {"measures": dict(self.measures), "paid": self.paid}
 
 
+def facts(
+    *,
+    name: str,
+    version: int,
+    target: str,
+    positive: str,
+    price_per_call: float | None = None,
+    quality: Quality | None = None,
+    notes: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """What a manifest says of a risk score beyond what it says of every release."""
+    return {
+        "name": name,
+        "version": version,
+        "target": target,
+        "positive": positive,
+        "price_per_call": price_per_call,
+        "quality": None if quality is None else quality.to_dict(),
+        "notes": list(notes),
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScoreModel:
     """A risk score that can be asked, saved, served and explained."""
 
-    name: str
-    """Lower-case letters, digits and hyphens: it is part of a web address."""
-    version: int
-    method: str
-    """``forest``, ``tree``, ``per-call-tree``, ``dpat``, ``edpat``, ``alpha-tree``."""
-    codebook: Codebook
-    """Features and target; public."""
-    target: str
-    positive: str
-    """The level of the target whose probability is the score."""
     scorer: Scorer
-    ledger: Ledger
-    """What training paid, add-remove, one record."""
-    delta: float | None
-    """Slack of the total, None for pure composition."""
-    statement: str
-    """The promise in plain words."""
-    call_guarantee: Guarantee | None = None
-    """What each answer adds, for per-call models."""
-    price_per_call: float | None = None
-    """Epsilon that each answer costs, or None when answers are free."""
-    quality: Quality | None = None
-    secure: bool = True
-    """False where a seed made the noise: then nothing is private, and the guarantee says so."""
-    notes: tuple[str, ...] = ()
+    manifest: Manifest
+    """What was trained, how, and at what price; ``manifest.score`` says what is asked and answered (:func:`facts`)."""
+    words: str | None = None
+    """The statement of a file of the first format, as it was written; others have that of the manifest."""
 
     def __post_init__(self) -> None:
         check_name(self.name, self.version)
@@ -97,6 +103,78 @@ class ScoreModel:
             raise ParameterError(
                 f"`price_per_call` is {self.price_per_call}; a per-call model has one and a one-shot model none."
             )
+
+    @property
+    def _facts(self) -> Mapping[str, Any]:
+        return self.manifest.score or {}
+
+    @property
+    def name(self) -> str:
+        """Lower-case letters, digits and hyphens: it is part of a web address."""
+        return str(self._facts["name"])
+
+    @property
+    def version(self) -> int:
+        """Which training of that name."""
+        found: int = self._facts["version"]
+        return found
+
+    @property
+    def method(self) -> str:
+        """``forest``, ``tree``, ``bag``, ``per-call-tree``, ``dpat``, ``edpat``, ``alpha-tree``."""
+        return self.manifest.method
+
+    @property
+    def codebook(self) -> Codebook:
+        """Features and target; public."""
+        return self.manifest.codebook
+
+    @property
+    def target(self) -> str:
+        """The column that is scored."""
+        return str(self._facts["target"])
+
+    @property
+    def positive(self) -> str:
+        """The level of the target whose probability is the score."""
+        return str(self._facts["positive"])
+
+    @property
+    def price_per_call(self) -> float | None:
+        """Epsilon that each answer costs, or None when answers are free."""
+        found: float | None = self._facts["price_per_call"]
+        return found
+
+    @property
+    def call_guarantee(self) -> Guarantee | None:
+        """What each answer adds, for per-call models."""
+        return self.manifest.quote.call
+
+    @cached_property
+    def quality(self) -> Quality | None:
+        """How good it is, where that was measured."""
+        found = self._facts["quality"]
+        return None if found is None else Quality(**found)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a client should know."""
+        return tuple(self._facts["notes"])
+
+    @property
+    def ledger(self) -> Ledger:
+        """What training paid, add-remove, one record."""
+        return self.manifest.ledger
+
+    @property
+    def statement(self) -> str:
+        """The promise in plain words."""
+        return self.manifest.statement if self.words is None else self.words
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What training cost in all: the ledger's total, or why there is none."""
+        return self.manifest.total
 
     @property
     def kind(self) -> Kind:
@@ -113,14 +191,21 @@ class ScoreModel:
         """Whether the file holds something that must be encrypted."""
         return self.scorer.secret_part() is not None
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """What training cost in all: the ledger's total, or why there is none."""
-        if not self.secure:
-            return NoFormal(why="the noise was made from a seed, for simulation")
-        if not self.ledger.entries and self.scorer.per_call:
-            return PureDP(epsilon=0.0, neighbours=Neighbours.ADD_REMOVE)  # random questions: training shows nothing
-        return self.ledger.total(delta=self.delta)
+    @property
+    def digest(self) -> str:
+        """What an account keeps of a model that was handed over in memory.
+
+        The secret counts are not in it: a hash of few small numbers would give them away.
+        """
+        from understudy.trees.model_file import public_digest
+
+        return public_digest(self)
+
+    def save(self, target: str | Path, *, key: bytes | str | Path | None = None, commit: Commit | None = None) -> Path:
+        """Write ``model.us``; see :func:`save_model`. ``commit`` hears the digest of its bytes before it appears."""
+        from understudy.trees.model_file import write_model
+
+        return write_model(self, Path(target), key, commit=commit)
 
     def encode(self, rows: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> CodeMatrix:
         """Codes of one question or of many; :class:`FeatureError` names feature, value, rule and remedy."""
@@ -178,9 +263,7 @@ def save_model(model: ScoreModel, path: str | Path, key: bytes | str | Path | No
 
     ``key`` is 32 bytes, or the path of a key file; by default the environment variable ``UNDERSTUDY_MODEL_KEY``.
     """
-    from understudy.trees.model_file import write_model
-
-    return write_model(model, Path(path), key)
+    return model.save(path, key=key)
 
 
 def load_model(path: str | Path, key: bytes | str | Path | None = None) -> ScoreModel:

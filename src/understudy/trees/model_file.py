@@ -1,14 +1,13 @@
 """``model.us``: a score model as one JSON file with a checksum. No pickle, no code, no key inside.
 
-Layout: ``understudy-score-model`` (the format), ``public``, ``confidential`` (null or ciphertext), ``checksum``.
-The ciphertext is bound to the public part, so that nobody can put another promise beside the same counts.
+Layout: ``understudy-score-model`` (the format), ``public`` (the manifest, the codebook, what may be read of the trees),
+``confidential`` (null or ciphertext), ``checksum``. The ciphertext is bound to the public part, so that nobody can put
+another promise beside the same counts.
 """
 
-import hashlib
 import json
 import os
 import secrets
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,29 @@ from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.sealing import KEY_BYTES, seal, unseal
 from understudy.privacy.guarantees import guarantee_from_dict
-from understudy.privacy.ledger import Ledger
-from understudy.trees.model import Quality, ScoreModel
+from understudy.privacy.ledger import Ledger, stream_entries
+from understudy.privacy.quote import Quote
+from understudy.privacy.statement import Subject
+from understudy.privacy.transaction import Payment
+from understudy.release.folders import Commit, digest_of_bytes, new_file
+from understudy.release.manifest import Manifest, describe, read_manifest
+from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts
 from understudy.trees.scorers import scorer_from_parts
 
-__all__ = ["FORMAT", "KEY_VARIABLE", "model_key", "new_key_file", "read_model", "write_model"]
+__all__ = [
+    "FORMAT",
+    "KEY_VARIABLE",
+    "has_checksum",
+    "manifest_of",
+    "model_key",
+    "new_key_file",
+    "public_digest",
+    "read_content",
+    "read_model",
+    "write_model",
+]
 
-FORMAT = 1
+FORMAT = 2
 KEY_VARIABLE = "UNDERSTUDY_MODEL_KEY"
 MOST_BYTES = 1 << 28
 """A model file beyond 256 MiB is not one of ours."""
@@ -73,98 +88,110 @@ def model_key(key: bytes | str | Path | None) -> bytes:
     return found
 
 
-def write_model(model: ScoreModel, path: Path, key: bytes | str | Path | None) -> Path:
-    """Write a new file, all or nothing."""
-    if path.exists():
-        raise ReleaseError(f"{str(path)!r} exists already; a model never overwrites. Choose another name.")
+def write_model(model: ScoreModel, path: Path, key: bytes | str | Path | None, *, commit: Commit | None = None) -> Path:
+    """Write a new file, all or nothing; ``commit`` hears its digest at the last moment before it appears."""
     public = _public(model)
     secret = model.scorer.secret_part()
     sealed = None if secret is None else seal(secret, key=model_key(key), bound_to=_canonical(public))
     content: dict[str, Any] = {_MARK: FORMAT, "public": public, "confidential": sealed}
     content["checksum"] = _checksum(content)
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
-    try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)
-    except OSError as reason:
-        raise ReleaseError(
-            f"nothing can be written beside {str(path)!r} ({reason.strerror}); choose another."
-        ) from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as target:
-            target.write(text + "\n")
-            target.flush()
-            os.fsync(target.fileno())
-        Path(scratch).replace(path)
-    except OSError as reason:
-        raise ReleaseError(f"the model {str(path)!r} could not be written ({reason}); nothing was left.") from None
-    finally:
-        Path(scratch).unlink(missing_ok=True)
-    return path
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return new_file(path, text.encode(), what="a model", commit=commit)
+
+
+def public_digest(model: ScoreModel) -> str:
+    """Of everything that anybody may read of a model."""
+    return digest_of_bytes(_canonical(_public(model)))
 
 
 def _canonical(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode()
 
 
+def has_checksum(content: dict[str, Any]) -> bool:
+    """Whether the parts are those that were written."""
+    return bool(content["checksum"] == _checksum(content))
+
+
 def _checksum(content: dict[str, Any]) -> str:
-    return "sha256:" + hashlib.sha256(_canonical({k: v for k, v in content.items() if k != "checksum"})).hexdigest()
+    return digest_of_bytes(_canonical({k: v for k, v in content.items() if k != "checksum"}))
 
 
 def _public(model: ScoreModel) -> dict[str, Any]:
     return {
-        "name": model.name,
-        "version": model.version,
-        "method": model.method,
+        "manifest": model.manifest.to_dict(),
         "codebook": model.codebook.to_toml(),
-        "target": model.target,
-        "positive": model.positive,
         "body": model.scorer.body,
         "scorer": model.scorer.public_part(),
-        "ledger": model.ledger.to_list(),
-        "delta": model.delta,
-        "statement": model.statement,
-        "call_guarantee": None if model.call_guarantee is None else model.call_guarantee.to_dict(),
-        "price_per_call": model.price_per_call,
-        "quality": None if model.quality is None else model.quality.to_dict(),
-        "secure": model.secure,
-        "notes": list(model.notes),
     }
 
 
 def read_model(path: Path, key: bytes | str | Path | None) -> ScoreModel:
     """Read, check, decrypt what is confidential, and build; a file that contradicts itself is refused."""
-    import understudy.mechanisms  # noqa: F401 - makes every event known, so that the ledger can be priced
-
-    content = _content(path)
+    content = read_content(path)
+    if not has_checksum(content):
+        raise ReleaseError(f"the model {str(path)!r} is damaged: its checksum does not fit. Copy it again.")
     public, sealed = content["public"], content["confidential"]
     try:
         secret = None if sealed is None else unseal(sealed, key=model_key(key), bound_to=_canonical(public))
-        return ScoreModel(
-            name=public["name"],
-            version=public["version"],
-            method=public["method"],
-            codebook=Codebook.from_toml(public["codebook"]),
-            target=public["target"],
-            positive=public["positive"],
-            scorer=scorer_from_parts(public["body"], public["scorer"], secret),
-            ledger=Ledger.from_list(public["ledger"]),
-            delta=public["delta"],
-            statement=public["statement"],
-            call_guarantee=None
-            if public["call_guarantee"] is None
-            else guarantee_from_dict(dict(public["call_guarantee"])),
-            price_per_call=public["price_per_call"],
-            quality=None if public["quality"] is None else Quality(**public["quality"]),
-            secure=public["secure"],
-            notes=tuple(public["notes"]),
-        )
+        manifest, words = manifest_of(content)
+        scorer = scorer_from_parts(public["body"], public["scorer"], secret)
+        return ScoreModel(scorer=scorer, manifest=manifest, words=words)
     except ReleaseError as reason:
         raise ReleaseError(f"the model {str(path)!r} cannot be opened: {reason}") from None
     except (UnderstudyError, LookupError, ValueError, TypeError, AttributeError) as reason:
         raise ReleaseError(f"{str(path)!r} is not a sound model file ({reason}); copy it again.") from None
 
 
-def _content(path: Path) -> dict[str, Any]:
+def manifest_of(content: dict[str, Any]) -> tuple[Manifest, str | None]:
+    """The manifest of a model file; of the first format, what is missing is built and its statement comes beside it."""
+    public = content["public"]
+    book = Codebook.from_toml(public["codebook"])
+    if content[_MARK] == FORMAT:
+        return read_manifest(public["manifest"], book), None
+    return _first_format(public, book), public["statement"]
+
+
+def _first_format(public: dict[str, Any], book: Codebook) -> Manifest:
+    from understudy.trees.train import free_questions
+
+    paid = list(Ledger.from_list(public["ledger"]))
+    if not paid and public["price_per_call"] is not None:
+        paid = [free_questions()]  # the first format had no line for what shows nothing
+    call, quality = public["call_guarantee"], public["quality"]
+    quote = Quote(
+        method=public["method"],
+        route="score",
+        own=Ledger.of([*paid, *stream_entries(public["secure"])]),
+        rows=0,
+        own_delta=public["delta"],
+        subject=Subject.SCORE,
+        call=None if call is None else guarantee_from_dict(dict(call)),
+    )
+    name = f"{public['name']}-{public['version']}"
+    payment = Payment.free(words="not stated: files of the first format do not say who paid", release_id=name)
+    return describe(
+        quote,
+        payment,
+        parameters={},
+        rows_origin=NO_ROWS,
+        codebook=book,
+        secure=public["secure"],
+        score=facts(
+            name=public["name"],
+            version=public["version"],
+            target=public["target"],
+            positive=public["positive"],
+            price_per_call=public["price_per_call"],
+            quality=None if quality is None else Quality(**quality),
+            notes=tuple(public["notes"]),
+        ),
+        created="not stated",
+    )
+
+
+def read_content(path: Path) -> dict[str, Any]:
+    """The parts of a model file, of a format that we know; whether its checksum fits is asked by others."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ReleaseError(f"{str(path)!r} is larger than {MOST_BYTES:,} bytes; that is no score model.")
@@ -177,13 +204,11 @@ def _content(path: Path) -> dict[str, Any]:
         raise ReleaseError(f"{str(path)!r} {_something_else(path)}") from None
     if not isinstance(content, dict) or _MARK not in content:
         raise ReleaseError(f"{str(path)!r} is not a score model; train one with `understudy train`.")
-    if content[_MARK] != FORMAT:
+    if content[_MARK] not in (1, FORMAT):
         raise ReleaseError(
-            f"the model {str(path)!r} has format {content[_MARK]!r} and this version of understudy reads format "
+            f"the model {str(path)!r} has format {content[_MARK]!r} and this version of understudy reads formats 1 and "
             f"{FORMAT}; use the version that wrote it, or a newer one."
         )
-    if content.get("checksum") != _checksum(content):
-        raise ReleaseError(f"the model {str(path)!r} is damaged: its checksum does not fit. Copy it again.")
     if set(content) != {_MARK, "public", "confidential", "checksum"} or not isinstance(content["public"], dict):
         raise ReleaseError(f"the model {str(path)!r} has other parts than it should; copy it again.")
     return content

@@ -15,18 +15,27 @@ import numpy.typing as npt
 from understudy.errors import ParameterError, RefusalError
 from understudy.evaluate.risk.intervals import wilson
 from understudy.evaluate.utility.dummies import auc
-from understudy.mechanisms.labelled import Cells, labelled_cells, noisy_leaf_counts
+from understudy.mechanisms.discrete_laplace import scale_for
+from understudy.mechanisms.labelled import Cells, labelled_cells, leaf_counts_entry, noisy_leaf_counts
 from understudy.mechanisms.smoothing import declared_public
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry
+from understudy.privacy.provenance import InputRole
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Source
 from understudy.trees.features import CodeMatrix, Feature
-from understudy.trees.model import Quality, ScoreModel
-from understudy.trees.scorers import BAND, LeafForest, Scorer, VoteForest, count_probability
-from understudy.trees.train import positive_level
+from understudy.trees.model import Quality
+from understudy.trees.scorers import BAND, CallForest, LeafForest, Scorer, VoteForest, count_probability
 
-__all__ = ["BANDS", "measure_private", "measure_public", "measures", "quality_entry_count", "subgroup_places"]
+__all__ = [
+    "BANDS",
+    "measure_private",
+    "measures",
+    "public_cells",
+    "public_quality",
+    "quality_price",
+    "subgroup_places",
+]
 
 Values = npt.NDArray[np.float64]
 BANDS = np.array([0.02, 0.04, 0.07, 0.1, 0.14, 0.19, 0.25, 0.32, 0.4, 0.48, 0.56, 0.64, 0.72, 0.8, 0.87, 0.93, 0.97])
@@ -94,24 +103,21 @@ def subgroup_places(features: Sequence[Feature], subgroups: Sequence[str]) -> li
     return [names.index(name) for name in subgroups]
 
 
-def measure_public(model: ScoreModel, source: Source, *, subgroups: Sequence[str] = (), label: str) -> Quality:
-    """Quality on records that their user declares public (``label`` says which); costs nothing."""
-    if model.kind == "per-call" and model.guarantee.is_formal:
+def public_cells(source: Source, *, target: str, positive: int) -> Cells:
+    """Records of a table that is used as public knowledge, as feature codes and label."""
+    counted = labelled_cells(source.count([source.codebook.names])[0], target=target, positive=positive)
+    return declared_public([counted], provenance=source.provenance, role=InputRole.QUALITY)[0]
+
+
+def public_quality(
+    scorer: Scorer, features: Sequence[Feature], held: Cells, *, subgroups: Sequence[str], label: str
+) -> Quality:
+    """Quality on public records (``label`` says which); costs nothing."""
+    if isinstance(scorer, CallForest):
         raise RefusalError(
             "every answer of a per-call model costs, test records included; its quality cannot be measured for free. "
             "Use a one-shot model, or state no quality."
         )
-    _, code = positive_level(source.codebook, model.target, model.positive)
-    (table,) = declared_public(source.count([source.codebook.names]))
-    cells = labelled_cells(Secret(table), target=model.target, positive=code)
-    return public_quality(model.scorer, model.features, cells, subgroups=subgroups, label=label)
-
-
-def public_quality(
-    scorer: Scorer, features: Sequence[Feature], cells: Secret[Cells], *, subgroups: Sequence[str], label: str
-) -> Quality:
-    """The same on cells that are public although they sit in a box."""
-    (held,) = declared_public([cells])
     generator = np.random.default_rng(20_141)  # intervals only
     score = _scores(scorer, held.codes)
     positive, negative = held.counts[:, 1].astype(np.float64), held.counts[:, 0].astype(np.float64)
@@ -177,9 +183,21 @@ class _Places:
         return np.asarray(level * (len(BANDS) + 1) + band, dtype=np.intp)
 
 
-def quality_entry_count(subgroups: Sequence[str]) -> int:
-    """Histograms that a priced quality report releases."""
-    return max(1, len(subgroups))
+def quality_price(features: Sequence[Feature], subgroups: Sequence[str], epsilon: float) -> tuple[Entry, ...]:
+    """What :func:`measure_private` pays; needs no data."""
+    places = _places(features, subgroups)
+    scale = scale_for(epsilon / len(places), 1)
+    return tuple(leaf_counts_entry(scale, reads=_reads(features, place)) for place in places)
+
+
+def _places(features: Sequence[Feature], subgroups: Sequence[str]) -> list[int | None]:
+    """One histogram for each subgroup column, or one for all records."""
+    return [*subgroup_places(features, subgroups)] or [None]
+
+
+def _reads(features: Sequence[Feature], place: int | None) -> str:
+    by = "" if place is None else f", by {features[place].name}"
+    return f"class counts of score bands among records set aside{by}"
 
 
 def measure_private(
@@ -195,7 +213,7 @@ def measure_private(
     if scorer.per_call:
         raise RefusalError("the quality of a per-call model would cost a call for each record; use a one-shot model.")
     generator = stream.generator()  # intervals only
-    places: list[int | None] = [*subgroup_places(features, subgroups)] or [None]
+    places = _places(features, subgroups)
     each = epsilon / len(places)
     middles = np.concatenate([[BANDS[0] / 2], (BANDS[1:] + BANDS[:-1]) / 2, [(1 + BANDS[-1]) / 2]])
     entries, tables = [], []
@@ -207,8 +225,7 @@ def measure_private(
             levels * len(middles),
             epsilon=each,
             stream=stream,
-            reads="class counts of score bands among records set aside"
-            + ("" if place is None else f", by {features[place].name}"),
+            reads=_reads(features, place),
         )
         entries.append(entry)
         tables.append(noisy.reshape(levels, len(middles), 2).astype(np.float64))

@@ -1,27 +1,27 @@
-"""From a private table to a score model: count, pay, grow, and say what was promised."""
+"""What to train: the choices, what they cost, and how trees grow from records in a box."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import ParameterError
 from understudy.mechanisms.labelled import Cells, kept_leaf_counts, labelled_cells
 from understudy.mechanisms.leaf_answers import call_ledger, call_scale
 from understudy.mechanisms.smoothing import exposed
+from understudy.mechanisms.split_choice import TreeSplits
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP
-from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.guarantees import Guarantee, Neighbours, NoFormal, PureDP
+from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
-from understudy.privacy.spelling import at_most
 from understudy.sources.base import Report, Source
-from understudy.synth.paid_books import paid_ledger, with_draft
-from understudy.trees.features import Feature, features_of
-from understudy.trees.forest import grow_forest
+from understudy.trees.features import Feature
+from understudy.trees.forest import forest_price, grow_forest
 from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals
-from understudy.trees.model import Quality, ScoreModel
 from understudy.trees.private_tree import TreePlan, grow_private_forest, grow_structure
 from understudy.trees.questions import Question, questions_of
 from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, Scorer
@@ -29,16 +29,15 @@ from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, S
 __all__ = [
     "ALPHAS",
     "METHODS",
+    "Grown",
     "Training",
     "cells_of",
     "check_price",
-    "codebook_entries",
+    "free_questions",
     "grow",
-    "made_model",
-    "no_cells",
     "positive_level",
+    "price",
     "refuse_people",
-    "train",
 ]
 
 METHODS = ("forest", "tree", "bag", "per-call-tree", "dpat", "edpat", "alpha-tree")
@@ -114,6 +113,37 @@ class Training:
             split_share=0.5,
         )
 
+    @property
+    def call(self) -> Guarantee | None:
+        """What every answer adds; None where answers are free."""
+        if self.call_epsilon is None:
+            return None
+        if self.method != "per-call-tree":
+            return NoFormal(why=WHY_FAITHFUL)
+        return call_ledger(call_scale(self.call_epsilon, 1), 1).total()
+
+    @property
+    def price_per_call(self) -> float | None:
+        """The epsilon of an answer, in name at least: what is as written in the chapter promises nothing."""
+        call = self.call
+        return call.epsilon if isinstance(call, PureDP) else self.call_epsilon
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the file of its model has a confidential part, which needs a key."""
+        return self.method in ("per-call-tree", "dpat", "edpat", "alpha-tree")
+
+    def parameters(self) -> dict[str, Any]:
+        """Every choice but the method as plain data, for the manifest."""
+        found = asdict(self)
+        del found["method"]
+        return {**found, "alphas": list(self.alphas)}
+
+    @classmethod
+    def from_parameters(cls, method: str, told: dict[str, Any]) -> "Training":
+        """Read back what :meth:`parameters` wrote."""
+        return cls(method=method, **{**told, "alphas": tuple(told["alphas"])})
+
 
 _NEEDS = {
     "forest": ("epsilon",),
@@ -143,14 +173,23 @@ class Grown:
 
     scorer: Scorer
     entries: tuple[Entry, ...]
-    call_guarantee: Guarantee | None = None
-    price_per_call: float | None = None
 
 
-def no_cells(features: int) -> Secret[Cells]:
-    """An empty table, on which the same steps show what they will pay; nobody sees their noise."""
-    codes = np.empty((0, features), dtype=np.uint8)
-    return Secret(Cells(codes=codes, counts=np.empty((0, 2), dtype=np.int64)))
+def price(training: Training, features: Sequence[Feature]) -> tuple[Entry, ...]:
+    """What training will pay at most; reads no data: the same steps on an empty table, whose noise nobody sees."""
+    if training.method == "forest":  # how many rounds it takes, and so its lines, depends on the noise
+        assert training.epsilon is not None
+        return forest_price(features, epsilon=training.epsilon)
+    codes = np.empty((0, len(features)), dtype=np.uint8)
+    nobody = Secret(Cells(codes=codes, counts=np.empty((0, 2), dtype=np.int64)))
+    return grow(nobody, features, training, Stream.seeded(0)).entries
+
+
+def free_questions(levels: int | None = None) -> Entry:
+    """The line of a training that shows nothing of the data: it costs nothing, and the ledger says so."""
+    reads = "questions that were drawn at random, without the data"
+    event = TreeSplits(epsilon=Fraction(0), levels=max(levels or 1, 1), neighbours=Neighbours.ADD_REMOVE)
+    return Entry(stage="questions", reads=reads, event=event)
 
 
 def refuse_people(book: Codebook) -> None:
@@ -202,16 +241,9 @@ def grow(cells: Secret[Cells], features: Sequence[Feature], training: Training, 
     assert training.call_epsilon is not None
     plan = replace(plan, split_share=1 - 1e-9) if not plan.is_free else plan  # all of epsilon goes to the questions
     tree, entries = grow_structure(cells, questions, plan, stream=stream)
-    scale = call_scale(training.call_epsilon, 1)
     counts = kept_leaf_counts(cells, tree.leaf_of, tree.leaves)
-    call = call_ledger(scale, 1).total()
-    assert isinstance(call, PureDP)
-    return Grown(
-        scorer=CallForest(trees=(tree,), counts=counts, scale=scale),
-        entries=entries,
-        call_guarantee=call,
-        price_per_call=call.epsilon,
-    )
+    scorer = CallForest(trees=(tree,), counts=counts, scale=call_scale(training.call_epsilon, 1))
+    return Grown(scorer=scorer, entries=entries or (free_questions(plan.depth),))
 
 
 def _plain(cells: Secret[Cells], questions: Sequence[Question], training: Training) -> Grown:
@@ -238,118 +270,4 @@ def _plain(cells: Secret[Cells], questions: Sequence[Question], training: Traini
             epsilon=training.call_epsilon,
         ),
         entries=(entry,),
-        call_guarantee=NoFormal(why=why),
-        price_per_call=training.call_epsilon,
     )
-
-
-def train(
-    source: Source,
-    training: Training,
-    *,
-    target: str,
-    name: str,
-    positive: str | None = None,
-    stream: Stream | None = None,
-    report: Report | None = None,
-) -> ScoreModel:
-    """A model from a source, without account or file; ``understudy.trees.job`` has both."""
-    book = source.codebook
-    refuse_people(book)
-    if source.ancestor is not None and not source.ancestor.record_wise:
-        raise RefusalError(
-            f"the table is {source.ancestor.called}, in which one person can change the rows of many, so that a risk "
-            "score could promise nothing to the people behind it. Use the confidential table itself."
-        )
-    level, code = positive_level(book, target, positive)
-    stream = Stream.checked(stream)
-    grown = grow(cells_of(source, target, code, report), features_of(book, target), training, stream)
-    return made_model(grown, book, training, target=target, positive=level, name=name, secure=stream.is_secure)
-
-
-def made_model(
-    grown: Grown,
-    book: Codebook,
-    training: Training,
-    *,
-    target: str,
-    positive: str,
-    name: str,
-    secure: bool,
-    version: int = 1,
-    extra: tuple[Entry, ...] = (),
-    quality: Quality | None = None,
-) -> ScoreModel:
-    """What was grown as a model that says what it promised; ``extra`` are entries of the quality report."""
-    entries = [*codebook_entries(book), *(_with(entry, book.assumptions) for entry in (*grown.entries, *extra))]
-    made = ScoreModel(
-        name=name,
-        version=version,
-        method=training.method,
-        codebook=book,
-        target=target,
-        positive=positive,
-        scorer=grown.scorer,
-        ledger=Ledger.of(entries),
-        delta=with_draft(training.delta, book),
-        statement="",
-        call_guarantee=grown.call_guarantee,
-        price_per_call=grown.price_per_call,
-        quality=quality,
-        secure=secure,
-    )
-    return replace(made, statement=model_statement(made.guarantee, grown.call_guarantee, made.ledger))
-
-
-def _with(entry: Entry, assumptions: tuple[str, ...]) -> Entry:
-    return replace(entry, assumptions=(*entry.assumptions, *assumptions))
-
-
-def codebook_entries(book: Codebook) -> list[Entry]:
-    """A line for levels that nobody has declared public, or none."""
-    bought = list(paid_ledger(book))  # whoever sees the model sees the codebook's levels and edges too
-    if book.is_public:
-        return bought
-    names = ", ".join(book.unattested)
-    read = f"levels and thresholds of {names}"
-    return [*bought, Entry.unpriced(stage="codebook", reads=read, why=book.why_not_public)]
-
-
-def model_statement(total: Guarantee, call: Guarantee | None, ledger: Ledger) -> str:
-    """The promise of a model in words a board can read."""
-    if isinstance(total, NoFormal):
-        return (
-            f"This model has no formal privacy guarantee. Why: {total.why}. Treat it, and every answer of it, as you "
-            "would treat the confidential data."
-        )
-    if not isinstance(total, PureDP | ApproxDP):
-        raise RefusalError(f"a promise of kind {total.kind} is not one that a model makes.")
-    slack = "" if total.delta == 0 else f", delta = {at_most(total.delta)}"
-    lines = []
-    parts = "; ".join(f"{entry.reads}: {_price(entry.guarantee)}" for entry in ledger) or "it released nothing"
-    lines.append(
-        f"Training is (epsilon = {at_most(total.epsilon)}{slack})-differentially private for adding or removing one "
-        f"record ({parts})."
-    )
-    if call is None:
-        lines.append("All numbers of the model were released once: answers are post-processing and free.")
-    elif isinstance(call, PureDP):
-        lines.append(
-            f"Leaf counts stay secret: every new question costs another epsilon = {at_most(call.epsilon)}, and the "
-            "total is training plus all answers."
-        )
-    if ledger.assumptions:
-        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
-    lines.append(
-        "Method, settings and quality figures that were chosen or computed by looking at the data are not in the price."
-    )
-    lines.append(
-        "It protects the people in the training data; it hides no caller's own input from whoever sees the score."
-    )
-    return " ".join(lines)
-
-
-def _price(claim: Guarantee) -> str:
-    epsilon, delta = getattr(claim, "epsilon", None), getattr(claim, "delta", 0.0)
-    assert epsilon is not None
-    return f"epsilon {at_most(epsilon)}" + (f", delta {at_most(delta, 3)}" if delta else "")

@@ -70,8 +70,6 @@ def table_of(folder: Path, manifest: dict[str, Any]) -> str:
 
 
 def _facts(folder: Path) -> ReleaseFacts:
-    import understudy.synth.registry  # noqa: F401 - makes every event known, so that the ledger can be priced
-
     verdict = verify_release(folder)
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     return ReleaseFacts(

@@ -1,0 +1,144 @@
+"""The steps of a recipe applied to a source, and the table that comes out counted again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from understudy.anonymize.cells import Cells, base_texts, cells_of
+from understudy.anonymize.criteria import Closeness, Criterion
+from understudy.anonymize.hierarchy import Hierarchy
+from understudy.anonymize.measure import Measured, measure
+from understudy.anonymize.problem import check_quasi
+from understudy.anonymize.released import released
+from understudy.anonymize.state import State
+from understudy.codebook import Codebook, Column, Role
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.provenance import Made
+from understudy.sources.base import Report, Source
+from understudy.sources.inputs import find_provenance
+from understudy.sources.same import refuse_same
+
+if TYPE_CHECKING:
+    from understudy.anonymize.recipe import Recipe
+
+__all__ = ["Outcome", "outcome_of", "spelled", "tree_words"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What the steps came to; everything but the table and its codebook is confidential."""
+
+    table: pa.Table
+    book: Codebook
+    state: State
+    before: Cells
+    """The table as it was read."""
+    measured: Measured
+    trees: Mapping[str, Mapping[str, Sequence[str]]]
+    """For each hierarchical distance, the groups of every value: what `verify` needs to count again."""
+
+
+def outcome_of(
+    recipe: "Recipe", source: Source, *, quasi: Sequence[str] | None, stream: Stream, report: Report | None
+) -> Outcome:
+    """Apply the steps and measure what came out. A table that falls short of what was asked is refused."""
+    _refuse_input(recipe, source)
+    before = cells_of(source, report=report)
+    named = quasi if quasi is not None else recipe.quasi
+    names = before.with_roles(Role.QUASI_IDENTIFIER) if named is None else tuple(named)
+    check_quasi(names)
+    for name in (*names, *recipe.hierarchies):
+        before.place(name)
+    state = State(cells=_with_role(before, names), quasi=names, rules=recipe.hierarchies, stream=stream, report=report)
+    for number, step in enumerate(recipe.steps, start=1):
+        if report:
+            report("recipe", number - 1, len(recipe.steps))
+        state = step.apply(state)
+        if state.cells.rows == 0:
+            raise RefusalError(f"step {number} ({step.do}) left no row; there is nothing to release. Ask for less.")
+    check_quasi(state.quasi)
+    if report:
+        report("recipe", len(recipe.steps), len(recipe.steps))
+    table, book = released(state.cells, drawn=state.drawn, below_each=stream.below_each, title=source.codebook.title)
+    trees = {name: tree_words(hierarchy) for name, hierarchy in state.trees.items()}
+    measured = measure(
+        table, quasi=state.quasi, criteria=state.criteria, orders=_orders(book, state.criteria), trees=trees
+    )
+    _refuse_less(state, measured)
+    return Outcome(table=table, book=book, state=state, before=before, measured=measured, trees=trees)
+
+
+def _refuse_input(recipe: "Recipe", source: Source) -> None:
+    """What cannot be anonymised, and files that are no public rule."""
+    if source.provenance.made is Made.ANONYMIZED:
+        raise ParameterError(
+            f"the input is itself {source.provenance.called}; anonymise the confidential table again instead, with one "
+            "recipe for all that is asked."
+        )
+    if source.codebook.paid is not None:
+        raise ParameterError(
+            "the codebook was bought by a priced draft, and an anonymised release carries no epsilon that could repeat "
+            "its price. Declare the levels from public documents, or synthesize instead."
+        )
+    for name, rule in recipe.hierarchies.items():
+        if rule.arx is None:
+            continue
+        refuse_same(source.address, rule.arx, f"hierarchy of {name!r}")
+        if (found := find_provenance(rule.arx)).is_release:
+            raise ParameterError(
+                f"the hierarchy of {name!r} is {found.called}: a rule that was made from data is not public. Give a "
+                "file that everybody may see."
+            )
+
+
+def _with_role(cells: Cells, quasi: Sequence[str]) -> Cells:
+    """The roles as they are meant in this release."""
+    columns = []
+    for column in cells.columns:
+        role = Role.QUASI_IDENTIFIER if column.name in quasi else column.role
+        if column.name not in quasi and role is Role.QUASI_IDENTIFIER:
+            role = Role.OTHER
+        columns.append(replace(column, role=role))
+    return replace(cells, columns=tuple(columns))
+
+
+def _orders(book: Codebook, criteria: Sequence[Criterion]) -> dict[str, list[str]]:
+    """Values of the columns that an ordered distance is about, from low to high, as the table spells them."""
+    return {
+        one.column: spelled(book.column(one.column))
+        for one in criteria
+        if isinstance(one, Closeness) and one.distance == "ordered"
+    }
+
+
+def spelled(column: Column) -> list[str]:
+    """The values of a column from low to high, as a released table spells them."""
+    return list(base_texts(column)) if column.is_modelled else []
+
+
+def tree_words(hierarchy: Hierarchy) -> dict[str, list[str]]:
+    """The names of the groups of every value, finest first."""
+    words = {}
+    for code, text in enumerate(base_texts(hierarchy.column)):
+        words[text] = [
+            hierarchy.labels[height][int(hierarchy.maps[height][code])] for height in range(1, hierarchy.height + 1)
+        ]
+    return words
+
+
+def _refuse_less(state: State, measured: Measured) -> None:
+    """A later step, or rounding of some label, may undo what an earlier one achieved: then nothing is released."""
+    if state.k is not None and measured.k < state.k:
+        raise RefusalError(
+            f"the recipe asks for {state.k}-anonymity, but the released table would be {measured.k}-anonymous: a step "
+            "after the k-anonymous one changed its quasi-identifiers or its rows. Put that step before it."
+        )
+    if measured.broken:
+        one, value = measured.broken[0]
+        raise RefusalError(
+            f"the recipe asks for {one.said}, but the released table would measure {value:.4g}: a step after it "
+            "changed the rows or the column. Put that step before it."
+        )

@@ -1,0 +1,148 @@
+"""Files and folders that appear all at once, after their charge, or not at all."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from understudy.errors import ReleaseError
+from understudy.interrupts import interrupts_held
+
+__all__ = [
+    "Commit",
+    "check_target",
+    "digest_of",
+    "digest_of_bytes",
+    "new_file",
+    "new_folder",
+    "refuse_existing",
+    "sync",
+]
+
+Commit = Callable[[str], None]
+"""Told the digest of what is about to appear, at the last moment: from then on it is paid for."""
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as data:
+        return "sha256:" + hashlib.file_digest(data, "sha256").hexdigest()
+
+
+def digest_of_bytes(content: bytes) -> str:
+    """SHA-256 of what will be a file."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+@contextmanager
+def new_folder(target: Path, *, speaks: Callable[[Path], str], commit: Commit | None) -> Iterator[Path]:
+    """A scratch folder beside ``target`` that takes its name only once everything in it is safely on disk.
+
+    ``speaks`` is the digest that speaks for the whole folder. ``commit`` hears it at the last moment before the folder
+    appears, with interrupts held back: no release without its charge.
+    """
+    refuse_existing(target)
+    scratch: Path | None = None
+    try:
+        try:
+            with interrupts_held():  # or nobody would know of the folder that must be destroyed
+                scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-unfinished-", dir=target.absolute().parent))
+        except OSError as reason:
+            raise ReleaseError(
+                f"nothing can be written beside {str(target)!r} ({reason.strerror}); choose a folder you may write to."
+            ) from None
+        yield scratch
+        for path in [*scratch.iterdir(), scratch]:
+            sync(path)
+        scratch.chmod(0o755)
+        digest = speaks(scratch)
+        with interrupts_held():
+            refuse_existing(target)
+            if commit is not None:
+                commit(digest)
+            scratch.rename(target)
+            sync(target.absolute().parent)
+    except (OSError, pa.ArrowException) as reason:
+        raise ReleaseError(
+            f"the release {str(target)!r} could not be written ({reason}); free space or choose another folder. "
+            "Nothing was left behind."
+        ) from None
+    finally:
+        with interrupts_held():
+            if scratch is not None:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+
+def new_file(path: Path, content: bytes, *, what: str, commit: Commit | None = None) -> Path:
+    """Write a new file, all or nothing; ``what`` names it in sentences ("the model")."""
+    if path.exists() or path.is_symlink():
+        raise ReleaseError(f"{str(path)!r} exists already; {what} never overwrites. Choose another name.")
+    scratch: str | None = None
+    try:
+        with interrupts_held():  # a file is written at once: nothing of it is left, or it is there
+            try:
+                handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)
+            except OSError as reason:
+                raise ReleaseError(
+                    f"nothing can be written beside {str(path)!r} ({reason.strerror}); choose another."
+                ) from None
+            with os.fdopen(handle, "wb") as target:
+                target.write(content)
+                target.flush()
+                os.fsync(target.fileno())
+            if commit is not None:
+                commit(digest_of_bytes(content))
+            Path(scratch).replace(path)
+            sync(path.absolute().parent)
+    except OSError as reason:
+        raise ReleaseError(f"{what} {str(path)!r} could not be written ({reason}); nothing was left behind.") from None
+    finally:
+        if scratch is not None:
+            Path(scratch).unlink(missing_ok=True)
+    return path
+
+
+def check_target(out: Path) -> None:
+    """Find out before anything is spent whether ``out`` can be written."""
+    refuse_existing(out)
+    parent = out.absolute().parent
+    if not parent.is_dir():
+        raise ReleaseError(f"the folder {str(parent)!r} does not exist; make it first, then run again.")
+    try:
+        tempfile.TemporaryFile(dir=parent).close()
+    except OSError as reason:
+        raise ReleaseError(
+            f"nothing can be written in {str(parent)!r} ({reason.strerror}); choose a folder you may write to."
+        ) from None
+
+
+def refuse_existing(target: Path) -> None:
+    """A release never overwrites anything."""
+    try:
+        taken = target.exists() or target.is_symlink()
+    except OSError as reason:
+        raise ReleaseError(_odd_name(target, reason)) from None
+    if taken:
+        raise ReleaseError(
+            f"{str(target)!r} exists already; a release never overwrites. Choose another folder or remove that one."
+        )
+
+
+def _odd_name(target: Path, reason: OSError) -> str:
+    shown = str(target) if len(str(target)) <= 80 else f"{str(target)[:80]}…"
+    why = (reason.strerror or "not a name").lower()
+    return f"nothing can be called {shown!r} ({why}); choose a shorter or plainer name."
+
+
+def sync(path: Path) -> None:
+    """Make sure that a file or folder is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,155 @@
+"""What every recipe is, whatever it makes: a price before the data, a fit, and then something to hand over or to write.
+
+Synthesis, counts, commutes, scores, anonymising and imputing follow it, so that there is one place where a price is
+paid for what is drawn: :meth:`Fitted.sample` and :meth:`Fitted.write` below.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from understudy.mechanisms.stream import Stream
+from understudy.privacy.account import Account, digest_of_choices
+from understudy.privacy.provenance import Provenance
+from understudy.privacy.quote import Quote
+from understudy.privacy.transaction import Payment, Point, paying
+from understudy.release.folders import Commit, check_target, digest_of
+from understudy.release.release import Release, save_many
+from understudy.sources.base import Report
+from understudy.sources.same import files_of
+
+__all__ = ["Fitted", "FittedWhole", "Product", "choices_of"]
+
+
+class Product(Protocol):
+    """Something that a payment buys: a release, a risk score."""
+
+    @property
+    def digest(self) -> str:
+        """Of what is handed over in memory."""
+
+    def save(self, target: Path, *, commit: Commit | None = None) -> Path:
+        """Write it, all or nothing; ``commit`` hears the digest of what was written before it appears."""
+
+
+Made = TypeVar("Made", bound=Product)
+
+
+def choices_of(quote: Quote, parameters: Mapping[str, Any], codebook: str, *, public: Iterable[Any] = ()) -> str:
+    """The digest of what was chosen, by which an account knows whether it was fixed before a look.
+
+    ``public`` are the tables that are used as public knowledge: their content is a choice too.
+    """
+    plain = {name: repr(value) for name, value in parameters.items()}
+    tables = [digest_of(path) for what in public for path in files_of(what)]
+    return digest_of_choices(method=quote.method, parameters=plain, rows=quote.rows, codebook=codebook, public=tables)
+
+
+class Fitted(ABC, Generic[Made]):
+    """A recipe that has read what it needs. Nothing of it is shown before it is paid for."""
+
+    def __init__(
+        self, *, account: Account | None, provenance: Provenance, stream: Stream, report: Report | None
+    ) -> None:
+        self._account = account
+        self._provenance = provenance
+        self._stream = stream
+        self._report = report
+
+    @abstractmethod
+    def quote(self, rows: int) -> Quote:
+        """The price of ``rows`` of them from this fit."""
+
+    @abstractmethod
+    def _choices(self, quote: Quote) -> str:
+        """The digest of what was chosen (:func:`choices_of`)."""
+
+    @abstractmethod
+    def _make(self, quote: Quote, payment: Payment, **how: Any) -> Made:
+        """Draw and describe; the payment is reserved, and what is drawn is seen by nobody yet."""
+
+    def _check(self, quote: Quote, **how: Any) -> None:
+        """Refuse what cannot be made before anything is reserved."""
+
+    def sample(self, rows: int, **how: Any) -> Made:
+        """Pay, draw, and hand over: what is handed over is spent."""
+        with self._drawn(self.quote(rows), **how) as (payment, made):
+            payment.commit(None if payment.account is None else made.digest)
+        return made
+
+    def write(self, out: str | Path, rows: int, *, saving: Mapping[str, Any] | None = None, **how: Any) -> Made:
+        """Pay, draw and write; an interrupt before it appears gives the price back, because nobody saw anything."""
+        target = Path(out)
+        check_target(target)
+        with self._drawn(self.quote(rows), **how) as (payment, made):
+            made.save(target, commit=payment.commit, **(saving or {}))
+        return made
+
+    def _write_many(
+        self: "Fitted[Release]", out: str | Path, each: Quote, *, price: Quote, files: int, csv: bool
+    ) -> list[Release]:
+        """Several releases in numbered folders, in one charge: all of them, or none."""
+        check_target(Path(out))
+        with self._paying(price, files=files) as payment:
+            payment.drawing()
+            drawn = [self._make(each, payment, file=file, files=files) for file in range(files)]
+            releases = [self._numbered(release, number, files) for number, release in enumerate(drawn, start=1)]
+            payment.reached(Point.DRAWN)
+            save_many(releases, out, csv=csv, commit=payment.commit)
+        return releases
+
+    def _numbered(self, release: Release, number: int, files: int) -> Release:
+        """One of several releases of one charge, under a name of its own."""
+        manifest = release.manifest
+        name = f"{manifest.release_id}-{number}"
+        # rows of one perturbed table are one purchase; files that each paid are several, also for whoever uses them
+        charged_as = manifest.charged_as if manifest.route == "N" else name
+        return replace(release, manifest=replace(manifest, release_id=name, charged_as=charged_as))
+
+    @contextmanager
+    def _drawn(self, quote: Quote, **how: Any) -> Iterator[tuple[Payment, Made]]:
+        self._check(quote, **how)
+        with self._paying(quote) as payment:
+            payment.drawing()
+            made = self._make(quote, payment, **how)
+            payment.reached(Point.DRAWN)
+            yield payment, made
+
+    @contextmanager
+    def _paying(self, quote: Quote, *, files: int = 1) -> Iterator[Payment]:
+        """Reserve the price; what is free says so here."""
+        choices = self._choices(quote)
+        if files > 1:  # how many are drawn is a choice too
+            choices = digest_of_choices(each=choices, files=files)
+        with paying(self._account, quote, label=self._label(quote), choices=choices) as payment:
+            yield payment
+
+    def _label(self, quote: Quote) -> str:
+        """What the account calls it."""
+        return f"{quote.method}, {quote.rows:,} {quote.subject.value}"
+
+    def _tell(self, step: str, done: int, total: int) -> None:
+        if self._report:
+            self._report(step, done, total)
+
+    def __reduce__(self) -> str:
+        raise TypeError("a fitted model is confidential; write what it samples, not the model.")
+
+
+class FittedWhole(Fitted[Release]):
+    """A fit that makes one table, as large as it is: nobody chooses a number of rows."""
+
+    @abstractmethod
+    def quote(self, rows: int | None = None) -> Quote:
+        """The price of the table, whatever ``rows`` says."""
+
+    def sample(self) -> Release:  # type: ignore[override]
+        """Pay, draw, and hand over: what is handed over is spent."""
+        return super().sample(self.quote().rows)
+
+    def write(self, out: str | Path, *, csv: bool = False) -> Release:  # type: ignore[override]
+        """Pay, draw and write to a new folder."""
+        return super().write(out, self.quote().rows, saving={"csv": csv})

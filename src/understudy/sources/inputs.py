@@ -1,0 +1,182 @@
+"""Where provenance is found: in a file's own metadata, in the manifest beside it, or in a frame in memory.
+
+Reads no row, but checks the digest of a file against its manifest. Every input of every command is asked here: the
+confidential table by :func:`find_provenance`, whatever is called public by :func:`public_provenance`.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import DataError, UnderstudyError
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance
+from understudy.sources.same import files_of, refuse_same
+
+__all__ = ["RECONSTRUCTED", "find_provenance", "provenance_of_manifest", "public_provenance"]
+
+_MARK_1 = b"understudy.anonymized"
+"""What tables of understudy 0.1 carry."""
+_KIND = b"understudy.kind"
+_MANIFEST, _RECONSTRUCTION = "manifest.json", "reconstruction.json"
+_PLACES = "places.parquet"
+"""A public table that goes with a commuting release; what it is stands in itself."""
+RECONSTRUCTED = Provenance(
+    made=Made.RECONSTRUCTED, release="of `understudy reconstruct`", record_wise=False, real_records=True
+)
+"""Records of real people with values that were rebuilt from averages."""
+
+
+def find_provenance(what: Any) -> Provenance:
+    """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined."""
+    if isinstance(what, str | Path):
+        files = files_of(what)
+        joined = reduce(or_, map(_of_file, files)) if files else DECLARED
+        # one person may stand in several of them
+        return replace(joined, record_wise=False) if len(files) > 1 and joined.is_release else joined
+    import pyarrow as pa
+
+    if isinstance(what, pa.Table | pa.RecordBatch):
+        return _of_metadata(what.schema.metadata)
+    kept = getattr(what, "attrs", None)
+    if not isinstance(kept, dict):
+        return DECLARED
+    return _of_metadata({key: str(kept[key.decode()]).encode() for key in (MARK, _MARK_1) if key.decode() in kept})
+
+
+def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -> Provenance:
+    """What a table is that is called public; the confidential one, and releases that are not public, are refused."""
+    refuse_same(confidential, what, role.value)
+    found = find_provenance(what)
+    found.as_public(role)
+    return found
+
+
+def _of_file(path: Path) -> Provenance:
+    beside = path.parent / _MANIFEST
+    name = path.name
+    if not beside.is_file() and path.parent.name == "synthetic":  # a part of a large release
+        beside, name = path.parent.parent / _MANIFEST, f"{path.parent.name}/{path.name}"
+    if not beside.is_file():
+        beside = path.parent / _RECONSTRUCTION
+    try:
+        text = beside.read_text(encoding="utf-8") if beside.is_file() else ""
+        manifest = json.loads(text) if text else {}
+    except (OSError, ValueError):
+        text, manifest = "", {}
+    ours = isinstance(manifest, dict) and {"release", "ledger"} <= set(manifest)
+    listed = manifest.get("files") if ours or beside.name == _RECONSTRUCTION else None
+    if isinstance(listed, dict):
+        with path.open("rb") as data:
+            digest = "sha256:" + hashlib.file_digest(data, "sha256").hexdigest()
+        if name in listed and digest != listed[name]:
+            raise DataError(
+                f"{str(path)!r} was changed after its release: its digest is not the one in its manifest, so that "
+                "nobody knows what it promises. Take the file as it was released."
+            )
+        if digest in [stated for other, stated in listed.items() if other != _PLACES]:  # under whatever name
+            if beside.name == _RECONSTRUCTION:
+                return RECONSTRUCTED
+            return _as_marked(path, provenance_of_manifest(manifest, text), _metadata(path))
+    return _of_metadata(_metadata(path))
+
+
+def _metadata(path: Path) -> Mapping[bytes, bytes]:
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        return {}
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path).metadata or {}
+    except (pa.ArrowException, OSError):
+        return {}  # whoever reads the rows will say what is wrong with the file
+
+
+def _as_marked(path: Path, found: Provenance, metadata: Mapping[bytes, bytes]) -> Provenance:
+    """A manifest is easily edited; the mark in the table, whose digest it states, is not."""
+    names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
+    if MARK in metadata and any(getattr(found, n) != getattr(_of_metadata(metadata), n) for n in names):
+        raise DataError(
+            f"{str(path)!r} says of itself something else than the manifest beside it: one of them was changed after "
+            "the release, so that nobody knows what it promises. Take the release as it was published."
+        )
+    return found
+
+
+def provenance_of_manifest(manifest: Mapping[str, Any], text: str) -> Provenance:
+    """What the table beside a manifest is; a manifest that cannot be read promises nothing."""
+    try:
+        return _told(manifest, text)
+    except (UnderstudyError, LookupError, TypeError, ValueError, AttributeError):
+        return Provenance(
+            made=Made.COMPLETED, release=str(manifest.get("release")), record_wise=False, real_records=True
+        )
+
+
+def _told(manifest: Mapping[str, Any], text: str) -> Provenance:
+    anonymity = manifest.get("anonymity")
+    measured = anonymity.get("measured", {}) if isinstance(anonymity, dict) else {}
+    seeded = not str(manifest["randomness"]).startswith("secure")
+    if manifest["format"] == 1:
+        holds = "completed" if manifest.get("confidential") else manifest.get("holds", "synthetic")
+        record_wise = isinstance(anonymity, dict) and not seeded and _was_record_wise(manifest, anonymity)
+        real = holds in ("completed", "anonymized")
+    else:
+        holds, record_wise, real = manifest["holds"], manifest["record_wise"] is True, bool(manifest["real_records"])
+    made = Made(holds)
+    return Provenance(
+        made=made,
+        release=str(manifest.get("charged_as") or manifest["release"]),
+        record_wise=record_wise,
+        seeded=seeded,
+        real_records=real,
+        ledger=Ledger.from_list(manifest["ledger"]),
+        delta=manifest["delta_for_total"],
+        text="" if made is Made.COMPLETED else text,  # its manifest states the number of records, so it stays at home
+        k=measured.get("k"),
+    )
+
+
+def _was_record_wise(manifest: Mapping[str, Any], anonymity: Mapping[str, Any]) -> bool:
+    """The first format believed steps that delete rows, and bins that were read from the data."""
+    deletes = any(step["do"] == "suppress-rows" for step in manifest["parameters"]["steps"])
+    return anonymity.get("record_wise") is True and not deletes and not manifest["codebook"]["drafted_from_data"]
+
+
+def _of_metadata(metadata: Mapping[bytes, bytes] | None) -> Provenance:
+    if not metadata:
+        return DECLARED
+    try:
+        metadata = {**_kept_by_pandas(metadata), **metadata}
+        if MARK in metadata:
+            return Provenance.from_dict(json.loads(metadata[MARK]))
+        if metadata.get(_KIND) == Made.RECONSTRUCTED.value.encode():
+            return RECONSTRUCTED
+        if _MARK_1 in metadata:
+            told = json.loads(metadata[_MARK_1])
+            made = Made(told.get("made", Made.ANONYMIZED))
+            # the first mark says nothing about seeds, nor what was promised
+            return Provenance(
+                made=made, release=str(told["release"]), record_wise=False, seeded=True, real_records=True
+            )
+    except (UnderstudyError, ValueError, KeyError, TypeError, AttributeError):
+        return Provenance(made=Made.COMPLETED, release="unknown", record_wise=False, real_records=True)
+    return DECLARED
+
+
+def _kept_by_pandas(metadata: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """The ``attrs`` of a frame that pandas wrote to a file or turned into an Arrow table."""
+    attributes: dict[str, Any] = {}
+    for key, inner in ((b"PANDAS_ATTRS", None), (b"pandas", "attributes")):
+        try:
+            told = json.loads(metadata.get(key, b"{}"))
+            attributes |= dict(told if inner is None else told.get(inner) or {})
+        except (ValueError, TypeError, AttributeError):
+            continue  # not as pandas writes it, and so no mark of ours
+    return {key: str(attributes[key.decode()]).encode() for key in (MARK, _MARK_1) if key.decode() in attributes}

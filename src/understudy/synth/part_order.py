@@ -1,0 +1,110 @@
+"""What is to be made in parts, where and by whom, and the drawing of every part that is not there yet."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from understudy.codebook import Codebook
+from understudy.errors import ParameterError, ReleaseError
+from understudy.mechanisms.stream import Stream
+from understudy.release.workshop import Workshop
+from understudy.sources.base import Report
+from understudy.synth.checks import check_rows
+from understudy.synth.drawers import RangeDrawer
+from understudy.synth.grouping import sizes_of
+from understudy.synth.part_work import PartJob, part_sizes
+from understudy.synth.workers import LocalWorkers, Workers
+
+__all__ = ["Order", "draw_all", "order_of", "part_job"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is to be made, where, and by whom."""
+
+    target: Path
+    rows: int
+    part_rows: int
+    seed: int | None
+    workers: Workers
+    report: Report | None
+
+    def tell(self) -> Callable[[int], None]:
+        """What counts rows as they come, for whoever watches."""
+        done = 0
+
+        def told(rows: int) -> None:
+            nonlocal done
+            done += rows
+            if self.report:
+                self.report("drawing rows", min(done, self.rows), self.rows)
+
+        return told
+
+
+def order_of(
+    out: str | Path, rows: int, part_rows: int, seed: int | None, workers: Workers | None, report: Report | None
+) -> Order:
+    """An order whose numbers and place make sense."""
+    check_rows(rows)
+    if isinstance(part_rows, bool) or not isinstance(part_rows, int) or part_rows < 1:
+        raise ParameterError(f"`part_rows` is {part_rows!r}; it must be a whole number of 1 or more. Try 1000000.")
+    target = Path(out)
+    if not target.absolute().parent.is_dir():
+        raise ReleaseError(
+            f"the folder {str(target.absolute().parent)!r} does not exist; make it first, then run again."
+        )
+    return Order(
+        target=target,
+        rows=rows,
+        part_rows=part_rows,
+        seed=seed,
+        workers=workers or LocalWorkers(),
+        report=report,
+    )
+
+
+def part_job(
+    book: Codebook,
+    order: Order,
+    shop: Workshop,
+    *,
+    step: int,
+    people: tuple[int, ...],
+    mark: Mapping[bytes, bytes],
+) -> PartJob:
+    """What every worker needs to know."""
+    return PartJob(
+        mark=mark,
+        book=book,
+        parts_folder=shop.parts_folder.absolute(),
+        receipts_folder=shop.receipts_folder.absolute(),
+        sizes=tuple(part_sizes(order.rows, order.part_rows, step)),
+        seed=order.seed,
+        people=sizes_of(book, people),
+    )
+
+
+def draw_all(
+    drawer: RangeDrawer,
+    book: Codebook,
+    order: Order,
+    shop: Workshop,
+    people: tuple[int, ...],
+    mark: Mapping[bytes, bytes],
+) -> tuple[str, ...]:
+    """Every part that has no receipt yet; the warnings of all parts."""
+    job = part_job(book, order, shop, step=drawer.step, people=people, mark=mark)
+    done = shop.destroy_strays(check=True)
+    told = order.tell()
+    told(sum(receipt.rows for receipt in done.values()))
+    # one range in this process first, destroyed unseen: what must be refused is refused before workers are sent out
+    drawer.draw(drawer.step, Stream.from_system())
+    missing = [number for number in range(len(job.sizes)) if number not in done]
+    if missing:
+        order.workers.draw(job, drawer, missing, told)
+    receipts = shop.receipts()
+    rows = sum(receipt.rows for receipt in receipts.values())
+    if sorted(receipts) != list(range(len(job.sizes))) or rows != order.rows:
+        raise ReleaseError(f"{rows:,} of {order.rows:,} rows were written to {str(shop.folder)!r}; run again to go on.")
+    return shop.warnings()

@@ -1,0 +1,65 @@
+"""Every command that pays, and a folder in which all of them run: for tests that strike them down."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from understudy.codebook import Categorical, Codebook
+from understudy.privacy import Neighbours
+from understudy.privacy.account import Account
+
+CAP = 1e6
+
+COMMANDS = {
+    "synth, noise once": "synth data.parquet -c book.toml -m laplace --epsilon 1 -n 50 -o out --account a.account",
+    "synth, every draw": "synth data.parquet -c book.toml -m pegs --alpha 50 -n 40 -o out --account a.account",
+    "synth, three files": "synth data.parquet -c book.toml -m pegs --alpha 50 -n 9 --files 3 -o out "
+    "--account a.account",
+    "synth and its model": "synth data.parquet -c book.toml -m laplace --epsilon 1 -n 9 -o out --save-model m.us "
+    "--account a.account",
+    "synth, in parts": "synth data.parquet -c book.toml -m pegs --alpha 500 -n 40 --engine local --workers 1 "
+    "--part-rows 10 -o out --account a.account",
+    "count": "count data.parquet -c book.toml --by a,b --epsilon 1 -o out --account a.account",
+    "commute": "commute synth flows.csv --origins origins.csv --epsilon 4 --delta 1e-5 --certificate exact -o out "
+    "--account o.account",
+    "train": "train data.parquet -c book.toml --target b --method tree --epsilon 1 -o out --account a.account",
+    "priced draft": "codebook draft data.parquet -o out --epsilon 2 --delta 1e-6 --account a.account",
+}
+
+
+def prepare(place: Path) -> Path:
+    """A folder with everything that the commands need."""
+    drawn = np.random.default_rng(3)
+    book = Codebook(columns=(Categorical(name="a", levels=("x", "y", "z")), Categorical(name="b", levels=("0", "1"))))
+    book.save(place / "book.toml")
+    rows = {"a": drawn.choice(["x", "y", "z"], 2000), "b": drawn.choice(["0", "1"], 2000)}
+    pa.parquet.write_table(pa.table(rows), place / "data.parquet")
+    homes = [f"h{number}" for number in range(20)]
+    pa.csv.write_csv(pa.table({"origin": homes}), place / "origins.csv")
+    trips = {"origin": drawn.choice(homes, 500), "destination": drawn.choice(["w1", "w2"], 500)}
+    pa.csv.write_csv(pa.table(trips), place / "flows.csv")
+    for name, relation in (("a", Neighbours.ADD_REMOVE), ("o", Neighbours.ORIGIN)):
+        Account.create(place / f"{name}.account", dataset="d", epsilon=CAP, delta=0.9, neighbours=relation)
+    return place
+
+
+def digest_of(path: Path) -> str:
+    return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def spoken_for(out: Path) -> str:
+    """The digest that an account keeps of what was written: of its manifest, of all of them, or of the file."""
+    if out.is_file():
+        return digest_of(out)
+    if (out / "manifest.json").is_file():
+        return digest_of(out / "manifest.json")
+    together = "\n".join(digest_of(out / name / "manifest.json") for name in sorted(p.name for p in out.iterdir()))
+    return "sha256:" + hashlib.sha256(together.encode()).hexdigest()
+
+
+def account_of(words: str, folder: Path) -> Account:
+    return Account.open(folder / words.split("--account ")[1].split(maxsplit=1)[0])
