@@ -1,11 +1,13 @@
 """Signals that wait: between "nothing" and "everything" nobody is interrupted, and no interrupt is forgotten."""
 
 import signal
+import threading
+from _thread import interrupt_main
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["interrupts_held"]
+__all__ = ["interrupts_held", "interrupts_put_off"]
 
 _HELD = (signal.SIGINT, signal.SIGTERM)
 
@@ -14,6 +16,29 @@ _HELD = (signal.SIGINT, signal.SIGTERM)
 def interrupts_held() -> Iterator[None]:
     """Hold Ctrl-C and SIGTERM back until the block has ended, then let them in, one of them if several came."""
     waiting: list[int] = []
+    try:
+        with _collected(waiting):
+            yield
+    finally:
+        if waiting:
+            signal.raise_signal(waiting[0])
+
+
+@contextmanager
+def interrupts_put_off() -> Iterator[None]:
+    """For finalizers, where Python swallows what is raised: signals that came are sent again a moment later."""
+    waiting: list[int] = []
+    try:
+        with _collected(waiting):
+            yield
+    finally:
+        if waiting:
+            threading.Timer(0.01, interrupt_main, waiting[:1]).start()
+
+
+@contextmanager
+def _collected(waiting: list[int]) -> Iterator[None]:
+    """Put the signals that arrive during the block into ``waiting``; they do not interrupt it."""
 
     def wait(number: int, _frame: FrameType | None) -> None:
         waiting.append(number)
@@ -30,5 +55,3 @@ def interrupts_held() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if waiting:
-            signal.raise_signal(waiting[0])

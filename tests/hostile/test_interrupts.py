@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 import understudy as us
 
 SRC = str(Path(us.__file__).parent)
+FINALIZER = weakref.finalize.__call__.__code__
 PLACES = tuple(map(float, os.environ.get("UNDERSTUDY_INTERRUPTS", "0.2 0.7 0.97").split()))
 
 _A = "--account a.account"
@@ -58,8 +60,9 @@ class Calls:
         self.at, self.number, self.count = at, number, 0
 
     def __call__(self, frame, event, _argument) -> None:
-        # an interrupt while an unfinished generator is thrown away is heard by nobody, so none is sent there
-        if event == "call" and frame.f_code.co_filename.startswith(SRC) and frame.f_code.co_name != "<genexpr>":
+        # at the door of a finalizer, or of a generator that is thrown away, nobody hears a signal: none is sent
+        swallowed = frame.f_code.co_name == "<genexpr>" or (frame.f_back and frame.f_back.f_code is FINALIZER)
+        if event == "call" and frame.f_code.co_filename.startswith(SRC) and not swallowed:
             self.count += 1
             if self.count == self.at:
                 sys.setprofile(None)

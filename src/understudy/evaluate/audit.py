@@ -337,8 +337,8 @@ def _attack(features: Floats, names: Sequence[str], *, delta: float, miss: float
     best = (-math.inf, 0, 0.0, True, True)
     for column in range(scores.shape[2]):
         found = _best_cut(scores[:, learn:choose, column], runs - choose, delta=delta, miss=miss)
-        best = max(best, (found[0], column, *found[1:]))
-    _, column, cut, above, with_canary = best
+        best = max(best, (found[0], -column, *found[1:]))  # of equals the first: the learned score comes last
+    column, cut, above, with_canary = -best[1], *best[2:]
     tested = scores[:, choose:, column] >= cut
     tested = tested if above else ~tested
     hits = (int(tested[0].sum()), int(tested[1].sum()))
@@ -348,12 +348,16 @@ def _attack(features: Floats, names: Sequence[str], *, delta: float, miss: float
 
 
 def _best_cut(scores: Floats, trials: int, *, delta: float, miss: float) -> tuple[float, float, bool, bool]:
-    """The cut, side and direction whose bound would be largest if the test half showed the same shares."""
+    """The cut, side and direction whose bound would be largest if the test half showed the same shares.
+
+    A cut lies halfway between two neighbouring scores, where values not yet seen fall on it least often.
+    """
     from scipy import special
 
-    cuts = np.unique(scores)
-    if len(cuts) < 2:
+    values = np.unique(scores)
+    if len(values) < 2:
         return -math.inf, 0.0, True, True
+    cuts = (values[:-1] + values[1:]) / 2
     share = np.stack([1 - np.searchsorted(np.sort(part), cuts) / len(part) for part in scores])
     best = (-math.inf, 0.0, True, True)
     for above in (True, False):

@@ -11,6 +11,7 @@ import numpy as np
 
 from understudy.codebook import Codebook
 from understudy.errors import DataError
+from understudy.interrupts import interrupts_put_off
 from understudy.privacy.account import Account
 from understudy.privacy.secret import Secret
 from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
@@ -232,7 +233,7 @@ class EngineSource(Source):
 
 
 def _forget(bench: Bench) -> None:
-    with suppress(Exception):  # nobody is left to be told
+    with interrupts_put_off(), suppress(Exception):  # nobody is left to be told
         bench.free()
 
 

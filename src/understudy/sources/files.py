@@ -2,10 +2,8 @@
 
 import gzip
 import tempfile
-import threading
 import weakref
 import zlib
-from _thread import interrupt_main
 from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import escape, glob, has_magic
@@ -14,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from understudy.errors import DataError
+from understudy.interrupts import interrupts_put_off
 from understudy.sources import databases
 from understudy.sources.dialect import read_dialect, repeated_names, unique_names
 from understudy.sources.faults import engine_errors
@@ -122,12 +121,8 @@ def _connect() -> Any:
 
 
 def _remove(folder: tempfile.TemporaryDirectory[str]) -> None:
-    """Remove it whatever happens: Python would swallow a Ctrl-C that arrives here, and leave the folder."""
-    try:
+    with interrupts_put_off():  # or the folder would stay
         folder.cleanup()
-    except KeyboardInterrupt:
-        folder.cleanup()
-        threading.Timer(0.01, interrupt_main).start()  # heard again, outside
 
 
 def _to_arrow(what: Any) -> tuple[tuple[str, ...], Any]:

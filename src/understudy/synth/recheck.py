@@ -22,11 +22,13 @@ _TOLERANCE = 1e-6  # calibration may differ in the last digits between machines
 
 
 def recheck_method(looked: Looked) -> None:
-    """The price of the method computed anew from what the manifest says of it: synthesis, and counts."""
+    """Price and words of the method, made anew from what the manifest says of it: synthesis, and counts."""
     manifest, book, total = looked.manifest, looked.book, looked.total
-    if book is None or total is None or not total.is_formal:
+    if book is None or (manifest["method"] not in METHODS and looked.made is not Made.COUNTS):
         return
-    if manifest["method"] not in METHODS and looked.made is not Made.COUNTS:
+    if manifest["format"] != 1:  # whose words were other ones
+        _recheck_words(looked, book)
+    if total is None or not total.is_formal:
         return
     faults = cheaper_than_its_method(
         manifest["method"],
@@ -43,6 +45,19 @@ def recheck_method(looked: Looked) -> None:
     looked.problems.extend(faults)
     if not faults:
         looked.passed.append("the method, its parameters and the codebook cost what is stated")
+
+
+def _recheck_words(looked: Looked, book: Codebook) -> None:
+    """What the paper claims of the method, and what a reader is warned of before the draw."""
+    manifest = looked.manifest
+    try:
+        quote = _price(manifest["method"], manifest["parameters"], book, int(manifest["rows"]["number"]))
+    except UnderstudyError:
+        return  # the manifest has only words for a choice
+    if manifest["paper"] != (dict(quote.paper) if quote.paper else None):
+        looked.problems.append("what the manifest says of the paper's claim is not what the method says of it")
+    missing = [said for said in quote.warnings if said not in manifest["warnings"]]
+    looked.problems.extend(f"the manifest leaves out a warning of the method: {said}" for said in missing)
 
 
 def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int) -> Quote:

@@ -1,0 +1,348 @@
+"""What a parameter may be, declared once.
+
+A :class:`Rule` says which values are allowed. Its check, its error sentence, its command-line flag and its line in the
+reference all follow from it. :func:`option` attaches a rule, a help text and a panel to a field of a dataclass;
+:class:`Declared` gives such a class its checks, its copies and its plain form.
+
+>>> Number(above=0, most=1).check("share", 2.0)
+Traceback (most recent call last):
+    ...
+understudy.errors.ParameterError: `share` is 2.0; it must be a number above 0 and at most 1. Try 0.5.
+"""
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from understudy.errors import ParameterError
+
+_METADATA_KEY = "understudy.option"
+
+
+class Panel(StrEnum):
+    """Where an option stands in the help of a command."""
+
+    PRIVACY = "Privacy"
+    MODEL = "Model"
+    INPUT = "Input and output"
+    SPEED = "Speed"
+
+
+class Rule(ABC):
+    """Which values a parameter may have."""
+
+    metavar: ClassVar[str] = "TEXT"
+    repeats: ClassVar[bool] = False
+    """Whether the flag may be given several times."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What the value must be, after "it must be"."""
+
+    @property
+    @abstractmethod
+    def example(self) -> Any:
+        """A value that is allowed."""
+
+    @abstractmethod
+    def admits(self, value: Any) -> bool:
+        """Whether ``value`` is allowed."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """``value``, if it is allowed; otherwise an error that names the value, the rule and the remedy."""
+        if not self.admits(value):
+            raise ParameterError(f"`{name}` is {_shown(value)}; it must be {self.words}. Try {self.example}.")
+        return value
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """The value that a word on the command line, or an entry of a recipe file, stands for."""
+        return self.check(name, given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Rule):
+    """A finite number within bounds; exact fractions count as numbers."""
+
+    metavar: ClassVar[str] = "NUMBER"
+    above: float | None = None
+    least: float | None = None
+    below: float | None = None
+    most: float | None = None
+    tried: float | None = None
+    """The example, where the middle of the range is a bad one."""
+
+    def admits(self, value: Any) -> bool:
+        """Finite, and inside the bounds."""
+        if isinstance(value, bool) or not (isinstance(value, int | float | Fraction) or _is_numpy_number(value)):
+            return False
+        return (
+            math.isfinite(value)
+            and (self.above is None or value > self.above)
+            and (self.least is None or value >= self.least)
+            and (self.below is None or value < self.below)
+            and (self.most is None or value <= self.most)
+        )
+
+    @property
+    def words(self) -> str:
+        """The bounds in words."""
+        low = f"above {self.above:g}" if self.above is not None else None
+        low = f"at least {self.least:g}" if self.least is not None else low
+        high = f"below {self.below:g}" if self.below is not None else None
+        high = f"at most {self.most:g}" if self.most is not None else high
+        bounds = " and ".join(part for part in (low, high) if part)
+        return f"{'a number' if high else 'a finite number'} {bounds}".rstrip()
+
+    @property
+    def example(self) -> float:
+        """A value inside the bounds."""
+        if self.tried is not None:
+            return self.tried
+        low = self.above if self.above is not None else self.least
+        high = self.below if self.below is not None else self.most
+        if low is not None and high is not None:
+            return (low + high) / 2
+        return (low + 1.0) if low is not None else (high - 1.0) if high is not None else 1.0
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """A number, also written as text."""
+        return self.check(name, _number_of(given) if isinstance(given, str) else given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Rule):
+    """A whole number within bounds."""
+
+    metavar: ClassVar[str] = "NUMBER"
+    least: int = 1
+    most: int | None = None
+    tried: int | None = None
+
+    def admits(self, value: Any) -> bool:
+        """An int (not a bool) inside the bounds."""
+        is_whole = isinstance(value, int) or _is_numpy_whole(value)
+        return (
+            is_whole
+            and not isinstance(value, bool)
+            and self.least <= value
+            and (self.most is None or value <= self.most)
+        )
+
+    @property
+    def words(self) -> str:
+        """The bounds in words."""
+        if self.most is None:
+            return f"a whole number of {self.least:,} or more"
+        return f"a whole number from {self.least:,} to {self.most:,}"
+
+    @property
+    def example(self) -> int:
+        """A value inside the bounds."""
+        return self.least if self.tried is None else self.tried
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """A whole number, also written as text."""
+        return self.check(name, _whole_of(given) if isinstance(given, str) else given)
+
+
+@dataclass(frozen=True)
+class OneOf(Rule):
+    """One of a few words; with an enum, its members or their values."""
+
+    choices: tuple[Any, ...]
+    metavar: ClassVar[str] = "WORD"
+
+    @classmethod
+    def of(cls, choices: Iterable[Any]) -> "OneOf":
+        """The members of an enum, or words."""
+        return cls(tuple(choices))
+
+    def admits(self, value: Any) -> bool:
+        """One of them; text must be spelled as listed."""
+        return isinstance(value, str) and value in self.choices
+
+    @property
+    def words(self) -> str:
+        """All of them."""
+        return f"one of {', '.join(map(str, self.choices))}"
+
+    @property
+    def example(self) -> str:
+        """The first of them."""
+        return str(self.choices[0])
+
+    def check(self, name: str, value: Any) -> Any:
+        """The choice itself: a member of the enum, where there is one."""
+        return self.choices[self.choices.index(super().check(name, value))]
+
+
+class Flag(Rule):
+    """Yes or no."""
+
+    metavar: ClassVar[str] = ""
+    words = "true or false"
+    example = True
+
+    def admits(self, value: Any) -> bool:
+        """A bool."""
+        return isinstance(value, bool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Rule):
+    """Any text, or what a caller's own test admits."""
+
+    words: str = "a text"
+    example: str = "name"
+    admitted: Callable[[Any], bool] = lambda value: isinstance(value, str) and bool(value)
+
+    def admits(self, value: Any) -> bool:
+        """What the test says."""
+        return self.admitted(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names(Rule):
+    """Several names, separated by commas on the command line."""
+
+    metavar: ClassVar[str] = "NAME,NAME"
+    words: str = "a list of names"
+    example: str = "age,sex"
+
+    def admits(self, value: Any) -> bool:
+        """Texts, none of them empty."""
+        return isinstance(value, tuple | list) and all(isinstance(name, str) and name for name in value)
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """Split at commas."""
+        parts = given.split(",") if isinstance(given, str) else given
+        return tuple(self.check(name, [part for part in parts if part] if isinstance(given, str) else parts))
+
+
+EPSILON = Number(above=0)
+DELTA = Number(above=0, below=1, tried=1e-6)
+SHARE = Number(above=0, below=1)
+ROWS = Whole(least=1, most=10**12, tried=1000)
+"""A hundred gigabytes a column; beyond it a number is a slip of the hand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """What a field declares: everything that the command line, the recipe file and the reference say about it."""
+
+    name: str
+    rule: Rule
+    help: str
+    panel: Panel
+    default: Any = MISSING
+    flag: str | None = None
+    """How it is written on the command line, where that differs from its name."""
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is MISSING
+
+    @property
+    def flags(self) -> str:
+        """As it is written on the command line."""
+        return self.flag or f"--{self.name.replace('_', '-')}"
+
+    def check(self, value: Any) -> Any:
+        """The checked value; None where that is the default."""
+        return None if value is None and self.default is None else self.rule.check(self.name, value)
+
+
+def option(
+    default: Any = MISSING,
+    *,
+    rule: Rule,
+    help: str,  # noqa: A002 - the word that everybody knows
+    panel: Panel = Panel.MODEL,
+    flag: str | None = None,
+) -> Any:
+    """A dataclass field that declares an option."""
+    metadata = {_METADATA_KEY: Option(name="", rule=rule, help=help, panel=panel, flag=flag)}
+    if default is MISSING:
+        return dataclasses.field(metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def options_of(cls: type) -> dict[str, Option]:
+    """The declared options of a dataclass, in their order."""
+    return {
+        field.name: dataclasses.replace(field.metadata[_METADATA_KEY], name=field.name, default=field.default)
+        for field in dataclasses.fields(cls)
+        if _METADATA_KEY in field.metadata
+    }
+
+
+class Declared:
+    """A frozen dataclass whose fields are options: they are checked when it is made."""
+
+    def __post_init__(self) -> None:
+        for name, declared in options_of(type(self)).items():
+            object.__setattr__(self, name, declared.check(getattr(self, name)))
+
+    def get_params(self) -> dict[str, Any]:
+        """Every choice by name."""
+        return {name: getattr(self, name) for name in options_of(type(self))}
+
+    def with_params(self, **changes: Any) -> Self:
+        """A copy with some choices changed; this one stays as it is."""
+        if unknown := sorted(set(changes) - set(options_of(type(self)))):
+            known = ", ".join(options_of(type(self)))
+            raise ParameterError(f"there is no option {', '.join(unknown)}; the options are {known}.")
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON and TOML know it: fractions as text, enums as their words, objects in their own words.
+
+    >>> plain({"a": (Fraction(1, 3), Panel.MODEL)})
+    {'a': ['1/3', 'Model']}
+    """
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if _is_numpy_number(value):
+        return value.item()
+    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
+
+
+def _shown(value: Any) -> str:
+    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _is_numpy_number(value: Any) -> bool:
+    return type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and value.dtype.kind in "iuf"
+
+
+def _is_numpy_whole(value: Any) -> bool:
+    return _is_numpy_number(value) and value.dtype.kind in "iu"
+
+
+def _number_of(text: str) -> Any:
+    try:
+        return float(text) if text.isascii() else text  # Python would read the digits of every script
+    except ValueError:
+        return text
+
+
+def _whole_of(text: str) -> Any:
+    try:
+        return int(text) if text.isascii() else text
+    except ValueError:
+        return text
