@@ -11,8 +11,6 @@ import numba
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["high_low_product", "kernel"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -19,18 +19,6 @@ Every message names the value, the rule and the remedy, in that order.
 
 from collections.abc import Sequence
 
-__all__ = [
-    "AccountError",
-    "BudgetError",
-    "CodebookError",
-    "DataError",
-    "ParameterError",
-    "RefusalError",
-    "ReleaseError",
-    "StoppedError",
-    "UnderstudyError",
-]
-
 
 class UnderstudyError(Exception):
     """Base of every error a user can cause and mend."""

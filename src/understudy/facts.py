@@ -9,8 +9,6 @@ from understudy.synth.facts import OTHER
 from understudy.trees.facts import FACTS as TREES
 from understudy.trees.facts import SERVICE
 
-__all__ = ["ALL"]
-
 ALL: dict[str, tuple[MethodFacts, ...]] = {
     "Synthetic tables": tuple(SYNTH.values()),
     "Beside them": OTHER,

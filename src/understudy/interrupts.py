@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["interrupts_held", "interrupts_put_off"]
-
 _HELD = (signal.SIGINT, signal.SIGTERM)
 
 

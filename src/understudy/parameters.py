@@ -13,12 +13,13 @@ understudy.errors.ParameterError: `share` is 2.0; it must be a number above 0 an
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from understudy.codec import is_numpy_number
 from understudy.errors import ParameterError
 
 _METADATA_KEY = "understudy.option"
@@ -79,7 +80,7 @@ class Number(Rule):
 
     def admits(self, value: Any) -> bool:
         """Finite, and inside the bounds."""
-        if isinstance(value, bool) or not (isinstance(value, int | float | Fraction) or _is_numpy_number(value)):
+        if isinstance(value, bool) or not (isinstance(value, int | float | Fraction) or is_numpy_number(value)):
             return False
         return (
             math.isfinite(value)
@@ -302,36 +303,13 @@ class Declared:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-def plain(value: Any) -> Any:
-    """``value`` as JSON and TOML know it: fractions as text, enums as their words, objects in their own words.
-
-    >>> plain({"a": (Fraction(1, 3), Panel.MODEL)})
-    {'a': ['1/3', 'Model']}
-    """
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if _is_numpy_number(value):
-        return value.item()
-    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
-
-
 def _shown(value: Any) -> str:
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else repr(value)
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def _is_numpy_number(value: Any) -> bool:
-    return type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and value.dtype.kind in "iuf"
-
-
 def _is_numpy_whole(value: Any) -> bool:
-    return _is_numpy_number(value) and value.dtype.kind in "iu"
+    return is_numpy_number(value) and value.dtype.kind in "iu"
 
 
 def _number_of(text: str) -> Any:

@@ -17,8 +17,6 @@ from understudy.anonymize.problem import Problem, check_quasi, check_share, pose
 from understudy.anonymize.state import State, Step
 from understudy.errors import ParameterError
 
-__all__ = ["FullDomain", "Mondrian"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Anonymity(Step):

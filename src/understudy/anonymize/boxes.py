@@ -6,8 +6,6 @@ import numpy.typing as npt
 from understudy.anonymize.kernels import is_bad
 from understudy.compiled import kernel
 
-__all__ = ["cut_boxes"]
-
 
 @kernel
 def _half_is_bad(

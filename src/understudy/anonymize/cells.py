@@ -15,8 +15,6 @@ from understudy.errors import ParameterError
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 
-__all__ = ["STAR", "Cells", "Codes", "base_texts", "cells_of", "is_ordered", "levelled"]
-
 STAR = "*"
 """What a suppressed value reads."""
 

@@ -18,19 +18,6 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError
 
-__all__ = [
-    "Closeness",
-    "Criterion",
-    "DistinctDiversity",
-    "EntropyDiversity",
-    "RecursiveDiversity",
-    "check_k",
-    "criterion_from_dict",
-    "equal_distance",
-    "hierarchical_distance",
-    "ordered_distance",
-]
-
 Histogram = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
 

@@ -2,8 +2,6 @@
 
 from understudy.privacy.facts import MethodFacts
 
-__all__ = ["FACTS"]
-
 FACTS = (
     MethodFacts(
         name="anonymize",

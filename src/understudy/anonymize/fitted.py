@@ -23,8 +23,6 @@ from understudy.sources.base import Report, Source
 if TYPE_CHECKING:
     from understudy.anonymize.recipe import Recipe
 
-__all__ = ["FittedAnonymized", "is_record_wise"]
-
 _PUBLIC = ("do", "column", "columns", "to", "steps", "loss", "nodes", "visited")
 """Facts of a step that can be seen in the released table or that the recipe fixed: no count among them."""
 _ACCOUNT = "none: k-anonymity is no differential privacy, and no account can hold it against an epsilon"

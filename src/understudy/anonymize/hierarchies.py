@@ -13,8 +13,6 @@ from understudy.anonymize.hierarchy import Hierarchy, build
 from understudy.codebook import Column, Continuous, Dates, Grain, Integer, Levelled, Number
 from understudy.errors import CodebookError, ParameterError
 
-__all__ = ["from_arx", "from_codebook", "from_dates", "from_intervals", "from_prefixes"]
-
 _SHOWN = 8
 _MOST_IN_BIN = 1000
 

@@ -11,8 +11,6 @@ from understudy.anonymize.cells import STAR, base_texts, levelled
 from understudy.codebook import Column
 from understudy.errors import CodebookError, ParameterError
 
-__all__ = ["Hierarchy", "build", "identity"]
-
 _SHOWN = 5
 
 

@@ -23,8 +23,6 @@ from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.sources import open_source
 from understudy.sources.base import Report
 
-__all__ = ["make_release", "measure_risk", "write_report"]
-
 
 def make_release(
     data: Any,

@@ -17,8 +17,6 @@ from understudy.anonymize.criteria import (
 )
 from understudy.compiled import kernel
 
-__all__ = ["Packed", "bad_classes", "class_of", "is_bad", "keys_of", "pack"]
-
 _DISTINCT, _ENTROPY, _RECURSIVE, _EQUAL, _ORDERED, _TREE = range(6)
 _DISTANCE = {"equal": _EQUAL, "ordered": _ORDERED, "hierarchical": _TREE}
 

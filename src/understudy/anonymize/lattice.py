@@ -16,8 +16,6 @@ from understudy.anonymize.problem import Node, Outcome, Problem
 from understudy.errors import RefusalError
 from understudy.sources.base import Report
 
-__all__ = ["MOST_NODES", "Found", "search"]
-
 MOST_NODES = 1 << 24
 """Lattices beyond this are refused: their bounds alone would not fit."""
 

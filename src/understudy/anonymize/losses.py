@@ -12,8 +12,6 @@ import numpy.typing as npt
 from understudy.anonymize.problem import Node, Outcome, Problem
 from understudy.errors import ParameterError
 
-__all__ = ["LOSSES", "Discernibility", "Height", "Loss", "NonUniformEntropy", "make_loss"]
-
 
 class Loss(ABC):
     """One way to count what was lost."""

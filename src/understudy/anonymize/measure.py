@@ -14,8 +14,6 @@ import pyarrow as pa
 from understudy.anonymize.criteria import Closeness, Criterion
 from understudy.errors import DataError
 
-__all__ = ["Measured", "class_sizes", "measure", "row_classes"]
-
 Tree = Mapping[str, Sequence[str]]
 """For each value of a column the names of its groups, finest first."""
 

@@ -20,8 +20,6 @@ from understudy.anonymize.problem import Problem, pose
 from understudy.codebook import Column, Continuous, Integer, Origin
 from understudy.errors import RefusalError
 
-__all__ = ["Partition", "apply_partition", "partition"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Partition:

@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Mosaic", "mosaic_counts", "mosaic_svg"]
-
 _MOST_ACROSS, _MOST_UP = 9, 16
 OTHERS = "other levels"
 MISSING = "missing"

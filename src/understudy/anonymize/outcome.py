@@ -24,8 +24,6 @@ from understudy.sources.same import refuse_same
 if TYPE_CHECKING:
     from understudy.anonymize.recipe import Recipe
 
-__all__ = ["Outcome", "outcome_of", "spelled", "tree_words"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:

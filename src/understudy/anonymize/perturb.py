@@ -16,8 +16,6 @@ from understudy.mechanisms.exact_gaussian import exact_gaussian
 from understudy.mechanisms.exact_laplace import MAX_SCALE, SCALE_BITS, exact_noise
 from understudy.mechanisms.stream import Stream
 
-__all__ = ["AddNoise", "RankSwap"]
-
 
 def _rows(cells: Cells) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     rows = cells.expanded()

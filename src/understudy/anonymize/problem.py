@@ -13,8 +13,6 @@ from understudy.anonymize.hierarchy import Hierarchy
 from understudy.anonymize.kernels import Packed, bad_classes, class_of, keys_of, pack
 from understudy.errors import DataError, ParameterError
 
-__all__ = ["Node", "Outcome", "Problem", "check_quasi", "check_share", "pose", "tree_of"]
-
 Node = tuple[int, ...]
 """A height for each quasi-identifier."""
 

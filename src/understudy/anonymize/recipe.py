@@ -29,8 +29,6 @@ from understudy.errors import CodebookError, ParameterError
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Report, Source
 
-__all__ = ["STEPS", "Recipe", "load_recipe", "read_recipe", "step_from_dict"]
-
 FORMAT = 1
 STEPS: dict[str, type[Step]] = {
     step.do: step

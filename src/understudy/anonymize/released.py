@@ -11,8 +11,6 @@ from understudy.codebook import Codebook, Column, Dates, Number, Role, Text
 from understudy.codebook.decode import BelowEach, decode_column
 from understudy.errors import RefusalError
 
-__all__ = ["released"]
-
 
 def released(cells: Cells, *, drawn: Collection[str], below_each: BelowEach, title: str) -> tuple[pa.Table, Codebook]:
     """One row per record, in the order of the released values, and the codebook of these rows.

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError
 
-__all__ = ["BANDS", "RiskFigures", "band_counts", "risk_figures"]
-
 Sizes = npt.NDArray[np.int64]
 
 BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, None))

@@ -11,8 +11,6 @@ from understudy.anonymize.hierarchy import Hierarchy
 from understudy.codebook import Column
 from understudy.errors import ParameterError
 
-__all__ = ["Rule", "rule_from_dict"]
-
 _KINDS = ("codebook", "intervals", "prefix", "dates", "arx")
 
 

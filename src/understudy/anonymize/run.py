@@ -14,8 +14,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.release import Release
 from understudy.sources.base import Report, Source
 
-__all__ = ["Anonymized", "anonymize", "table_of"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Anonymized:

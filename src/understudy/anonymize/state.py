@@ -13,8 +13,6 @@ from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Report
 
-__all__ = ["State", "Step"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class State:

@@ -15,18 +15,6 @@ from understudy.anonymize.state import State, Step, texts, whole
 from understudy.codebook import Column, Levelled, Number, Ordinal, Origin
 from understudy.errors import CodebookError, ParameterError
 
-__all__ = [
-    "Bin",
-    "BottomCode",
-    "Drop",
-    "Generalise",
-    "GroupLevels",
-    "GroupRare",
-    "Keep",
-    "Round",
-    "TopCode",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Keep(Step):

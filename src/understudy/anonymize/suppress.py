@@ -11,8 +11,6 @@ from understudy.anonymize.cells import Cells, base_texts, star_map, with_star
 from understudy.anonymize.state import State, Step, texts, whole
 from understudy.errors import ParameterError
 
-__all__ = ["SuppressCells", "SuppressRows", "rare_cells"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Suppress(Step):

@@ -15,8 +15,6 @@ from understudy.privacy.provenance import InputRole, Made, Provenance
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.release.verify import Looked, Verdict, verify_release
 
-__all__ = ["is_anonymized", "measure_release", "recheck_anonymity", "verify_anonymized"]
-
 _CLOSE = 1e-9
 
 

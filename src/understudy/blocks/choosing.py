@@ -33,18 +33,6 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Report, Source
 
-__all__ = [
-    "CHOICES",
-    "DeclaredParents",
-    "FullParents",
-    "InformationParents",
-    "NoParents",
-    "ParentChoice",
-    "PrivateParents",
-    "RandomParents",
-    "parent_choice",
-]
-
 RAW_INFORMATION = "parents were chosen by mutual information on the raw data, which nobody paid for"
 
 

@@ -11,8 +11,6 @@ from understudy.mechanisms.smoothing import VirtualRecords, Weights, smoothed
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 
-__all__ = ["KEY_FUNCTIONS", "Blocks", "build_blocks", "key_functions"]
-
 KEY_FUNCTIONS = ("columns", "feature-hash", "minhash")
 _DENSE_CELLS = 1 << 22
 DEFAULT_BUCKETS = 4096

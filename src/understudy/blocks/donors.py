@@ -14,8 +14,6 @@ from understudy.blocks.learning import Floats, Learner, Predictor, Records
 from understudy.blocks.parents import declared_parents
 from understudy.codebook import Codebook
 
-__all__ = ["BlockLearner", "TreeLearner"]
-
 _LEAF_RECORDS = 5
 
 

@@ -19,8 +19,6 @@ from understudy.blocks.keys import Codes
 from understudy.codebook import Column, Dates, Number, Ordinal
 from understudy.compiled import kernel
 
-__all__ = ["Coefficients", "Design", "Penalty", "has_score", "level_scores", "log_shares", "solve", "tune"]
-
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 

@@ -15,8 +15,6 @@ from understudy.blocks.regressions import LinearLearner, LogisticLearner
 from understudy.codebook import Codebook, Column, Number
 from understudy.errors import ParameterError
 
-__all__ = ["ENGINES", "EngineChoice", "engine_words", "make_learner"]
-
 ENGINES = ("auto", "logistic", "linear", "cart", "blocks")
 
 

@@ -17,8 +17,6 @@ from understudy.blocks.minhash import mixed
 from understudy.compiled import kernel
 from understudy.errors import ParameterError, RefusalError
 
-__all__ = ["ColumnKey", "FeatureHashKey", "KeyFunction", "MinHashKey"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Keys = npt.NDArray[np.int64]
 _KEY_LIMIT = 1 << 62

@@ -19,8 +19,6 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-__all__ = ["LatentClasses", "NoisyTables", "fit_classes"]
-
 Values = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 _STEP, _SPREAD = 0.05, 0.3

@@ -15,8 +15,6 @@ from understudy.blocks.keys import Codes
 from understudy.codebook import Codebook, Column
 from understudy.sources.tables import CountTable
 
-__all__ = ["Floats", "Learner", "MarginalPredictor", "Predictor", "Records", "UniformPredictor"]
-
 Floats = npt.NDArray[np.float64]
 
 

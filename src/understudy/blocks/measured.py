@@ -17,8 +17,6 @@ from understudy.privacy.secret import Secret
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
 
-__all__ = ["Groups", "MarginalFit", "choose_pairs", "group_small"]
-
 Values = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 _PENALTY, _ITERATIONS, _MOST, _POOL = 10.0, 400, 96, 256

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from understudy.compiled import high_low_product, kernel
 from understudy.errors import ParameterError
 
-__all__ = ["GOLDEN", "MOST_KEYS", "NO_HASH", "RecordMinHash", "key_from", "mixed"]
-
 MOST_KEYS = 1 << 22
 GOLDEN = 0x9E3779B97F4A7C15
 """The odd constant of SplitMix64."""

@@ -18,8 +18,6 @@ from understudy.errors import ParameterError
 from understudy.mechanisms.l_diversity import DiverseTables
 from understudy.mechanisms.stream import Stream
 
-__all__ = ["BlockIndex", "check_bands", "exact_nearest", "nearest_block"]
-
 _CANDIDATES = 32
 """Most blocks of one band that are compared with a state."""
 _PER_BUCKET = 64

@@ -17,17 +17,6 @@ from understudy.mechanisms.smoothing import exposed
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Source
 
-__all__ = [
-    "Parents",
-    "check_count",
-    "declared_parents",
-    "default_parents",
-    "mutual_information",
-    "mutual_information_parents",
-    "parents_within",
-    "records_per_cell",
-]
-
 Parents = Mapping[str, tuple[str, ...]]
 
 DEFAULT_COUNT = 2

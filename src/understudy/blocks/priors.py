@@ -16,8 +16,6 @@ from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import VirtualRecords
 from understudy.privacy.provenance import DECLARED, Provenance
 
-__all__ = ["PriorShape", "PublicShape", "Shape", "virtual_records"]
-
 _STEEPEST = 1 << 20
 
 

@@ -23,8 +23,6 @@ from understudy.blocks.learning import Learner, MarginalPredictor, Predictor, Re
 from understudy.codebook import Codebook, Number
 from understudy.errors import ParameterError
 
-__all__ = ["LinearLearner", "LinearPredictor", "LogisticLearner", "LogisticPredictor"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogisticPredictor(Predictor):

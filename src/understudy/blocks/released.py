@@ -10,8 +10,6 @@ from understudy.codebook import Codebook
 from understudy.mechanisms.smoothing import Weights
 from understudy.sources.tables import CountTable
 
-__all__ = ["released_key", "released_weights"]
-
 _DENSE_CELLS = 1 << 22
 
 

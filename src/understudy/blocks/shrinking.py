@@ -9,8 +9,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["believable", "denoised", "fitted_margins", "james_stein", "on_simplex"]
-
 Values = npt.NDArray[np.float64]
 _GRID = 400
 _SLICE = 4096

@@ -8,8 +8,6 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json
 
-__all__ = ["AccountToFix", "AccountToTell", "app"]
-
 app = typer.Typer(help="A durable privacy budget for one data set.", no_args_is_help=True)
 
 AccountToTell = Annotated[

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from understudy.anonymize import Recipe, Rule
     from understudy.anonymize.criteria import Criterion
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="Generalise, suppress, and count again: k-anonymity, l-diversity, t-closeness.", no_args_is_help=True
 )

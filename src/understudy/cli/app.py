@@ -31,8 +31,6 @@ from understudy.cli.console import STOPPED, errors_to, print_json
 from understudy.errors import StoppedError, UnderstudyError
 from understudy.version import __version__
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="understudy",
     help="Tables that are realistic but not real, under a privacy promise that is true.",

@@ -11,8 +11,6 @@ from understudy.cli import synth
 from understudy.cli.account import AccountToTell
 from understudy.cli.console import out, print_json, progress
 
-__all__ = ["audit"]
-
 Runs = Annotated[
     int,
     typer.Option(

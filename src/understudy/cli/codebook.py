@@ -11,8 +11,6 @@ from understudy.cli.console import out, print_json, progress
 from understudy.codebook import Codebook, PersonUnit
 from understudy.errors import ParameterError
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Draft, check, declare and show codebooks.", no_args_is_help=True)
 
 Book = Annotated[Path, typer.Argument(help="Codebook in TOML.")]

@@ -32,8 +32,6 @@ from understudy.cli.commute_options import (
 )
 from understudy.cli.console import errors_to, out, print_json, progress
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="Origin-destination tables: synthetic origins for public destinations (OnTheMap), and a map of them.",
     no_args_is_help=True,

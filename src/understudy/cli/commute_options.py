@@ -6,30 +6,6 @@ import typer
 
 from understudy.cli.numbers import number, whole_number
 
-__all__ = [
-    "CertificateWord",
-    "Count",
-    "Cutoff",
-    "Delta",
-    "Destination",
-    "Epsilon",
-    "Flows",
-    "Method",
-    "Origin",
-    "OriginsFile",
-    "PlacesFile",
-    "PriorCap",
-    "PriorShape",
-    "RegionsFile",
-    "Reject",
-    "RingsFile",
-    "Shrink",
-    "Size",
-    "Sizes",
-    "Split",
-    "Subsample",
-]
-
 _INPUT, _DOMAIN, _PROMISE = "Input", "Domain (public)", "Promise"
 
 Flows = Annotated[str, typer.Argument(help="Table of origin, destination and perhaps a count: file, glob or database.")]

@@ -15,8 +15,6 @@ from understudy.errors import StoppedError
 if TYPE_CHECKING:
     from understudy.sources.base import Report
 
-__all__ = ["STOPPED", "errors_to", "out", "print_json", "progress"]
-
 out = Console(highlight=False, soft_wrap=True)
 errors_to = Console(stderr=True, highlight=False, soft_wrap=True)
 

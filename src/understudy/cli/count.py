@@ -9,8 +9,6 @@ from understudy.cli import options as o
 from understudy.cli.console import out, print_json, progress
 from understudy.errors import ParameterError
 
-__all__ = ["count"]
-
 _SHOWN = 20
 
 

@@ -8,8 +8,6 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json, progress
 
-__all__ = ["demo"]
-
 
 def demo(
     output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],

@@ -11,8 +11,6 @@ from understudy.cli.account import AccountToTell
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.errors import ParameterError
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     real: Annotated[str, typer.Argument(help="The confidential table, as for `synth`.")],

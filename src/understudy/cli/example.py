@@ -8,8 +8,6 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json
 
-__all__ = ["example"]
-
 
 def example(
     output: Annotated[

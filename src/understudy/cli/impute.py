@@ -9,8 +9,6 @@ from understudy.cli import options as o
 from understudy.cli.console import progress
 from understudy.cli.synth import tell_many
 
-__all__ = ["impute"]
-
 
 def impute(
     data: o.Data,

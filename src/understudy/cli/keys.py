@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from understudy.service.served import Served
     from understudy.service.store import Store
 
-__all__ = ["app"]
-
 app = typer.Typer(help="API keys of the scoring service, and their budgets.", no_args_is_help=True)
 
 KeyId = Annotated[str, typer.Argument(help="Id of a key; see `understudy keys list`.")]

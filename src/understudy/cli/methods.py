@@ -7,8 +7,6 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import out, print_json
 
-__all__ = ["methods"]
-
 
 def methods(
     every: Annotated[

@@ -2,8 +2,6 @@
 
 import typer
 
-__all__ = ["number", "whole_number"]
-
 
 def whole_number(text: str) -> int:
     """A whole number, or a sentence that quotes what was written instead (defaults come as numbers)."""

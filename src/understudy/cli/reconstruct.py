@@ -10,8 +10,6 @@ from understudy.cli import options as o
 from understudy.cli.account import AccountToTell
 from understudy.cli.console import errors_to, out, print_json, progress
 
-__all__ = ["app"]
-
 _DEFAULT = "files"
 
 

@@ -10,8 +10,6 @@ from understudy.cli.account import AccountToTell
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.errors import ParameterError
 
-__all__ = ["rumap"]
-
 
 def numbers(text: str) -> tuple[float, ...]:
     """Numbers between commas."""

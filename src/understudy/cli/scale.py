@@ -8,17 +8,6 @@ import typer
 from understudy.cli.numbers import whole_number
 from understudy.errors import ParameterError
 
-__all__ = [
-    "Engine",
-    "Master",
-    "PartRows",
-    "PeopleEpsilon",
-    "WorkerCount",
-    "draw_large",
-    "refuse_with_engine",
-    "synth_large",
-]
-
 _SCALE = "Large releases"
 
 PeopleEpsilon = Annotated[

@@ -14,8 +14,6 @@ from understudy.errors import ParameterError, RefusalError
 if TYPE_CHECKING:
     from understudy.service.run import Settings
 
-__all__ = ["DATABASE_VARIABLE", "Database", "ModelKey", "SecretFile", "chosen_database", "require_service", "serve"]
-
 DATABASE_VARIABLE = "UNDERSTUDY_DATABASE"
 
 Database = Annotated[

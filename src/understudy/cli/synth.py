@@ -11,8 +11,6 @@ from understudy.cli.account import AccountToFix
 from understudy.cli.console import errors_to, out, print_json, progress
 from understudy.errors import ParameterError
 
-__all__ = ["draw", "quote", "synth", "tell_many", "warn"]
-
 
 def quote(
     context: typer.Context,

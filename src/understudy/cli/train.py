@@ -8,8 +8,6 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json, progress
 
-__all__ = ["train"]
-
 _PRIVACY, _TREES, _QUALITY = "Privacy", "Trees", "Quality"
 
 

@@ -11,8 +11,6 @@ from understudy.cli.console import out, print_json
 if TYPE_CHECKING:
     from understudy.release.verify import Verdict
 
-__all__ = ["tell_verdict", "verify"]
-
 
 def verify(
     folder: Annotated[Path, typer.Argument(help="Folder of a release, or the file of a risk score.")],

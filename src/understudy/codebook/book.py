@@ -20,8 +20,6 @@ from understudy.errors import CodebookError
 if TYPE_CHECKING:
     from understudy.codebook.constraints import Allowed
 
-__all__ = ["Codebook"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Codebook:

@@ -11,8 +11,6 @@ from understudy.codebook.columns import Column, Dates, Grain
 from understudy.codebook.numbers import Number
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule, code_of_value
 
-__all__ = ["Clause", "clause_of", "order_clause", "value_range"]
-
 Columns = Mapping[str, Column]
 Numbers = npt.NDArray[np.int64]
 

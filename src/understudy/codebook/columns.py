@@ -11,19 +11,6 @@ from typing import ClassVar
 
 from understudy.codebook.hierarchy import Generalisation
 
-__all__ = [
-    "Attestation",
-    "Categorical",
-    "Column",
-    "Dates",
-    "Grain",
-    "Levelled",
-    "Ordinal",
-    "Origin",
-    "Role",
-    "Text",
-]
-
 
 class Role(StrEnum):
     """What the column is to an intruder."""

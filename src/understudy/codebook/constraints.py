@@ -19,8 +19,6 @@ from understudy.codebook.columns import Column
 from understudy.codebook.rules import Order, Rule
 from understudy.errors import CodebookError, ParameterError
 
-__all__ = ["Allowed", "Choices", "Orders", "Step", "conflict", "rule_faults"]
-
 Codes = npt.NDArray[np.integer]
 Bools = npt.NDArray[np.bool_]
 _MOST_CELLS = 1 << 24

@@ -17,8 +17,6 @@ from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Attestation
 from understudy.errors import CodebookError, ParameterError
 
-__all__ = ["declare_text"]
-
 
 def declare_text(text: str, *, columns: Sequence[str] | None, by: str, source: str, on: dt.date) -> str:
     """The text of a codebook with an attestation for each of ``columns``; an earlier one is replaced.

@@ -17,8 +17,6 @@ from understudy.codebook.columns import Column, Dates, Levelled
 from understudy.codebook.numbers import Continuous, Integer, Number
 from understudy.codebook.pseudonyms import pseudonyms
 
-__all__ = ["BelowEach", "Shapes", "decode_column", "decode_table", "order_steps", "values_of_steps"]
-
 BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
 """Draws one uniform integer below each bound; supplied by ``mechanisms.stream``."""
 

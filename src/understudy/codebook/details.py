@@ -5,8 +5,6 @@ from typing import ClassVar
 
 from understudy.codebook.columns import Column, Levelled, Role
 
-__all__ = ["Detail", "detail_faults"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Detail(Levelled):

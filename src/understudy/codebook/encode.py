@@ -14,8 +14,6 @@ from typing import Any
 from understudy.codebook.columns import Column, Dates, Levelled
 from understudy.codebook.numbers import Continuous, Integer
 
-__all__ = ["DAY_PATTERN", "day_of", "encode_value", "number_of", "number_text"]
-
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # the engines know only ASCII digits
 DAY_PATTERN = (
     r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})"

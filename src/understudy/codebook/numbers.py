@@ -10,8 +10,6 @@ from typing import ClassVar, Literal
 
 from understudy.codebook.columns import Column
 
-__all__ = ["Continuous", "Integer", "Number"]
-
 Closed = Literal["left", "right"]
 Shape = Literal["uniform", "log", "measured"]
 MOST_PIECES = 2000

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from understudy.codebook.columns import Column
 
-__all__ = ["PaidDraft", "paid_lines", "read_paid"]
-
 _KEYS = ("draft", "entries")
 _MAY = ("found",)
 

@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["person_sizes", "pseudonyms"]
-
 _HALF = 1 << 60
 _DIGITS = 30
 BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]

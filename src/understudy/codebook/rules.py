@@ -13,8 +13,6 @@ from understudy.codebook.columns import Column, Dates, Ordinal
 from understudy.codebook.encode import encode_value
 from understudy.codebook.numbers import Number
 
-__all__ = ["Choice", "Determines", "Implies", "Impossible", "Order", "Rule", "code_of_value"]
-
 Choice = tuple[tuple[str, tuple[str, ...]], ...]
 """Some columns, each with some of its values."""
 

@@ -8,8 +8,6 @@ from typing import Any
 from understudy.codebook.rules import Choice, Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.toml_text import bare_key, list_line, quoted
 
-__all__ = ["read_rules", "rule_lines"]
-
 _EXAMPLE = '{ sex = "M", diagnosis = ["delivery", "abortion"] }'
 
 

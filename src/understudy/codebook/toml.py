@@ -19,8 +19,6 @@ from understudy.codebook.toml_text import bare_key, list_line, number_text, quot
 from understudy.codebook.unit import read_unit, unit_lines
 from understudy.errors import CodebookError
 
-__all__ = ["read_codebook", "write_codebook"]
-
 FORMAT = 1
 _KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
 _TOP = ("format", "title", "description", "weight", "unit", "paid", "columns", "constraints")

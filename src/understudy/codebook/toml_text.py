@@ -5,8 +5,6 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-__all__ = ["bare_key", "list_line", "number_text", "quoted"]
-
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH = 100
 

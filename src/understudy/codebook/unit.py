@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from understudy.codebook.columns import Column
 
-__all__ = ["COUNTED", "PersonUnit", "read_unit", "unit_faults", "unit_lines"]
-
 _KEYS = ("id", "cap")
 _MAY = ("pseudonyms", "records_per_person")
 COUNTED = "counted"

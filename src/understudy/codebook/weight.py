@@ -10,8 +10,6 @@ from understudy.codebook.numbers import Number
 if TYPE_CHECKING:
     from understudy.codebook.columns import Column
 
-__all__ = ["bin_weights", "finer", "weight_faults"]
-
 
 def weight_faults(name: str, columns: "Mapping[str, Column]") -> list[str]:
     """A weight is a number column of the model with positive bounds and no missing level."""

@@ -6,8 +6,6 @@ from understudy.codebook.book import Codebook
 from understudy.codebook.rules import code_of_value
 from understudy.errors import ParameterError
 
-__all__ = ["Where", "parse_where", "where_codes", "where_words"]
-
 Where = Mapping[str, str | Sequence[str]]
 _SHOWN = 4
 

@@ -16,8 +16,6 @@ from understudy.sources.flows import Flows
 if TYPE_CHECKING:
     from understudy.commute.recipe import CommuteRecipe
 
-__all__ = ["build_domain", "class_edges", "destination_facts", "hidden_class"]
-
 Integers = npt.NDArray[np.int64]
 
 

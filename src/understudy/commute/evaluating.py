@@ -16,8 +16,6 @@ from understudy.evaluate.report.page import MARKER
 from understudy.evaluate.report.write import check_page_target, write_page
 from understudy.sources.flows import Flows, Histograms
 
-__all__ = ["evaluate_commutes", "evaluation_page", "on_the_same_rows", "write_evaluation"]
-
 
 def on_the_same_rows(flows: Flows, destinations: tuple[str, ...], cells: Histograms) -> Histograms:
     """Cells of ``flows`` with rows numbered by ``destinations``; those of other destinations are dropped."""

@@ -3,8 +3,6 @@
 from understudy.privacy.facts import MethodFacts
 from understudy.privacy.guarantees import Neighbours
 
-__all__ = ["FACTS"]
-
 _COMMUTE = "understudy commute synth --method "
 _ORIGIN = (Neighbours.ORIGIN,)
 _PUBLIC = "who works where (destination totals), output sizes, the list of possible origins, distance rings"

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from understudy.evaluate.palette import REAL, SYNTHETIC_LINE
 
-__all__ = ["distance_histogram", "size_scatter"]
-
 Floats = npt.NDArray[np.float64]
 
 _MANY = 2000

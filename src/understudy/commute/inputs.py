@@ -10,8 +10,6 @@ from understudy.privacy.account import Account
 from understudy.privacy.provenance import InputRole, Provenance
 from understudy.sources.flows import Flows
 
-__all__ = ["CommuteInput"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CommuteInput:

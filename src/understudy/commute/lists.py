@@ -10,8 +10,6 @@ from understudy.commute.tables import read_columns
 from understudy.errors import DataError
 from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 
-__all__ = ["Origins", "Sizes", "read_origins", "read_sizes"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Origins:

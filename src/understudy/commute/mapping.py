@@ -17,8 +17,6 @@ from understudy.evaluate.report.write import check_page_target, write_page
 from understudy.release.folders import digest_of
 from understudy.sources.flows import Flows, Histograms
 
-__all__ = ["check_map_target", "map_page", "write_map"]
-
 PUBLIC_MARKER = "understudy map, made from a release"
 """Near the top of a map that holds nothing but a release; a later run may overwrite such a file."""
 

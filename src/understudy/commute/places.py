@@ -12,8 +12,6 @@ from understudy.errors import DataError
 from understudy.mechanisms.origin_domain import distances
 from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 
-__all__ = ["Places", "read_places", "unit_vectors"]
-
 Floats = npt.NDArray[np.float64]
 
 

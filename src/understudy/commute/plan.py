@@ -39,8 +39,6 @@ from understudy.sources.flows import Flows
 if TYPE_CHECKING:
     from understudy.commute.recipe import CommuteRecipe
 
-__all__ = ["THEOREM", "Plan", "commute_codebook", "lay_out"]
-
 THEOREM = "theorem-4.4"
 
 _DRAFTED = (

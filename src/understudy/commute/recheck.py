@@ -20,8 +20,6 @@ from understudy.privacy.ledger import Ledger
 from understudy.release.release import TABLE
 from understudy.release.verify import Looked, bought_inputs
 
-__all__ = ["recheck_commute"]
-
 _TOLERANCE = 1e-6  # sums of tails may differ in the last digits between machines
 _PREFIX = "commute-"
 

@@ -19,8 +19,6 @@ from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 from understudy.privacy.quote import Quote
 from understudy.sources.base import Report
 
-__all__ = ["CERTIFICATES", "METHODS", "CommuteRecipe"]
-
 CERTIFICATES = ("pure", THEOREM, "probabilistic", "exact")
 METHODS = ("dirichlet", *BASELINES)
 

@@ -11,8 +11,6 @@ from understudy.errors import DataError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 
-__all__ = ["Regions", "read_regions"]
-
 Integers = npt.NDArray[np.int64]
 
 

@@ -16,8 +16,6 @@ from understudy.release.release import CODEBOOK, MANIFEST, TABLE
 from understudy.release.verify import verify_release
 from understudy.sources.flows import Flows, read_flows
 
-__all__ = ["ReleasedCommutes", "read_release"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReleasedCommutes:

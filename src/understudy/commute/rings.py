@@ -10,8 +10,6 @@ from understudy.commute.tables import read_columns
 from understudy.errors import DataError
 from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 
-__all__ = ["Rings", "ctpp_minnesota", "read_rings"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rings:

@@ -20,8 +20,6 @@ from understudy.release import Release, describe
 from understudy.release.making import FittedWhole
 from understudy.sources.base import Report
 
-__all__ = ["PLACES", "Drawn", "FittedCommutes", "draw"]
-
 PLACES = "places.parquet"
 """The attachment with the public coordinates."""
 

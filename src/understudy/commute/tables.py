@@ -15,8 +15,6 @@ from understudy.sources.faults import engine_errors
 from understudy.sources.files import open_table
 from understudy.sources.inputs import public_provenance
 
-__all__ = ["Columns", "read_columns"]
-
 
 class Columns:
     """The columns of one public table, found under any of several names."""

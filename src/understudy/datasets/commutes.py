@@ -7,8 +7,6 @@ import pyarrow as pa
 
 from understudy.errors import ParameterError
 
-__all__ = ["CommuteTables", "commutes"]
-
 _CENTRE = (41.8, -71.4)
 _MILES_PER_DEGREE = 69.09
 _SPREAD = 9.0  # miles, standard deviation of where people may live

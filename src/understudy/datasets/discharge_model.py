@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GROUP", "Conditional", "Levels", "network"]
-
 Array = npt.NDArray[np.float64]
 Levels = Mapping[str, Sequence[str]]
 

@@ -18,8 +18,6 @@ import pyarrow as pa
 from understudy.datasets.discharge_model import Conditional, network
 from understudy.errors import ParameterError
 
-__all__ = ["discharges", "discharges_codebook_text"]
-
 Codes = npt.NDArray[np.int8]
 
 _CHUNK = 1 << 18  # rows drawn at once: bounds the temporaries, and keeps Arrow's 32-bit string offsets far from full

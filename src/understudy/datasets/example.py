@@ -5,8 +5,6 @@ from pathlib import Path
 from understudy.datasets.discharges import discharges, discharges_codebook_text
 from understudy.errors import ParameterError, ReleaseError
 
-__all__ = ["write_patients"]
-
 
 def write_patients(folder: Path, *, rows: int, seed: int) -> list[Path]:
     """Write patients.csv, held-out.csv (a quarter as many others) and patients.toml into a new folder."""

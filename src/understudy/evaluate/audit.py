@@ -35,8 +35,6 @@ from understudy.sources.tables import CountTable
 from understudy.synth.recipe import Fitted, Recipe
 from understudy.synth.released import FittedReleased
 
-__all__ = ["LEAST_RUNS", "MISS", "Audit", "audit", "epsilon_bound", "neighbouring"]
-
 MISS = 1e-6
 """Probability with which an audit may refute a promise that is true."""
 LEAST_RUNS = 40

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from understudy.errors import DataError, ParameterError
 from understudy.sources.base import Source
 
-__all__ = ["check_column", "check_rows", "check_same_columns", "count_rows"]
-
 
 def check_same_columns(real: Source, synthetic: Source, *, called: tuple[str, str] = ("real", "synthetic")) -> None:
     """Both tables must have the same columns with the same levels; their order does not matter."""

@@ -26,8 +26,6 @@ from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.privacy.events import Event
 
-__all__ = ["KINDS", "Combined", "combine", "degrees_full", "degrees_partial", "noise_variance"]
-
 KINDS = ("full", "partial", "complete", "plug-in", "missing")
 _NOTE = (
     "no combining rule covers the bias of smoothing or the noise of differential privacy, and under a privacy budget "

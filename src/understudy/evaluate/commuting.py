@@ -12,8 +12,6 @@ import numpy.typing as npt
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
-__all__ = ["SIZE_BANDS", "CommuteFindings", "SizeBand", "compare_flows", "mean_distances", "opened_flows"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

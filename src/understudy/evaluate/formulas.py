@@ -11,8 +11,6 @@ from collections.abc import Collection
 
 from understudy.errors import ParameterError
 
-__all__ = ["check_formula"]
-
 _TERMS = frozenset({"C", "I", "Q", "Treatment", "Sum", "Poly", "Diff", "Helmert", "bs", "cr", "center", "standardize"})
 _SETTINGS = frozenset({"reference", "levels", "df", "degree"})
 _NUMBERS = frozenset({"abs", "exp", "log", "log10", "log1p", "log2", "maximum", "minimum", "power", "sign", "sqrt"})

@@ -11,8 +11,6 @@ from understudy.evaluate.seen import known_records
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 
-__all__ = ["check_holdout", "hold_out"]
-
 _SIGMAS = 6.0  # people who were not in the training table fail less than once in a hundred million times
 
 

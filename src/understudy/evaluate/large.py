@@ -26,8 +26,6 @@ from understudy.evaluate.utility.tvd_one_way import tvd_one_way
 from understudy.evaluate.utility.tvd_two_way import tvd_two_way
 from understudy.sources.base import Report, Source
 
-__all__ = ["LargeFindings", "compare_large", "uniqueness_by_counting"]
-
 SLICE_CELLS = 1 << 22
 """Lone cells that are looked at together."""
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Metric", "Score"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:

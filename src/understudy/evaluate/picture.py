@@ -10,8 +10,6 @@ from understudy.codebook import Column
 from understudy.evaluate.palette import REAL, SYNTHETIC
 from understudy.sources.base import Source
 
-__all__ = ["marginal_picture"]
-
 _WIDTH, _PANEL, _LABELS, _TOP = 920, 190, 84, 74
 
 

@@ -6,8 +6,6 @@ from understudy.privacy.secret import Secret
 from understudy.sources.base import Clique, Report, Source
 from understudy.sources.tables import CountTable
 
-__all__ = ["Remembered"]
-
 
 class Remembered(Source):
     """Counts of another source, kept in memory; tables of a few columns are small whatever the number of rows."""

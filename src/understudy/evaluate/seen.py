@@ -5,8 +5,6 @@ import numpy.typing as npt
 
 from understudy.sources.tables import CountTable
 
-__all__ = ["known_records", "unseen_share"]
-
 
 def known_records(known: CountTable, asked: CountTable) -> npt.NDArray[np.bool_]:
     """Which occupied cells of ``asked`` are occupied in ``known`` too."""

@@ -17,8 +17,6 @@ from understudy.synth.plugs import PLUGS
 from understudy.synth.processes import helper_processes
 from understudy.synth.recipe import Fitted, Recipe
 
-__all__ = ["See", "repeated"]
-
 See = Callable[[Fitted, int], Any]
 """What is kept of one run, given what was fitted and the number of rows; it must survive a trip to another process."""
 

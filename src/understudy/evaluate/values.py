@@ -17,8 +17,6 @@ from understudy.evaluate.checks import check_column
 from understudy.sources.base import Source
 from understudy.sources.tables import Codes
 
-__all__ = ["Event", "Records", "event_of", "is_ordered", "quoted", "records", "values_of", "weights_by_code"]
-
 Floats = npt.NDArray[np.float64]
 
 

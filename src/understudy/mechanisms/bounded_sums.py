@@ -32,8 +32,6 @@ from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 
-__all__ = ["REACH", "BoundedSums", "GroupValues", "NoisyMeans", "noisy_means", "noisy_means_entries", "steps_of"]
-
 REACH = 1 << 10
 """Steps from the middle of the bounds to either end: a value is rounded by at most 1/4096 of the range."""
 

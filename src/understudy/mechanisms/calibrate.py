@@ -7,8 +7,6 @@ from fractions import Fraction
 from understudy.errors import RefusalError
 from understudy.mechanisms.dirichlet import rational_alpha
 
-__all__ = ["smallest_alpha"]
-
 _STEPS = 40
 _CLOSE = 1e-6
 

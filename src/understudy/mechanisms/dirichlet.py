@@ -19,16 +19,6 @@ from understudy.mechanisms.discrete_laplace import check_neighbours
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 
-__all__ = [
-    "DirichletDraws",
-    "DirichletResetBlocks",
-    "Prior",
-    "alpha_for",
-    "draw_epsilon",
-    "draw_renyi",
-    "rational_alpha",
-]
-
 Prior = tuple[tuple[Fraction, int], ...]
 """Virtual records of one column as (alpha, how many levels have it), smallest alpha first."""
 

@@ -19,16 +19,6 @@ from understudy.mechanisms.exact_gaussian import exact_gaussian
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT, SCALE_BITS
 from understudy.mechanisms.stream import Stream
 
-__all__ = [
-    "MAX_DEVIATION",
-    "MIN_DEVIATION",
-    "deviation_of",
-    "discrete_gaussian",
-    "gaussian_delta",
-    "gaussian_tail",
-    "variance_for",
-]
-
 MIN_DEVIATION = Fraction(1, 2)
 """Less noise than this hides no record, and the bounds below would be loose."""
 MAX_DEVIATION = 1 << 14

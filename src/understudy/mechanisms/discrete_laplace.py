@@ -21,20 +21,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.events import Orders, Renyi
 from understudy.privacy.guarantees import Neighbours
 
-__all__ = [
-    "OPENDP_LIMIT",
-    "check_delta",
-    "check_epsilon",
-    "check_neighbours",
-    "check_scale",
-    "count_sensitivity",
-    "discrete_laplace",
-    "float_above",
-    "laplace_renyi",
-    "noise_fields",
-    "scale_for",
-]
-
 OPENDP_LIMIT = 64
 """Up to this many cells a secure stream leaves the noise to OpenDP; beyond, our kernel is a hundred times faster."""
 

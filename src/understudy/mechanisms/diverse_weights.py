@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from understudy.compiled import kernel
 
-__all__ = ["UNIFORM", "block_weights", "entropy", "margin", "weight_used"]
-
 UNIFORM = 255
 """Shift of a block that is drawn uniformly, whatever its counts."""
 

@@ -25,17 +25,6 @@ from understudy.privacy.secret import Secret
 from understudy.sources.looks import Levels, Numbers
 from understudy.sources.tables import CountTable
 
-__all__ = [
-    "PricedDraft",
-    "Purse",
-    "cell_scores",
-    "noisy_looks",
-    "private_quantile",
-    "private_splits",
-    "quantile_scores",
-    "shown_levels",
-]
-
 Floats = npt.NDArray[np.float64]
 AR = Neighbours.ADD_REMOVE
 

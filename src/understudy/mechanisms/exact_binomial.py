@@ -11,8 +11,6 @@ from fractions import Fraction
 
 from understudy.mechanisms.stream import Stream
 
-__all__ = ["Bounds", "exact_binomial", "exp_minus", "tail_chance"]
-
 Bounds = Callable[[int], tuple[int, int]]
 """``bounds(bits)`` are integers (low, high) with low <= 2^bits x <= high, ever closer as ``bits`` grows."""
 

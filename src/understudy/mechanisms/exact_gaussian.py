@@ -31,8 +31,6 @@ from understudy.mechanisms.exact_laplace import (
 )
 from understudy.mechanisms.stream import Stream, Words
 
-__all__ = ["exact_gaussian"]
-
 _SATURATED = LIMIT + COUNT_LIMIT
 _MOST = np.int64(_SATURATED)
 _WORDS_EACH = 20  # what one draw uses on average, about

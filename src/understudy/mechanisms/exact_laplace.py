@@ -21,8 +21,6 @@ import numpy.typing as npt
 from understudy.compiled import high_low_product, kernel
 from understudy.mechanisms.stream import Stream, Words
 
-__all__ = ["COUNT_LIMIT", "LIMIT", "MAX_SCALE", "SCALE_BITS", "exact_geometric", "exact_noise"]
-
 SCALE_BITS = 20
 """Scales are multiples of 2^-SCALE_BITS."""
 MAX_SCALE = 1 << 24

@@ -20,8 +20,6 @@ from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
 
-__all__ = ["MAX_EPSILON", "SCORE_ERROR", "ExponentialSelection", "penalties", "select", "selection_event"]
-
 SCORE_ERROR = Fraction(1, 1 << 16)
 """How far a float score may be from the true one, in units of the sensitivity."""
 

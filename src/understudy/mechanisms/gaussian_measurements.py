@@ -39,8 +39,6 @@ from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = ["MOST_COPIES", "GaussianMeasurements", "Meter", "gaussian_measurements_event"]
-
 MOST_COPIES = 1 << 21
 """Measurements of one table that may be averaged: the sum of so many noisy counts stays within 64 bits."""
 

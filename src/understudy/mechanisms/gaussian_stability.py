@@ -38,14 +38,6 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = [
-    "MAX_TABLES",
-    "GaussianStability",
-    "gaussian_stability_entry",
-    "gaussian_stability_event",
-    "gaussian_stable_tables",
-]
-
 MAX_TABLES = 10_000
 """More tables than this at one threshold are refused."""
 

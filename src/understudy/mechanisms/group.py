@@ -19,8 +19,6 @@ from understudy.privacy.events import Event, Orders, Renyi, event_from_dict
 from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP
 from understudy.privacy.ledger import Entry
 
-__all__ = ["GroupOf", "RecordChoice", "for_person", "kept_records", "share_of_group"]
-
 _UP = 1.0 + 1e-12
 
 

@@ -35,17 +35,6 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import DENSE_LIMIT, Codes, CountTable, code_type
 
-__all__ = [
-    "MAX_CELLS",
-    "MAX_THRESHOLD",
-    "SPURIOUS_CELLS",
-    "GeometricHistogram",
-    "SparseHistogram",
-    "noisy_histogram",
-    "noisy_histogram_entry",
-    "noisy_histogram_event",
-]
-
 SPURIOUS_CELLS = 10_000
 """Most empty cells that a sparse histogram is expected to show; its threshold follows from this."""
 MAX_THRESHOLD = 10_000

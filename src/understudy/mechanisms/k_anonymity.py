@@ -7,8 +7,6 @@ from understudy.errors import ParameterError
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Guarantee, KAnonymous
 
-__all__ = ["KAnonymousTable"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class KAnonymousTable(Event):

@@ -22,18 +22,6 @@ from understudy.privacy.guarantees import Guarantee, LDiverse
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = [
-    "DiverseTables",
-    "LDiverseDraws",
-    "check_l",
-    "dirichlet_alpha",
-    "diverse_tables",
-    "diversify",
-    "largest_probability",
-    "smallest_weight",
-    "split_counts",
-]
-
 Codes = npt.NDArray[np.unsignedinteger]
 KeysOf = Callable[[Codes], npt.NDArray[np.int32]]
 """Codes of records to one key per column and record."""

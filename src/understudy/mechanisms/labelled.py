@@ -17,21 +17,6 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = [
-    "UNIT",
-    "Cells",
-    "Grove",
-    "grove_entry",
-    "grove_sums",
-    "kept_leaf_counts",
-    "labelled_cells",
-    "leaf_counts_entry",
-    "noisy_leaf_counts",
-    "pooled",
-    "set_aside",
-    "split_apart",
-]
-
 AR = Neighbours.ADD_REMOVE
 UNIT = 1 << 12
 """What stands for 1 in sums of whole numbers."""

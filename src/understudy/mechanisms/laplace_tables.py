@@ -19,8 +19,6 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = ["noisy_tables", "noisy_tables_entries", "share_of", "stable_tables", "stable_tables_entries"]
-
 
 def share_of(total: float, tables: int) -> float:
     """The largest float of which ``tables`` together do not exceed ``total``."""

@@ -19,17 +19,6 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 
-__all__ = [
-    "ClassCounts",
-    "call_ledger",
-    "call_scale",
-    "locally_noisy_mean",
-    "neighbouring_means",
-    "noisy_leaves",
-    "sealed_counts",
-    "unsealed_counts",
-]
-
 ClassCounts = npt.NDArray[np.int64]
 """Leaves by two classes, negative first."""
 

@@ -25,15 +25,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 
-__all__ = [
-    "MAX_DIMENSIONS",
-    "MaxNormSums",
-    "acceptance",
-    "max_norm_deviation",
-    "max_norm_event",
-    "max_norm_noise",
-]
-
 MAX_DIMENSIONS = 4096
 """Most sums in one release."""
 MAX_NOISE_SCALE = 1 << 40

@@ -25,8 +25,6 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
-__all__ = ["BASELINES", "SubsampledBinomial", "baseline_event", "check_cells", "draw_baseline"]
-
 BASELINES = ("laplace", "subsample", "sba")
 
 Integers = npt.NDArray[np.int64]

@@ -10,8 +10,6 @@ from understudy.mechanisms.origin_domain import OriginDomain, class_of
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
-__all__ = ["class_cells"]
-
 
 @kernel
 def _merge(rows: Any, units: Any, destinations: Any, vectors: Any, cosines: Any, merged: Any, size: int) -> None:

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from understudy.compiled import high_low_product, kernel
 from understudy.mechanisms.origin_draws import KEEP_ALL
 
-__all__ = ["EARTH_MILES", "Index", "OriginDomain", "below", "class_of", "count_classes", "distances", "draw_member"]
-
 EARTH_MILES = 3958.7613
 """Mean radius of the earth."""
 

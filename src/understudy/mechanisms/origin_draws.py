@@ -24,19 +24,6 @@ from understudy.mechanisms.origin_tails import DP, PDP, PURE, prices, search
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, ProbabilisticDP, PureDP
 
-__all__ = [
-    "KEEP_ALL",
-    "Certificate",
-    "Destinations",
-    "OriginDraws",
-    "certified_alphas",
-    "deltas_at",
-    "exact_alphas",
-    "paper_shrinking_cost",
-    "pure_alpha",
-    "theorem_44_alphas",
-]
-
 KEEP_ALL = 1 << 32
 """Keep probabilities are whole numbers over this; this one keeps every cell."""
 

@@ -21,8 +21,6 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
-__all__ = ["check_weights", "draw_origins", "exact_binomial_bits", "place_members"]
-
 Integers = npt.NDArray[np.int64]
 
 

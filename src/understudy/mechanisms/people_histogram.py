@@ -20,8 +20,6 @@ from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = ["PeopleHistogram", "noisy_people", "people_histogram_event"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleHistogram(Event):

@@ -23,8 +23,6 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable, code_type
 
-__all__ = ["PerturbedPrediction", "draw_predicted", "fitted_in_secret", "open_for_predictions", "to_units", "unit_bits"]
-
 T = TypeVar("T")
 Units = npt.NDArray[np.int64]
 

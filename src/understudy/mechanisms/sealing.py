@@ -18,8 +18,6 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from understudy.errors import ReleaseError
 from understudy.privacy.secret import Secret
 
-__all__ = ["KEY_BYTES", "key_id", "seal", "unseal"]
-
 KEY_BYTES = 32
 _CIPHER = "ChaCha20-Poly1305"
 

@@ -17,17 +17,6 @@ from understudy.errors import DataError, ParameterError
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = [
-    "MAX_RECORDS",
-    "conditional_entropy_score",
-    "conditional_entropy_sensitivity",
-    "fixed_size",
-    "information_of_all",
-    "mutual_information",
-    "mutual_information_sensitivity",
-    "score_tables",
-]
-
 MAX_RECORDS = 1 << 31
 """Up to here the float error of both scores is below ``SCORE_ERROR`` of their sensitivity: see the proof file."""
 

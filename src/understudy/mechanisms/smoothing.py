@@ -20,8 +20,6 @@ from understudy.privacy.provenance import InputRole, Provenance
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = ["VirtualRecords", "Weights", "exposed", "open_for_draws", "smoothed"]
-
 T = TypeVar("T")
 KeyOf = Callable[[Sequence[npt.NDArray[np.unsignedinteger]]], npt.NDArray[np.int64]]
 

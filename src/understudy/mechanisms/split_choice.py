@@ -33,18 +33,6 @@ from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
 
-__all__ = [
-    "PRICED_ALPHAS",
-    "StableSplits",
-    "TreeSplits",
-    "choose_splits",
-    "choose_stable_splits",
-    "measured_splits",
-    "score_sensitivity",
-    "split_scores",
-    "stable_threshold",
-]
-
 AR = Neighbours.ADD_REMOVE
 PRICED_ALPHAS = (0.5, 1.0, 2.0)
 """The alphas whose gain has a score with a proved sensitivity."""

@@ -31,17 +31,6 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-__all__ = [
-    "StabilityHistogram",
-    "check_threshold",
-    "public_levels",
-    "stability_delta",
-    "stability_threshold",
-    "stable_histogram",
-    "stable_histogram_entry",
-    "stable_histogram_event",
-]
-
 # Decimal's exp is correctly rounded: 60 digits leave an error far below the 1e-30 that is added.
 _WIDE = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 _UP = Decimal(1) + Decimal("1e-30")

@@ -23,8 +23,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from understudy.compiled import high_low_product, kernel
 from understudy.errors import ParameterError
 
-__all__ = ["Stream", "StreamKey", "Words"]
-
 Words = npt.NDArray[np.uint64]
 
 _ZEROS = bytes(1 << 20)

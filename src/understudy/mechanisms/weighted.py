@@ -30,8 +30,6 @@ from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import DENSE_LIMIT, CountTable
 
-__all__ = ["STEPS", "WeightedHistogram", "noise_reach", "weight_units", "weighted_event", "weighted_histogram"]
-
 STEPS = 1024
 """The largest weight is so many units, unless the column's own steps are fewer."""
 _UP = 1.0 + 1e-12

@@ -20,8 +20,6 @@ from typing import Any
 
 from understudy.errors import AccountError
 
-__all__ = ["SCHEMA_VERSION", "Line", "Lines", "create_file", "reading", "writing"]
-
 SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x556E6473  # "Unds": how a file says whose it is (SQLite header, offset 68)
 

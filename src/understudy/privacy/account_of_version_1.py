@@ -4,8 +4,6 @@ import sqlite3
 import uuid
 from typing import Any
 
-__all__ = ["lines_of_version_1"]
-
 
 def lines_of_version_1(connection: sqlite3.Connection) -> tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]:
     """The terms, with an identity that such an account did not have, and every charge as the lines it would be now."""

@@ -14,8 +14,6 @@ from understudy.errors import AccountError, BudgetError, ParameterError
 from understudy.privacy.account_file import Line, writing
 from understudy.privacy.guarantees import Guarantee, guarantee_from_dict
 
-__all__ = ["Charge", "ChargeState", "History", "Reservation", "figure", "now", "plain_price", "worded"]
-
 
 class ChargeState(StrEnum):
     """Where a charge stands; held and committed charges count, cancelled ones do not."""

@@ -33,8 +33,6 @@ from understudy.errors import BudgetError, ParameterError
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.ledger import Ledger
 
-__all__ = ["ROUNDING", "BasicRule", "Composition", "Paid", "RenyiRule", "Rule", "conversion", "fixed_order"]
-
 ROUNDING = 1e-12
 """Relative excess over the cap that passes: three charges of 0.1 fit a cap of 0.3, whatever floats say.
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from understudy.errors import ReleaseError
 from understudy.privacy.guarantees import Guarantee, NoFormal
 
-__all__ = ["Event", "Orders", "Renyi", "UnpricedRead", "event_from_dict"]
-
 Orders = npt.NDArray[np.float64]
 Renyi = npt.NDArray[np.float64]
 

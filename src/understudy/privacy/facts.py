@@ -6,8 +6,6 @@ from typing import Any
 from understudy.errors import ParameterError
 from understudy.privacy.guarantees import Neighbours
 
-__all__ = ["BOTH_RELATIONS", "MethodFacts", "Soundness"]
-
 BOTH_RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 Soundness = str
 _SOUND = ("holds", "holds with conditions", "unsound", "no claim", "our own")

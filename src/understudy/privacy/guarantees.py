@@ -11,20 +11,6 @@ from typing import Any, ClassVar
 
 from understudy.errors import ParameterError
 
-__all__ = [
-    "ZCDP",
-    "ApproxDP",
-    "Guarantee",
-    "KAnonymous",
-    "LDiverse",
-    "Neighbours",
-    "NoFormal",
-    "ProbabilisticDP",
-    "PureDP",
-    "Unit",
-    "guarantee_from_dict",
-]
-
 
 class Neighbours(StrEnum):
     """Which two tables count as neighbours."""

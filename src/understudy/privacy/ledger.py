@@ -23,8 +23,6 @@ from understudy.errors import ParameterError
 from understudy.privacy.events import Event, UnpricedRead, event_from_dict
 from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP
 
-__all__ = ["Entry", "Ledger", "stream_entries"]
-
 _FIRST_ORDERS = 1.0 + np.geomspace(1e-4, 1e6, 161)
 _REFINEMENTS = 3
 _WORTHWHILE = 1e-6

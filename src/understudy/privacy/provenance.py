@@ -20,8 +20,6 @@ from understudy.errors import DataError
 from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP
 from understudy.privacy.ledger import Entry, Ledger
 
-__all__ = ["DECLARED", "MARK", "Bought", "InputRole", "Made", "Provenance", "inputs_from_dict", "inputs_to_dict"]
-
 MARK = b"understudy.provenance"
 """Key of the schema metadata, and of the ``attrs`` of a pandas frame."""
 

@@ -10,8 +10,6 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, Bought, InputRole, Provenance
 from understudy.privacy.statement import Subject, statement
 
-__all__ = ["Quote"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Quote:

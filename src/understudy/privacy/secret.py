@@ -2,8 +2,6 @@
 
 from typing import Generic, TypeVar, final
 
-__all__ = ["Secret"]
-
 T = TypeVar("T")
 
 

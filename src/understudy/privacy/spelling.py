@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["at_least", "at_most"]
-
 _FUZZ = 1e-9
 """A calibrated epsilon misses its target by less than this; 1.0000000001 is written as 1."""
 

@@ -12,8 +12,6 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import InputRole, Provenance
 from understudy.privacy.spelling import at_least, at_most
 
-__all__ = ["Subject", "statement"]
-
 _WEAK_EPSILON = 10.0
 _WEAK_DELTA = 1e-3
 

@@ -34,8 +34,6 @@ from understudy.privacy.account import Account
 from understudy.privacy.charges import Reservation
 from understudy.privacy.quote import Quote
 
-__all__ = ["NO_ACCOUNT", "Claim", "Payment", "Point", "paying"]
-
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
 
 

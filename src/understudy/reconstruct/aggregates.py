@@ -10,8 +10,6 @@ import numpy.typing as npt
 from understudy.errors import DataError, ParameterError
 from understudy.reconstruct.grams import Floats
 
-__all__ = ["KINDS", "Aggregate", "Level", "some"]
-
 KINDS = ("mean", "sum", "median")
 Codes = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]

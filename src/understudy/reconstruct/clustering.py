@@ -14,8 +14,6 @@ from understudy.reconstruct.links import Link, link_of, rake
 from understudy.reconstruct.mixture import People
 from understudy.reconstruct.problem import Stack
 
-__all__ = ["CUDIA", "people_of"]
-
 
 class CUDIA(Reconstructor):
     """Clusters whose target means explain the averages of one partition; an individual gets the means of its clusters.

@@ -21,8 +21,6 @@ from understudy.errors import ParameterError
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.mixture import Clusters, Codes, People, minka, starting_clusters
 
-__all__ = ["Fitted", "greedy", "mcem", "memberships"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:

@@ -9,8 +9,6 @@ import numpy as np
 from understudy.errors import DataError
 from understudy.reconstruct.grams import Floats
 
-__all__ = ["Design", "as_frame", "is_identifier"]
-
 MOST_LEVELS = 100
 """A column of words with more levels than this is a name, not a covariate."""
 

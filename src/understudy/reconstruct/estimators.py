@@ -20,8 +20,6 @@ from understudy.reconstruct.problem import Problem, Stack, group_labels
 from understudy.reconstruct.result import Reconstruction, disclosure_notes, how_far_met
 from understudy.reconstruct.sketch import Sketch
 
-__all__ = ["Effects", "Reconstructor", "Slopes"]
-
 Report = Callable[[str, int, int], None]
 
 

@@ -2,8 +2,6 @@
 
 from understudy.privacy.facts import BOTH_RELATIONS, MethodFacts
 
-__all__ = ["FACTS"]
-
 FACTS = (
     MethodFacts(
         name="reconstruct",

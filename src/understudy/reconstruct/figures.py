@@ -12,8 +12,6 @@ from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.result import Reconstruction
 
-__all__ = ["bars", "curves", "figures_of", "scatter"]
-
 MOST_POINTS = 2000
 MOST_LINES = 12
 _INK = (

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from understudy.errors import RefusalError
 
-__all__ = ["MOST_STACKED", "DenseGram", "DiagonalGram", "Floats", "GroupGram"]
-
 Floats = npt.NDArray[np.float64]
 
 MOST_STACKED = 6000

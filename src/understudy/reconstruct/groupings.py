@@ -13,8 +13,6 @@ from understudy.errors import DataError, ParameterError
 from understudy.reconstruct.design import Design
 from understudy.sources.rows import Rows
 
-__all__ = ["Grouping", "OwnTable", "groupings_of"]
-
 Codes = npt.NDArray[np.int64]
 MERGE_BELOW = 10
 """Groups of fewer people are merged in one of the coarser groupings that are tried."""

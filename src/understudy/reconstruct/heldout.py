@@ -10,8 +10,6 @@ from understudy.errors import DataError
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.sketch import Sketch
 
-__all__ = ["choose", "folds_of"]
-
 T = TypeVar("T")
 _ONE_BY_ONE = 20
 _FOLDS = 10

@@ -9,8 +9,6 @@ from understudy.errors import ParameterError
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.sketch import Sketch
 
-__all__ = ["pinv", "principal_regression", "shrunken_regression", "weighted_regression"]
-
 
 def pinv(matrix: Floats) -> Floats:
     """Pseudo-inverse of a small symmetric matrix."""

@@ -10,8 +10,6 @@ from understudy.reconstruct.aggregates import Codes
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.problem import Stack
 
-__all__ = ["LINKS", "Link", "link_of", "rake", "spread_offsets"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Link:

@@ -26,8 +26,6 @@ from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.linear import pinv, weighted_regression
 from understudy.reconstruct.sketch import Sketch
 
-__all__ = ["STARTS", "LowRank", "ludia", "ludia_svd", "rank_of"]
-
 STARTS = ("mp", "er", "random")
 
 

@@ -15,15 +15,6 @@ from understudy.reconstruct.multilevel import EFFECTS, group_effects
 from understudy.reconstruct.problem import Stack
 from understudy.reconstruct.sketch import Sketch
 
-__all__ = [
-    "LUDIA",
-    "EcologicalRegression",
-    "LUDIASingularValues",
-    "MoorePenrose",
-    "PrincipalRegression",
-    "ShrunkenRegression",
-]
-
 _PENALTIES = tuple(float(x) for x in 10.0 ** np.arange(-6, 2.01, 0.5))
 DEGENERATE = (
     "LUDIA's objective (4.9) has its infimum at 0 whatever the target is, so the answer depends on the number of "

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from understudy.reconstruct.grams import Floats
 
-__all__ = ["Clusters", "People", "minka", "starting_clusters"]
-
 Codes = npt.NDArray[np.int64]
 _FLOOR = 1e-6
 

@@ -19,8 +19,6 @@ from understudy.errors import ParameterError
 from understudy.reconstruct.grams import DenseGram, Floats
 from understudy.reconstruct.problem import Stack
 
-__all__ = ["EFFECTS", "GroupEffects", "group_effects"]
-
 EFFECTS = ("none", "intercept", "slope")
 
 

@@ -9,8 +9,6 @@ from understudy.evaluate.report.page import render
 from understudy.reconstruct.result import NO_PROTECTION, Reconstruction
 from understudy.version import __version__
 
-__all__ = ["reconstruction_page"]
-
 
 def reconstruction_page(
     result: Reconstruction, figures: Sequence[Figure], scores: Mapping[str, Mapping[str, float]]

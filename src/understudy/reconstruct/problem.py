@@ -13,8 +13,6 @@ from understudy.reconstruct.aggregates import Aggregate, Level, match, some
 from understudy.reconstruct.grams import DenseGram, DiagonalGram, Floats, GroupGram
 from understudy.reconstruct.sketch import Sketch
 
-__all__ = ["Problem", "Stack", "group_labels"]
-
 _CONTRADICTION = 1e-6
 """Aggregates that differ from any possible ones by less than this share of their size differ by rounding only."""
 

@@ -11,8 +11,6 @@ from understudy.reconstruct.aggregates import some
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.problem import Stack
 
-__all__ = ["MARK", "NO_PROTECTION", "Met", "Reconstruction", "how_far_met"]
-
 MARK = "reconstructed"
 """What every reconstructed column carries in its name and every file in its metadata: these are estimates, not data."""
 NO_PROTECTION = "Reconstruction attack tool: aggregate publication gives no formal protection."

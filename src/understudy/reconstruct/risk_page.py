@@ -10,8 +10,6 @@ from understudy.reconstruct.figures import bars, curves
 from understudy.reconstruct.risk import ELSEWHERE, LIMIT
 from understudy.version import __version__
 
-__all__ = ["risk_page"]
-
 
 def risk_page(doc: Mapping[str, Any]) -> str:
     """The page for a document of :func:`understudy.reconstruct.risk.assess`."""

@@ -19,8 +19,6 @@ from understudy.reconstruct.page import reconstruction_page
 from understudy.reconstruct.result import Reconstruction
 from understudy.release.folders import refuse_existing
 
-__all__ = ["Outcome", "make_method", "reconstruct_files"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:

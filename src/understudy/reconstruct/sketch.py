@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from understudy.reconstruct.grams import Floats, GroupGram
 
-__all__ = ["Sketch"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sketch:

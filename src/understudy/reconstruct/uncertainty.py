@@ -23,8 +23,6 @@ from understudy.reconstruct.result import Reconstruction
 if TYPE_CHECKING:
     from understudy.reconstruct.estimators import Reconstructor
 
-__all__ = ["drawn", "meet", "reconstructions"]
-
 
 def reconstructions(
     model: "Reconstructor", count: int, *, seed: int | None, spread: float | None

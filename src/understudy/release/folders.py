@@ -13,17 +13,6 @@ import pyarrow as pa
 from understudy.errors import ReleaseError
 from understudy.interrupts import interrupts_held
 
-__all__ = [
-    "Commit",
-    "check_target",
-    "digest_of",
-    "digest_of_bytes",
-    "new_file",
-    "new_folder",
-    "refuse_existing",
-    "sync",
-]
-
 Commit = Callable[[str], None]
 """Told the digest of what is about to appear, at the last moment: from then on it is paid for."""
 

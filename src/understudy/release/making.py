@@ -21,8 +21,6 @@ from understudy.release.release import Release, save_many
 from understudy.sources.base import Report
 from understudy.sources.same import files_of
 
-__all__ = ["Fitted", "FittedWhole", "Product", "choices_of"]
-
 
 class Product(Protocol):
     """Something that a payment buys: a release, a risk score."""

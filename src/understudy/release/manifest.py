@@ -21,8 +21,6 @@ from understudy.privacy.statement import Subject
 from understudy.privacy.transaction import Payment
 from understudy.version import __version__
 
-__all__ = ["DECLARED_ROWS", "FORMAT", "Manifest", "describe", "read_manifest"]
-
 FORMAT = 2
 DECLARED_ROWS = "declared by the caller, as a number that was chosen without looking at the data"
 _LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "opendp", "dp-accounting", "cryptography", "scikit-learn")

@@ -11,8 +11,6 @@ from understudy.sources.inputs import provenance_of_manifest
 if TYPE_CHECKING:
     from understudy.release.verify import Looked
 
-__all__ = ["check_marks"]
-
 
 def check_marks(looked: "Looked") -> None:
     """Compare the mark in every table, and the manifest of the input if one is there."""

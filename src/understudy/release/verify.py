@@ -25,8 +25,6 @@ from understudy.release.release import CODEBOOK, COUNT_COLUMNS, MANIFEST, spelle
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
 
-__all__ = ["Check", "Looked", "Verdict", "bought_inputs", "verify_manifest", "verify_release"]
-
 _TOLERANCE = 1e-9  # other versions of the accounting library may differ in the last digits, downwards or upwards
 
 

@@ -29,8 +29,6 @@ from understudy.release.folders import Commit, digest_of, refuse_existing, sync
 from understudy.release.manifest import Manifest
 from understudy.release.release import CODEBOOK, MANIFEST, manifest_text
 
-__all__ = ["PARTS", "PART_NAME", "Receipt", "Workshop", "part_name", "write_receipt"]
-
 PARTS = "synthetic"
 """Folder of the parts inside a release."""
 PART_NAME = re.compile(PARTS + r"/part-[0-9]{5,}-[0-9a-f]{32}\.parquet")

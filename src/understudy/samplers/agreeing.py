@@ -17,8 +17,6 @@ from understudy.codebook.constraints import Allowed
 from understudy.compiled import kernel
 from understudy.mechanisms.stream import Stream
 
-__all__ = ["draw_agreeing"]
-
 Codes = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]
 _PASSES, _FEWEST, _LOOKS = 10, 3, 300

@@ -9,8 +9,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.samplers.threads import BLOCK, WordPool, in_threads
 
-__all__ = ["draw_ancestral"]
-
 
 def draw_ancestral(
     sampler: ConditionalSampler,

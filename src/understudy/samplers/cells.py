@@ -6,8 +6,6 @@ import numpy.typing as npt
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 
-__all__ = ["draw_cells"]
-
 
 def draw_cells(
     codes: npt.NDArray[np.unsignedinteger], weights: npt.NDArray[np.int64], *, rows: int, stream: Stream

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError
 
-__all__ = ["ChainReport", "autocorrelation", "chain_report", "effective_sample_size"]
-
 Trace = npt.NDArray[np.unsignedinteger]
 
 

@@ -22,8 +22,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.samplers.threads import WordPool
 from understudy.sources.tables import code_type
 
-__all__ = ["DiverseSampler"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 _CHUNK = 1 << 14
 _GROUP = 1 << 10

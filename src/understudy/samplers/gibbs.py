@@ -19,8 +19,6 @@ from understudy.samplers.threads import BLOCK, WordPool, in_threads
 from understudy.samplers.within import draw_within, fill_sets, outside_of
 from understudy.sources.tables import code_type
 
-__all__ = ["ConditionalSampler"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 _SCAN_LEVELS = 64
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from understudy.compiled import high_low_product, kernel
 
-__all__ = ["LookUp", "draw_by_halving", "draw_by_scan", "mark_visits"]
-
 Keys = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 

@@ -25,8 +25,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.samplers.threads import BLOCK, WordPool, in_threads
 
-__all__ = ["Mixing", "RejectingSampler"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Keys = npt.NDArray[np.int64]
 _WARM_UP_SWEEPS = 50

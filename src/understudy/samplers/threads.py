@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from understudy.mechanisms.stream import Stream
 
-__all__ = ["BLOCK", "WordPool", "in_threads"]
-
 BLOCK = 1 << 14
 """Rows that are worked through together: their columns fit the processor's cache."""
 

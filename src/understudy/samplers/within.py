@@ -15,8 +15,6 @@ import numpy.typing as npt
 from understudy.codebook.constraints import Step
 from understudy.compiled import high_low_product, kernel
 
-__all__ = ["draw_within", "fill_sets", "outside_of", "uniform_within"]
-
 Numbers = npt.NDArray[np.int64]
 _SCAN_LEVELS = 64
 

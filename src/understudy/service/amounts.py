@@ -6,8 +6,6 @@ from fractions import Fraction
 
 from understudy.errors import ParameterError
 
-__all__ = ["LARGEST", "cap_of", "epsilon_of", "price_of"]
-
 _PER_EPSILON = 10**9
 LARGEST = 1_000_000
 """The largest epsilon that a cap may have; beyond it nothing is protected and the sum might not fit 64 bits."""

@@ -20,8 +20,6 @@ from understudy.service.routes import add_routes
 from understudy.service.watch import Watch, seen_of
 from understudy.version import __version__
 
-__all__ = ["create_app"]
-
 _ALIAS = re.compile(r"/[A-Za-z0-9_-]{1,64}")
 _TAKEN = frozenset({"/docs", "/healthz", "/metrics", "/readyz", "/v1"})
 _BY_STATUS = {404: "not-found", 405: "method-not-allowed", 413: "body-too-large"}

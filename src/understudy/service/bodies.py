@@ -14,8 +14,6 @@ from starlette.requests import Request
 
 from understudy.service.problems import Problem, shortened
 
-__all__ = ["DEEPEST", "parse", "read_json"]
-
 DEEPEST = 4
 """Levels of nesting; the deepest that any request needs is three."""
 _PATIENCE = 20.0  # seconds for a whole body to arrive

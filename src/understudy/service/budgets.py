@@ -26,8 +26,6 @@ from understudy.service.amounts import cap_of, epsilon_of, price_of
 from understudy.service.store import Store
 from understudy.service.tables import answers, api_keys, cap_changes, grants, models
 
-__all__ = ["Balance", "Budgets", "Charged", "NoGrantError", "SpentError"]
-
 _ABANDONED = 15.0  # seconds after which a paid attempt without an answer counts as dead; drawing takes milliseconds
 
 

@@ -24,8 +24,6 @@ from understudy.service.budgets import Budgets
 from understudy.service.served import Served
 from understudy.trees.scorers import CallForest
 
-__all__ = ["MOST_CALLS", "paid_answers", "set_cap"]
-
 MOST_CALLS = 100_000
 """Answers that one charge may cover: an account lists each of them."""
 

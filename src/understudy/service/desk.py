@@ -24,8 +24,6 @@ from understudy.service.store import Store
 from understudy.service.watch import seen_of
 from understudy.trees.features import CodeMatrix, FeatureError
 
-__all__ = ["MOST_ROWS", "Answers", "Desk"]
-
 MOST_ROWS = 1_000
 """Questions in one batch."""
 

@@ -21,8 +21,6 @@ from understudy.errors import ParameterError
 from understudy.service.store import Store
 from understudy.service.tables import api_keys
 
-__all__ = ["DEFAULT_RATE", "SCOPES", "ApiKey", "KeyBook", "NewKey"]
-
 SCOPES = ("score", "budget", "metrics")
 """What a key may do: ask for scores (``score:MODEL`` for one model only), see its budget, read the metrics."""
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from understudy.service.keys import ApiKey
 from understudy.service.problems import Problem
 
-__all__ = ["RateLimiter"]
-
 _BURST_SECONDS = 10.0
 
 

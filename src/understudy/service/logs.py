@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-__all__ = ["FIELDS", "LEVELS", "EventLog", "JsonLines", "configure", "places_of"]
-
 FIELDS: Final = frozenset(
     {
         "cost",  # epsilon charged

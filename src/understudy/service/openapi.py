@@ -9,8 +9,6 @@ from understudy.service.served import Served
 from understudy.trees.features import Feature
 from understudy.version import __version__
 
-__all__ = ["describe"]
-
 _NUMBER_TEXT = r"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *$"
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 _KEY: list[dict[str, list[str]]] = [{"key": []}]

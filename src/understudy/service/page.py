@@ -15,8 +15,6 @@ from understudy.service.problems import KINDS
 from understudy.service.served import Served
 from understudy.version import __version__
 
-__all__ = ["Page"]
-
 
 class Page:
     """A page that never changes while the service runs."""

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["KINDS", "MEDIA_TYPE", "Problem", "shortened"]
-
 MEDIA_TYPE = "application/problem+json"
 _QUOTED = 60
 

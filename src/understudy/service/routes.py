@@ -20,8 +20,6 @@ from understudy.service.problems import Problem, shortened
 from understudy.service.served import Served
 from understudy.service.watch import seen_of
 
-__all__ = ["MOST_BATCH_BYTES", "MOST_BYTES", "add_routes"]
-
 _ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 _Handler = Callable[[Request], Awaitable[Response]]
 

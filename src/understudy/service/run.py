@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from understudy.service.store import Store
     from understudy.trees.model import ScoreModel
 
-__all__ = ["Settings", "build", "example_service", "serve", "set_caps"]
-
 _GRACE = 10  # seconds for open requests when the service is told to stop
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from understudy.errors import ParameterError
 
-__all__ = ["ENVIRONMENT", "ServiceSecret"]
-
 ENVIRONMENT = "UNDERSTUDY_SERVICE_SECRET"
 _BYTES = 32
 

@@ -14,8 +14,6 @@ from understudy.service.amounts import epsilon_of, price_of
 from understudy.trees.features import CodeMatrix, Feature, FeatureError
 from understudy.trees.model import ScoreModel
 
-__all__ = ["Served", "by_name"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Served:

@@ -20,8 +20,6 @@ from understudy.errors import DataError, ParameterError
 from understudy.service.secret import ServiceSecret
 from understudy.service.tables import meta, schema
 
-__all__ = ["DEFAULT_DATABASE", "Store"]
-
 DEFAULT_DATABASE = "sqlite:///understudy-service.db"
 SCHEMA_VERSION = "1"
 _PATIENCE = 30.0  # seconds to wait for another writer or a free connection

@@ -14,8 +14,6 @@ from sqlalchemy import (
     Text,
 )
 
-__all__ = ["answers", "api_keys", "cap_changes", "grants", "meta", "models", "schema"]
-
 schema = MetaData()
 
 meta = Table(

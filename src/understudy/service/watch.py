@@ -16,8 +16,6 @@ from understudy.service.problems import MEDIA_TYPE, Problem
 if TYPE_CHECKING:
     from understudy.service.desk import Desk
 
-__all__ = ["Seen", "Watch", "seen_of"]
-
 _KEY = "understudy.seen"
 _GONE = 499  # the caller hung up
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}

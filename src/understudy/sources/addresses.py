@@ -11,8 +11,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from understudy.errors import DataError
 
-__all__ = ["Address", "parse_address", "shown"]
-
 _KINDS = {"postgresql": "postgresql", "postgres": "postgresql", "spark": "spark"}
 _OPTIONS = {
     "postgresql": {

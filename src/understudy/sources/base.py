@@ -16,8 +16,6 @@ from understudy.privacy.secret import Secret
 from understudy.sources.files import Opened
 from understudy.sources.tables import CountTable
 
-__all__ = ["NO_IDS", "Choice", "Clique", "Report", "Source", "slice_weights"]
-
 Clique = Sequence[str]
 """A set of columns to be counted together."""
 

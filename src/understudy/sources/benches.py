@@ -20,8 +20,6 @@ import pyarrow as pa
 from understudy.errors import DataError
 from understudy.sources.watching import watched
 
-__all__ = ["Bench", "DuckBench", "bench_for", "fetched"]
-
 
 class Bench(ABC):
     """Codes inside an engine. Only counts and sums are ever fetched from it."""

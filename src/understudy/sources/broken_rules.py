@@ -16,8 +16,6 @@ from understudy.codebook.rules import Order
 from understudy.sources.expressions import as_number, as_text, code_expression, present
 from understudy.sources.files import Opened
 
-__all__ = ["Broken", "broken_rules"]
-
 Broken = tuple[str, int, tuple[int, ...], tuple[str, ...]]
 """A rule, how many rows break it, the first of them, and some of their values."""
 

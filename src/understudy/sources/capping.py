@@ -27,8 +27,6 @@ from understudy.sources.expressions import PERSON, person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
 
-__all__ = ["MISSING_IDS", "capped_table", "kept_by_key", "kept_records_of", "refuse_missing_ids"]
-
 MISSING_IDS = (
     "the id column {id!r} is missing in {rows:,} rows; each row needs the id of its person, or the cap on records per "
     "person protects nobody there. Fill the gaps or drop those rows."

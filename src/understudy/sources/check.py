@@ -20,8 +20,6 @@ from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
 from understudy.sources.repair import repair_csv
 
-__all__ = ["Fault", "FaultKind", "check_table"]
-
 FaultKind = Literal[
     "outside levels",
     "not a number",

@@ -7,8 +7,6 @@ memory costs nothing beside that. All pairs of thirteen columns need some sixtee
 import math
 from collections.abc import Mapping, Sequence
 
-__all__ = ["covers"]
-
 MOST_CELLS = 1 << 14
 """A joint table may have this many cells: few enough for any engine to hold and for a driver to receive."""
 

@@ -12,8 +12,6 @@ from understudy.errors import DataError
 from understudy.sources.addresses import Address, parse_address
 from understudy.sources.faults import engine_errors
 
-__all__ = ["is_spark", "open_database", "open_spark_object", "spark_session"]
-
 _CONNECT_SECONDS = 10
 _NAMES = re.compile(r'"((?:[^"]|"")+)"|([^."]+)')
 

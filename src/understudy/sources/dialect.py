@@ -16,8 +16,6 @@ from typing import Any, TextIO
 from understudy.errors import DataError
 from understudy.sources.faults import first_bad_line
 
-__all__ = ["Dialect", "open_text", "read_dialect", "repeated_names", "unique_names"]
-
 _DELIMITERS = (",", ";", "\t", "|")
 
 

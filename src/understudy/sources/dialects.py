@@ -15,22 +15,6 @@ from ibis.expr import operations
 from understudy.codebook import Number
 from understudy.codebook.encode import DAY_PATTERN, number_text
 
-__all__ = [
-    "SIGNED",
-    "WITHOUT_UNSIGNED",
-    "bin_in_postgres",
-    "compares_floats",
-    "day_in",
-    "engine_of",
-    "level_index",
-    "number_in",
-    "plain_in_postgres",
-    "sha256",
-    "staged",
-    "stripped",
-    "whole_in_postgres",
-]
-
 WITHOUT_UNSIGNED = ("postgres", "pyspark")
 SIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64"}
 """For engines without unsigned integers: the next type that holds the same codes."""

@@ -35,8 +35,6 @@ from understudy.sources.expressions import as_date, as_number, as_text, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, open_table
 
-__all__ = ["MISSING_TOKENS", "draft_codebook", "draft_with_reasons", "named_columns"]
-
 MISSING_TOKENS = ("NA", "N/A", "n/a", "?", "", "null", "NULL", "None", "NaN", "nan", ".")
 """Texts that usually stand for a value that was not recorded."""
 

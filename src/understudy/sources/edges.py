@@ -5,8 +5,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from itertools import pairwise
 
-__all__ = ["pleasant_edges"]
-
 _MOST_STEPS = 10**15
 
 

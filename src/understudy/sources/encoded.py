@@ -16,8 +16,6 @@ from understudy.privacy.secret import Secret
 from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts_people, people_table
 
-__all__ = ["EncodedSource", "count_codes"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 _BLOCK = 1 << 14
 _KEY_LIMIT = 1 << 62

@@ -23,8 +23,6 @@ from understudy.sources.expressions import PERSON, encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts_people, people_table
 
-__all__ = ["EngineSource"]
-
 _ID_BYTES = 32
 """What the id of a record is taken to need in memory while records are chosen there."""
 

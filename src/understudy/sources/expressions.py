@@ -16,21 +16,6 @@ from understudy.errors import DataError, ParameterError
 from understudy.sources import dialects
 from understudy.sources.tables import code_type
 
-__all__ = [
-    "PERSON",
-    "UNKNOWN_POLICIES",
-    "as_date",
-    "as_number",
-    "as_text",
-    "code_expression",
-    "encoded_table",
-    "is_known",
-    "is_whole",
-    "person_of",
-    "present",
-    "unknown_code",
-]
-
 PERSON = "person"
 """The column of ids in a table of codes."""
 UNKNOWN_POLICIES = ("error", "missing", "other", "other-or-missing")

@@ -9,8 +9,6 @@ from typing import Any
 
 from understudy.errors import DataError
 
-__all__ = ["engine_errors", "engine_failures", "first_bad_line", "without_secrets"]
-
 
 @contextmanager
 def engine_errors(what: str) -> Iterator[None]:

@@ -17,8 +17,6 @@ from understudy.sources import databases
 from understudy.sources.dialect import read_dialect, repeated_names, unique_names
 from understudy.sources.faults import engine_errors
 
-__all__ = ["Opened", "file_kind", "find_files", "is_database", "open_table"]
-
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills to a private temporary folder."""
 _GZIP_SHRINKS = 10

@@ -18,8 +18,6 @@ from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, open_table
 from understudy.sources.inputs import find_provenance
 
-__all__ = ["Flows", "Histograms", "read_flows"]
-
 Integers = npt.NDArray[np.int64]
 
 _MOST = 1 << 40

@@ -18,8 +18,6 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance
 from understudy.sources.same import files_of, refuse_same
 
-__all__ = ["RECONSTRUCTED", "find_provenance", "provenance_of_manifest", "public_provenance"]
-
 _MARK_1 = b"understudy.anonymized"
 """What tables of understudy 0.1 carry."""
 _KIND = b"understudy.kind"

@@ -15,8 +15,6 @@ from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
 from understudy.sources.tables import CountTable
 
-__all__ = ["LOOKS", "Levels", "Numbers", "look_at_days", "look_at_kinds", "look_at_levels", "look_at_numbers"]
-
 LOOKS = ("missing", "whole", "decimal", "date", "text")
 """What a value may look like."""
 

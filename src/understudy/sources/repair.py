@@ -11,8 +11,6 @@ from typing import Any
 from understudy.errors import DataError
 from understudy.sources.dialect import read_dialect
 
-__all__ = ["Damage", "repair_csv"]
-
 
 @dataclass(kw_only=True)
 class Damage:

@@ -22,8 +22,6 @@ from understudy.sources.expressions import PERSON, person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.tables import code_type
 
-__all__ = ["Rows", "read_rows", "rows_of"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:

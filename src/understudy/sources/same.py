@@ -8,8 +8,6 @@ from typing import Any
 from understudy.errors import DataError, ParameterError
 from understudy.sources.files import database_of, find_files
 
-__all__ = ["files_of", "refuse_same"]
-
 
 def refuse_same(confidential: Any, public: Any, used_as: str) -> None:
     """Refuse a public table that is the confidential one, in whole or as one of its files; a part of a file may be."""

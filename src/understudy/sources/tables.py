@@ -11,8 +11,6 @@ from understudy.codebook import Codebook
 from understudy.codebook.unit import COUNTED
 from understudy.errors import RefusalError
 
-__all__ = ["DENSE_LIMIT", "CountTable", "code_type", "counts_people", "people_table"]
-
 DENSE_LIMIT = 1 << 24
 """Largest number of cells that is ever laid out in full (128 MiB of 64-bit counts)."""
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from understudy.sources.base import Report
 
-__all__ = ["watched"]
-
 
 @contextmanager
 def watched(connection: Any, report: Report | None) -> Iterator[None]:

@@ -15,8 +15,6 @@ from understudy.mechanisms.prediction import draw_predicted
 from understudy.mechanisms.stream import Stream
 from understudy.sources.tables import code_type
 
-__all__ = ["Chain", "full_order"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Predict = Callable[[str, Sequence[Codes]], Floats]
 _BATCH = 1 << 14

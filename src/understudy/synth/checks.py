@@ -3,8 +3,6 @@
 from understudy.errors import ParameterError
 from understudy.privacy.guarantees import Neighbours
 
-__all__ = ["check_files", "check_rows", "positive", "refuse_commuting"]
-
 MOST_ROWS = 10**12
 """A hundred gigabytes a column; beyond it a number is a slip of the hand."""
 

@@ -18,8 +18,6 @@ from understudy.synth.recipe import Recipe, refuse_commuting
 from understudy.synth.registry import make_recipe
 from understudy.synth.seeds import seed_pool
 
-__all__ = ["Choices", "model_words", "relation_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:

@@ -11,8 +11,6 @@ from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 from understudy.synth.histograms import TableRecipe
 
-__all__ = ["Contingency"]
-
 _READS = "exact counts of full records"
 _WHY = "rows are drawn from the exact counts; every synthetic row is a real record"
 

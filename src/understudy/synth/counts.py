@@ -42,8 +42,6 @@ from understudy.synth.checks import refuse_commuting
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, person_entries
 
-__all__ = ["Counts", "FittedCounts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Units:

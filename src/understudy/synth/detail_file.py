@@ -12,8 +12,6 @@ from understudy.errors import ReleaseError
 from understudy.sources.tables import CountTable
 from understudy.synth.details import Details, detail_cliques
 
-__all__ = ["read_details", "write_details"]
-
 
 def write_details(details: Details, path: Path) -> None:
     """Codes and noisy counts of every table, in one step."""

@@ -18,8 +18,6 @@ from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.synth.details import Details, detail_weights
 
-__all__ = ["draw_part", "part_facts", "public_part"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Part = Mapping[str, Sequence[int]]
 _MOST_TRIES = 200

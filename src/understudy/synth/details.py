@@ -31,16 +31,6 @@ from understudy.sources.tables import CountTable, code_type
 if TYPE_CHECKING:
     from understudy.synth.recipe import Recipe
 
-__all__ = [
-    "DetailTable",
-    "Details",
-    "count_details",
-    "decode_drawn",
-    "detail_cliques",
-    "detail_entries",
-    "draw_details",
-]
-
 Codes = npt.NDArray[np.unsignedinteger]
 _TOTAL_SHARE = 0.1
 """Share of the price for the counts of the coarse levels, which only say how much is left for ``other``."""

@@ -28,8 +28,6 @@ from understudy.synth.models import ReleasedModel
 from understudy.synth.seeds import start_rows
 from understudy.synth.ways import Drawn
 
-__all__ = ["DiverseDrawer", "ModelDrawer", "PartsDrawer", "PerturbedDrawer", "RangeDrawer"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Cells = tuple[Codes, npt.NDArray[np.int64]]
 SLICE = 1 << 18

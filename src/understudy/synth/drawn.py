@@ -21,8 +21,6 @@ from understudy.privacy.provenance import InputRole
 from understudy.synth.recipe import Recipe, check_rows, positive
 from understudy.synth.seeds import PublicSeeds, SeedPool, UniformSeeds
 
-__all__ = ["DrawnRecipe", "check_sweeps"]
-
 
 class _Scalable(Protocol):
     def scaled(self, factor: Fraction) -> Event: ...

@@ -5,8 +5,6 @@ from typing import Any
 from understudy.privacy.facts import BOTH_RELATIONS, MethodFacts
 from understudy.privacy.guarantees import Neighbours
 
-__all__ = ["FACTS"]
-
 _SYNTH = "understudy synth -m "
 _EXACT = "tests/exact/"
 _AUDIT = "tests/audit/"

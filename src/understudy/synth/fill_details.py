@@ -8,8 +8,6 @@ import numpy.typing as npt
 from understudy.codebook import Codebook, Detail
 from understudy.mechanisms.stream import Stream
 
-__all__ = ["deduced", "fill_detail", "misplaced"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Bools = npt.NDArray[np.bool_]
 

@@ -20,8 +20,6 @@ from understudy.codebook.constraints import Allowed, Orders, Step
 from understudy.codebook.decode import Known
 from understudy.errors import ParameterError
 
-__all__ = ["GapRules", "known_numbers"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Bools = npt.NDArray[np.bool_]
 _NEAR = 1e-6

@@ -37,8 +37,6 @@ from understudy.synth.drawn import check_sweeps
 from understudy.synth.fill_details import deduced, fill_detail, misplaced
 from understudy.synth.fill_rules import GapRules
 
-__all__ = ["Filling", "FittedFilling"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Bools = npt.NDArray[np.bool_]
 _CONFIDENTIAL = "(Confidential: this depends on the data.)"

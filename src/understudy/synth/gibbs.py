@@ -16,8 +16,6 @@ from understudy.synth.hashed_gibbs import check_sweeps
 from understudy.synth.released import Perturbed, ReleasedRecipe
 from understudy.synth.ways import Chains
 
-__all__ = ["GibbsSampler"]
-
 _READS = "exact conditional tables"
 _WHY = "rows are drawn from exact conditional counts, which nobody paid for"
 

@@ -20,8 +20,6 @@ from understudy.sources.tables import counts_people
 if TYPE_CHECKING:
     from understudy.synth.recipe import Recipe
 
-__all__ = ["count_people", "people_entries", "people_warnings", "sizes_of"]
-
 _READS = "how many people have one record, two, and so on up to the cap"
 _WHY = "synthetic people get their numbers of records from exact counts, which nobody paid for"
 _SAID = (

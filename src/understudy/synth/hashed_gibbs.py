@@ -19,8 +19,6 @@ from understudy.sources.tables import CountTable
 from understudy.synth.recipe import positive
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 
-__all__ = ["HashedGibbs", "check_delta", "check_sweeps"]
-
 
 def check_delta(delta: float) -> None:
     """A probability strictly between 0 and 1."""

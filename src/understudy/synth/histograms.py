@@ -12,8 +12,6 @@ from understudy.sources.tables import CountTable
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Cells
 
-__all__ = ["TableRecipe"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class TableRecipe(ReleasedRecipe):

@@ -26,8 +26,6 @@ from understudy.synth.drawn import check_sweeps
 from understudy.synth.pmi import Steps
 from understudy.synth.recipe import Fitted, Recipe
 
-__all__ = ["SYNTHESES", "FittedImputation", "Imputation"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 SYNTHESES = ("complete", "full", "partial")
 _READS = "every record, to fit one model per column"

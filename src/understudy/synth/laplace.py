@@ -13,8 +13,6 @@ from understudy.sources.tables import CountTable
 from understudy.synth.histograms import TableRecipe
 from understudy.synth.recipe import positive
 
-__all__ = ["LaplaceHistogram"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceHistogram(TableRecipe):

@@ -33,8 +33,6 @@ from understudy.synth.drawers import DiverseDrawer, RangeDrawer
 from understudy.synth.hashed_gibbs import check_sweeps
 from understudy.synth.recipe import Fitted, Recipe
 
-__all__ = ["LUGS", "DiverseRecipe", "FittedDiverse"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 FLOOR = 2.0**-20
 

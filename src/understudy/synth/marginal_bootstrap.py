@@ -22,8 +22,6 @@ from understudy.sources.tables import code_type
 from understudy.synth.pegs import PeGS
 from understudy.synth.recipe import Fitted, Recipe
 
-__all__ = ["BayesianBootstrap", "MarginalBootstrap"]
-
 _READS = "exact one-way counts"
 _WHY = "columns are resampled from their exact counts, which nobody paid for"
 

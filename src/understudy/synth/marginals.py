@@ -28,8 +28,6 @@ from understudy.synth.recipe import positive
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Agreeing
 
-__all__ = ["Marginals"]
-
 Values = npt.NDArray[np.float64]
 _SCORE_SHARE = 0.05
 _SCALE = 1 << 20

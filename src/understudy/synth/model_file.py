@@ -28,8 +28,6 @@ from understudy.synth.grouping import sizes_of
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
 from understudy.synth.ways import Way
 
-__all__ = ["LoadedModel", "load_model", "write_model"]
-
 FORMAT = 1
 _OF_A_WAY: Mapping[str, Any] = {"sweeps": 0, "order": [], "classes": 0}
 """What a file says of ways of drawing other than its own: every file of format 1 has room for all of them."""

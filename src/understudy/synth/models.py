@@ -17,8 +17,6 @@ from understudy.sources.tables import CountTable, counts_people
 from understudy.synth.details import Details, detail_cliques
 from understudy.synth.ways import Drawn, Progress, Wanted, Way, Where
 
-__all__ = ["NOT_CHARGED", "ReleasedModel"]
-
 NOT_CHARGED = "charged to no account, so that nobody keeps track of what else the data paid for"
 
 

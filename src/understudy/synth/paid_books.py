@@ -12,8 +12,6 @@ from understudy.errors import CodebookError, UnderstudyError
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import Bought
 
-__all__ = ["bought_codebook", "drafted_entries"]
-
 
 def bought_codebook(book: Codebook) -> tuple[Bought, ...]:
     """What the draft of this codebook cost; nothing where it was not bought."""

@@ -58,8 +58,6 @@ from understudy.sources.files import Opened, open_table
 from understudy.sources.inputs import find_provenance
 from understudy.sources.looks import LOOKS, look_at_days, look_at_kinds, look_at_levels, look_at_numbers
 
-__all__ = ["PaidPlan", "paid_draft"]
-
 AR = Neighbours.ADD_REMOVE
 _LOOKS_SHARE = 0.1
 _BOUNDS_SHARE = 0.5

@@ -15,8 +15,6 @@ from understudy.synth.grouping import sizes_of
 from understudy.synth.part_work import PartJob, part_sizes
 from understudy.synth.workers import LocalWorkers, Workers
 
-__all__ = ["Order", "draw_all", "order_of", "part_job"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Order:

@@ -16,8 +16,6 @@ from understudy.release.workshop import Receipt, part_name, write_receipt
 from understudy.synth.details import decode_drawn
 from understudy.synth.drawers import RangeDrawer
 
-__all__ = ["PART_ROWS", "PartJob", "part_sizes"]
-
 PART_ROWS = 1_000_000
 """Rows per part: some tens of megabytes of Parquet, a second or so of work."""
 

@@ -14,8 +14,6 @@ from understudy.mechanisms.dirichlet import DirichletDraws, Prior, alpha_for, dr
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.synth.perturbed import Drawing, PerturbedRecipe
 
-__all__ = ["PeGS"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PeGS(PerturbedRecipe):

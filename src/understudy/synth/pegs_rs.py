@@ -14,8 +14,6 @@ from understudy.mechanisms.dirichlet import DirichletResetBlocks, Prior, alpha_f
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.synth.perturbed import Drawing, PerturbedRecipe
 
-__all__ = ["PeGSReset"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PeGSReset(PerturbedRecipe):

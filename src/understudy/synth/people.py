@@ -18,8 +18,6 @@ from understudy.sources.base import Source
 if TYPE_CHECKING:
     from understudy.synth.recipe import Recipe
 
-__all__ = ["capped_source", "of_people", "person_entries", "require_capped"]
-
 AnyRecipe = TypeVar("AnyRecipe", bound="Recipe")
 
 

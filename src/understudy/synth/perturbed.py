@@ -28,8 +28,6 @@ from understudy.synth.drawn import DrawnRecipe
 from understudy.synth.recipe import Fitted, positive
 from understudy.synth.seeds import seeds_assumption, seeds_entry
 
-__all__ = ["Drawing", "FittedPerturbed", "PerturbedRecipe"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 
 

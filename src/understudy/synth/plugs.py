@@ -29,8 +29,6 @@ from understudy.synth.lugs import DiverseRecipe
 from understudy.synth.processes import helper_processes
 from understudy.synth.recipe import Fitted
 
-__all__ = ["PLUGS", "FittedParts"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 
 

@@ -27,8 +27,6 @@ from understudy.synth.drawn import DrawnRecipe, check_sweeps
 from understudy.synth.recipe import Fitted
 from understudy.synth.seeds import seeds_assumption, seeds_entry
 
-__all__ = ["PMI", "FittedPMI"]
-
 Models = Mapping[str, Predictor]
 _FAINT = 0.1
 

@@ -32,8 +32,6 @@ from understudy.synth.recipe import positive
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Network
 
-__all__ = ["PrivBayes"]
-
 _MOST_CANDIDATES = 4_000
 
 

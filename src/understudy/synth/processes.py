@@ -7,8 +7,6 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["helper_processes"]
-
 _Map = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 

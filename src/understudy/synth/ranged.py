@@ -41,8 +41,6 @@ from understudy.synth.recipe import Fitted, Recipe
 from understudy.synth.released import FittedReleased
 from understudy.synth.workers import SparkWorkers, Workers
 
-__all__ = ["PartedRelease", "draw_parts", "synthesize_parts"]
-
 _DETAILS = "details.npz"
 """The released tables of the details in a workshop, where no model file keeps them."""
 

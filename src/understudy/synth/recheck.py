@@ -16,8 +16,6 @@ from understudy.synth.paid_books import bought_codebook
 from understudy.synth.registry import METHODS
 from understudy.synth.remade import remade
 
-__all__ = ["cheaper_than_its_method", "recheck_method"]
-
 _TOLERANCE = 1e-6  # calibration may differ in the last digits between machines
 
 

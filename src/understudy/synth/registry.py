@@ -22,8 +22,6 @@ from understudy.synth.sba import StabilityBasedHistogram
 from understudy.synth.sbhg import SBHG
 from understudy.synth.sbhg_gauss import SBHGGauss
 
-__all__ = ["METHODS", "find_method", "make_recipe"]
-
 METHODS: dict[str, type[Recipe]] = {
     cls.name: cls
     for cls in (

@@ -27,8 +27,6 @@ from understudy.synth.models import NOT_CHARGED, ReleasedModel
 from understudy.synth.recipe import Fitted, Recipe
 from understudy.synth.ways import Way
 
-__all__ = ["FittedReleased", "Perturbed", "ReleasedRecipe", "public_size", "refuse_model_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbed:

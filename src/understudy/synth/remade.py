@@ -17,8 +17,6 @@ from understudy.synth.recipe import Recipe
 from understudy.synth.registry import find_method, make_recipe
 from understudy.synth.seeds import PublicSeeds, RealSeeds, UniformSeeds
 
-__all__ = ["load_recipe", "remade"]
-
 _OBJECTS = ("prior", "seeds", "parents")
 """Choices that may be objects of the caller's, which a manifest can only describe."""
 _PLAIN = re.compile("[a-z-]+")

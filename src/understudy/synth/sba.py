@@ -14,8 +14,6 @@ from understudy.sources.tables import CountTable
 from understudy.synth.histograms import TableRecipe
 from understudy.synth.recipe import positive
 
-__all__ = ["StabilityBasedHistogram"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class StabilityBasedHistogram(TableRecipe):

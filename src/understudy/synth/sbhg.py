@@ -22,8 +22,6 @@ from understudy.synth.hashed_gibbs import HashedGibbs
 from understudy.synth.released import Perturbed
 from understudy.synth.ways import Chains
 
-__all__ = ["SBHG"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Shares:

@@ -31,8 +31,6 @@ from understudy.synth.hashed_gibbs import HashedGibbs
 from understudy.synth.released import Perturbed
 from understudy.synth.ways import Chains
 
-__all__ = ["SBHGGauss"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SBHGGauss(HashedGibbs):

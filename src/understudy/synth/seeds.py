@@ -23,8 +23,6 @@ from understudy.sources.addresses import shown
 from understudy.sources.base import Source
 from understudy.sources.tables import code_type
 
-__all__ = ["PublicSeeds", "RealSeeds", "SeedPool", "UniformSeeds", "seeds_assumption", "seeds_entry", "start_rows"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 _WHY = "chains were started from real rows, which nobody paid for"
 

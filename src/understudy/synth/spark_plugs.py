@@ -35,8 +35,6 @@ from understudy.synth.part_work import PartJob
 from understudy.synth.plugs import PLUGS
 from understudy.synth.workers import spark_failures, watching
 
-__all__ = ["draw_where_it_lies", "shares"]
-
 Ints = npt.NDArray[np.int64]
 _CODES = "codes"
 

@@ -15,8 +15,6 @@ from understudy.sources.faults import engine_failures, without_secrets
 from understudy.synth.drawers import RangeDrawer
 from understudy.synth.part_work import PartJob
 
-__all__ = ["ENGINES", "LocalWorkers", "SparkWorkers", "Workers", "workers_for"]
-
 ENGINES = ("local", "spark")
 Told = Callable[[int], None]
 """Told how many more rows were drawn."""

@@ -32,8 +32,6 @@ from understudy.trees.show import tree_text, votes_text
 from understudy.trees.train import Training, grow, positive_level, price, refuse_people
 from understudy.trees.tree import Tree
 
-__all__ = ["TreeScores"]
-
 
 class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What all share; parameters are documented in the module."""

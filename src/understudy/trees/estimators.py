@@ -15,16 +15,6 @@ from understudy.privacy.account import Account
 from understudy.trees.estimator_base import TreeScores
 from understudy.trees.train import ALPHAS, Training
 
-__all__ = [
-    "AlphaTree",
-    "DPaT",
-    "EDPaT",
-    "PerCallAlphaTree",
-    "PrivateAlphaBag",
-    "PrivateAlphaForest",
-    "PrivateAlphaTree",
-]
-
 
 class AlphaTree(TreeScores):
     """A plain tree that splits by alpha-gain (algorithm 4). Promises nothing."""

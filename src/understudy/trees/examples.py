@@ -23,9 +23,6 @@ from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts
 from understudy.trees.scorers import CallForest, VoteForest
 from understudy.trees.tree import Tree
 
-__all__ = ["diabetes_example", "septic_shock_example"]
-
-
 _INVENTED = (
     "made up by hand: it was learnt from nobody, so it can tell nothing about anybody; it is priced as if it were not",
     "invented numbers: no medical use",

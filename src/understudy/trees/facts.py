@@ -3,8 +3,6 @@
 from understudy.privacy.facts import MethodFacts
 from understudy.privacy.guarantees import Neighbours
 
-__all__ = ["FACTS", "SERVICE"]
-
 _TRAIN = "understudy train --method "
 _AR = (Neighbours.ADD_REMOVE,)
 _PAGE = "docs/methods/dpat.md"

@@ -14,8 +14,6 @@ from understudy.codebook import Codebook, Column, Dates, Number
 from understudy.codebook.encode import encode_value
 from understudy.errors import DataError, RefusalError
 
-__all__ = ["MOST_CODES", "CodeMatrix", "Feature", "FeatureError", "encode_rows", "features_of"]
-
 CodeMatrix = npt.NDArray[np.uint8]
 MOST_CODES = 256
 """Codes of one feature, the missing level included, that fit in a byte."""

@@ -30,8 +30,6 @@ from understudy.privacy.secret import Secret
 from understudy.trees.features import CodeMatrix, Feature
 from understudy.trees.scorers import VoteForest
 
-__all__ = ["REPLICATES", "SHARES", "forest_price", "groves_of", "grow_forest"]
-
 SHARES = (0.05, 0.88, 0.07)
 """Parts of epsilon for class counts, votes and scale."""
 REPLICATES = 60

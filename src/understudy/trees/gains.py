@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError
 
-__all__ = ["alpha_gain", "check_alpha", "gain_bounds"]
-
 Values = npt.NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from understudy.trees.gains import alpha_gain, check_alpha, gain_bounds
 from understudy.trees.questions import Question, answers
 from understudy.trees.tree import Tree
 
-__all__ = ["Builder", "Node", "Stopping", "alpha_tree", "diff_structure", "leaf_totals", "look", "node_tables"]
-
 Counts = npt.NDArray[np.int64]
 _EQUAL = 1e-12  # gains closer than this are ties, which go to the question that comes first
 

@@ -15,8 +15,6 @@ from understudy.trees.model_file import model_key
 from understudy.trees.recipe import RiskScore
 from understudy.trees.train import Training
 
-__all__ = ["train_to_file"]
-
 
 def train_to_file(
     data: Any,

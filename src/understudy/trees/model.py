@@ -27,8 +27,6 @@ from understudy.release.manifest import Manifest
 from understudy.trees.features import CodeMatrix, Feature, encode_rows, features_of
 from understudy.trees.scorers import BAND, Scored, Scorer
 
-__all__ = ["NO_ROWS", "Quality", "ScoreModel", "check_name", "facts", "load_model", "save_model"]
-
 NO_ROWS = "a risk score has no rows"
 
 Kind = Literal["one-shot", "per-call"]

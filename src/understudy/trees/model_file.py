@@ -24,19 +24,6 @@ from understudy.release.manifest import Manifest, describe, read_manifest
 from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts
 from understudy.trees.scorers import scorer_from_parts
 
-__all__ = [
-    "FORMAT",
-    "KEY_VARIABLE",
-    "has_checksum",
-    "manifest_of",
-    "model_key",
-    "new_key_file",
-    "public_digest",
-    "read_content",
-    "read_model",
-    "write_model",
-]
-
 FORMAT = 2
 KEY_VARIABLE = "UNDERSTUDY_MODEL_KEY"
 MOST_BYTES = 1 << 28

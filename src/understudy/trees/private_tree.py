@@ -31,8 +31,6 @@ from understudy.trees.questions import Question, answers
 from understudy.trees.scorers import LeafForest
 from understudy.trees.tree import Tree
 
-__all__ = ["STRUCTURES", "TreePlan", "grow_private_forest", "grow_structure"]
-
 AR = Neighbours.ADD_REMOVE
 STRUCTURES = ("exponential", "random", "measured", "stable")
 _SHARED = ("shared", "disjoint")

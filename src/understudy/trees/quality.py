@@ -27,16 +27,6 @@ from understudy.trees.features import CodeMatrix, Feature
 from understudy.trees.model import Quality
 from understudy.trees.scorers import BAND, CallForest, LeafForest, Scorer, VoteForest, count_probability
 
-__all__ = [
-    "BANDS",
-    "measure_private",
-    "measures",
-    "public_cells",
-    "public_quality",
-    "quality_price",
-    "subgroup_places",
-]
-
 Values = npt.NDArray[np.float64]
 BANDS = np.array([0.02, 0.04, 0.07, 0.1, 0.14, 0.19, 0.25, 0.32, 0.4, 0.48, 0.56, 0.64, 0.72, 0.8, 0.87, 0.93, 0.97])
 """Ends of the public score bands of a priced quality histogram."""

@@ -14,8 +14,6 @@ from understudy.codebook import Categorical
 from understudy.errors import ParameterError, RefusalError
 from understudy.trees.features import CodeMatrix, Feature
 
-__all__ = ["CODINGS", "Question", "answers", "questions_of", "words_of"]
-
 CODINGS = ("thresholds", "intervals")
 
 

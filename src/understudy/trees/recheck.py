@@ -17,8 +17,6 @@ from understudy.trees.model_file import has_checksum, manifest_of, read_content
 from understudy.trees.recipe import RiskScore
 from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, VoteForest
 
-__all__ = ["verify_score"]
-
 _TOLERANCE = 1e-6  # noise scales lie on a grid, which moves prices in the tenth digit
 _BODIES = {
     "forest": (VoteForest.body, False),

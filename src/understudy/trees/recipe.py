@@ -35,8 +35,6 @@ from understudy.trees.quality import measure_private, public_cells, public_quali
 from understudy.trees.scorers import Scorer
 from understudy.trees.train import Training, cells_of, check_price, grow, positive_level, price, refuse_people
 
-__all__ = ["SET_ASIDE", "FittedScore", "RiskScore"]
-
 SET_ASIDE = 4
 """One record in so many, at random, is kept from training where quality is paid for."""
 

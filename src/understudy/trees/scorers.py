@@ -34,18 +34,6 @@ from understudy.privacy.secret import Secret
 from understudy.trees.features import CodeMatrix
 from understudy.trees.tree import Tree
 
-__all__ = [
-    "BAND",
-    "CallForest",
-    "LeafForest",
-    "LocalNoiseForest",
-    "Scored",
-    "Scorer",
-    "VoteForest",
-    "count_probability",
-    "scorer_from_parts",
-]
-
 BAND = 0.90
 """Level of every noise band."""
 

@@ -11,8 +11,6 @@ from understudy.trees.questions import words_of
 from understudy.trees.scorers import VoteForest
 from understudy.trees.tree import Tree
 
-__all__ = ["gain_picture", "reliability_picture", "tree_picture", "tree_text", "votes_text"]
-
 LeafCounts = Sequence[Sequence[int]] | None
 _INK, _SOFT, _LINE = "#1b2a3a", "#5b6b7b", "#9aa7b4"
 _LOW, _HIGH = (236, 243, 250), (214, 96, 77)

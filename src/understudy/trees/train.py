@@ -26,20 +26,6 @@ from understudy.trees.private_tree import TreePlan, grow_private_forest, grow_st
 from understudy.trees.questions import Question, questions_of
 from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, Scorer
 
-__all__ = [
-    "ALPHAS",
-    "METHODS",
-    "Grown",
-    "Training",
-    "cells_of",
-    "check_price",
-    "free_questions",
-    "grow",
-    "positive_level",
-    "price",
-    "refuse_people",
-]
-
 METHODS = ("forest", "tree", "bag", "per-call-tree", "dpat", "edpat", "alpha-tree")
 ALPHAS = (0.1, 0.5, 1.0, 2.0, 4.0)
 """What EDPaT's trees use by default; the chapter leaves the choice open."""

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from understudy.trees.features import MOST_CODES, CodeMatrix
 
-__all__ = ["Leaves", "Tree"]
-
 Leaves = npt.NDArray[np.intp]
 
 

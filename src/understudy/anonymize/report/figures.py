@@ -7,8 +7,6 @@ from understudy.evaluate.palette import DEEP_ORANGE, HATCHED, REAL
 from understudy.evaluate.report.figures import Figure, axis, layout, text
 from understudy.evaluate.report.numbers import percent
 
-__all__ = ["mosaic_figure", "sizes_figure"]
-
 
 def sizes_figure(key: str, title: str, said: str, before: Mapping[str, int], after: Mapping[str, int]) -> Figure:
     """Rows by the number of rows they are like."""

@@ -22,8 +22,6 @@ from understudy.errors import ReleaseError
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.version import __version__
 
-__all__ = ["FORMAT", "Findings", "gather", "people_in"]
-
 FORMAT = "understudy-anonymity/1"
 _SHOWN = 3
 """Quasi-identifiers in a mosaic."""

@@ -8,8 +8,6 @@ from understudy.anonymize.report.figures import mosaic_figure, sizes_figure
 from understudy.evaluate.report.numbers import number, percent
 from understudy.evaluate.report.page import render
 
-__all__ = ["anonymity_page"]
-
 BANNER = (
     "This page counts the confidential table before and after anonymisation. It is not part of the release: keep it "
     "with the data."

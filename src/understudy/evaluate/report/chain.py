@@ -14,8 +14,6 @@ from understudy.evaluate.report.checks import Counts
 from understudy.evaluate.utility.references import expected_gap
 from understudy.evaluate.utility.tvd import total_variation
 
-__all__ = ["chain_facts"]
-
 _MOST_ROWS = 100_000
 
 

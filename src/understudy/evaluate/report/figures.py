@@ -12,8 +12,6 @@ from typing import Any
 from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, GRID, HATCHED, INK, REAL
 from understudy.evaluate.report.numbers import number, percent
 
-__all__ = ["Figure", "association_figures", "distribution", "layout", "mosaic", "text"]
-
 _STRENGTH = [[0.0, "#ffffff"], [0.25, "#d3e4f0"], [0.5, "#8fbcdb"], [0.75, "#3e87b8"], [1.0, "#0b3f66"]]
 _CHANGE = [[0.0, "#a64b00"], [0.25, "#efb38a"], [0.5, "#ffffff"], [0.75, "#9cc4e0"], [1.0, DEEP_BLUE]]
 

@@ -20,8 +20,6 @@ from understudy.evaluate.report.release_facts import ReleaseFacts
 from understudy.evaluate.utility.regression import Coefficients, Comparison
 from understudy.version import __version__
 
-__all__ = ["BANNER", "FORMAT", "ColumnFacts", "Findings", "Headline", "Measured"]
-
 FORMAT = "understudy-report/1"
 BANNER = (
     "Confidential. This report was computed on the confidential data and shows exact figures of them. The privacy "

@@ -23,8 +23,6 @@ from understudy.evaluate.utility.regression import Comparison
 from understudy.evaluate.utility.tvd import total_variation
 from understudy.sources.base import Report, Source
 
-__all__ = ["RISK_LEVELS", "gather"]
-
 RISK_LEVELS = ("none", "quick", "full")
 _MOSAICS = 4
 

@@ -1,7 +1,5 @@
 """Words of the report, each in a sentence or two."""
 
-__all__ = ["GLOSSARY", "title_of"]
-
 GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "Association (Cramer's V)",

@@ -18,8 +18,6 @@ from understudy.sources.addresses import shown
 from understudy.sources.base import Report, Source
 from understudy.sources.files import open_table
 
-__all__ = ["evaluate", "named"]
-
 
 def evaluate(
     real: Any,

@@ -8,8 +8,6 @@ from understudy.evaluate.report.figures import Figure, axis, layout, text
 from understudy.evaluate.report.glossary import title_of
 from understudy.evaluate.report.numbers import number
 
-__all__ = ["REACH", "chain_figures", "is_model", "model_figures", "risk_figures"]
-
 _MODELS = (
     "coefficient_distance",
     "coefficient_utility",

@@ -12,8 +12,6 @@ from understudy.codebook import Column
 from understudy.evaluate.report.pairs import PairFacts
 from understudy.sources.base import Source
 
-__all__ = ["Mosaic", "mosaics"]
-
 _MOST_LEVELS = 8
 _MOST_USES = 2
 """How many mosaics may show the same column."""

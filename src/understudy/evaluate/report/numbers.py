@@ -3,8 +3,6 @@
 import datetime as dt
 import math
 
-__all__ = ["moment", "number", "percent"]
-
 
 def number(value: float | None) -> str:
     """Four significant digits.

@@ -12,8 +12,6 @@ from understudy.evaluate.report.glossary import GLOSSARY, title_of
 from understudy.evaluate.report.models import chain_figures, is_model, model_figures, risk_figures
 from understudy.evaluate.report.numbers import moment, number
 
-__all__ = ["MARKER", "render", "report_page"]
-
 MARKER = "understudy page, made from confidential data"
 """Near the top of every page: a later run may overwrite such a file, and no other."""
 

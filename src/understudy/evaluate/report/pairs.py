@@ -14,8 +14,6 @@ import numpy.typing as npt
 from understudy.evaluate.utility.tvd import total_variation
 from understudy.sources.base import Report, Source
 
-__all__ = ["PAIR_CELLS", "PairFacts", "association", "pair_facts"]
-
 Counts = npt.NDArray[np.int64]
 
 PAIR_CELLS = 1 << 20

@@ -11,8 +11,6 @@ from understudy.release.release import ANONYMIZED, MANIFEST, TABLE
 from understudy.release.verify import verify_release
 from understudy.release.workshop import PARTS
 
-__all__ = ["ReleaseFacts", "find_release"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseFacts:

@@ -7,8 +7,6 @@ from pathlib import Path
 from understudy.errors import ReleaseError
 from understudy.evaluate.report.page import MARKER
 
-__all__ = ["check_page_target", "write_page"]
-
 
 def check_page_target(path: Path) -> None:
     """Find out before anything is computed whether the page can be written."""

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from understudy.evaluate.checks import check_column, check_same_columns
 from understudy.sources.base import Source
 
-__all__ = ["Cells", "check_tables", "group_sums", "joint_keys", "lookup", "open_cells"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

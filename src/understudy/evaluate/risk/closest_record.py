@@ -11,8 +11,6 @@ from understudy.evaluate.risk.neighbours import nearest, scale_of
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "closest_record"]
-
 METRIC = Metric(
     name="closest_record",
     goal="minimize",

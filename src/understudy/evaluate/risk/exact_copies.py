@@ -5,8 +5,6 @@ from understudy.evaluate.risk.cells import Cells, check_tables, group_sums, join
 from understudy.evaluate.risk.intervals import wilson
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "copied", "exact_copies"]
-
 METRIC = Metric(
     name="exact_copies",
     goal="minimize",

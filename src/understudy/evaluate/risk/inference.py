@@ -16,8 +16,6 @@ from understudy.evaluate.risk.neighbours import nearest, scale_of
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "inference"]
-
 METRIC = Metric(
     name="inference",
     goal="minimize",

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from understudy.errors import ParameterError
 
-__all__ = ["Rate", "clopper_pearson", "residual", "wilson"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:

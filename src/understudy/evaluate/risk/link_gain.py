@@ -16,8 +16,6 @@ from understudy.evaluate.risk.cells import Cells, Floats, check_tables, open_cel
 from understudy.evaluate.risk.match_probability import match_counts
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "gain", "link_gain"]
-
 METRIC = Metric(
     name="link_gain",
     goal="minimize",

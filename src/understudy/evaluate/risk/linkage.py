@@ -12,8 +12,6 @@ from understudy.evaluate.risk.cells import check_tables, group_sums, joint_keys,
 from understudy.evaluate.risk.intervals import wilson
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "linkage"]
-
 METRIC = Metric(
     name="linkage",
     goal="minimize",

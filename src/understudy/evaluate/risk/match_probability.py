@@ -13,8 +13,6 @@ from understudy.evaluate.risk.cells import Cells, Floats, check_tables, group_su
 from understudy.evaluate.risk.intervals import wilson
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "match_counts", "match_probability"]
-
 METRIC = Metric(
     name="match_probability",
     goal="minimize",

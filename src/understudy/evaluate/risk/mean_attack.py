@@ -16,8 +16,6 @@ from understudy.evaluate.values import values_of
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "mean_attack", "mean_error"]
-
 METRIC = Metric(
     name="mean_attack",
     goal="maximize",

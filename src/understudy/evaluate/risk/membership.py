@@ -26,18 +26,6 @@ from understudy.sources.encoded import EncodedSource
 from understudy.sources.tables import code_type
 from understudy.synth.recipe import Fitted, Recipe
 
-__all__ = [
-    "METRIC",
-    "LinearRule",
-    "agreements",
-    "check_runs",
-    "encode_rows",
-    "membership",
-    "rarest_record",
-    "source_of",
-    "try_membership",
-]
-
 METRIC = Metric(
     name="membership",
     goal="minimize",

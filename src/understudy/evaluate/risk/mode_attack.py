@@ -15,8 +15,6 @@ from understudy.evaluate.risk.intervals import wilson
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "misses", "mode_attack"]
-
 METRIC = Metric(
     name="mode_attack",
     goal="maximize",

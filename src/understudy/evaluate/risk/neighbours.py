@@ -13,8 +13,6 @@ from understudy.compiled import kernel
 from understudy.evaluate.risk.cells import Ints
 from understudy.evaluate.values import is_ordered
 
-__all__ = ["Scale", "nearest", "scale_of"]
-
 Floats = npt.NDArray[np.float64]
 Scale = tuple[Floats, Ints]
 """For each column the distance of two neighbouring codes (0: no order), and its missing code (-1: none)."""

@@ -29,8 +29,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Report, Source
 from understudy.synth.recipe import Recipe
 
-__all__ = ["METRICS", "Shadows", "metric_of", "risk_scores"]
-
 METRICS: dict[str, Metric] = {
     module.METRIC.name: module.METRIC
     for module in (

@@ -16,8 +16,6 @@ from understudy.evaluate.values import is_ordered
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "singling_out"]
-
 METRIC = Metric(
     name="singling_out",
     goal="minimize",

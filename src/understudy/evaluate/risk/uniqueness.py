@@ -13,8 +13,6 @@ from understudy.evaluate.risk.intervals import wilson
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "uniqueness"]
-
 METRIC = Metric(
     name="uniqueness",
     goal="minimize",

@@ -11,8 +11,6 @@ from understudy.evaluate.report.glossary import title_of
 from understudy.evaluate.report.models import REACH
 from understudy.evaluate.report.numbers import number
 
-__all__ = ["map_figures", "price_figure"]
-
 _STYLES = (
     ("#0072b2", "solid", "circle"),
     ("#d55e00", "dash", "square"),

@@ -12,8 +12,6 @@ import pyarrow as pa
 from understudy.errors import ReleaseError
 from understudy.evaluate.rumap.plan import Cell
 
-__all__ = ["Journal"]
-
 RUNS, PARQUET, SETTINGS = "runs.jsonl", "runs.parquet", "settings.json"
 _KEYS = ("method", "epsilon", "repeat")
 

@@ -26,8 +26,6 @@ from understudy.evaluate.utility.spearman_marginal import spearman_marginal
 from understudy.evaluate.values import event_of, is_ordered
 from understudy.sources.base import Source
 
-__all__ = ["Questions", "Subject"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Questions:

@@ -8,8 +8,6 @@ from understudy.evaluate.rumap.figures import map_figures, price_figure
 from understudy.evaluate.rumap.run import MapRun
 from understudy.version import __version__
 
-__all__ = ["COVERED", "NOT_COVERED", "map_document", "map_page"]
-
 NOT_COVERED = (
     "Choosing epsilon, or a method, by looking at these maps is itself a look at the confidential data, and the "
     "guarantee of the release does not cover it. These runs were charged to no account. Make the maps on a public "

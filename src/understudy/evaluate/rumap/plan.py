@@ -14,8 +14,6 @@ from understudy.errors import ParameterError
 from understudy.synth.recipe import Recipe, check_rows, positive
 from understudy.synth.registry import find_method, make_recipe
 
-__all__ = ["Cell", "Plan"]
-
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Cell:

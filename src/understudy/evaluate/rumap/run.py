@@ -16,8 +16,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 
-__all__ = ["MapRun", "run_map"]
-
 
 class MapRun:
     """A finished or interrupted map: its journal, and how much of the grid is done."""

@@ -9,8 +9,6 @@ from understudy.evaluate.seen import known_records, unseen_share
 from understudy.evaluate.utility.tables import counted
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "artificial_share"]
-
 METRIC = Metric(
     name="artificial_share",
     goal="minimize",

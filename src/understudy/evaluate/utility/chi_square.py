@@ -17,8 +17,6 @@ from understudy.evaluate.utility.tables import JOIN, counted, tables_of_width
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
 
-__all__ = ["METRIC", "ChiSquare", "chi_square", "chi_square_difference", "chi_square_of"]
-
 METRIC = Metric(
     name="chi_square_difference",
     goal="minimize",

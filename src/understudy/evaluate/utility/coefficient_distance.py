@@ -6,8 +6,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.regression import Comparison, Kind, compare_models
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "coefficient_distance", "distance_of_coefficients"]
-
 METRIC = Metric(
     name="coefficient_distance",
     goal="minimize",

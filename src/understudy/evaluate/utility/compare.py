@@ -11,8 +11,6 @@ import numpy as np
 from understudy.evaluate.utility.distances import conditional_distance, marginal_distance
 from understudy.sources.base import Source
 
-__all__ = ["Comparison", "compare"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:

@@ -4,8 +4,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.distances import conditional_score
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "conditional_mae"]
-
 METRIC = Metric(
     name="conditional_mae",
     goal="minimize",

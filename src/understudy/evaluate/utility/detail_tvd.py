@@ -6,8 +6,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.cells import joint_keys, open_cells
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "detail_tvd"]
-
 METRIC = Metric(
     name="detail_tvd",
     goal="minimize",

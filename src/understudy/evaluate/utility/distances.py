@@ -12,8 +12,6 @@ from understudy.evaluate.metric import Score
 from understudy.evaluate.utility.tables import given_grids, grids, left_out, tables_of_width
 from understudy.sources.base import Source
 
-__all__ = ["Distance", "conditional_distance", "conditional_score", "marginal_distance", "marginal_score"]
-
 Counts = npt.NDArray[np.int64]
 
 

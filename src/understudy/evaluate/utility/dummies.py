@@ -17,19 +17,6 @@ import numpy.typing as npt
 from understudy.codebook import Codebook
 from understudy.compiled import kernel
 
-__all__ = [
-    "MOST_LEVELS",
-    "Codes",
-    "Design",
-    "affordable",
-    "auc",
-    "lasso",
-    "logistic_lasso",
-    "logistic_newton",
-    "moments",
-    "normal_matrix",
-]
-
 Floats = npt.NDArray[np.float64]
 MOST_LEVELS = 1_000
 Ints = npt.NDArray[np.int64]

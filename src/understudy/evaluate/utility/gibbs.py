@@ -15,8 +15,6 @@ import numpy.typing as npt
 from understudy.errors import ParameterError
 from understudy.evaluate.metric import Metric, Score
 
-__all__ = ["METRIC", "Trace", "autocorrelation", "effective_size", "gibbs_score", "split_r_hat", "trace_statistics"]
-
 METRIC = Metric(
     name="gibbs_effective_share",
     goal="maximize",

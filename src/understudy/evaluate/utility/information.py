@@ -19,8 +19,6 @@ from understudy.mechanisms.selection_scores import mutual_information
 from understudy.sources.base import Source
 from understudy.sources.tables import CountTable
 
-__all__ = ["METRIC", "information", "information_in", "strongest"]
-
 METRIC = Metric(
     name="information",
     goal="minimize",

@@ -6,8 +6,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.regression import Comparison, Kind, compare_models
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "interval_overlap", "overlap_of_intervals"]
-
 METRIC = Metric(
     name="interval_overlap",
     goal="maximize",

@@ -14,8 +14,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.sources.base import Source
 from understudy.sources.tables import CountTable
 
-__all__ = ["METRIC", "joint_l1", "joint_l1_score", "table_l1"]
-
 METRIC = Metric(
     name="joint_l1",
     goal="minimize",

@@ -4,8 +4,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.ranks import conditional_ranks, kendall
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "kendall_conditional"]
-
 METRIC = Metric(
     name="kendall_conditional",
     goal="maximize",

@@ -4,8 +4,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.ranks import kendall, marginal_ranks
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "kendall_marginal"]
-
 METRIC = Metric(
     name="kendall_marginal",
     goal="maximize",

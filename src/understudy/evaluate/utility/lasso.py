@@ -11,8 +11,6 @@ from understudy.evaluate.utility.dummies import Codes, Design, affordable, momen
 from understudy.evaluate.values import Records, records
 from understudy.sources.base import Source
 
-__all__ = ["SHARES", "Path", "Trained", "prepare"]
-
 Floats = npt.NDArray[np.float64]
 
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)

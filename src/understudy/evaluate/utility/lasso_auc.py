@@ -12,8 +12,6 @@ from understudy.evaluate.utility.lasso import SHARES, Path, largest_penalty, pre
 from understudy.evaluate.values import event_of
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "lasso_auc", "lasso_auc_path"]
-
 METRIC = Metric(
     name="lasso_auc",
     goal="minimize",

@@ -16,8 +16,6 @@ from understudy.evaluate.utility.lasso import SHARES, Path, largest_penalty, pre
 from understudy.evaluate.values import is_ordered, values_of
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "lasso_mse", "lasso_mse_path"]
-
 METRIC = Metric(
     name="lasso_mse",
     goal="minimize",

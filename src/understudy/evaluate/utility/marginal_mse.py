@@ -4,8 +4,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.distances import marginal_score
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "marginal_mse"]
-
 METRIC = Metric(
     name="marginal_mse",
     goal="minimize",

@@ -11,8 +11,6 @@ from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "mean_utility"]
-
 METRIC = Metric(
     name="mean_utility",
     goal="maximize",

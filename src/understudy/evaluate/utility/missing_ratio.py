@@ -6,8 +6,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.tables import grids
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "missing_ratio", "missing_share"]
-
 METRIC = Metric(
     name="missing_ratio",
     goal="minimize",

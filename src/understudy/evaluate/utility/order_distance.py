@@ -8,8 +8,6 @@ from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "earth_movers", "order_distance"]
-
 METRIC = Metric(
     name="order_distance",
     goal="minimize",

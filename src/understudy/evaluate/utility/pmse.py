@@ -18,8 +18,6 @@ from understudy.evaluate.utility.dummies import Design, affordable, logistic_new
 from understudy.evaluate.values import Records, records
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "Propensity", "pmse", "propensity"]
-
 METRIC = Metric(
     name="pmse_ratio",
     goal="minimize",

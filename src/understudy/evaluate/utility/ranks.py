@@ -15,8 +15,6 @@ from understudy.evaluate.metric import Score
 from understudy.evaluate.utility.tables import given_grids, grids, tables_of_width
 from understudy.sources.base import Source
 
-__all__ = ["conditional_ranks", "kendall", "marginal_ranks", "spearman"]
-
 Counts = npt.NDArray[np.int64]
 Agreement = Callable[[Counts, Counts], float]
 MOST_GIVEN = 512

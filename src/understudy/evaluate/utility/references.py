@@ -20,8 +20,6 @@ from understudy.evaluate.utility.tables import tables_of_width, triples
 from understudy.sources.base import Source
 from understudy.sources.tables import CountTable
 
-__all__ = ["Reference", "expected_gap", "expected_square", "joint_reference", "reference_lines"]
-
 Floats = npt.NDArray[np.float64]
 Expected = Callable[[Floats, Floats, Floats | int], Floats]
 

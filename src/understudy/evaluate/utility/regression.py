@@ -22,8 +22,6 @@ from understudy.evaluate.values import event_of, is_ordered, quoted, records, va
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.sources.base import Source
 
-__all__ = ["Coefficients", "Comparison", "Kind", "compare_models", "default_formula"]
-
 Floats = npt.NDArray[np.float64]
 Kind = Literal["logistic", "linear"]
 _LEVEL = 0.95

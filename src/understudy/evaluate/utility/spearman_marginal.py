@@ -4,8 +4,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.ranks import marginal_ranks, spearman
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "spearman_marginal"]
-
 METRIC = Metric(
     name="spearman_marginal",
     goal="maximize",

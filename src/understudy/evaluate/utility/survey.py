@@ -17,8 +17,6 @@ from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of, weights_by_code
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "WeightedMean", "weighted_mean", "weighted_tvd"]
-
 Floats = npt.NDArray[np.float64]
 _Z = 1.959963984540054
 

@@ -12,8 +12,6 @@ from understudy.evaluate.checks import check_column, check_rows, check_same_colu
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
 
-__all__ = ["JOIN", "counted", "given_grids", "grids", "left_out", "tables_of_width", "triples"]
-
 Counts = npt.NDArray[np.int64]
 
 JOIN = " x "

@@ -19,8 +19,6 @@ from understudy.evaluate.utility.dummies import MOST_LEVELS, Design, auc, logist
 from understudy.evaluate.values import Event, Records, event_of, records
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "train_on_synthetic"]
-
 Floats = npt.NDArray[np.float64]
 
 METRIC = Metric(

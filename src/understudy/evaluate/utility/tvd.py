@@ -11,8 +11,6 @@ from understudy.evaluate.utility.joint_l1 import table_l1
 from understudy.evaluate.utility.tables import JOIN, counted
 from understudy.sources.base import Clique, Source
 
-__all__ = ["total_variation", "tvd_score"]
-
 
 def total_variation(real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64]) -> float:
     """Half the L1 distance of the shares of two tables of counts; 0 equal, 1 disjoint.

@@ -5,8 +5,6 @@ from understudy.evaluate.utility.tables import tables_of_width
 from understudy.evaluate.utility.tvd import tvd_score
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "tvd_one_way"]
-
 METRIC = Metric(
     name="tvd_one_way",
     goal="minimize",

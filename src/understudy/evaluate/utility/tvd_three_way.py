@@ -7,8 +7,6 @@ from understudy.evaluate.utility.tables import triples
 from understudy.evaluate.utility.tvd import tvd_score
 from understudy.sources.base import Clique, Source
 
-__all__ = ["METRIC", "tvd_three_way"]
-
 METRIC = Metric(
     name="tvd_three_way",
     goal="minimize",

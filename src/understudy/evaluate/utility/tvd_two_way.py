@@ -7,8 +7,6 @@ from understudy.evaluate.utility.tables import left_out, tables_of_width
 from understudy.evaluate.utility.tvd import tvd_score
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "tvd_two_way"]
-
 METRIC = Metric(
     name="tvd_two_way",
     goal="minimize",

@@ -8,8 +8,6 @@ from understudy.evaluate.utility.survey import weighted_mean
 from understudy.evaluate.values import is_ordered
 from understudy.sources.base import Source
 
-__all__ = ["METRIC", "weighted_means"]
-
 METRIC = Metric(
     name="weighted_means",
     goal="maximize",

@@ -12,8 +12,6 @@ from understudy.sources.tables import CountTable, code_type
 from understudy.synth.ways.wanted import Codes, Drawn, Wanted
 from understudy.synth.ways.way import Read, Way, Whole
 
-__all__ = ["Agreeing"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Agreeing(Way):

@@ -11,8 +11,6 @@ from understudy.sources.tables import CountTable
 from understudy.synth.ways.wanted import Codes, Drawn, Wanted
 from understudy.synth.ways.way import Read, Way
 
-__all__ = ["Cells", "draw_records"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cells(Way):

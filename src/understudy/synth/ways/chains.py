@@ -13,8 +13,6 @@ from understudy.synth.ways.cells import draw_records
 from understudy.synth.ways.wanted import Drawn, Wanted
 from understudy.synth.ways.way import Read, Way, each_column_faults
 
-__all__ = ["Chains"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chains(Way):

@@ -14,8 +14,6 @@ from understudy.sources.tables import CountTable
 from understudy.synth.ways.wanted import Codes, Drawn, Wanted
 from understudy.synth.ways.way import Read, Way, each_column_faults
 
-__all__ = ["Network"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Network(Way):

@@ -11,8 +11,6 @@ from understudy.codebook.constraints import Allowed
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 
-__all__ = ["Codes", "Drawn", "Progress", "Wanted", "Where"]
-
 Codes = npt.NDArray[np.unsignedinteger]
 Progress = Callable[[int, int], None] | None
 Where = Mapping[str, Sequence[int]]

@@ -12,8 +12,6 @@ from understudy.codebook import Codebook
 from understudy.sources.tables import CountTable
 from understudy.synth.ways.wanted import Drawn, Wanted
 
-__all__ = ["Read", "Way", "Whole", "each_column_faults"]
-
 Whole = npt.NDArray[np.int64]
 Read = Callable[[str, int], Whole]
 """An array of whole numbers, by its name and its number of dimensions."""
