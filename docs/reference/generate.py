@@ -59,9 +59,11 @@ def render() -> str:
     from typer.testing import CliRunner
 
     from understudy.cli.app import app
+    from understudy.synth.registry import METHODS
 
     parts = ["# The command line", "", INTRODUCTION, ""]
-    for words in COMMANDS:
+    methods = [("synth", "--method", name) for name in METHODS]
+    for words in [*COMMANDS, *methods]:
         result = CliRunner().invoke(app, [*words, "--help"])
         assert result.exit_code == 0, result.output
         text = "\n".join(line.rstrip() for line in result.output.strip().splitlines())
