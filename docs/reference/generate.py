@@ -15,6 +15,7 @@ COMMANDS = (
     ("codebook", "show"),
     ("quote",),
     ("synth",),
+    ("recipe",),
     ("draw",),
     ("impute",),
     ("count",),

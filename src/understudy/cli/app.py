@@ -20,6 +20,7 @@ from understudy.cli import (
     impute,
     keys,
     methods,
+    recipe,
     reconstruct,
     rumap,
     serve,
@@ -61,6 +62,7 @@ app.command()(example.example)
 app.command()(methods.methods)
 app.command(cls=synth.MethodCommand)(synth.quote)
 app.command(cls=synth.MethodCommand)(synth.synth)
+app.command()(recipe.recipe)
 app.command()(synth.draw)
 app.command()(impute.impute)
 app.command()(count.count)
