@@ -18,11 +18,11 @@ from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.make import evaluate as make_report
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import find_release
-from understudy.evaluate.report.write import write_page
 from understudy.evaluate.rumap.make import MapResult, Plan, Questions
 from understudy.evaluate.rumap.make import risk_utility_map as make_map
 from understudy.evaluate.utility.compare import Comparison, compare
 from understudy.mechanisms.stream import Stream
+from understudy.pages.write import write_page
 from understudy.privacy.account import Account, account_at, remember_look
 from understudy.privacy.provenance import InputRole
 from understudy.release import Release

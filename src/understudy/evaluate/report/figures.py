@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, GRID, HATCHED, INK, REAL
-from understudy.evaluate.report.numbers import number, percent
+from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, GRID, HATCHED, INK, REAL
+from understudy.pages.numbers import number, percent
 
 _STRENGTH = [[0.0, "#ffffff"], [0.25, "#d3e4f0"], [0.5, "#8fbcdb"], [0.75, "#3e87b8"], [1.0, "#0b3f66"]]
 _CHANGE = [[0.0, "#a64b00"], [0.25, "#efb38a"], [0.5, "#ffffff"], [0.75, "#9cc4e0"], [1.0, DEEP_BLUE]]

@@ -13,7 +13,6 @@ from understudy.evaluate.report.chain import chain_facts
 from understudy.evaluate.report.checks import Counts, check_choice, check_holdout, check_target, one_way
 from understudy.evaluate.report.findings import ColumnFacts, Findings, Headline, Measured
 from understudy.evaluate.report.mosaics import mosaics
-from understudy.evaluate.report.numbers import number
 from understudy.evaluate.report.pairs import PairFacts, pair_facts
 from understudy.evaluate.report.release_facts import ReleaseFacts
 from understudy.evaluate.risk.scores import Shadows, metric_of, risk_scores
@@ -21,6 +20,7 @@ from understudy.evaluate.utility import METRICS, utility_models, utility_referen
 from understudy.evaluate.utility.references import Reference, expected_gap
 from understudy.evaluate.utility.regression import Comparison
 from understudy.evaluate.utility.tvd import total_variation
+from understudy.pages.numbers import number
 from understudy.sources.base import Report, Source
 
 RISK_LEVELS = ("none", "quick", "full")

@@ -10,9 +10,9 @@ from understudy.evaluate.report.findings import Findings
 from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import ReleaseFacts, find_release
-from understudy.evaluate.report.write import check_page_target, write_page
 from understudy.evaluate.risk.membership import check_runs
 from understudy.evaluate.risk.scores import Shadows
+from understudy.pages.write import check_page_target, write_page
 from understudy.sources import open_source
 from understudy.sources.addresses import shown
 from understudy.sources.base import Report, Source

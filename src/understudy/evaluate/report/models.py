@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, HATCHED, INK, REAL
 from understudy.evaluate.report.figures import Figure, axis, layout, text
 from understudy.evaluate.report.glossary import title_of
-from understudy.evaluate.report.numbers import number
+from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, HATCHED, INK, REAL
+from understudy.pages.numbers import number
 
 _MODELS = (
     "coefficient_distance",

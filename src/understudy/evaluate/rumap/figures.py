@@ -9,7 +9,7 @@ from typing import Any
 from understudy.evaluate.report.figures import Figure, axis, layout, text
 from understudy.evaluate.report.glossary import title_of
 from understudy.evaluate.report.models import REACH
-from understudy.evaluate.report.numbers import number
+from understudy.pages.numbers import number
 
 _STYLES = (
     ("#0072b2", "solid", "circle"),

@@ -7,11 +7,11 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.errors import StoppedError
 from understudy.evaluate.report.make import named
-from understudy.evaluate.report.write import write_page
 from understudy.evaluate.rumap.measure import Questions
 from understudy.evaluate.rumap.page import map_document, map_page
 from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.rumap.run import MapRun, run_map
+from understudy.pages.write import write_page
 from understudy.sources import open_source
 from understudy.sources.base import Report
 
