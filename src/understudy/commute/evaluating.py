@@ -98,12 +98,14 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
         title="Synthetic commutes against the confidential table",
         sub=made.folder.name,
         marker=MARKER,
+        style="td + td, th + th { text-align: right; }",
+        sections=[("short", "In short"), ("destinations", "By destination")],
         banner="This page compares with real origins: it must stay with those who may see them.",
         main=f"""<section><blockquote>{html.escape(str(made.manifest["statement"]))}</blockquote>
 {f"<p>The release does not verify:</p><ul>{problems}</ul>" if problems else ""}</section>
-<section><h2>In short</h2><table>{"".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)}</table>
+<section id="short"><h2>In short</h2><table>{"".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)}</table>
 {_quantile_table(doc) if findings.real_quantiles else "<p>There are no coordinates, so distances are not compared.</p>"}
-</section><section><h2>By destination</h2><div class="grid">{figures}</div>
+</section><section id="destinations"><h2>By destination</h2><div class="grid">{figures}</div>
 {_band_table("All commutes", findings.all_commutes)}
 {_band_table(short_title, findings.short_commutes)}</section>""",
     )
