@@ -20,7 +20,7 @@ from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import find_release
 from understudy.evaluate.rumap.make import MapResult, Plan, Questions
 from understudy.evaluate.rumap.make import risk_utility_map as make_map
-from understudy.evaluate.utility.compare import Comparison, compare
+from understudy.evaluate.utility.distances import Comparison, compare
 from understudy.mechanisms.stream import Stream
 from understudy.pages.write import write_page
 from understudy.privacy.account import Account, account_at, remember_look

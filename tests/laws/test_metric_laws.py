@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from understudy.codebook import Categorical, Codebook, Ordinal
 from understudy.evaluate.utility import METRICS, UTILITY, Options, utility_references
-from understudy.evaluate.utility.artificial_share import artificial_share
+from understudy.evaluate.utility.association import information_in
+from understudy.evaluate.utility.distances import (
+    artificial_share,
+    joint_l1_score,
+    total_variation,
+    tvd_one_way,
+    tvd_two_way,
+)
 from understudy.evaluate.utility.gibbs import autocorrelation, effective_size
-from understudy.evaluate.utility.information import information_in
-from understudy.evaluate.utility.joint_l1 import joint_l1_score
-from understudy.evaluate.utility.tvd import total_variation
-from understudy.evaluate.utility.tvd_one_way import tvd_one_way
-from understudy.evaluate.utility.tvd_two_way import tvd_two_way
 from understudy.sources import CountTable, EncodedSource
 
 OF_TABLES = [name for name in UTILITY if name not in (

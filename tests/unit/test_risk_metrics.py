@@ -18,21 +18,14 @@ from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate import shadows
 from understudy.evaluate.metric import Score
 from understudy.evaluate.risk.cells import Cells, joint_keys, open_cells
-from understudy.evaluate.risk.closest_record import closest_record
-from understudy.evaluate.risk.exact_copies import exact_copies
-from understudy.evaluate.risk.inference import inference
+from understudy.evaluate.risk.copies import closest_record, exact_copies, uniqueness
+from understudy.evaluate.risk.giomi import inference, linkability, singling_out
+from understudy.evaluate.risk.guesses import mean_attack, mode_attack
 from understudy.evaluate.risk.intervals import Rate, clopper_pearson, residual, wilson
-from understudy.evaluate.risk.link_gain import link_gain
-from understudy.evaluate.risk.linkability import linkability
-from understudy.evaluate.risk.linkage import linkage
-from understudy.evaluate.risk.match_probability import match_probability
-from understudy.evaluate.risk.mean_attack import mean_attack
+from understudy.evaluate.risk.linking import link_gain, linkage, match_probability
 from understudy.evaluate.risk.membership import agreements, membership, rarest_record, try_membership
-from understudy.evaluate.risk.mode_attack import mode_attack
 from understudy.evaluate.risk.neighbours import nearest, scale_of
 from understudy.evaluate.risk.scores import METRICS, metric_of, risk_scores
-from understudy.evaluate.risk.singling_out import singling_out
-from understudy.evaluate.risk.uniqueness import uniqueness
 from understudy.mechanisms.stream import Stream
 from understudy.sources import EncodedSource
 from understudy.synth import BayesianBootstrap, Contingency, LaplaceHistogram, make_recipe

@@ -12,7 +12,8 @@ from understudy.codebook import Categorical, Codebook, Integer, Ordinal
 from understudy.errors import DataError, ParameterError, UnderstudyError
 from understudy.evaluate.holdout import check_holdout, hold_out
 from understudy.evaluate.utility import dummies, utility_scores
-from understudy.evaluate.utility.chi_square import chi_square
+from understudy.evaluate.utility.association import chi_square, information
+from understudy.evaluate.utility.distances import tvd_three_way
 from understudy.evaluate.utility.dummies import Design, auc, lasso, logistic_lasso, logistic_newton, normal_matrix
 from understudy.evaluate.utility.gibbs import (
     autocorrelation,
@@ -21,13 +22,10 @@ from understudy.evaluate.utility.gibbs import (
     split_r_hat,
     trace_statistics,
 )
-from understudy.evaluate.utility.information import information
-from understudy.evaluate.utility.lasso_auc import lasso_auc, lasso_auc_path
-from understudy.evaluate.utility.lasso_mse import lasso_mse, lasso_mse_path
+from understudy.evaluate.utility.lasso import lasso_auc, lasso_auc_path, lasso_mse, lasso_mse_path
 from understudy.evaluate.utility.references import reference_lines
 from understudy.evaluate.utility.regression import compare_models
 from understudy.evaluate.utility.train_on_synthetic import train_on_synthetic
-from understudy.evaluate.utility.tvd_three_way import tvd_three_way
 from understudy.evaluate.values import event_of, values_of
 from understudy.mechanisms.stream import Stream
 from understudy.sources import EncodedSource

@@ -93,6 +93,7 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
     if findings.within is not None:
         rows.append(("left out on both sides: commutes beyond, miles", f"{findings.within:g}"))
     problems = "".join(f"<li>{html.escape(problem)}</li>" for problem in made.problems)
+    lines = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
     short_title = f"Commutes shorter than {findings.short_miles or 0:.2f} miles"
     return html_page(
         title="Synthetic commutes against the confidential table",
@@ -103,7 +104,7 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
         banner="This page compares with real origins: it must stay with those who may see them.",
         main=f"""<section><blockquote>{html.escape(str(made.manifest["statement"]))}</blockquote>
 {f"<p>The release does not verify:</p><ul>{problems}</ul>" if problems else ""}</section>
-<section id="short"><h2>In short</h2><table>{"".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)}</table>
+<section id="short"><h2>In short</h2><table>{lines}</table>
 {_quantile_table(doc) if findings.real_quantiles else "<p>There are no coordinates, so distances are not compared.</p>"}
 </section><section id="destinations"><h2>By destination</h2><div class="grid">{figures}</div>
 {_band_table("All commutes", findings.all_commutes)}

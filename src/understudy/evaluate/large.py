@@ -14,16 +14,15 @@ import numpy as np
 from understudy.codebook import Role
 from understudy.errors import ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.holdout import known_records
 from understudy.evaluate.metric import Score
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.risk.cells import check_tables
+from understudy.evaluate.risk.copies import UNIQUENESS, uniqueness_note
 from understudy.evaluate.risk.intervals import wilson
-from understudy.evaluate.risk.uniqueness import METRIC as UNIQUENESS
-from understudy.evaluate.seen import known_records
+from understudy.evaluate.utility.distances import tvd_one_way, tvd_two_way
 from understudy.evaluate.utility.references import reference_lines
 from understudy.evaluate.utility.tables import tables_of_width
-from understudy.evaluate.utility.tvd_one_way import tvd_one_way
-from understudy.evaluate.utility.tvd_two_way import tvd_two_way
 from understudy.sources.base import Report, Source
 
 SLICE_CELLS = 1 << 22
@@ -103,18 +102,15 @@ def uniqueness_by_counting(
     counts = np.array(sorted(truth), dtype=np.float64)
     expected = np.array([truth[count] for count in sorted(truth)]) * m * (counts / n) * (1 - counts / n) ** (m - 1)
     rate = wilson(lone, m)
-    return Score(
-        metric=UNIQUENESS.name,
-        value=rate.value,
-        breakdown={
+    return UNIQUENESS.score(
+        rate,
+        {
             "synthetic": rate.value,
             "original": truth.get(1, 0) / n,
             "bootstrap": float(expected.sum() / m),
             "unique in both": both / m,
         },
-        low=rate.low,
-        high=rate.high,
-        note=f"On {', '.join(columns)}. A unique synthetic record is not a person; see `unique in both`.",
+        note=uniqueness_note(columns),
     )
 
 

@@ -17,9 +17,9 @@ from understudy.evaluate.report.pairs import PairFacts, pair_facts
 from understudy.evaluate.report.release_facts import ReleaseFacts
 from understudy.evaluate.risk.scores import Shadows, metric_of, risk_scores
 from understudy.evaluate.utility import METRICS, utility_models, utility_references, utility_scores
+from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import Reference, expected_gap
 from understudy.evaluate.utility.regression import Comparison
-from understudy.evaluate.utility.tvd import total_variation
 from understudy.pages.numbers import number
 from understudy.sources.base import Report, Source
 

@@ -10,7 +10,7 @@ from understudy.evaluate.report.findings import Findings
 from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import ReleaseFacts, find_release
-from understudy.evaluate.risk.membership import check_runs
+from understudy.evaluate.risk.membership import SHADOW_RUNS
 from understudy.evaluate.risk.scores import Shadows
 from understudy.pages.write import check_page_target, write_page
 from understudy.sources import open_source
@@ -47,7 +47,7 @@ def evaluate(
         asked = "recipe" if recipe is not None else "shadow_runs"
         raise ParameterError(f"`{asked}` is for shadow models, which run only with risk = 'full'; `risk` is {risk!r}.")
     if shadow_runs is not None:
-        check_runs(shadow_runs, called="shadow_runs")
+        SHADOW_RUNS.check("shadow_runs", shadow_runs)
     check_page_target(out)
     label, release = named(synthetic), None
     if isinstance(synthetic, str | Path):

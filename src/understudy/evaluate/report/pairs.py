@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from understudy.evaluate.utility.tvd import total_variation
+from understudy.evaluate.utility.distances import total_variation
 from understudy.sources.base import Report, Source
 
 Counts = npt.NDArray[np.int64]

@@ -6,7 +6,6 @@ the numbers of rows that agree with the target on every one or two columns; the 
 """
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,22 +14,21 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.codebook.encode import encode_value
-from understudy.errors import ParameterError, RefusalError, UnderstudyError
+from understudy.errors import RefusalError, UnderstudyError
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.cells import Ints, open_cells
 from understudy.evaluate.risk.intervals import wilson
 from understudy.evaluate.shadows import repeated
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 from understudy.sources.base import Report, Source
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.tables import code_type
 from understudy.synth.recipe import Fitted, Recipe
 
-METRIC = Metric(
+MEMBERSHIP = Metric(
     name="membership",
-    goal="minimize",
-    lowest=0.0,
-    highest=1.0,
+    title="Membership inference",
     room="risk",
     says="How often an attacker who can rerun the method tells rightly whether one person was in the data; one half is "
     "guessing.",
@@ -40,7 +38,8 @@ RUNS = 100
 UNASKED = 600.0
 """Seconds that a report spends on shadow models without being asked for them."""
 MOST_RECORDS = 5_000
-MOST_RUNS = 2_000
+SHADOW_RUNS = Whole(least=8, most=2_000, tried=100)
+"""Fewer runs would prove nothing, more would take for ever."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -61,7 +60,7 @@ def membership(
     ``target`` is a record as codes; by default the record of the table whose values are rarest. If all runs would take
     longer than ``seconds``, they are refused.
     """
-    check_runs(runs)
+    SHADOW_RUNS.check("runs", runs)
     book = real.codebook
     cells = open_cells(real, [column.name for column in book.counted])
     if cells.rows > MOST_RECORDS:
@@ -93,21 +92,12 @@ def membership(
     right = int((guesses == labels[~learn]).sum())
     rate = wilson(right, int((~learn).sum()))
     hits, alarms = guesses[labels[~learn]].mean(), guesses[~labels[~learn]].mean()
-    return Score(
-        metric=METRIC.name,
-        value=rate.value,
-        breakdown={"accuracy": rate.value, "true positives": float(hits), "false positives": float(alarms)},
-        low=rate.low,
-        high=rate.high,
+    return MEMBERSHIP.score(
+        rate,
+        {"accuracy": rate.value, "true positives": float(hits), "false positives": float(alarms)},
         note=f"{2 * runs} runs of {recipe.name} with {rows:,} rows each, half of them for testing, one target record: "
         "the one whose values are rarest. A low number is no proof of privacy: another attacker may do better.",
     )
-
-
-def check_runs(runs: int, *, called: str = "runs") -> None:
-    """Refuse a number of runs that would prove nothing, or take for ever."""
-    if isinstance(runs, bool) or not isinstance(runs, int) or not 8 <= runs <= MOST_RUNS:
-        raise ParameterError(f"`{called}` is {runs!r}; a shadow attack takes 8 to {MOST_RUNS:,} runs. Try 100.")
 
 
 def try_membership(
@@ -126,9 +116,9 @@ def try_membership(
     Without ``runs``, :data:`RUNS` are done, or none if they would take more than ten minutes.
     """
     if runs is not None:
-        check_runs(runs)
+        SHADOW_RUNS.check("runs", runs)
     if recipe is None:
-        return Score(metric=METRIC.name, value=math.nan, note=f"Not tried: {why_not}")
+        return MEMBERSHIP.undefined(f"Not tried: {why_not}")
     try:
         return membership(
             recipe,
@@ -141,7 +131,7 @@ def try_membership(
             report=report,
         )
     except UnderstudyError as reason:
-        return Score(metric=METRIC.name, value=math.nan, note=f"Not tried: {reason}")
+        return MEMBERSHIP.undefined(f"Not tried: {reason}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

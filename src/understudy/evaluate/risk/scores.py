@@ -10,40 +10,28 @@ from understudy.evaluate.checks import check_rows, count_rows
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.remembered import Remembered
-from understudy.evaluate.risk import (
-    closest_record,
-    exact_copies,
-    inference,
-    link_gain,
-    linkability,
-    linkage,
-    match_probability,
-    mean_attack,
-    membership,
-    mode_attack,
-    singling_out,
-    uniqueness,
-)
+from understudy.evaluate.risk import copies, giomi, guesses, linking
 from understudy.evaluate.risk.cells import check_tables
+from understudy.evaluate.risk.membership import MEMBERSHIP, try_membership
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Report, Source
 from understudy.synth.recipe import Recipe
 
 METRICS: dict[str, Metric] = {
-    module.METRIC.name: module.METRIC
-    for module in (
-        mode_attack,
-        mean_attack,
-        match_probability,
-        link_gain,
-        uniqueness,
-        exact_copies,
-        linkage,
-        closest_record,
-        singling_out,
-        linkability,
-        inference,
-        membership,
+    metric.name: metric
+    for metric in (
+        guesses.MODE_ATTACK,
+        guesses.MEAN_ATTACK,
+        linking.MATCH_PROBABILITY,
+        linking.LINK_GAIN,
+        copies.UNIQUENESS,
+        copies.EXACT_COPIES,
+        linking.LINKAGE,
+        copies.CLOSEST_RECORD,
+        giomi.SINGLING_OUT,
+        giomi.LINKABILITY,
+        giomi.INFERENCE,
+        MEMBERSHIP,
     )
 }
 
@@ -61,7 +49,7 @@ class Shadows:
 
     def attack(self, real: Source, copy: Source, *, stream: Stream, report: Report | None = None) -> Score:
         """As many rows are drawn each time as the synthetic table has."""
-        return membership.try_membership(
+        return try_membership(
             self.recipe,
             real,
             rows=count_rows(copy),
@@ -139,19 +127,19 @@ def _guesses(
 ) -> list[_Step]:
     steps: list[_Step] = []
     for name in wanted:
-        attack = mean_attack.mean_attack if isinstance(real.codebook.column(name), Number) else mode_attack.mode_attack
+        attack = guesses.mean_attack if isinstance(real.codebook.column(name), Number) else guesses.mode_attack
         more = {"quasi": known, "sensitive": name, "holdout": others, "stream": stream.spawn()}
         steps.append((name, _later(attack, real, copy, **more)))
     for name in wanted if known else ():
         more = {"quasi": known, "sensitive": [name], "holdout": others}
-        steps.append((name, _later(match_probability.match_probability, real, copy, **more)))
+        steps.append((name, _later(linking.match_probability, real, copy, **more)))
     return steps
 
 
 def _gains(real: Source, copy: Source, known: Sequence[str], wanted: Sequence[str]) -> list[_Step]:
     """Their tables are large and nobody asks for them again, so they are not remembered."""
     return [
-        (name, _later(link_gain.link_gain, real, copy, quasi=known, sensitive=name))
+        (name, _later(linking.link_gain, real, copy, quasi=known, sensitive=name))
         for name in wanted
         if known and set(real.codebook.names) - {*known, name}
     ]
@@ -168,23 +156,23 @@ def _lookups(
 ) -> list[_Step]:
     steps: list[_Step] = []
     if known:
-        steps.append(("", _later(uniqueness.uniqueness, real, copy, columns=known, stream=stream.spawn())))
-    steps.append(("", _later(exact_copies.exact_copies, real, copy, holdout=others)))
+        steps.append(("", _later(copies.uniqueness, real, copy, columns=known, stream=stream.spawn())))
+    steps.append(("", _later(copies.exact_copies, real, copy, holdout=others)))
     if external is not None:
-        steps.append(("", _later(linkage.linkage, real, copy, external, quasi=known, sensitive=wanted)))
+        steps.append(("", _later(linking.linkage, real, copy, external, quasi=known, sensitive=wanted)))
     return steps
 
 
 def _full(real: Source, copy: Source, others: Source | None, wanted: Sequence[str], stream: Stream) -> list[_Step]:
     fresh = {"holdout": others}
     steps: list[_Step] = [
-        ("", _later(closest_record.closest_record, real, copy, stream=stream.spawn(), **fresh)),
-        ("", _later(singling_out.singling_out, real, copy, stream=stream.spawn(), **fresh)),
+        ("", _later(copies.closest_record, real, copy, stream=stream.spawn(), **fresh)),
+        ("", _later(giomi.singling_out, real, copy, stream=stream.spawn(), **fresh)),
     ]
     if len(real.codebook.names) > 1:
-        steps.append(("", _later(linkability.linkability, real, copy, stream=stream.spawn(), **fresh)))
+        steps.append(("", _later(giomi.linkability, real, copy, stream=stream.spawn(), **fresh)))
         for name in wanted:
-            found = _later(inference.inference, real, copy, sensitive=name, stream=stream.spawn(), **fresh)
+            found = _later(giomi.inference, real, copy, sensitive=name, stream=stream.spawn(), **fresh)
             steps.append((name, found))
     return steps
 

@@ -9,20 +9,22 @@ from understudy.codebook.numbers import Number
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.metric import Score
-from understudy.evaluate.risk.mean_attack import mean_attack
-from understudy.evaluate.risk.mode_attack import mode_attack
-from understudy.evaluate.utility.coefficient_distance import distance_of_coefficients
-from understudy.evaluate.utility.conditional_mae import conditional_mae
-from understudy.evaluate.utility.conditional_mse import conditional_mse
-from understudy.evaluate.utility.detail_tvd import detail_tvd
-from understudy.evaluate.utility.kendall_conditional import kendall_conditional
-from understudy.evaluate.utility.kendall_marginal import kendall_marginal
-from understudy.evaluate.utility.marginal_mae import marginal_mae
-from understudy.evaluate.utility.marginal_mse import marginal_mse
+from understudy.evaluate.risk.guesses import mean_attack, mode_attack
+from understudy.evaluate.utility.distances import (
+    conditional_mae,
+    conditional_mse,
+    detail_tvd,
+    marginal_mae,
+    marginal_mse,
+)
+from understudy.evaluate.utility.ranks import (
+    kendall_conditional,
+    kendall_marginal,
+    spearman_conditional,
+    spearman_marginal,
+)
 from understudy.evaluate.utility.references import reference_lines
-from understudy.evaluate.utility.regression import Kind, compare_models, default_formula
-from understudy.evaluate.utility.spearman_conditional import spearman_conditional
-from understudy.evaluate.utility.spearman_marginal import spearman_marginal
+from understudy.evaluate.utility.regression import Kind, compare_models, default_formula, distance_of_coefficients
 from understudy.evaluate.values import event_of, is_ordered
 from understudy.sources.base import Source
 

@@ -15,11 +15,10 @@ import numpy.typing as npt
 from understudy.errors import ParameterError
 from understudy.evaluate.metric import Metric, Score
 
-METRIC = Metric(
+GIBBS = Metric(
     name="gibbs_effective_share",
+    title="Gibbs effective share",
     goal="maximize",
-    lowest=0.0,
-    highest=1.0,
     room="utility",
     says="How many independent draws an iteration of the Gibbs chain is worth, for the slowest column.",
 )
@@ -125,17 +124,17 @@ def gibbs_score(traces: npt.NDArray[np.integer] | Sequence[Sequence[int]], names
     for name, column in zip(names, codes.T, strict=True):
         levels, counts = np.unique(column, return_counts=True)
         sits = (column == levels[counts.argmax()]).astype(np.float64)
-        found = trace_statistics(sits, lags=min(5, len(sits) - 1))
-        parts[f"{name}: effective size"] = found.effective_size
-        parts[f"{name}: lag 1"] = found.lags[1]
-        parts[f"{name}: lag {len(found.lags) - 1}"] = found.lags[-1]
-        shares.append(found.effective_size / len(sits))
+        trace = trace_statistics(sits, lags=min(5, len(sits) - 1))
+        parts[f"{name}: effective size"] = trace.effective_size
+        parts[f"{name}: lag 1"] = trace.lags[1]
+        parts[f"{name}: lag {len(trace.lags) - 1}"] = trace.lags[-1]
+        shares.append(trace.effective_size / len(sits))
         if len(levels) == 1:
             still.append(name)
     note = f"{len(codes)} iterations, by whether each column sits in its most common level."
     if still:
         note += f" {', '.join(still)} never moved."
-    return Score(metric=METRIC.name, value=float(min(shares)), breakdown=parts, note=note)
+    return GIBBS.score(float(min(shares)), parts, note=note)
 
 
 def _checked(trace: npt.ArrayLike) -> Floats:

@@ -18,10 +18,9 @@ from understudy.evaluate.utility.dummies import Design, affordable, logistic_new
 from understudy.evaluate.values import Records, records
 from understudy.sources.base import Source
 
-METRIC = Metric(
+PMSE = Metric(
     name="pmse_ratio",
-    goal="minimize",
-    lowest=0.0,
+    title="Propensity score (pMSE ratio)",
     highest=math.inf,
     room="utility",
     says="How well a logistic regression tells synthetic rows from real ones, over what a correct synthesis would "
@@ -77,17 +76,16 @@ def pmse(real: Source, synthetic: Source) -> Score:
     book = real.codebook
     names = affordable(book, book.names)
     if not names:
-        return Score(metric=METRIC.name, value=math.nan, note="every column has more levels than a model can take.")
-    found = propensity(records(real, names), records(synthetic, names), tuple(book.column(n).size for n in names))
+        return PMSE.undefined("every column has more levels than a model can take.")
+    fitted = propensity(records(real, names), records(synthetic, names), tuple(book.column(n).size for n in names))
     left_out = [name for name in book.names if name not in names]
-    return Score(
-        metric=METRIC.name,
-        value=found.ratio,
-        breakdown={
-            "pmse": found.pmse,
-            "null": found.null,
-            "standardized": found.standardized,
-            "coefficients": float(found.coefficients),
+    return PMSE.score(
+        fitted.ratio,
+        {
+            "pmse": fitted.pmse,
+            "null": fitted.null,
+            "standardized": fitted.standardized,
+            "coefficients": float(fitted.coefficients),
         },
         note="Every column as levels, main effects only."
         + (f" Left out for their many levels: {', '.join(left_out)}." if left_out else ""),

@@ -17,6 +17,7 @@ from understudy.codebook import Codebook
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
 from understudy.evaluate.formulas import check_formula
+from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
 from understudy.mechanisms.selection_scores import mutual_information
@@ -24,6 +25,28 @@ from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["logistic", "linear"]
+
+COEFFICIENT_DISTANCE = Metric(
+    name="coefficient_distance",
+    title="Regression coefficients (relative distance)",
+    room="utility",
+    highest=float("inf"),
+    says="How far the coefficients of a regression model lie from the real ones, relative to them and summed.",
+)
+COEFFICIENT_UTILITY = Metric(
+    name="coefficient_utility",
+    title="Regression coefficients (closeness)",
+    room="utility",
+    goal="maximize",
+    says="Closeness of the coefficients of a regression model in their own units: 1 if equal, 0 if far.",
+)
+INTERVAL_OVERLAP = Metric(
+    name="interval_overlap",
+    title="Overlap of confidence intervals",
+    room="utility",
+    goal="maximize",
+    says="How much of the two 95% confidence intervals of a coefficient is common, averaged over coefficients.",
+)
 _LEVEL = 0.95
 _NORMAL = 1.959963984540054
 _MOST_LEVELS = 12
@@ -52,6 +75,16 @@ class Comparison:
     real: Coefficients
     synthetic: Coefficients
     note: str
+
+    @property
+    def sentence(self) -> str:
+        """Which model it is, and what had to be left out."""
+        return ". ".join(filter(None, [f"Model: {self.formula} ({self.kind})", self.note]))
+
+
+def kind_of(formula: str) -> Kind:
+    """A comparison at the left has two answers, and makes a logistic model."""
+    return "logistic" if any(sign in formula.partition("~")[0] for sign in "<>=") else "linear"
 
 
 def default_formula(real: Source, target: str, *, most: int = 4) -> tuple[str, Kind]:
@@ -258,3 +291,36 @@ def _estimable(matrix: Floats) -> npt.NDArray[np.bool_]:
 
 def _first_line(reason: object) -> str:
     return str(reason).strip().splitlines()[0].rstrip(".")
+
+
+def distance_of_coefficients(fitted: Comparison) -> Score:
+    """Sum of |(synthetic - real) / real| (pegs.txt section 4.3); a real coefficient of 0 has no relative distance."""
+    real, synthetic = fitted.real.estimates, fitted.synthetic.estimates
+    usable = real != 0
+    terms = np.abs(synthetic[usable] - real[usable]) / np.abs(real[usable])
+    names = [name for name, ok in zip(fitted.names, usable, strict=True) if ok]
+    parts = dict(zip(names, terms.tolist(), strict=True))
+    return COEFFICIENT_DISTANCE.score(float(terms.sum()), parts, note=fitted.sentence)
+
+
+def utility_of_coefficients(fitted: Comparison) -> Score:
+    """exp(-||real beta - synthetic beta||^2) (dissertation.txt section 2.4); the breakdown has the differences."""
+    gaps = fitted.synthetic.estimates - fitted.real.estimates
+    parts = dict(zip(fitted.names, gaps.tolist(), strict=True))
+    return COEFFICIENT_UTILITY.score(float(np.exp(-(gaps**2).sum())), parts, note=fitted.sentence)
+
+
+def overlap_of_intervals(fitted: Comparison) -> Score:
+    """Mean overlap of the intervals of the coefficients (Karr, Kohnen, Oganian, Reiter and Sanil 2006).
+
+    0 where two intervals are disjoint, which other software may show as negative.
+    """
+    a, b = fitted.real, fitted.synthetic
+    common = np.maximum(np.minimum(a.high, b.high) - np.maximum(a.low, b.low), 0.0)
+    widths = (a.high - a.low, b.high - b.low)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = sum(np.where(width > 0, common / width, np.nan) for width in widths) / 2
+    same = (a.low == b.low) & (a.high == b.high)
+    shares = np.where(same, 1.0, np.nan_to_num(shares, nan=0.0))  # an exact fit has an interval without width
+    parts = dict(zip(fitted.names, shares.tolist(), strict=True))
+    return INTERVAL_OVERLAP.score(float(shares.mean()), parts, note=fitted.sentence)

@@ -15,17 +15,17 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.intervals import Rate
 from understudy.evaluate.utility.dummies import MOST_LEVELS, Design, auc, logistic_newton
 from understudy.evaluate.values import Event, Records, event_of, records
 from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
 
-METRIC = Metric(
+TRAIN_ON_SYNTHETIC = Metric(
     name="train_on_synthetic",
+    title="Train on synthetic, test on real",
     goal="maximize",
-    lowest=0.0,
-    highest=1.0,
     room="utility",
     says="Area under the ROC curve, on real rows set aside before synthesis, of a classifier trained on the copy.",
 )
@@ -74,14 +74,8 @@ def train_on_synthetic(
     parts["accuracy of the more common answer"] = float(max(ups.sum(), downs.sum()) / test.rows)
     area = parts["auc, trained on synthetic rows"]
     half = 1.96 * _auc_error(area, float(ups.sum()), float(downs.sum()))
-    return Score(
-        metric=METRIC.name,
-        value=area,
-        breakdown=parts,
-        low=max(area - half, 0.0),
-        high=min(area + half, 1.0),
-        note=" ".join(notes),
-    )
+    rate = Rate(value=area, low=max(area - half, 0.0), high=min(area + half, 1.0))
+    return TRAIN_ON_SYNTHETIC.score(rate, parts, note=" ".join(notes))
 
 
 def _asked(found: Records, event: Event) -> Records:
