@@ -36,7 +36,6 @@ from understudy.evaluate.utility.references import expected_gap, expected_square
 from understudy.evaluate.utility.regression import (
     Coefficients,
     Comparison,
-    coefficient_distance,
     compare_models,
     distance_of_coefficients,
     overlap_of_intervals,
@@ -319,7 +318,8 @@ def test_a_coefficient_that_one_table_cannot_estimate_is_left_out():
 def test_names_that_are_no_identifiers_can_be_quoted():
     book = Codebook(columns=(Ordinal(name="age yrs", levels=tuple("abc")), Ordinal(name="los", levels=tuple("pqr"))))
     table = source(book, [0, 1, 2, 0, 1], [0, 1, 2, 1, 0])
-    assert coefficient_distance(table, table, formula="los ~ Q('age yrs')", kind="linear").value == 0.0
+    fitted = compare_models(table, table, formula="los ~ Q('age yrs')", kind="linear")
+    assert distance_of_coefficients(fitted).value == 0.0
     assert utility_models(table, table, target="los").formula == "los ~ Q('age yrs')"
     assert utility_models(table, table) is None
 

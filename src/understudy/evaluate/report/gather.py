@@ -12,8 +12,7 @@ from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.report.chain import chain_facts
 from understudy.evaluate.report.checks import Counts, check_choice, check_holdout, check_target, one_way
 from understudy.evaluate.report.findings import ColumnFacts, Findings, Headline, Measured
-from understudy.evaluate.report.mosaics import mosaics
-from understudy.evaluate.report.pairs import PairFacts, pair_facts
+from understudy.evaluate.report.pairs import PairFacts, mosaics, pair_facts
 from understudy.evaluate.report.release_facts import ReleaseFacts
 from understudy.evaluate.risk.scores import Shadows, metric_of, risk_scores
 from understudy.evaluate.utility import METRICS, utility_models, utility_references, utility_scores

@@ -1,7 +1,6 @@
 """What is measured about every release of a map: figures 6 to 12 of the PeGS paper."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.codebook import Role
@@ -24,7 +23,13 @@ from understudy.evaluate.utility.ranks import (
     spearman_marginal,
 )
 from understudy.evaluate.utility.references import reference_lines
-from understudy.evaluate.utility.regression import Kind, compare_models, default_formula, distance_of_coefficients
+from understudy.evaluate.utility.regression import (
+    Kind,
+    compare_models,
+    default_formula,
+    distance_of_coefficients,
+    kind_of,
+)
 from understudy.evaluate.values import event_of, is_ordered
 from understudy.sources.base import Source
 
@@ -63,9 +68,9 @@ class Subject:
         self.real, self.questions = real, questions
         self.models = self._models()
 
-    def _models(self) -> list[tuple[str, str]]:
+    def _models(self) -> list[tuple[str, Kind]]:
         """Formula and kind of each model."""
-        asked: list[tuple[str, str]] = [(formula, _kind(formula)) for formula in self.questions.formulas]
+        asked = [(formula, kind_of(formula)) for formula in self.questions.formulas]
         target = self.questions.target
         if asked or target is None:
             return asked
@@ -78,7 +83,7 @@ class Subject:
     def rehearse(self) -> None:
         """Fit the asked models to the table itself: a mistake in one is told before a map begins."""
         for formula in self.questions.formulas:
-            compare_models(self.real, self.real, formula=formula, kind=_kind(formula))
+            compare_models(self.real, self.real, formula=formula, kind=kind_of(formula))
 
     def attacks(self) -> list[tuple[str, tuple[str, ...]]]:
         """Sensitive columns, and what the intruder knows."""
@@ -113,12 +118,10 @@ class Subject:
             found |= {f"{score.metric}: {name} ({line})": score.breakdown[line] for line in ("bootstrap", "marginal")}
         return {name: float(value) if math.isfinite(value) else None for name, value in found.items()}
 
-    def _model(self, synthetic: Source, formula: str, kind: str) -> dict[str, float]:
+    def _model(self, synthetic: Source, formula: str, kind: Kind) -> dict[str, float]:
         label = f"coefficient_distance: {formula}"
         try:
-            fitted = compare_models(
-                self.real, synthetic, formula=formula, kind="linear" if kind == "linear" else "logistic"
-            )
+            fitted = compare_models(self.real, synthetic, formula=formula, kind=kind)
         except (DataError, ParameterError):  # a small or flat release may leave nothing to estimate
             return {label: math.nan}
         parts = {
@@ -141,23 +144,11 @@ class Subject:
         """The coefficients of the real table, by the names that :meth:`measure` gives them."""
         found = {}
         for formula, kind in self.models:
-            fitted = compare_models(
-                self.real, self.real, formula=formula, kind="linear" if kind == "linear" else "logistic"
-            )
+            fitted = compare_models(self.real, self.real, formula=formula, kind=kind)
             for name, value in zip(fitted.names, fitted.real.estimates, strict=True):
                 found[f"coefficient: {formula}: {name}"] = float(value)
         return found
 
 
-def _kind(formula: str) -> Kind:
-    left = formula.partition("~")[0]
-    return "logistic" if any(sign in left for sign in ("<", ">", "==", "!=")) else "linear"
-
-
 def _named(score: Score, tail: str = "") -> dict[str, float]:
     return {f"{score.metric}{tail}": score.value}
-
-
-def known_measures(runs: Sequence[dict[str, float | None]]) -> list[str]:
-    """Names of all measures, in the order in which they first appear."""
-    return list(dict.fromkeys(name for run in runs for name in run))

@@ -11,7 +11,6 @@ from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.utility import association, columns, distances, lasso, ranks, regression
-from understudy.evaluate.utility.gibbs import GIBBS
 from understudy.evaluate.utility.pmse import PMSE, pmse
 from understudy.evaluate.utility.references import Reference, reference_lines
 from understudy.evaluate.utility.regression import Comparison, Kind, compare_models, default_formula, kind_of
@@ -121,9 +120,9 @@ UTILITY: dict[str, Measure] = {metric.name: measure for metric, measure in _MEAS
 """Every metric of two tables by name, in the order of a report."""
 METRICS: dict[str, Metric] = {
     metric.name: metric
-    for metric in (*(metric for metric, _ in _MEASURED), GIBBS, WEIGHTED_TVD, WEIGHTED_MEANS, distances.DETAIL_TVD)
+    for metric in (*(metric for metric, _ in _MEASURED), WEIGHTED_TVD, WEIGHTED_MEANS, distances.DETAIL_TVD)
 }
-"""What each of them says; Gibbs diagnostics too, which need a chain, and those that need a weight or detailed codes."""
+"""What each of them says, with those that need a survey weight or detailed codes."""
 
 
 def utility_scores(

@@ -57,12 +57,12 @@ _MOST_LEVELS = 12
 class Coefficients:
     """One fitted model."""
 
+    rows: int
     estimates: Floats
     low: Floats
     high: Floats
     """Ends of the 95% confidence intervals (normal reference)."""
     errors: Floats
-    rows: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
