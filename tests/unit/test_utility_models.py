@@ -295,7 +295,7 @@ def test_bad_formulas_are_one_sentence_each():
         return lambda: compare_models(REAL, COPY, formula=formula, kind=kind)
 
     reject('must have one "~"', fit("cost"))
-    reject('must be "logistic" or "linear"', fit("cost ~ age", "cubic"))
+    reject("must be one of logistic, linear", fit("cost ~ age", "cubic"))
     reject("'y' is neither a column nor one of the functions", fit("y ~ z"))
     reject("'nope' is neither a column nor", fit("cost ~ age + nope"))
     reject("'weights' is neither a column nor", fit("weights ~ age"))  # our own names do not leak

@@ -28,6 +28,7 @@ from understudy.evaluate.risk.intervals import clopper_pearson
 from understudy.evaluate.risk.membership import LinearRule, agreements, encode_rows, source_of
 from understudy.evaluate.shadows import repeated
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Whole
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.provenance import DECLARED, Made
 from understudy.sources.base import Report, Source
@@ -38,7 +39,7 @@ from understudy.synth.released import FittedReleased
 MISS = 1e-6
 """Probability with which an audit may refute a promise that is true."""
 LEAST_RUNS = 40
-MOST_RUNS = 1_000_000
+RUNS = Whole(least=LEAST_RUNS, most=1_000_000, tried=1000)
 Floats = npt.NDArray[np.float64]
 
 _NOTHING = "nothing could be drawn"
@@ -80,14 +81,12 @@ class Audit:
         proved = f"{2 * self.runs:,} runs prove epsilon >= {self.bound:.4g} with confidence 1 - {self.miss:g}"
         if self.refuted:
             return f"REFUTED: {self.method} states {claim}, but {proved}. Do not rely on this release."
-        beyond = (
-            ""
-            if self.reach > self.epsilon
-            else (
+        beyond = ""
+        if self.reach <= self.epsilon:
+            beyond = (
                 f" So few runs could not have proved more than {self.reach:.3g}, so this audit could not have failed: "
                 "use more runs or a smaller epsilon."
             )
-        )
         return f"Not refuted: {self.method} states {claim}; {proved}. This is no proof of the promise.{beyond}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,10 +128,8 @@ def audit(
     choice against methods that withhold small counts), or values by column, the others being rare. Nothing is charged.
     Long audits run in ``processes`` processes; the outcome does not depend on their number.
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or not LEAST_RUNS <= runs <= MOST_RUNS:
-        raise ParameterError(f"`runs` is {runs!r}; an audit takes {LEAST_RUNS} to {MOST_RUNS:,} runs. Try 1000.")
-    if not 0 < miss < 1:
-        raise ParameterError(f"`miss` is {miss!r}; it is the probability of a false alarm, in (0, 1). Try 1e-6.")
+    RUNS.check("runs", runs)
+    DELTA.check("miss", miss)
     book = source.codebook
     # an audit runs on whatever table it is given, so one that is synthetic already is as good as any
     provenance = source.provenance if source.provenance.made is Made.ANONYMIZED else DECLARED
@@ -152,9 +149,9 @@ def audit(
         label="auditing",
         report=report,
     )
-    seen = [one for part in parts for one in part]
-    names = list(dict.fromkeys(name for one in seen for name in one))  # which tables are released may differ by run
-    features = np.array([[one.get(name, 0.0) for name in names] for one in seen]).reshape(2, runs, -1)
+    seen = [run for part in parts for run in part]
+    names = list(dict.fromkeys(name for run in seen for name in run))  # which tables are released may differ by run
+    features = np.array([[run.get(name, 0.0) for name in names] for run in seen]).reshape(2, runs, -1)
     if (features[:, :, names.index(_NOTHING)] == 1).all():
         raise RefusalError(
             f"{recipe.name} drew nothing in any run on a table of this size, so there is nothing to audit; give more "
@@ -291,11 +288,11 @@ class _Look:
             drawn = encode_rows(self._book, fitted.sample(rows).table)
         except RefusalError:
             return {_NOTHING: 1.0, **counts}
-        found = {_NOTHING: 0.0}
+        seen = {_NOTHING: 0.0}
         for whose, person in zip(_WHOSE, self._marked, strict=False):
             agreeing = zip(self._agreeing, agreements(drawn, person).tolist(), strict=True)
-            found |= {f"rows that agree with {whose} on {what}": count for what, count in agreeing}
-        return found | counts
+            seen |= {f"rows that agree with {whose} on {what}": count for what, count in agreeing}
+        return seen | counts
 
     def _released(self, fitted: Fitted) -> dict[str, float]:
         """Route N publishes its noisy tables: their counts at the marked records, and the sums of these."""

@@ -38,14 +38,11 @@ class LargeFindings:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data. Computed on confidential data: not for release."""
-        return {
-            "confidential": True,
-            "scores": {
-                score.metric: {"value": score.value, "breakdown": dict(score.breakdown), "note": score.note}
-                for score in self.scores
-            },
-            "references": self.references,
+        scores = {
+            score.metric: {"value": score.value, "breakdown": score.breakdown, "note": score.note}
+            for score in self.scores
         }
+        return {"confidential": True, "scores": scores, "references": self.references}
 
 
 def compare_large(
@@ -65,13 +62,12 @@ def compare_large(
     if chosen:
         scores.append(uniqueness_by_counting(truth, copy, columns=chosen, report=report))
     lines = reference_lines(truth, rows=rows, conditional_on=None, three_way=[])
-    kept = {name: line for name, line in lines.items() if name in {score.metric for score in scores}}
-    return LargeFindings(
-        scores=tuple(scores),
-        references={
-            name: {"bootstrap": line.bootstrap, "independent": line.independent} for name, line in kept.items()
-        },
-    )
+    references = {
+        name: {"bootstrap": line.bootstrap, "independent": line.independent}
+        for name, line in lines.items()
+        if name in {score.metric for score in scores}
+    }
+    return LargeFindings(scores=tuple(scores), references=references)
 
 
 def uniqueness_by_counting(

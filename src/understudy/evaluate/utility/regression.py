@@ -18,9 +18,11 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
 from understudy.evaluate.formulas import check_formula
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
 from understudy.mechanisms.selection_scores import mutual_information
+from understudy.parameters import OneOf
 from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
@@ -48,7 +50,6 @@ INTERVAL_OVERLAP = Metric(
     says="How much of the two 95% confidence intervals of a coefficient is common, averaged over coefficients.",
 )
 _LEVEL = 0.95
-_NORMAL = 1.959963984540054
 _MOST_LEVELS = 12
 """Columns without an order and with more levels are not chosen unasked: each level costs a coefficient."""
 
@@ -118,8 +119,7 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     check_same_columns(real, synthetic)
     for source, called in ((real, "real"), (synthetic, "synthetic")):
         check_rows(source, called=called)
-    if kind not in ("logistic", "linear"):
-        raise ParameterError(f'`kind` is {kind!r}; it must be "logistic" or "linear".')
+    OneOf(("logistic", "linear")).check("kind", kind)
     if formula.count("~") != 1:
         raise ParameterError(
             f'`formula` is {formula!r}; it must have one "~" between response and terms, as y ~ a + b.'
@@ -258,7 +258,7 @@ def _fit(
         errors, ends = fitted.bse, fitted.conf_int(alpha=1 - _LEVEL)
         if each is not None:
             errors = _sandwich(matrix[:, free], response, fitted.mu, weights, each, kind)
-            ends = np.column_stack([fitted.params - _NORMAL * errors, fitted.params + _NORMAL * errors])
+            ends = np.column_stack([fitted.params - Z95 * errors, fitted.params + Z95 * errors])
     notes.extend(sorted({f"{called}: {_first_line(word.message)}" for word in heard}))
     names = [str(name) for name, ok in zip(design.columns, free, strict=True) if ok]
     values = zip(names, fitted.params, errors, ends[:, 0], ends[:, 1], strict=True)

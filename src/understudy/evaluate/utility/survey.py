@@ -13,13 +13,13 @@ import numpy.typing as npt
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column, check_rows
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of, weights_by_code
 from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
-_Z = 1.959963984540054
 
 WEIGHTED_TVD = Metric(
     name="weighted_tvd",
@@ -87,7 +87,7 @@ def weighted_mean(source: Source, column: str) -> WeightedMean:
     spread = float((grid @ weights**2) @ (values - mean) ** 2)
     error = float(np.sqrt(spread)) / total
     effective = total**2 / float((grid @ weights**2).sum())
-    return WeightedMean(value=mean, error=error, low=mean - _Z * error, high=mean + _Z * error, effective=effective)
+    return WeightedMean(value=mean, error=error, low=mean - Z95 * error, high=mean + Z95 * error, effective=effective)
 
 
 def weighted_means(real: Source, synthetic: Source) -> Score:
