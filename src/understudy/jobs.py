@@ -18,8 +18,10 @@ from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.make import evaluate as make_report
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import find_release
-from understudy.evaluate.rumap.make import MapResult, Plan, Questions
+from understudy.evaluate.rumap.make import MapResult
 from understudy.evaluate.rumap.make import risk_utility_map as make_map
+from understudy.evaluate.rumap.measure import Questions
+from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.utility.distances import Comparison, compare
 from understudy.mechanisms.stream import Stream
 from understudy.pages.write import write_page

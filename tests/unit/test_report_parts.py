@@ -21,7 +21,7 @@ from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.page import report_page, strip
 from understudy.evaluate.report.pairs import PairFacts, association, mosaics
 from understudy.evaluate.rumap.journal import Journal
-from understudy.evaluate.rumap.page import map_page
+from understudy.evaluate.rumap.make import map_page
 from understudy.evaluate.rumap.plan import Cell, Plan
 from understudy.pages.shell import script_json
 from understudy.sources import open_source
