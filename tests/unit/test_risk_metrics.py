@@ -397,7 +397,7 @@ def test_strangers_from_the_same_population_look_the_same(discharges):
         (lambda: linkability(REAL, COPY, halves=(["q"], ["q"])), ParameterError, "without a common one"),
         (lambda: inference(REAL, COPY, sensitive="s", known=["s"]), ParameterError, "do not hold it"),
         (lambda: wilson(3, 2), ParameterError, "more than all"),
-        (lambda: wilson(1, 2, confidence=1.0), ParameterError, "between 0 and 1"),
+        (lambda: wilson(1, 2, confidence=1.0), ParameterError, "above 0 and below 1"),
         (lambda: clopper_pearson(1, 0, miss=0.1), ParameterError, "within trials"),
     ],
 )

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.errors import ParameterError
+from understudy.evaluate.risk.intervals import CONFIDENCE
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.parameters import Number, OneOf
 from understudy.privacy.events import Event
 
-LEVEL = Number(above=0, below=1, tried=0.95)
 ROWS_RATIO = Number(above=0)
 NOISE = Number(least=0, tried=0.0)
 KINDS = ("full", "partial", "complete", "plug-in", "missing")
@@ -68,7 +68,7 @@ class Combined:
         """Confidence interval by Student's law, or the normal one where asked or where there is no other."""
         from scipy import special
 
-        LEVEL.check("level", level)
+        CONFIDENCE.check("level", level)
         upper, freedom = (1 + level) / 2, self.degrees_of_freedom
         wide = special.ndtri(upper) if normal or math.isinf(freedom) else special.stdtrit(freedom, upper)
         reach = self.error * float(wide)

@@ -9,10 +9,11 @@ import numpy.typing as npt
 from understudy.errors import DataError
 from understudy.evaluate.checks import check_same_columns
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import SHARE
+from understudy.parameters import Number
 from understudy.sources.base import Source
 from understudy.sources.tables import CountTable
 
+_HELD_OUT = Number(above=0, below=1, tried=0.2)
 _SIGMAS = 6.0  # people who were not in the training table fail less than once in a hundred million times
 
 
@@ -24,7 +25,7 @@ def hold_out(table: Any, *, share: float, stream: Stream) -> tuple[Any, Any]:
     >>> len(train), len(rest), sorted(train["x"].to_pylist() + rest["x"].to_pylist()) == list(range(10))
     (7, 3, True)
     """
-    SHARE.check("share", share)
+    _HELD_OUT.check("share", share)
     rows = table.num_rows
     held = round(rows * share)
     if held < 1 or held >= rows:

@@ -57,6 +57,35 @@ def axis(**more: Any) -> dict[str, Any]:
     return {"gridcolor": GRID, "zerolinecolor": "#888888", "linecolor": "#888888", "automargin": True, **more}
 
 
+def scatter(
+    name: str,
+    x: Sequence[Any],
+    y: Sequence[Any],
+    *,
+    colour: str,
+    dash: str = "",
+    symbol: str = "",
+    size: float = 8,
+    edge: float = 0,
+    **more: Any,
+) -> dict[str, Any]:
+    """Points joined by a line where there is a ``dash``, marked where there is a ``symbol``."""
+    drawn = ("lines" if dash else "", "markers" if symbol else "")
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "+".join(filter(None, drawn)),
+        "name": text(name),
+        "x": x,
+        "y": y,
+    }
+    if dash:
+        trace["line"] = {"color": colour, "dash": dash}
+    if symbol:
+        outline = {"line": {"width": edge, "color": colour}} if edge else {}
+        trace["marker"] = {"color": colour, "symbol": symbol, "size": size, **outline}
+    return trace | more
+
+
 def _gap(real: float, synthetic: float) -> str:
     """Two shares, or one where nobody could tell them apart.
 
@@ -85,25 +114,13 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
         if len(labels) <= 40
         else {}
     )
-    hover = "%{x}<br>%{y:.2%}<extra>%{fullData.name}</extra>"
+    bars: dict[str, Any] = {"type": "bar", "x": labels}
+    bars["hovertemplate"] = "%{x}<br>%{y:.2%}<extra>%{fullData.name}</extra>"
+    whiskers = {"type": "data", "array": spread, "color": "#333333", "thickness": 1, "width": 2}
+    plain = {"color": REAL, "line": {"color": REAL, "width": 1}}
     data = [
-        {
-            "type": "bar",
-            "name": "confidential",
-            "x": labels,
-            "y": shares[0],
-            "marker": {"color": REAL, "line": {"color": REAL, "width": 1}},
-            "error_y": {"type": "data", "array": spread, "color": "#333333", "thickness": 1, "width": 2},
-            "hovertemplate": hover,
-        },
-        {
-            "type": "bar",
-            "name": "synthetic",
-            "x": labels,
-            "y": shares[1],
-            "marker": dict(HATCHED),
-            "hovertemplate": hover,
-        },
+        {**bars, "name": "confidential", "y": shares[0], "marker": plain, "error_y": whiskers},
+        {**bars, "name": "synthetic", "y": shares[1], "marker": dict(HATCHED)},
     ]
     return Figure(
         key=f"column-{number_of}",
@@ -129,67 +146,74 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
 def association_figures(doc: Mapping[str, Any]) -> list[Figure]:
     """Heat maps: confidential, synthetic, and what changed."""
     found = doc["association"]
-    names = found["columns"]
+    names, change = found["columns"], found["difference"]
+    reach = max([0.05, *(abs(value) for row in change for value in row if value is not None)])
+    strength: dict[str, Any] = {
+        "low": 0.0,
+        "high": 1.0,
+        "scale": _STRENGTH,
+        "sign": ".2f",
+        "shown": 10,
+    }  # half the width: fewer words
+    changed: dict[str, Any] = {"low": -reach, "high": reach, "scale": _CHANGE, "sign": "+.2f", "shown": 20}
+    return [
+        _heat_map("real", "Association in the confidential table", names, found["real"], **strength),
+        _heat_map("synthetic", "Association in the synthetic table", names, found["synthetic"], **strength),
+        _heat_map("difference", "Synthetic minus confidential", names, change, **changed),
+    ]
+
+
+def _heat_map(
+    which: str,
+    title: str,
+    names: Sequence[str],
+    grid: Sequence[Sequence[float | None]],
+    *,
+    low: float,
+    high: float,
+    scale: Sequence[Sequence[Any]],
+    sign: str,
+    shown: int,
+) -> Figure:
     pairs = [(a, b) for a in range(len(names)) for b in range(a)]
-    figures = []
-    for which, title, scale in (
-        ("real", "Association in the confidential table", _STRENGTH),
-        ("synthetic", "Association in the synthetic table", _STRENGTH),
-        ("difference", "Synthetic minus confidential", _CHANGE),
-    ):
-        grid = found[which]
-        known = [(grid[a][b], a, b) for a, b in pairs if grid[a][b] is not None]
-        if which == "difference":
-            reach = max([abs(value) for value, _, _ in known], default=0.0)
-            reach = max(reach, 0.05)
-            low, high = -reach, reach
-            said = _said_difference(known, names)
-        else:
-            low, high = 0.0, 1.0
-            said = _said_strongest(known, names)
-        sign = "+.2f" if which == "difference" else ".2f"
-        show = len(names) <= (20 if which == "difference" else 10)  # two of the maps have half the width
-        # a change that rounds to nothing is written 0: columns of -0.00 and +0.00 hide the cells that matter
-        words = [["" if z is None else "0" if abs(z) < 0.005 else f"{z:{sign}}" for z in row] for row in grid]
-        cell = {"text": words, "texttemplate": "%{text}", "textfont": {"size": 10}} if show else {}
-        figures.append(
-            Figure(
-                key=f"association-{which}",
-                title=title,
-                spoken=f"Heat map of Cramer's V for every pair of columns. {said}",
-                caption=said,
-                data=[
-                    {
-                        "type": "heatmap",
-                        "x": [text(name) for name in names],
-                        "y": [text(name) for name in names],
-                        "z": grid,
-                        "zmin": low,
-                        "zmax": high,
-                        "colorscale": scale,
-                        "xgap": 1,
-                        "ygap": 1,
-                        "hoverongaps": False,
-                        "colorbar": {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 10}},
-                        "hovertemplate": f"%{{y}} and %{{x}}: %{{z:{sign}}}<extra></extra>",
-                        **cell,
-                    }
-                ],
-                layout=layout(
-                    height=460,
-                    margin={"l": 10, "r": 8, "t": 8, "b": 10},
-                    xaxis=axis(tickangle=-45, showgrid=False, type="category"),
-                    yaxis=axis(autorange="reversed", showgrid=False, type="category"),
-                ),
-                header=("columns", "Cramer's V" if which != "difference" else "change of V"),
-                rows=[
-                    (f"{names[b]} x {names[a]}", "not defined" if grid[a][b] is None else number(grid[a][b]))
-                    for a, b in pairs
-                ],
-                wide=which == "difference",
-            )
-        )
-    return figures
+    known = [(value, a, b) for a, b in pairs if (value := grid[a][b]) is not None]
+    said = _said_difference(known, names) if low < 0 else _said_strongest(known, names)
+    # a change that rounds to nothing is written 0: columns of -0.00 and +0.00 hide the cells that matter
+    words = [["" if z is None else "0" if abs(z) < 0.005 else f"{z:{sign}}" for z in row] for row in grid]
+    cell = {"text": words, "texttemplate": "%{text}", "textfont": {"size": 10}} if len(names) <= shown else {}
+    cells = {
+        "type": "heatmap",
+        "x": [text(name) for name in names],
+        "y": [text(name) for name in names],
+        "z": grid,
+        "zmin": low,
+        "zmax": high,
+        "colorscale": scale,
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "colorbar": {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 10}},
+        "hovertemplate": f"%{{y}} and %{{x}}: %{{z:{sign}}}<extra></extra>",
+        **cell,
+    }
+    return Figure(
+        key=f"association-{which}",
+        title=title,
+        spoken=f"Heat map of Cramer's V for every pair of columns. {said}",
+        caption=said,
+        data=[cells],
+        layout=layout(
+            height=460,
+            margin={"l": 10, "r": 8, "t": 8, "b": 10},
+            xaxis=axis(tickangle=-45, showgrid=False, type="category"),
+            yaxis=axis(autorange="reversed", showgrid=False, type="category"),
+        ),
+        header=("columns", "Cramer's V" if low == 0 else "change of V"),
+        rows=[
+            (f"{names[b]} x {names[a]}", "not defined" if grid[a][b] is None else number(grid[a][b])) for a, b in pairs
+        ],
+        wide=low < 0,
+    )
 
 
 def _said_strongest(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure, axis, layout, text
+from understudy.evaluate.report.figures import Figure, axis, layout, scatter, text
 from understudy.evaluate.report.glossary import title_of
 from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, HATCHED, INK, REAL
 from understudy.pages.numbers import number
@@ -59,28 +59,27 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
         ends = [sorted((low / u, high / u)) for low, high, u in zip(side["low"], side["high"], unit, strict=True)]
         middle = [value / u for value, u in zip(side["estimates"], unit, strict=True)]
         outside += sum(not REACH[0] <= value <= REACH[1] for value in middle)
+        numbers = zip(names, side["estimates"], side["low"], side["high"], strict=True)
         data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "confidential" if which == "real" else "synthetic",
-                "x": middle,
-                "y": [k + shift for k in range(len(names))],
-                "error_x": {
+            scatter(
+                "confidential" if which == "real" else "synthetic",
+                middle,
+                [k + shift for k in range(len(names))],
+                colour=colour,
+                symbol=symbol,
+                size=9,
+                edge=2,
+                error_x={
                     "type": "data",
                     "symmetric": False,
                     "array": [end[1] - value for end, value in zip(ends, middle, strict=True)],
                     "arrayminus": [value - end[0] for end, value in zip(ends, middle, strict=True)],
                     "thickness": 1.5,
                 },
-                "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}},
-                "customdata": [
-                    [text(name), number(v), number(w), number(h)]
-                    for name, v, w, h in zip(names, side["estimates"], side["low"], side["high"], strict=True)
-                ],
-                "hovertemplate": "%{customdata[0]}: %{customdata[1]} (%{customdata[2]} to %{customdata[3]})"
+                customdata=[[text(name), *map(number, estimate)] for name, *estimate in numbers],
+                hovertemplate="%{customdata[0]}: %{customdata[1]} (%{customdata[2]} to %{customdata[3]})"
                 "<extra>%{fullData.name}</extra>",
-            }
+            )
         )
     rows = [
         (
@@ -132,35 +131,33 @@ def _axis(data: Sequence[Mapping[str, Any]]) -> list[float]:
 
 def _classifier(item: Mapping[str, Any]) -> Figure:
     parts = item["breakdown"]
-    what = ["auc", "accuracy"]
-    both = {which: [parts.get(f"{one}, trained on {which} rows") for one in what] for which in ("real", "synthetic")}
+    both = {
+        which: [parts.get(f"{measure}, trained on {which} rows") for measure in ("auc", "accuracy")]
+        for which in ("real", "synthetic")
+    }
     common = parts.get("accuracy of the more common answer")
     said = (
         f"Area under the curve {number(both['synthetic'][0])} when trained on synthetic rows, "
         f"{number(both['real'][0])} on real ones; accuracy {number(both['synthetic'][1])} and "
         f"{number(both['real'][1])}, {number(common)} for always giving the more common answer."
     )
-    bars = []
-    for which, marker in (
-        ("real", {"color": REAL}),
-        (
-            "synthetic",
-            dict(HATCHED),
-        ),
-    ):
-        bars.append(
-            {
-                "type": "bar",
-                "name": f"trained on {'confidential' if which == 'real' else 'synthetic'} rows",
-                "x": ["area under the ROC curve", "accuracy"],
-                "y": both[which],
-                "marker": marker,
-                "text": [number(value) for value in both[which]],
-                "textposition": "outside",
-                "cliponaxis": False,
-                "hovertemplate": "%{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
-            }
+    bars = [
+        {
+            "type": "bar",
+            "name": f"trained on {name} rows",
+            "x": ["area under the ROC curve", "accuracy"],
+            "y": both[which],
+            "marker": marker,
+            "text": [number(value) for value in both[which]],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hovertemplate": "%{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
+        }
+        for which, name, marker in (
+            ("real", "confidential", {"color": REAL}),
+            ("synthetic", "synthetic", dict(HATCHED)),
         )
+    ]
     return Figure(
         key="classifier",
         title="A classifier tested on records held out",
@@ -180,23 +177,21 @@ def _path(item: Mapping[str, Any]) -> Figure:
         penalty, _, which = name.removeprefix("penalty ").partition(": ")
         if which in points and value is not None:
             points[which].append((float(penalty), value))
-    data = []
-    for which, colour, dash, symbol in (
-        ("real", REAL, "solid", "circle"),
-        ("synthetic", DEEP_ORANGE, "dash", "diamond-open"),
-    ):
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": f"trained on {'confidential' if which == 'real' else 'synthetic'} rows",
-                "x": [x for x, _ in points[which]],
-                "y": [y for _, y in points[which]],
-                "line": {"color": colour, "dash": dash},
-                "marker": {"color": colour, "symbol": symbol, "size": 8},
-                "hovertemplate": "penalty %{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
-            }
+    data = [
+        scatter(
+            f"trained on {name} rows",
+            [x for x, _ in points[which]],
+            [y for _, y in points[which]],
+            colour=colour,
+            dash=dash,
+            symbol=symbol,
+            hovertemplate="penalty %{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
         )
+        for which, name, colour, dash, symbol in (
+            ("real", "confidential", REAL, "solid", "circle"),
+            ("synthetic", "synthetic", DEEP_ORANGE, "dash", "diamond-open"),
+        )
+    ]
     said = _PATHS[item["metric"]]
     return Figure(
         key=item["metric"],
@@ -246,16 +241,17 @@ def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], 
         points = [(k, value) for k, value in enumerate(marks) if value is not None]
         if points:
             data.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": name,
-                    "x": [value for _, value in points],
-                    "y": [k for k, _ in points],
-                    "marker": {"symbol": symbol, "color": colour, "size": 11, "line": {"width": 2.5, "color": colour}},
-                    "customdata": [text(labels[k]) for k, _ in points],
-                    "hovertemplate": "%{customdata}: %{x:.4f}<extra>%{fullData.name}</extra>",
-                }
+                scatter(
+                    name,
+                    [value for _, value in points],
+                    [k for k, _ in points],
+                    colour=colour,
+                    symbol=symbol,
+                    size=11,
+                    edge=2.5,
+                    customdata=[text(labels[k]) for k, _ in points],
+                    hovertemplate="%{customdata}: %{x:.4f}<extra>%{fullData.name}</extra>",
+                )
             )
     others = [line for line in lines if line != "synthetic"]
     ends = [end for item in shown for end in (item["value"], item["high"]) if end is not None]
@@ -333,23 +329,8 @@ def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
             spoken=f"Mean total variation distance of all columns by place in the block. {said}",
             caption=said,
             data=[
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers",
-                    "name": "this table",
-                    "x": places,
-                    "y": chain["distance"],
-                    "line": {"color": DEEP_BLUE},
-                    "marker": {"symbol": "diamond", "size": 8},
-                },
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": "bootstrap",
-                    "x": [places[0], places[-1]],
-                    "y": [chain["bootstrap"]] * 2,
-                    "line": {"color": INK, "dash": "dot"},
-                },
+                scatter("this table", places, chain["distance"], colour=DEEP_BLUE, dash="solid", symbol="diamond"),
+                scatter("bootstrap", [places[0], places[-1]], [chain["bootstrap"]] * 2, colour=INK, dash="dot"),
             ],
             layout=layout(
                 xaxis=axis(title={"text": "place in the block"}),

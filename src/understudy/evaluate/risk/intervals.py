@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from understudy.errors import ParameterError
-from understudy.parameters import SHARE
+from understudy.parameters import Number
 
+CONFIDENCE = Number(above=0, below=1, tried=0.95)
 Z95 = 1.959963984540054
 """The normal law's 97.5 % point, for 95 % intervals."""
 
@@ -28,7 +29,7 @@ def wilson(hits: float, trials: float, *, confidence: float = 0.95) -> Rate:
     >>> round(rate.low, 4), round(rate.high, 4)
     (0.4902, 0.9433)
     """
-    SHARE.check("confidence", confidence)
+    CONFIDENCE.check("confidence", confidence)
     if not 0 <= hits <= trials:
         raise ParameterError(f"{hits} hits of {trials} trials; there cannot be fewer than 0 or more than all.")
     if trials == 0:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure, axis, layout, text
+from understudy.evaluate.report.figures import Figure, axis, layout, scatter, text
 from understudy.evaluate.report.glossary import title_of
 from understudy.evaluate.report.models import REACH
 from understudy.pages.numbers import number
@@ -61,13 +61,13 @@ def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
     rows: list[tuple[str, ...]] = []
     ends = [min(doc["epsilons"]), max(doc["epsilons"])]
     for place, method in enumerate(doc["methods"]):
-        found = points(doc, method, measure)
+        means = points(doc, method, measure)
         rows += [
             (method, "none" if epsilon is None else number(epsilon), number(mean), number(spread), str(runs))
-            for epsilon, mean, spread, runs in found
+            for epsilon, mean, spread, runs in means
         ]
-        if found:
-            data.append(_trace(place, method, found, ends))
+        if means:
+            data.append(_trace(place, method, means, ends))
     data += [_level(name, value, ends) for name, value in _levels(doc, measure).items()]
     rows += [(_SAID[name], "", number(value), "", "") for name, value in _levels(doc, measure).items()]
     best = _best(doc, measure)
@@ -98,33 +98,27 @@ def _ticks(epsilons: Sequence[float]) -> list[str]:
     return [f"{value:g}" for value in epsilons]
 
 
-def _trace(place: int, method: str, found: Sequence[tuple[Any, ...]], ends: Sequence[float]) -> dict[str, Any]:
+def _trace(place: int, method: str, means: Sequence[tuple[Any, ...]], ends: Sequence[float]) -> dict[str, Any]:
     colour, dash, symbol = _STYLES[place % len(_STYLES)]
-    if found[0][0] is None:  # a baseline without an epsilon
-        return {**_level(method, found[0][1], ends), "line": {"color": colour, "dash": dash, "width": 1.5}}
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": text(method),
-        "x": [epsilon for epsilon, *_ in found],
-        "y": [mean for _, mean, *_ in found],
-        "error_y": {"type": "data", "array": [spread for *_, spread, _ in found], "thickness": 1.2, "width": 3},
-        "line": {"color": colour, "dash": dash},
-        "marker": {"color": colour, "symbol": symbol, "size": 8},
-        "hovertemplate": "epsilon %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
-    }
+    if means[0][0] is None:  # a baseline without an epsilon
+        return {**_level(method, means[0][1], ends), "line": {"color": colour, "dash": dash, "width": 1.5}}
+    return scatter(
+        method,
+        [epsilon for epsilon, *_ in means],
+        [mean for _, mean, *_ in means],
+        colour=colour,
+        dash=dash,
+        symbol=symbol,
+        error_y={"type": "data", "array": [spread for *_, spread, _ in means], "thickness": 1.2, "width": 3},
+        hovertemplate="epsilon %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
+    )
 
 
 def _level(name: str, value: float, ends: Sequence[float]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": text(_SAID.get(name, name)),
-        "x": list(ends) if ends[0] < ends[1] else [ends[0] / 1.5, ends[0] * 1.5],
-        "y": [value, value],
-        "line": {"color": "#666666", "dash": _LINES.get(name, "dot"), "width": 1.5},
-        "hovertemplate": "%{y:.4g}<extra>%{fullData.name}</extra>",
-    }
+    wide = list(ends) if ends[0] < ends[1] else [ends[0] / 1.5, ends[0] * 1.5]
+    dash, hover = _LINES.get(name, "dot"), "%{y:.4g}<extra>%{fullData.name}</extra>"
+    drawn = scatter(_SAID.get(name, name), wide, [value, value], colour="#666666", dash=dash, hovertemplate=hover)
+    return {**drawn, "line": {**drawn["line"], "width": 1.5}}
 
 
 def _levels(doc: Mapping[str, Any], measure: str) -> dict[str, float]:
@@ -205,17 +199,9 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
                     values.append(at[0][1] / real if at and real else None)
                     spreads.append(at[0][2] / abs(real) if at and real else None)
                 if any(value is not None for value in values):
-                    data.append(
-                        {
-                            "type": "scatter",
-                            "mode": "markers",
-                            "name": text(method),
-                            "x": values,
-                            "y": [text(_plain(term)) for term in terms],
-                            "error_x": {"type": "data", "array": spreads, "thickness": 1.2},
-                            "marker": {"color": colour, "symbol": symbol, "size": 9},
-                        }
-                    )
+                    spread = {"type": "data", "array": spreads, "thickness": 1.2}
+                    sides = [text(_plain(term)) for term in terms]
+                    data.append(scatter(method, values, sides, colour=colour, symbol=symbol, size=9, error_x=spread))
                     rows += [(method, term, number(v)) for term, v in zip(terms, values, strict=True)]
             if data:
                 inside, said = _within(data)
@@ -274,16 +260,15 @@ def price_figure(doc: Mapping[str, Any]) -> Figure:
         if known:
             colour, dash, symbol = _STYLES[place % len(_STYLES)]
             data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers",
-                    "name": text(f"{method} ({doc['meaning'][method]})"),
-                    "x": [e for e, _ in known],
-                    "y": [t for _, t in known],
-                    "line": {"color": colour, "dash": dash},
-                    "marker": {"color": colour, "symbol": symbol, "size": 8},
-                    "hovertemplate": "epsilon %{x} costs %{y:.4g}<extra>%{fullData.name}</extra>",
-                }
+                scatter(
+                    f"{method} ({doc['meaning'][method]})",
+                    [e for e, _ in known],
+                    [t for _, t in known],
+                    colour=colour,
+                    dash=dash,
+                    symbol=symbol,
+                    hovertemplate="epsilon %{x} costs %{y:.4g}<extra>%{fullData.name}</extra>",
+                )
             )
     said = "; ".join(f"{method}: {doc['meaning'][method]}" for method in doc["methods"])
     return Figure(
