@@ -135,8 +135,8 @@ def audit(
     provenance = source.provenance if source.provenance.made is Made.ANONYMIZED else DECLARED
     claim = _claim(recipe, recipe.quote(book, rows).with_data(provenance).total)
     records = 1 if book.unit is None else book.unit.cap
-    person, other, tables = neighbouring(source, neighbours=claim[2], canary=canary, records=records)
-    marked = [person] if _is_adding(claim[2]) else [person, other]
+    person, replaced, tables = neighbouring(source, neighbours=claim[2], canary=canary, records=records)
+    marked = [person] if _is_adding(claim[2]) else [person, replaced]
     together = [records, 1 if _is_adding(claim[2]) else records]
     parts = repeated(
         recipe,
@@ -215,22 +215,22 @@ def neighbouring(
     if cells.rows < 2:
         raise DataError(f"the table has {cells.rows} row(s); an audit needs at least 2. Give a larger table.")
     order = np.argsort(-cells.counts, kind="stable")
-    other = cells.codes[order[0]]
+    replaced = cells.codes[order[0]]
     if canary == "common":
         replacing = not _is_adding(neighbours) and len(order) > 1
         person = cells.codes[order[1 if replacing else 0]].copy()
     else:
         person = _canary(source.codebook, cells, canary)
     listed = cells.records()
-    place = int(np.flatnonzero((listed == other).all(axis=1))[0])
-    if not _is_adding(neighbours) and (other == person).all():
+    place = int(np.flatnonzero((listed == replaced).all(axis=1))[0])
+    if not _is_adding(neighbours) and (replaced == person).all():
         raise ParameterError(
             "the canary is the commonest record of the table, so that its neighbour would be the same table; set "
             "another value with `canary`."
         )
     without = np.delete(listed, place, axis=0)
-    alone = without if _is_adding(neighbours) else np.vstack([without, *[other] * records])
-    return person, other, (np.vstack([without, *[person] * records]), alone)
+    alone = without if _is_adding(neighbours) else np.vstack([without, *[replaced] * records])
+    return person, replaced, (np.vstack([without, *[person] * records]), alone)
 
 
 def _canary(book: Codebook, cells: Cells, choice: Mapping[str, Any] | str) -> Ints:
@@ -300,19 +300,19 @@ class _Look:
             return {}
         tables = [table for table in fitted.model.tables if set(table.columns) <= set(self._book.names)]
         tables += fitted.model.details.tables()
-        found: dict[str, float] = {}
+        counted: dict[str, float] = {}
         sums: list[float] = []
         for whose, person in zip(_WHOSE, self._marked, strict=False):
             counts = [self._count(table, person) for table in tables]
             for table, count in zip(tables, counts, strict=True):
                 name = f"noisy count of {whose} in {', '.join(table.columns)}"
-                found[name] = found.get(name, 0.0) + count
-            found[f"tables that show {whose}"] = float(sum(count > 0 for count in counts))
+                counted[name] = counted.get(name, 0.0) + count
+            counted[f"tables that show {whose}"] = float(sum(count > 0 for count in counts))
             sums.append(sum(counts))
-            found[f"sum of noisy counts of {whose}"] = sums[-1]
+            counted[f"sum of noisy counts of {whose}"] = sums[-1]
         if len(sums) > 1:
-            found["canary's noisy counts less the other record's"] = sums[0] - sums[1]
-        return found
+            counted["canary's noisy counts less the other record's"] = sums[0] - sums[1]
+        return counted
 
     def _count(self, table: CountTable, person: Ints) -> float:
         codes = np.array([person[self._book.count_position(name)] for name in table.columns])
@@ -331,8 +331,8 @@ def _attack(features: Floats, names: Sequence[str], *, delta: float, miss: float
     scores = np.concatenate([features, rule(features.reshape(2 * runs, -1)).reshape(2, runs, 1)], axis=2)
     best = (-math.inf, 0, 0.0, True, True)
     for column in range(scores.shape[2]):
-        found = _best_cut(scores[:, learn:choose, column], runs - choose, delta=delta, miss=miss)
-        best = max(best, (found[0], -column, *found[1:]))  # of equals the first: the learned score comes last
+        chosen = _best_cut(scores[:, learn:choose, column], runs - choose, delta=delta, miss=miss)
+        best = max(best, (chosen[0], -column, *chosen[1:]))  # of equals the first: the learned score comes last
     column, cut, above, with_canary = -best[1], *best[2:]
     tested = scores[:, choose:, column] >= cut
     tested = tested if above else ~tested

@@ -12,10 +12,10 @@ def check_same_columns(real: Source, synthetic: Source, *, called: tuple[str, st
     if first is second:
         return
     faults = []
-    for here, there, one, other in ((first, second, *called), (second, first, *called[::-1])):
+    for here, there, this, that in ((first, second, *called), (second, first, *called[::-1])):
         missing = [name for name in here.names if name not in there.names]
         if missing:
-            faults.append(f"the {other} table lacks {_listed(missing)} of the {one} one")
+            faults.append(f"the {that} table lacks {_listed(missing)} of the {this} one")
     for name in first.names:
         if name in second.names and first.column(name).labels != second.column(name).labels:
             faults.append(f"column {name!r} has other levels in the {called[1]} table")

@@ -50,18 +50,18 @@ def check_holdout(train: Source, holdout: Source) -> float:
     n, rows = int(counts.sum()), int(held.sum())
     if not n or not rows:
         raise DataError(f"the {'training' if not n else 'hold-out'} table has no row; give a table with rows.")
-    found = int(held[known_records(known, asked)].sum())
+    twins = int(held[known_records(known, asked)].sum())
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     chance = (n - once + 1) / (n + 1)
     spread = rows * chance * (1 - chance) + (rows / n) ** 2 * (once * (1 - once / n) + 2 * twice + 1)
     same = codes.shape == others.shape and np.array_equal(codes, others) and np.array_equal(counts, held)
-    if same or found > rows * chance + _SIGMAS * math.sqrt(spread):
+    if same or twins > rows * chance + _SIGMAS * math.sqrt(spread):
         raise DataError(
-            f"{found:,} of the {rows:,} hold-out rows have a twin in the training table, where chance would give about "
+            f"{twins:,} of the {rows:,} hold-out rows have a twin in the training table, where chance would give about "
             f"{rows * chance:,.0f}; a hold-out that overlaps the training rows proves nothing. Set rows aside before "
             "synthesis and synthesize from the others."
         )
-    return found / rows
+    return twins / rows
 
 
 def known_records(known: CountTable, asked: CountTable) -> npt.NDArray[np.bool_]:

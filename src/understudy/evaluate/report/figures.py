@@ -104,7 +104,7 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
     spread = [1.96 * (share * (1 - share) / m) ** 0.5 for share in shares[0]]
     labels = [text(label) for label in column["labels"]]
     widest = max(range(len(labels)), key=lambda k: abs(shares[0][k] - shares[1][k]))
-    said = (
+    sentence = (
         f"Total variation distance {number(column['distance'])}; a bootstrap of the same size would have "
         f"{number(column['bootstrap'])}. Widest gap: {column['labels'][widest]}, "
         f"{_gap(shares[0][widest], shares[1][widest])}."
@@ -125,8 +125,8 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
     return Figure(
         key=f"column-{number_of}",
         title=column["name"],
-        spoken=f"Bars of the shares of {column['name']}, confidential beside synthetic. {said}",
-        caption=said,
+        spoken=f"Bars of the shares of {column['name']}, confidential beside synthetic. {sentence}",
+        caption=sentence,
         data=data,
         layout=layout(
             barmode="group",
@@ -145,8 +145,8 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
 
 def association_figures(doc: Mapping[str, Any]) -> list[Figure]:
     """Heat maps: confidential, synthetic, and what changed."""
-    found = doc["association"]
-    names, change = found["columns"], found["difference"]
+    maps = doc["association"]
+    names, change = maps["columns"], maps["difference"]
     reach = max([0.05, *(abs(value) for row in change for value in row if value is not None)])
     strength: dict[str, Any] = {
         "low": 0.0,
@@ -157,8 +157,8 @@ def association_figures(doc: Mapping[str, Any]) -> list[Figure]:
     }  # half the width: fewer words
     changed: dict[str, Any] = {"low": -reach, "high": reach, "scale": _CHANGE, "sign": "+.2f", "shown": 20}
     return [
-        _heat_map("real", "Association in the confidential table", names, found["real"], **strength),
-        _heat_map("synthetic", "Association in the synthetic table", names, found["synthetic"], **strength),
+        _heat_map("real", "Association in the confidential table", names, maps["real"], **strength),
+        _heat_map("synthetic", "Association in the synthetic table", names, maps["synthetic"], **strength),
         _heat_map("difference", "Synthetic minus confidential", names, change, **changed),
     ]
 
@@ -177,7 +177,7 @@ def _heat_map(
 ) -> Figure:
     pairs = [(a, b) for a in range(len(names)) for b in range(a)]
     known = [(value, a, b) for a, b in pairs if (value := grid[a][b]) is not None]
-    said = _said_difference(known, names) if low < 0 else _said_strongest(known, names)
+    sentence = _change_sentence(known, names) if low < 0 else _strength_sentence(known, names)
     # a change that rounds to nothing is written 0: columns of -0.00 and +0.00 hide the cells that matter
     words = [["" if z is None else "0" if abs(z) < 0.005 else f"{z:{sign}}" for z in row] for row in grid]
     cell = {"text": words, "texttemplate": "%{text}", "textfont": {"size": 10}} if len(names) <= shown else {}
@@ -199,8 +199,8 @@ def _heat_map(
     return Figure(
         key=f"association-{which}",
         title=title,
-        spoken=f"Heat map of Cramer's V for every pair of columns. {said}",
-        caption=said,
+        spoken=f"Heat map of Cramer's V for every pair of columns. {sentence}",
+        caption=sentence,
         data=[cells],
         layout=layout(
             height=460,
@@ -216,14 +216,14 @@ def _heat_map(
     )
 
 
-def _said_strongest(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:
+def _strength_sentence(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:
     if not known:
         return "No pair has a defined association."
     best = sorted(known, reverse=True)[:3]
     return "Strongest: " + "; ".join(f"{names[b]} x {names[a]} {number(value)}" for value, a, b in best) + "."
 
 
-def _said_difference(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:
+def _change_sentence(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:
     if not known:
         return "No pair has a defined association."
     worst = sorted(known, key=lambda item: -abs(item[0]))[:3]
@@ -241,15 +241,15 @@ _STEPS = (
 )
 
 
-def mosaic(number_of: int, found: Mapping[str, Any]) -> Figure:
+def mosaic(number_of: int, table: Mapping[str, Any]) -> Figure:
     """Widths are shares of the first column, heights shares of the second given the first."""
-    x_name, y_name = found["columns"]
+    x_name, y_name = table["columns"]
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     for side, which in enumerate(("real", "synthetic")):
         suffix = "" if side == 0 else "2"
-        data += _tiles(found, which, suffix)
-        ticks = _ticks(found, which)
+        data += _tiles(table, which, suffix)
+        ticks = _ticks(table, which)
         axes[f"xaxis{suffix}"] = axis(
             domain=[0.0, 0.485] if side == 0 else [0.515, 1.0],
             range=[0, 1],
@@ -274,7 +274,7 @@ def mosaic(number_of: int, found: Mapping[str, Any]) -> Figure:
             "type": "bar",
             "x": [None],
             "y": [None],
-            "name": said,
+            "name": words,
             "showlegend": True,
             "marker": {
                 "color": colour,
@@ -282,12 +282,12 @@ def mosaic(number_of: int, found: Mapping[str, Any]) -> Figure:
                 "pattern": {"shape": shape, "fgcolor": "#ffffff", "bgcolor": colour, "size": 6, "solidity": 0.2},
             },
         }
-        for _, colour, shape, said in _STEPS
+        for _, colour, shape, words in _STEPS
     ]
     cells = [
-        (f"{a}, {b}", f"{found['real'][i][j]:,}", f"{found['synthetic'][i][j]:,}")
-        for i, a in enumerate(found["labels"][0])
-        for j, b in enumerate(found["labels"][1])
+        (f"{a}, {b}", f"{table['real'][i][j]:,}", f"{table['synthetic'][i][j]:,}")
+        for i, a in enumerate(table["labels"][0])
+        for j, b in enumerate(table["labels"][1])
     ]
     return Figure(
         key=f"mosaic-{number_of}",
@@ -310,27 +310,27 @@ def mosaic(number_of: int, found: Mapping[str, Any]) -> Figure:
     )
 
 
-def _columns(found: Mapping[str, Any], which: str) -> tuple[list[float], list[float]]:
+def _columns(table: Mapping[str, Any], which: str) -> tuple[list[float], list[float]]:
     """Widths and left ends of the stacks."""
-    totals = [sum(row) for row in found[which]]
+    totals = [sum(row) for row in table[which]]
     n = sum(totals)
     widths = [total / n for total in totals]
     return widths, [sum(widths[:k]) for k in range(len(widths))]
 
 
-def _ticks(found: Mapping[str, Any], which: str) -> dict[str, Any]:
-    widths, lefts = _columns(found, which)
+def _ticks(table: Mapping[str, Any], which: str) -> dict[str, Any]:
+    widths, lefts = _columns(table, which)
     shown = [k for k, width in enumerate(widths) if width > 0.02]
-    labels = [text(_cut(found["labels"][0][k])) for k in shown]
+    labels = [text(_cut(table["labels"][0][k])) for k in shown]
     return {"tickmode": "array", "tickvals": [lefts[k] + widths[k] / 2 for k in shown], "ticktext": labels}
 
 
-def _tiles(found: Mapping[str, Any], which: str, suffix: str) -> list[dict[str, Any]]:
-    grid = found[which]
-    widths, lefts = _columns(found, which)
+def _tiles(table: Mapping[str, Any], which: str, suffix: str) -> list[dict[str, Any]]:
+    grid = table[which]
+    widths, lefts = _columns(table, which)
     n = sum(map(sum, grid))
     traces = []
-    for j, label in enumerate(found["labels"][1]):
+    for j, label in enumerate(table["labels"][1]):
         overall = sum(row[j] for row in grid) / n
         heights = [row[j] / sum(row) if sum(row) else 0.0 for row in grid]
         steps = [_step(height / overall if overall else 1.0) for height in heights]
@@ -368,7 +368,7 @@ def _tiles(found: Mapping[str, Any], which: str, suffix: str) -> list[dict[str, 
                 },
                 "customdata": [
                     [text(a), text(label), f"{row[j]:,}", step[3]]
-                    for a, row, step in zip(found["labels"][0], grid, steps, strict=True)
+                    for a, row, step in zip(table["labels"][0], grid, steps, strict=True)
                 ],
                 "hovertemplate": "%{customdata[0]}, %{customdata[1]}<br>%{customdata[2]} rows, %{y:.1%} of the column"
                 "<br>%{customdata[3]} as under independence<extra></extra>",

@@ -267,7 +267,7 @@ def _models(real: Source, synthetic: Source, target: str | None, notes: list[str
 def _whole(report: Report | None, label: str) -> Report | None:
     """One bar for all metrics of a room, instead of one bar for each."""
     own = "shadow models"  # the one step that takes long enough for a bar of its own
-    return None if report is None else lambda said, done, total: report(own if said == own else label, done, total)
+    return None if report is None else lambda step, done, total: report(own if step == own else label, done, total)
 
 
 def _intruder(book: Codebook, target: str | None, external: Source | None) -> tuple[list[str], list[str]]:

@@ -103,10 +103,10 @@ def _shadows(
         why = "the release does not verify, so its manifest may name another method. Name the method with --recipe."
         return Shadows(recipe=None, why_not=why)
     try:
-        found = remade(release.method, release.parameters)
+        rerun = remade(release.method, release.parameters)
     except RefusalError as reason:
         return Shadows(recipe=None, why_not=f"{reason} Name it with --recipe.")
-    return Shadows(recipe=found, runs=runs, processes=processes)
+    return Shadows(recipe=rerun, runs=runs, processes=processes)
 
 
 def _known_people(external: Any, book: Codebook, unknown: str) -> Source:

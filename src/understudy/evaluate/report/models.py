@@ -96,14 +96,14 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
         and model["synthetic"]["low"][k] <= model["real"]["high"][k]
         for k in range(len(names))
     )
-    said = f"{meet} of {len(names)} pairs of intervals overlap."
+    sentence = f"{meet} of {len(names)} pairs of intervals overlap."
     if outside:
-        said += f" {outside} synthetic estimate{'s lie' if outside > 1 else ' lies'} beyond the ends of the axis."
+        sentence += f" {outside} synthetic estimate{'s lie' if outside > 1 else ' lies'} beyond the ends of the axis."
     return Figure(
         key=f"coefficients-{number_of}",
         title=f"{model['formula']} ({model['kind']})",
-        spoken=f"Coefficients of a {model['kind']} model with 95 % intervals in both tables. {said}",
-        caption=f"{said} 1: the same coefficient; 0: the effect is lost; below 0: its sign is turned. "
+        spoken=f"Coefficients of a {model['kind']} model with 95 % intervals in both tables. {sentence}",
+        caption=f"{sentence} 1: the same coefficient; 0: the effect is lost; below 0: its sign is turned. "
         f"{model['note']}".strip(),
         data=data,
         layout=layout(
@@ -136,7 +136,7 @@ def _classifier(item: Mapping[str, Any]) -> Figure:
         for which in ("real", "synthetic")
     }
     common = parts.get("accuracy of the more common answer")
-    said = (
+    sentence = (
         f"Area under the curve {number(both['synthetic'][0])} when trained on synthetic rows, "
         f"{number(both['real'][0])} on real ones; accuracy {number(both['synthetic'][1])} and "
         f"{number(both['real'][1])}, {number(common)} for always giving the more common answer."
@@ -161,8 +161,8 @@ def _classifier(item: Mapping[str, Any]) -> Figure:
     return Figure(
         key="classifier",
         title="A classifier tested on records held out",
-        spoken=said,
-        caption=said,
+        spoken=sentence,
+        caption=sentence,
         data=bars,
         layout=layout(barmode="group", height=320, yaxis=axis(range=[0, 1.08]), xaxis=axis(showgrid=False)),
         header=("measure", "value"),
@@ -192,17 +192,17 @@ def _path(item: Mapping[str, Any]) -> Figure:
             ("synthetic", "synthetic", DEEP_ORANGE, "dash", "diamond-open"),
         )
     ]
-    said = _PATHS[item["metric"]]
+    what = _PATHS[item["metric"]]
     return Figure(
         key=item["metric"],
-        title=f"Lasso path: {said}",
-        spoken=f"{said} on real rows along the Lasso path, of models trained on each table. {item['note']}",
+        title=f"Lasso path: {what}",
+        spoken=f"{what} on real rows along the Lasso path, of models trained on each table. {item['note']}",
         caption=f"Tested on the confidential table. {item['note']}",
         data=data,
         layout=layout(
             height=320,
             xaxis=axis(type="log", dtick=1, title={"text": "penalty"}, autorange="reversed", showgrid=False),
-            yaxis=axis(title={"text": said}),
+            yaxis=axis(title={"text": what}),
         ),
         header=("point", "value"),
         rows=[(name, number(value)) for name, value in item["breakdown"].items()],
@@ -216,23 +216,23 @@ def risk_figures(doc: Mapping[str, Any]) -> list[Figure]:
     gains = [item for item in known if "attack" in item["breakdown"]]
     figures = []
     if rates:
-        said = (
+        sentence = (
             "Which direction is safer differs: the table below says what each measure means. What matters is the "
             "distance between this table and people held out."
         )
-        figures.append(_rates("risk-rates", "Attacks at a glance", said, rates, tuple(_MARKS)))
+        figures.append(_rates("risk-rates", "Attacks at a glance", sentence, rates, tuple(_MARKS)))
     if gains:
-        said = (
+        sentence = (
             "What an attack gains over the same attack on people held out: 0 is no gain, 1 (100%) is certainty; mind "
             "the axis. Without a hold-out it is the plain rate of success."
         )
         figures.append(
-            _rates("risk-gains", "What attacks gain about the people in the data", said, gains, ("synthetic",))
+            _rates("risk-gains", "What attacks gain about the people in the data", sentence, gains, ("synthetic",))
         )
     return figures
 
 
-def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> Figure:
+def _rates(key: str, title: str, sentence: str, shown: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> Figure:
     labels = [title_of(item["metric"]) for item in shown]
     data = [_intervals(shown)]
     for line in lines:
@@ -259,8 +259,8 @@ def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], 
     return Figure(
         key=key,
         title=title,
-        spoken=f"{title}: dots with 95 % intervals; the numbers are in the table below. {said}",
-        caption=said,
+        spoken=f"{title}: dots with 95 % intervals; the numbers are in the table below. {sentence}",
+        caption=sentence,
         data=data,
         layout=layout(
             height=110 + 30 * len(shown),
@@ -318,7 +318,7 @@ def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
     if chain is None:
         return []
     places = list(range(1, len(chain["distance"]) + 1))
-    said = (
+    sentence = (
         f"Distance {number(chain['distance'][0])} in the first row of a block, {number(chain['distance'][-1])} in "
         f"the last; chance alone would give {number(chain['bootstrap'])}."
     )
@@ -326,8 +326,8 @@ def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
         Figure(
             key="chain-drift",
             title="Rows by their place in a block",
-            spoken=f"Mean total variation distance of all columns by place in the block. {said}",
-            caption=said,
+            spoken=f"Mean total variation distance of all columns by place in the block. {sentence}",
+            caption=sentence,
             data=[
                 scatter("this table", places, chain["distance"], colour=DEEP_BLUE, dash="solid", symbol="diamond"),
                 scatter("bootstrap", [places[0], places[-1]], [chain["bootstrap"]] * 2, colour=INK, dash="dot"),

@@ -44,14 +44,14 @@ def map_figures(doc: Mapping[str, Any]) -> list[Figure]:
 
 def points(doc: Mapping[str, Any], method: str, measure: str) -> list[tuple[float | None, float, float, int]]:
     """(epsilon, mean, standard deviation, runs) of one method."""
-    found: dict[float | None, list[float]] = {}
+    values_at: dict[float | None, list[float]] = {}
     for run in doc["runs"]:
         value = run["measures"].get(measure)
         if run["method"] == method and value is not None:
-            found.setdefault(run["epsilon"], []).append(value)
+            values_at.setdefault(run["epsilon"], []).append(value)
     return [
         (epsilon, statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0, len(values))
-        for epsilon, values in sorted(found.items(), key=lambda item: item[0] or 0.0)
+        for epsilon, values in sorted(values_at.items(), key=lambda item: item[0] or 0.0)
     ]
 
 
@@ -135,7 +135,7 @@ def _levels(doc: Mapping[str, Any], measure: str) -> dict[str, float]:
 def _best(doc: Mapping[str, Any], measure: str) -> str:
     """Which method comes first at the ends of the range."""
     upward = measure.startswith(("kendall", "spearman", "mode_attack", "mean_attack"))
-    said = []
+    ends = []
     for epsilon in dict.fromkeys((min(doc["epsilons"]), max(doc["epsilons"]))):
         at = {
             method: mean
@@ -145,11 +145,11 @@ def _best(doc: Mapping[str, Any], measure: str) -> str:
         }
         if at:
             best = (max if upward else min)(at, key=lambda method: at[method])
-            said.append(f"{best} at epsilon {number(epsilon)} ({number(at[best])})")
+            ends.append(f"{best} at epsilon {number(epsilon)} ({number(at[best])})")
     word = "Highest" if upward else "Smallest"
     if len(doc["methods"]) == 1:
         word = "Ends of the line"  # nothing to compare with
-    return f"{word}: {'; '.join(said)}." if said else "No run gave this measure."
+    return f"{word}: {'; '.join(ends)}." if ends else "No run gave this measure."
 
 
 def _title(measure: str) -> str:
@@ -177,7 +177,7 @@ def _axis(measure: str) -> str:
         "mode": "share of wrong guesses",
         "mean_attack": "absolute error",
     }
-    return next((said for key, said in words.items() if key in measure), measure)
+    return next((label for key, label in words.items() if key in measure), measure)
 
 
 def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
@@ -204,14 +204,14 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
                     data.append(scatter(method, values, sides, colour=colour, symbol=symbol, size=9, error_x=spread))
                     rows += [(method, term, number(v)) for term, v in zip(terms, values, strict=True)]
             if data:
-                inside, said = _within(data)
+                inside, remark = _within(data)
                 figures.append(
                     Figure(
                         key=f"coefficients-{k}-{chosen.index(epsilon)}",
                         title=f"{formula}, epsilon {number(epsilon)}",
                         spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
                         caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost."
-                        + said
+                        + remark
                         + " (As PeGS figure 11.)",
                         data=data,
                         layout=layout(
@@ -241,8 +241,8 @@ def _within(data: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
     shown = [x for trace in data for x in trace["x"] if x is not None]
     near = [x for x in shown if REACH[0] <= x <= REACH[1]]
     beyond = len(shown) - len(near)
-    said = f" {beyond} of {len(shown)} points lie beyond the ends of the axis; the table has them." if beyond else ""
-    return [min([*near, 0.0]) - 0.2, max([*near, 1.0]) + 0.2], said
+    remark = f" {beyond} of {len(shown)} points lie beyond the ends of the axis; the table has them." if beyond else ""
+    return [min([*near, 0.0]) - 0.2, max([*near, 1.0]) + 0.2], remark
 
 
 def _middle(epsilons: Sequence[float]) -> float:
@@ -270,12 +270,12 @@ def price_figure(doc: Mapping[str, Any]) -> Figure:
                     hovertemplate="epsilon %{x} costs %{y:.4g}<extra>%{fullData.name}</extra>",
                 )
             )
-    said = "; ".join(f"{method}: {doc['meaning'][method]}" for method in doc["methods"])
+    meanings = "; ".join(f"{method}: {doc['meaning'][method]}" for method in doc["methods"])
     return Figure(
         key="price",
         title="What epsilon on these maps costs for the whole file",
-        spoken=f"Whole-file epsilon against the epsilon of the maps. {said}.",
-        caption=f"Meaning of epsilon, by method: {said}. "
+        spoken=f"Whole-file epsilon against the epsilon of the maps. {meanings}.",
+        caption=f"Meaning of epsilon, by method: {meanings}. "
         "The vertical axis is the promise that a published file would carry.",
         data=data,
         layout=layout(

@@ -98,25 +98,27 @@ class Subject:
     def measure(self, synthetic: Source) -> dict[str, float | None]:
         """All measures of one release by name; None where one is not defined."""
         real = self.real
-        found: dict[str, float] = {}
-        for one in (marginal_mae, marginal_mse, kendall_marginal, spearman_marginal):
-            found |= _named(one(real, synthetic))
+        measures: dict[str, float] = {}
+        for measure in (marginal_mae, marginal_mse, kendall_marginal, spearman_marginal):
+            measures |= _named(measure(real, synthetic))
         if real.codebook.details:
-            found |= _named(detail_tvd(real, synthetic))
+            measures |= _named(detail_tvd(real, synthetic))
         if not self.questions.given:
-            for two in (conditional_mae, conditional_mse):
-                found |= _named(two(real, synthetic))
+            for measure in (conditional_mae, conditional_mse):
+                measures |= _named(measure(real, synthetic))
         for name in self.questions.given:
-            for two in (conditional_mae, conditional_mse, kendall_conditional, spearman_conditional):
-                found |= _named(two(real, synthetic, conditional_on=name), f" | {name}")
+            for measure in (conditional_mae, conditional_mse, kendall_conditional, spearman_conditional):
+                measures |= _named(measure(real, synthetic, conditional_on=name), f" | {name}")
         for formula, kind in self.models:
-            found |= self._model(synthetic, formula, kind)
+            measures |= self._model(synthetic, formula, kind)
         for name, known in self.attacks():
             attack = mean_attack if isinstance(real.codebook.column(name), Number) else mode_attack
             score = attack(real, synthetic, quasi=known, sensitive=name)
-            found |= _named(score, f": {name}")
-            found |= {f"{score.metric}: {name} ({line})": score.breakdown[line] for line in ("bootstrap", "marginal")}
-        return {name: float(value) if math.isfinite(value) else None for name, value in found.items()}
+            measures |= _named(score, f": {name}")
+            measures |= {
+                f"{score.metric}: {name} ({line})": score.breakdown[line] for line in ("bootstrap", "marginal")
+            }
+        return {name: float(value) if math.isfinite(value) else None for name, value in measures.items()}
 
     def _model(self, synthetic: Source, formula: str, kind: Kind) -> dict[str, float]:
         label = f"coefficient_distance: {formula}"
@@ -142,12 +144,12 @@ class Subject:
 
     def coefficients(self) -> dict[str, float]:
         """The coefficients of the real table, by the names that :meth:`measure` gives them."""
-        found = {}
+        estimates = {}
         for formula, kind in self.models:
             fitted = compare_models(self.real, self.real, formula=formula, kind=kind)
             for name, value in zip(fitted.names, fitted.real.estimates, strict=True):
-                found[f"coefficient: {formula}: {name}"] = float(value)
-        return found
+                estimates[f"coefficient: {formula}: {name}"] = float(value)
+        return estimates
 
 
 def _named(score: Score, tail: str = "") -> dict[str, float]:

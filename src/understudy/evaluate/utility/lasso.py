@@ -99,8 +99,8 @@ def prepare(
     sides = []
     for source, called in ((real, "real"), (synthetic, "synthetic")):
         check_rows(source, called=called)
-        found: Records = records(source, (*features, target))
-        kept = found.where(usable[found.codes_of(target)])
+        table: Records = records(source, (*features, target))
+        kept = table.where(usable[table.codes_of(target)])
         codes = np.ascontiguousarray(kept.codes[:, :-1])
         sides.append(Trained(codes=codes, target=kept.codes_of(target), weights=kept.weights))
     sizes = [book.column(name).size for name in features]

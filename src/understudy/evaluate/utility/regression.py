@@ -97,8 +97,8 @@ def default_formula(real: Source, target: str, *, most: int = 4) -> tuple[str, K
     near = [name for name in book.names if (name, target) in pairs or (target, name) in pairs]
     others = [name for name in near if is_ordered(book.column(name)) or book.column(name).size <= _MOST_LEVELS]
     tables = [table.open().to_grid() for table in real.count([(name, target) for name in others])]
-    said = {name: mutual_information(table) for name, table in zip(others, tables, strict=True)}
-    picked = sorted(others, key=lambda name: (-said[name], name))[:most]
+    shared = {name: mutual_information(table) for name, table in zip(others, tables, strict=True)}
+    picked = sorted(others, key=lambda name: (-shared[name], name))[:most]
     if not picked:
         raise DataError(
             f"no column is left to explain the target {target!r}; a model needs one with an order or at most 12 levels."
@@ -156,12 +156,12 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
 
 
 def _mentioned(book: Codebook, formula: str) -> tuple[str, ...]:
-    found = [name for name in book.names if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", formula)]
-    if not found:
+    mentioned = [name for name in book.names if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", formula)]
+    if not mentioned:
         raise ParameterError(
             f"`formula` is {formula!r}, which names no column; the tables have {', '.join(book.names)}."
         )
-    return tuple(found)
+    return tuple(mentioned)
 
 
 def _frame(
@@ -173,15 +173,15 @@ def _frame(
     """Named columns as values, how often each record occurs, how many rows were left out, and survey weights."""
     import pandas as pd
 
-    found = records(source, used if survey is None or survey[0] in used else (*used, survey[0]))
-    kept = np.ones(len(found.weights), dtype=np.bool_)
+    table = records(source, used if survey is None or survey[0] in used else (*used, survey[0]))
+    kept = np.ones(len(table.weights), dtype=np.bool_)
     for name in used:
-        column, codes = source.codebook.column(name), found.codes_of(name)
+        column, codes = source.codebook.column(name), table.codes_of(name)
         usable = np.ones(column.size, dtype=np.bool_) if is_ordered(column) else shared[name].copy()
         if column.missing_code is not None:
             usable[column.missing_code] = False
         kept &= usable[codes]
-    chosen = found.where(kept)
+    chosen = table.where(kept)
     data: dict[str, Any] = {}
     for name in used:
         column, codes = source.codebook.column(name), chosen.codes_of(name)
@@ -191,7 +191,7 @@ def _frame(
             levels = [label for label, both in zip(column.labels, shared[name], strict=True) if both]
             data[name] = pd.Categorical(np.array(column.labels, dtype=object)[codes], categories=levels)
     each = None if survey is None else survey[1][chosen.codes_of(survey[0])]
-    return pd.DataFrame(data), chosen.weights, int(found.rows - chosen.rows), each
+    return pd.DataFrame(data), chosen.weights, int(table.rows - chosen.rows), each
 
 
 def _response(frame: Any, left: str, *, kind: Kind, called: str, formula: str) -> Floats:

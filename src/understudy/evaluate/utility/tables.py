@@ -71,10 +71,10 @@ def given_grids(
     if conditional_on is not None:
         check_column(real, conditional_on, called="conditional_on")
     pairs = [pair for pair in tables_of_width(real.codebook, 2) if conditional_on is None or conditional_on in pair]
-    found = []
+    tables = []
     for (first, second), a, b in grids(real, synthetic, pairs):
         if conditional_on in (None, first):
-            found.append(((first, second), a, b))
+            tables.append(((first, second), a, b))
         if conditional_on in (None, second):
-            found.append(((second, first), a.T, b.T))
-    return found
+            tables.append(((second, first), a.T, b.T))
+    return tables

@@ -78,8 +78,8 @@ def train_on_synthetic(
     return TRAIN_ON_SYNTHETIC.score(rate, parts, note=" ".join(notes))
 
 
-def _asked(found: Records, event: Event) -> Records:
-    return found.where(event.asked[found.codes[:, -1]])
+def _asked(table: Records, event: Event) -> Records:
+    return table.where(event.asked[table.codes[:, -1]])
 
 
 def _scores(train: Records, test: Records, event: Event, sizes: list[int], classifier: Any) -> tuple[Floats, str]:
@@ -106,8 +106,8 @@ def _scores(train: Records, test: Records, event: Event, sizes: list[int], class
             repeated = np.repeat(np.arange(len(answers)), train.weights.astype(np.int64))
             model.fit(_dummies(train, sizes)[repeated], answers[repeated])
         chances = model.predict_proba(_dummies(test, sizes))[:, list(model.classes_).index(True)]
-    said = "; ".join(sorted({str(word.message).strip().splitlines()[0] for word in heard}))
-    return np.asarray(chances, dtype=np.float64), said
+    warned = "; ".join(sorted({str(word.message).strip().splitlines()[0] for word in heard}))
+    return np.asarray(chances, dtype=np.float64), warned
 
 
 def _logistic(train: Records, test: Records, answers: npt.NDArray[np.bool_], sizes: list[int]) -> Floats:
