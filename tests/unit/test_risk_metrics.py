@@ -23,7 +23,7 @@ from understudy.evaluate.risk.giomi import inference, linkability, singling_out
 from understudy.evaluate.risk.guesses import mean_attack, mode_attack
 from understudy.evaluate.risk.intervals import Rate, clopper_pearson, residual, wilson
 from understudy.evaluate.risk.linking import link_gain, linkage, match_probability
-from understudy.evaluate.risk.membership import agreements, membership, rarest_record, try_membership
+from understudy.evaluate.risk.membership import Shadows, agreements, membership, rarest_record
 from understudy.evaluate.risk.neighbours import nearest, scale_of
 from understudy.evaluate.risk.scores import METRICS, metric_of, risk_scores
 from understudy.mechanisms.stream import Stream
@@ -332,10 +332,11 @@ def test_a_membership_attack_that_cannot_be_tried_says_why(monkeypatch):
         (nothing, real, "drew nothing in any run"),
         (Contingency(), random_table(5_001, 1), "more than 5,000 records"),
     ):
-        found = try_membership(recipe, source, rows=5, runs=8, why_not="no recipe")
+        rerun = Shadows(recipe=recipe, runs=8, why_not="no recipe")
+        found = rerun.attack(source, random_table(5, 2), stream=Stream.seeded(1))
         assert math.isnan(found.value) and said in found.note
     with pytest.raises(ParameterError, match="runs"):
-        try_membership(Contingency(), real, rows=5, runs=2)
+        Shadows(recipe=Contingency(), runs=2).attack(real, real, stream=Stream.seeded(1))
     assert metric_of(found).perfect == 0.5
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook, Column, Detail, Number
 from understudy.codebook.encode import encode_value
+from understudy.codec import to_plain
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate.risk.cells import Cells, Ints, open_cells
 from understudy.evaluate.risk.intervals import clopper_pearson
@@ -90,24 +91,10 @@ class Audit:
         return f"Not refuted: {self.method} states {claim}; {proved}. This is no proof of the promise.{beyond}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "method": self.method,
-            "parameters": dict(self.parameters),
-            "rows": self.rows,
-            "runs": self.runs,
-            "neighbours": self.neighbours.value,
-            "stated": {"epsilon": self.epsilon, "delta": self.delta},
-            "bound": self.bound,
-            "reach": self.reach,
-            "refuted": self.refuted,
-            "event": self.event,
-            "hits": list(self.hits),
-            "trials": self.trials,
-            "miss": self.miss,
-            "canary": dict(self.canary),
-            "sentence": self.sentence,
-        }
+        """Plain values for JSON; the promise under attack stands under ``stated``."""
+        plain = to_plain(vars(self))
+        stated = {name: plain.pop(name) for name in ("epsilon", "delta")}
+        return {**plain, "stated": stated, "refuted": self.refuted, "sentence": self.sentence}
 
 
 def audit(

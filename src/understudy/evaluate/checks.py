@@ -26,6 +26,12 @@ def check_same_columns(real: Source, synthetic: Source, *, called: tuple[str, st
         )
 
 
+def check_comparable(real: Source, synthetic: Source) -> tuple[int, int]:
+    """Two tables with the same columns and enough rows; gives the numbers of rows."""
+    check_same_columns(real, synthetic)
+    return check_rows(real, called="real"), check_rows(synthetic, called="synthetic")
+
+
 def count_rows(source: Source) -> int:
     """Number of records, which is confidential like every count."""
     smallest = min(source.codebook.modelled, key=lambda column: column.size)

@@ -15,7 +15,8 @@ from understudy.evaluate.report.chain import chain_facts
 from understudy.evaluate.report.findings import ColumnFacts, Findings, Headline, Measured
 from understudy.evaluate.report.pairs import PairFacts, mosaics, pair_facts
 from understudy.evaluate.report.release_facts import ReleaseFacts
-from understudy.evaluate.risk.scores import Shadows, metric_of, risk_scores
+from understudy.evaluate.risk.membership import Shadows
+from understudy.evaluate.risk.scores import metric_of, risk_scores
 from understudy.evaluate.utility import METRICS, utility_models, utility_references, utility_scores
 from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import Reference, expected_gap

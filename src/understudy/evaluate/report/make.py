@@ -10,8 +10,7 @@ from understudy.evaluate.report.findings import Findings
 from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import ReleaseFacts, find_release
-from understudy.evaluate.risk.membership import SHADOW_RUNS
-from understudy.evaluate.risk.scores import Shadows
+from understudy.evaluate.risk.membership import SHADOW_RUNS, Shadows
 from understudy.pages.write import check_page_target, write_page
 from understudy.sources import open_source
 from understudy.sources.addresses import shown

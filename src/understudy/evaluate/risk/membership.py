@@ -15,6 +15,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook
 from understudy.codebook.encode import encode_value
 from understudy.errors import RefusalError, UnderstudyError
+from understudy.evaluate.checks import count_rows
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.cells import Ints, open_cells
 from understudy.evaluate.risk.intervals import wilson
@@ -100,38 +101,36 @@ def membership(
     )
 
 
-def try_membership(
-    recipe: Recipe | None,
-    real: Source,
-    *,
-    rows: int,
-    runs: int | None = None,
-    why_not: str = "",
-    stream: Stream | None = None,
-    processes: int = 1,
-    report: Report | None = None,
-) -> Score:
-    """The attack for a report: where it cannot be carried out, a score without a value that says why.
+@dataclass(frozen=True, kw_only=True)
+class Shadows:
+    """How to rerun the method that made a table, for the attack in a report."""
 
-    Without ``runs``, :data:`RUNS` are done, or none if they would take more than ten minutes.
-    """
-    if runs is not None:
-        SHADOW_RUNS.check("runs", runs)
-    if recipe is None:
-        return MEMBERSHIP.undefined(f"Not tried: {why_not}")
-    try:
-        return membership(
-            recipe,
-            real,
-            rows=rows,
-            runs=RUNS if runs is None else runs,
-            stream=stream,
-            processes=processes,
-            seconds=UNASKED if runs is None else None,
-            report=report,
-        )
-    except UnderstudyError as reason:
-        return MEMBERSHIP.undefined(f"Not tried: {reason}")
+    recipe: Recipe | None
+    why_not: str = ""
+    """Why there is no recipe."""
+    runs: int | None = None
+    """On each of two tables; without a number, 100 if they take no more than ten minutes."""
+    processes: int = 1
+
+    def attack(self, real: Source, copy: Source, *, stream: Stream, report: Report | None = None) -> Score:
+        """With as many rows as the synthetic table has; where it cannot be done, a score that says why."""
+        if self.runs is not None:
+            SHADOW_RUNS.check("runs", self.runs)
+        if self.recipe is None:
+            return MEMBERSHIP.undefined(f"Not tried: {self.why_not}")
+        try:
+            return membership(
+                self.recipe,
+                real,
+                rows=count_rows(copy),
+                runs=RUNS if self.runs is None else self.runs,
+                stream=stream,
+                processes=self.processes,
+                seconds=UNASKED if self.runs is None else None,
+                report=report,
+            )
+        except UnderstudyError as reason:
+            return MEMBERSHIP.undefined(f"Not tried: {reason}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

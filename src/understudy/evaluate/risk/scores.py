@@ -1,23 +1,22 @@
 """All risk metrics of one release, in the order in which a report shows them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from understudy.codebook.columns import Role
 from understudy.codebook.numbers import Number
 from understudy.errors import ParameterError
-from understudy.evaluate.checks import check_rows, count_rows
+from understudy.evaluate.checks import check_rows
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.risk import copies, giomi, guesses, linking
 from understudy.evaluate.risk.cells import check_tables
-from understudy.evaluate.risk.membership import MEMBERSHIP, try_membership
+from understudy.evaluate.risk.membership import MEMBERSHIP, Shadows
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
-from understudy.synth.recipe import Recipe
 
 LEVELS = OneOf(("quick", "full"))
 METRICS: dict[str, Metric] = {
@@ -37,31 +36,6 @@ METRICS: dict[str, Metric] = {
         MEMBERSHIP,
     )
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shadows:
-    """How to rerun the method that made a table, for the attack by shadow models."""
-
-    recipe: Recipe | None
-    why_not: str = ""
-    """Why there is no recipe."""
-    runs: int | None = None
-    """On each of two tables; without a number, 100 if they are quick enough."""
-    processes: int = 1
-
-    def attack(self, real: Source, copy: Source, *, stream: Stream, report: Report | None = None) -> Score:
-        """As many rows are drawn each time as the synthetic table has."""
-        return try_membership(
-            self.recipe,
-            real,
-            rows=count_rows(copy),
-            runs=self.runs,
-            why_not=self.why_not,
-            stream=stream,
-            processes=self.processes,
-            report=report,
-        )
 
 
 def metric_of(score: Score) -> Metric:

@@ -6,7 +6,7 @@ Everything here is computed on confidential data and is not covered by the guara
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from understudy.evaluate import checks
+from understudy.evaluate.checks import check_column, check_comparable, check_rows, check_same_columns
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.remembered import Remembered
@@ -173,9 +173,7 @@ def utility_references(
     real: Source, synthetic: Source, *, conditional_on: str | None = None, tables: Sequence[Clique] | None = None
 ) -> dict[str, Reference]:
     """What a bootstrap and independent columns of the size of the synthetic table would score, by metric."""
-    checks.check_same_columns(real, synthetic)
-    checks.check_rows(real, called="real")
-    rows = checks.check_rows(synthetic, called="synthetic")
+    _, rows = check_comparable(real, synthetic)
     return reference_lines(real, rows=rows, conditional_on=conditional_on, three_way=tables)
 
 
@@ -188,14 +186,12 @@ def utility_models(
 
 
 def _refuse(real: Source, synthetic: Source, options: Options) -> None:
-    checks.check_same_columns(real, synthetic)
-    checks.check_rows(real, called="real")
-    checks.check_rows(synthetic, called="synthetic")
+    check_comparable(real, synthetic)
     if options.conditional_on is not None:
-        checks.check_column(real, options.conditional_on, called="conditional_on")
+        check_column(real, options.conditional_on, called="conditional_on")
     if options.holdout is not None:
-        checks.check_same_columns(real, options.holdout, called=("real", "hold-out"))
-        checks.check_rows(options.holdout, called="hold-out")
+        check_same_columns(real, options.holdout, called=("real", "hold-out"))
+        check_rows(options.holdout, called="hold-out")
         check_holdout(real, options.holdout)
     if options.target is not None:
         event_of(real, options.target, positive=options.positive)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError, ParameterError
-from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.holdout import known_records, unseen_share
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.tables import (
@@ -257,9 +257,7 @@ def table_l1(real: CountTable, synthetic: CountTable, *, weight: float = 1.0) ->
 
 def joint_l1_score(real: Source, synthetic: Source) -> Score:
     """The distance in rows, scaled to the size of the real table; the breakdown adds it as a share of its maximum."""
-    check_same_columns(real, synthetic)
-    rows = check_rows(real, called="real")
-    check_rows(synthetic, called="synthetic")
+    rows, _ = check_comparable(real, synthetic)
     distance = joint_l1(real, synthetic, rescale=True)
     return JOINT_L1.score(
         distance,

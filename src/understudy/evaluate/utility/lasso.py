@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError
-from understudy.evaluate.checks import check_column, check_rows, check_same_columns
+from understudy.evaluate.checks import check_column, check_comparable
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.dummies import (
     Codes,
@@ -88,7 +88,7 @@ def prepare(
     real: Source, synthetic: Source, target: str, usable: npt.NDArray[np.bool_]
 ) -> tuple[Design, Trained, Trained]:
     """Dummies of all other columns, and both tables; records whose target is not usable are left out."""
-    check_same_columns(real, synthetic)
+    check_comparable(real, synthetic)
     check_column(real, target, called="target")
     book = real.codebook
     features = affordable(book, [name for name in book.names if name != target])
@@ -97,8 +97,7 @@ def prepare(
             f"there is no column beside the target {target!r}, or none of few levels; a model needs one to learn from."
         )
     sides = []
-    for source, called in ((real, "real"), (synthetic, "synthetic")):
-        check_rows(source, called=called)
+    for source in (real, synthetic):
         table: Records = records(source, (*features, target))
         kept = table.where(usable[table.codes_of(target)])
         codes = np.ascontiguousarray(kept.codes[:, :-1])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.dummies import Design, affordable, logistic_newton, normal_matrix
 from understudy.evaluate.values import Records, records
@@ -70,9 +70,7 @@ def propensity(real: Records, synthetic: Records, sizes: tuple[int, ...]) -> Pro
 
 def pmse(real: Source, synthetic: Source) -> Score:
     """The ratio to the null; the breakdown has pMSE itself, the null and the standardized score."""
-    check_same_columns(real, synthetic)
-    check_rows(real, called="real")
-    check_rows(synthetic, called="synthetic")
+    check_comparable(real, synthetic)
     book = real.codebook
     names = affordable(book, book.names)
     if not names:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.errors import DataError, ParameterError
-from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.formulas import check_formula
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.intervals import Z95
@@ -116,9 +116,7 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     coefficient. Where the codebook names a survey weight, records count by it and the errors are those of the sandwich
     [Binder83].
     """
-    check_same_columns(real, synthetic)
-    for source, called in ((real, "real"), (synthetic, "synthetic")):
-        check_rows(source, called=called)
+    check_comparable(real, synthetic)
     OneOf(("logistic", "linear")).check("kind", kind)
     if formula.count("~") != 1:
         raise ParameterError(

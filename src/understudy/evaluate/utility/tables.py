@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
-from understudy.evaluate.checks import check_column, check_rows, check_same_columns
+from understudy.evaluate.checks import check_column, check_comparable
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
 
@@ -24,9 +24,7 @@ def counted(
     real: Source, synthetic: Source, cliques: Sequence[Clique]
 ) -> list[tuple[tuple[str, ...], CountTable, CountTable]]:
     """Each clique with its counts in both tables, after the tables were found comparable."""
-    check_same_columns(real, synthetic)
-    check_rows(real, called="real")
-    check_rows(synthetic, called="synthetic")
+    check_comparable(real, synthetic)
     for clique in cliques:
         for name in clique:
             check_column(real, name, called="tables")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError, ParameterError
-from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.checks import check_comparable, check_rows, check_same_columns
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.intervals import Rate
@@ -45,10 +45,9 @@ def train_on_synthetic(
     ``classifier`` is any scikit-learn classifier that takes sample weights and gives probabilities; logistic regression
     if not given. Its features are dummies of all other columns. The interval is Hanley and McNeil's, at 95%.
     """
-    for source, called in ((synthetic, "synthetic"), (holdout, "hold-out")):
-        check_same_columns(real, source, called=("real", called))
-        check_rows(source, called=called)
-    check_rows(real, called="real")
+    check_comparable(real, synthetic)
+    check_same_columns(real, holdout, called=("real", "hold-out"))
+    check_rows(holdout, called="hold-out")
     event = event_of(real, target, positive=positive)
     shared = check_holdout(real, holdout)
     features = tuple(name for name in real.codebook.names if name != target)
