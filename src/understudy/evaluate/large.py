@@ -78,7 +78,7 @@ def uniqueness_by_counting(
     slice_cells: int = SLICE_CELLS,
     report: Report | None = None,
 ) -> Score:
-    """As :func:`understudy.evaluate.risk.uniqueness.uniqueness`, without ever holding all combinations.
+    """As :func:`understudy.evaluate.risk.copies.uniqueness`, without ever holding all combinations.
 
     The bootstrap's line is its expectation from counts of counts: sum over cells of m p (1 - p)^(m - 1), p = c / n.
     """

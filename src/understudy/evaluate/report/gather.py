@@ -81,11 +81,10 @@ def gather(
             "No attack guessed at anything, because no column is sensitive: set role = 'sensitive' and "
             "role = 'quasi-identifier' (what an intruder may know) in the codebook, or name a --target."
         )
-    known, wanted = _intruder(book, target, external)
-    risks = (
-        []
-        if risk == "none"
-        else risk_scores(
+    attacks: list[Measured] = []
+    if risk != "none":
+        known, wanted = _intruder(book, target, external)
+        attacked = risk_scores(
             real,
             synthetic,
             quasi=known,
@@ -96,8 +95,7 @@ def gather(
             shadows=reruns,
             report=_whole(report, "risk"),
         )
-    )
-    attacks = [Measured(metric=metric_of(score), score=score) for score in risks]
+        attacks = [Measured(metric=metric_of(score), score=score) for score in attacked]
     return Findings(
         codebook=book,
         real_label=labels[0],
