@@ -1,5 +1,6 @@
 """Words of the report, each in a sentence or two."""
 
+from understudy.evaluate.metric import Metric
 from understudy.evaluate.risk.scores import METRICS as RISKS
 from understudy.evaluate.utility import METRICS
 
@@ -61,6 +62,12 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
 )
 
 
+def metric_named(name: str) -> Metric | None:
+    """The metric of a score or measure: what follows a colon or a bar says what it is about."""
+    name = name.partition(": ")[0].partition(" | ")[0]
+    return METRICS.get(name) or RISKS.get(name)
+
+
 def title_of(metric: str) -> str:
     """A heading for a metric, with what it is about.
 
@@ -68,6 +75,6 @@ def title_of(metric: str) -> str:
     ('Wrong guesses of a category: MDC', 'Something new')
     """
     name, _, about = metric.partition(": ")
-    known = METRICS.get(name) or RISKS.get(name)
+    known = metric_named(name)
     title = known.title if known else name.replace("_", " ").capitalize()
     return f"{title}: {about}" if about else title

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from understudy.evaluate.report.figures import Figure, axis, layout, scatter, text
-from understudy.evaluate.report.glossary import title_of
+from understudy.evaluate.report.glossary import metric_named, title_of
 from understudy.evaluate.report.models import REACH
 from understudy.pages.numbers import number
 
@@ -20,6 +20,7 @@ _STYLES = (
     ("#8a6d00", "longdashdot", "x"),
     ("#56b4e9", "solid", "star"),
 )
+_MARGIN = {"l": 60, "r": 12, "t": 30, "b": 50}
 _LINES = {"bootstrap": "dot", "independent columns": "dash", "marginal": "dash"}
 _SAID = {"marginal": "shares alone", "bootstrap": "bootstrap", "independent columns": "independent columns"}
 _FIGURES = {
@@ -79,23 +80,22 @@ def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
         data=data,
         layout=layout(
             height=340,
-            xaxis=axis(
-                type="log", title={"text": "epsilon"}, tickvals=doc["epsilons"], ticktext=_ticks(doc["epsilons"])
-            ),
+            xaxis=_epsilon_axis(doc["epsilons"]),
             yaxis=axis(
                 title={"text": text(_axis(measure))},
                 rangemode="tozero" if "error" in _axis(measure) else "normal",
                 exponentformat="power",  # 80 x 10^-6, never 80 micro
             ),
-            margin={"l": 60, "r": 12, "t": 30, "b": 50},
+            margin=_MARGIN,
         ),
         header=("method", "epsilon", "mean", "standard deviation", "runs"),
         rows=rows,
     )
 
 
-def _ticks(epsilons: Sequence[float]) -> list[str]:
-    return [f"{value:g}" for value in epsilons]
+def _epsilon_axis(epsilons: Sequence[float]) -> dict[str, Any]:
+    ticks = [f"{value:g}" for value in epsilons]
+    return axis(type="log", title={"text": "epsilon"}, tickvals=epsilons, ticktext=ticks)
 
 
 def _trace(place: int, method: str, means: Sequence[tuple[Any, ...]], ends: Sequence[float]) -> dict[str, Any]:
@@ -134,7 +134,8 @@ def _levels(doc: Mapping[str, Any], measure: str) -> dict[str, float]:
 
 def _best(doc: Mapping[str, Any], measure: str) -> str:
     """Which method comes first at the ends of the range."""
-    upward = measure.startswith(("kendall", "spearman", "mode_attack", "mean_attack"))
+    metric = metric_named(measure)
+    upward = metric is not None and metric.goal == "maximize"
     ends = []
     for epsilon in dict.fromkeys((min(doc["epsilons"]), max(doc["epsilons"]))):
         at = {
@@ -182,49 +183,50 @@ def _axis(measure: str) -> str:
 
 def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
     """Coefficients as multiples of the real ones, at a small and at a large epsilon (figure 11)."""
-    figures = []
-    formulas = list(dict.fromkeys(name.split(": ")[1] for name in doc["coefficients"]))
-    chosen = list(dict.fromkeys((min(doc["epsilons"]), _middle(doc["epsilons"]))))
-    for k, formula in enumerate(formulas):
-        names = [name for name in doc["coefficients"] if name.startswith(f"coefficient: {formula}: ")]
-        terms = [name.removeprefix(f"coefficient: {formula}: ") for name in names]
-        for epsilon in chosen:
-            data, rows = [], []
-            for place, method in enumerate(doc["methods"]):
-                colour, _, symbol = _STYLES[place % len(_STYLES)]
-                values, spreads = [], []
-                for name in names:
-                    real = doc["coefficients"][name]
-                    at = [point for point in points(doc, method, name) if point[0] == epsilon]
-                    values.append(at[0][1] / real if at and real else None)
-                    spreads.append(at[0][2] / abs(real) if at and real else None)
-                if any(value is not None for value in values):
-                    spread = {"type": "data", "array": spreads, "thickness": 1.2}
-                    sides = [text(_plain(term)) for term in terms]
-                    data.append(scatter(method, values, sides, colour=colour, symbol=symbol, size=9, error_x=spread))
-                    rows += [(method, term, number(v)) for term, v in zip(terms, values, strict=True)]
-            if data:
-                inside, remark = _within(data)
-                figures.append(
-                    Figure(
-                        key=f"coefficients-{k}-{chosen.index(epsilon)}",
-                        title=f"{formula}, epsilon {number(epsilon)}",
-                        spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
-                        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost."
-                        + remark
-                        + " (As PeGS figure 11.)",
-                        data=data,
-                        layout=layout(
-                            height=130 + 24 * max(len(terms), 4),
-                            xaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True, range=inside),
-                            yaxis=axis(type="category", autorange="reversed"),
-                            margin={"l": 60, "r": 12, "t": 30, "b": 50},
-                        ),
-                        header=("method", "coefficient", "multiple"),
-                        rows=rows,
-                    )
-                )
-    return figures
+    formulas = dict.fromkeys(name.split(": ")[1] for name in doc["coefficients"])
+    chosen = dict.fromkeys((min(doc["epsilons"]), _middle(doc["epsilons"])))
+    figures = [
+        _multiples(f"coefficients-{k}-{place}", doc, formula, epsilon)
+        for k, formula in enumerate(formulas)
+        for place, epsilon in enumerate(chosen)
+    ]
+    return [figure for figure in figures if figure.data]
+
+
+def _multiples(key: str, doc: Mapping[str, Any], formula: str, epsilon: float) -> Figure:
+    start = f"coefficient: {formula}: "
+    real = {name.removeprefix(start): value for name, value in doc["coefficients"].items() if name.startswith(start)}
+    data, rows = [], []
+    for place, method in enumerate(doc["methods"]):
+        colour, _, symbol = _STYLES[place % len(_STYLES)]
+        values: list[float | None] = []
+        spreads: list[float | None] = []
+        for term, unit in real.items():
+            at = [point for point in points(doc, method, start + term) if point[0] == epsilon]
+            values.append(at[0][1] / unit if at and unit else None)
+            spreads.append(at[0][2] / abs(unit) if at and unit else None)
+        if any(value is not None for value in values):
+            spread = {"type": "data", "array": spreads, "thickness": 1.2}
+            terms = [text(_plain(term)) for term in real]
+            data.append(scatter(method, values, terms, colour=colour, symbol=symbol, size=9, error_x=spread))
+            rows += [(method, term, number(value)) for term, value in zip(real, values, strict=True)]
+    inside, remark = _within(data)
+    return Figure(
+        key=key,
+        title=f"{formula}, epsilon {number(epsilon)}",
+        spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
+        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost."
+        f"{remark} (As PeGS figure 11.)",
+        data=data,
+        layout=layout(
+            height=130 + 24 * max(len(real), 4),
+            xaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True, range=inside),
+            yaxis=axis(type="category", autorange="reversed"),
+            margin=_MARGIN,
+        ),
+        header=("method", "coefficient", "multiple"),
+        rows=rows,
+    )
 
 
 def _plain(term: str) -> str:
@@ -280,11 +282,9 @@ def price_figure(doc: Mapping[str, Any]) -> Figure:
         data=data,
         layout=layout(
             height=340,
-            xaxis=axis(
-                type="log", title={"text": "epsilon"}, tickvals=doc["epsilons"], ticktext=_ticks(doc["epsilons"])
-            ),
+            xaxis=_epsilon_axis(doc["epsilons"]),
             yaxis=axis(type="log", dtick=1, title={"text": "whole-file epsilon"}),
-            margin={"l": 60, "r": 12, "t": 30, "b": 50},
+            margin=_MARGIN,
         ),
         header=("method", "meaning", "epsilon", "whole-file epsilon"),
         rows=rows,
