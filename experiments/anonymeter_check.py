@@ -20,9 +20,7 @@ import pyarrow.csv as pv
 import understudy as us
 from understudy.codebook import Ordinal
 from understudy.evaluate.risk.cells import open_cells
-from understudy.evaluate.risk.inference import inference
-from understudy.evaluate.risk.linkability import linkability
-from understudy.evaluate.risk.singling_out import singling_out
+from understudy.evaluate.risk.giomi import inference, linkability, singling_out
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 

@@ -7,12 +7,10 @@ import numpy as np
 
 import understudy as us
 from experiments.lugs.tables import Absent, Study, discharges, nhds
-from understudy.evaluate.utility.artificial_share import artificial_share
-from understudy.evaluate.utility.chi_square import chi_square_of
-from understudy.evaluate.utility.compare import compare
-from understudy.evaluate.utility.lasso_auc import lasso_auc_path
-from understudy.evaluate.utility.lasso_mse import lasso_mse_path
-from understudy.evaluate.utility.missing_ratio import missing_share
+from understudy.evaluate.utility.association import chi_square_of
+from understudy.evaluate.utility.columns import missing_share
+from understudy.evaluate.utility.distances import artificial_share, compare
+from understudy.evaluate.utility.lasso import lasso_auc_path, lasso_mse_path
 from understudy.sources import EncodedSource
 
 LOG_LS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.69)

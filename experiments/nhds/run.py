@@ -10,10 +10,9 @@ import pyarrow as pa
 from experiments.nhds.tables import Absent, load
 from understudy.codebook import Codebook
 from understudy.evaluate.remembered import Remembered
-from understudy.evaluate.utility.order_distance import order_distance
+from understudy.evaluate.utility.columns import order_distance
+from understudy.evaluate.utility.distances import tvd_one_way, tvd_two_way
 from understudy.evaluate.utility.survey import weighted_mean, weighted_tvd
-from understudy.evaluate.utility.tvd_one_way import tvd_one_way
-from understudy.evaluate.utility.tvd_two_way import tvd_two_way
 from understudy.sources import open_source
 from understudy.sources.check import check_table
 from understudy.synth import Marginals

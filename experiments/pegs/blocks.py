@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from experiments.pegs.settings import Setting
+from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import expected_gap
-from understudy.evaluate.utility.tvd import total_variation
 from understudy.mechanisms.stream import Stream
 from understudy.synth import PeGS, PeGSReset
 from understudy.synth.seeds import seed_pool

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.pegs.settings import Setting
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.risk.cells import open_cells
-from understudy.evaluate.risk.mean_attack import mean_error
+from understudy.evaluate.risk.guesses import mean_error
 from understudy.evaluate.rumap.measure import Questions, Subject
 from understudy.mechanisms.stream import Stream
 from understudy.sources import open_source

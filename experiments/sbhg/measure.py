@@ -11,7 +11,7 @@ import numpy.typing as npt
 import understudy as us
 from experiments.sbhg.simulate import Table
 from understudy.errors import RefusalError
-from understudy.evaluate.utility.joint_l1 import joint_l1, table_l1
+from understudy.evaluate.utility.distances import joint_l1, table_l1
 from understudy.mechanisms.stream import Stream
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.tables import CountTable

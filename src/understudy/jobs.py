@@ -18,12 +18,14 @@ from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.make import evaluate as make_report
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import find_release
-from understudy.evaluate.report.write import write_page
-from understudy.evaluate.rumap.make import MapResult, Plan, Questions
+from understudy.evaluate.rumap.make import MapResult
 from understudy.evaluate.rumap.make import risk_utility_map as make_map
-from understudy.evaluate.utility.compare import Comparison, compare
+from understudy.evaluate.rumap.measure import Questions
+from understudy.evaluate.rumap.plan import Plan
+from understudy.evaluate.utility.distances import Comparison, compare
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import read_options
+from understudy.pages.write import write_page
 from understudy.privacy.account import Account, account_at, remember_look
 from understudy.privacy.provenance import InputRole
 from understudy.release import Release

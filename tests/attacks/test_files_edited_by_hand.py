@@ -14,10 +14,10 @@ import understudy as us
 from understudy.cli.app import main
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
-from understudy.evaluate.report.write import check_page_target
 from understudy.jobs import verify
 from understudy.mechanisms import DirichletDraws
 from understudy.mechanisms.stream import Stream
+from understudy.pages.write import check_page_target
 from understudy.privacy import Neighbours
 from understudy.privacy.events import event_from_dict
 from understudy.privacy.guarantees import PureDP

@@ -10,7 +10,7 @@ import pytest
 
 import understudy as us
 from understudy import jobs
-from understudy.evaluate.report.numbers import number
+from understudy.pages.numbers import number
 
 FLAGS = (
     "--headless",

@@ -12,7 +12,7 @@ import pytest
 
 import understudy as us
 from understudy.codebook import Categorical, Codebook, Ordinal
-from understudy.evaluate.report.numbers import number
+from understudy.pages.numbers import number
 
 
 def words_of(page: str) -> str:

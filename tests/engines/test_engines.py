@@ -24,7 +24,7 @@ from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain,
 from understudy.codebook.encode import encode_value
 from understudy.errors import DataError
 from understudy.evaluate.large import compare_large, uniqueness_by_counting
-from understudy.evaluate.risk.uniqueness import uniqueness
+from understudy.evaluate.risk.copies import uniqueness
 from understudy.privacy.secret import Secret
 from understudy.sources import CountTable, EncodedSource
 from understudy.sources.covering import covers

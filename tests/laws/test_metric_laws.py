@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from understudy.codebook import Categorical, Codebook, Ordinal
 from understudy.evaluate.utility import METRICS, UTILITY, Options, utility_references
-from understudy.evaluate.utility.artificial_share import artificial_share
-from understudy.evaluate.utility.gibbs import autocorrelation, effective_size
-from understudy.evaluate.utility.information import information_in
-from understudy.evaluate.utility.joint_l1 import joint_l1_score
-from understudy.evaluate.utility.tvd import total_variation
-from understudy.evaluate.utility.tvd_one_way import tvd_one_way
-from understudy.evaluate.utility.tvd_two_way import tvd_two_way
+from understudy.evaluate.utility.association import information_in
+from understudy.evaluate.utility.distances import (
+    artificial_share,
+    joint_l1_score,
+    total_variation,
+    tvd_one_way,
+    tvd_two_way,
+)
 from understudy.sources import CountTable, EncodedSource
 
 OF_TABLES = [name for name in UTILITY if name not in (
@@ -185,11 +186,3 @@ def test_models_do_not_know_any_order_and_find_identity_perfect(seed):
     crossed = scores(source(turned, rng.permutation(rows)[:, order]), source(turned, shuffled), OF_MODELS, target="y")
     for name, score in straight.items():
         assert crossed[name].value == pytest.approx(score.value, rel=1e-3, abs=1e-4), name  # solvers stop within this
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(-5, 5), min_size=4, max_size=60), st.integers(-9, 9), st.sampled_from([-2, 1, 3]))
-def test_diagnostics_do_not_know_the_unit(trace, shift, scale):
-    moved = [shift + scale * value for value in trace]
-    assert autocorrelation(moved) == pytest.approx(autocorrelation(trace), abs=1e-9)
-    assert 1 <= effective_size(trace) <= len(trace)

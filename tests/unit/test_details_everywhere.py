@@ -17,7 +17,7 @@ from understudy.evaluate.rumap.measure import Questions
 from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.rumap.run import run_map
 from understudy.evaluate.utility import utility_scores
-from understudy.evaluate.utility.detail_tvd import detail_tvd
+from understudy.evaluate.utility.distances import detail_tvd
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 from understudy.release.verify import verify_release

@@ -12,6 +12,7 @@ SRC = Path(understudy.__file__).parent
 ORDER = [
     ("version", "errors", "compiled", "interrupts", "codec"),
     ("parameters",),
+    ("pages",),
     ("codebook",),
     ("privacy",),
     ("sources",),

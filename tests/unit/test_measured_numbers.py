@@ -14,7 +14,7 @@ from understudy.codebook import Categorical, Codebook, Continuous, Detail, Integ
 from understudy.codebook.decode import decode_column, decode_table
 from understudy.codebook.encode import encode_value
 from understudy.errors import CodebookError, DataError, ParameterError
-from understudy.evaluate.utility.order_distance import order_distance
+from understudy.evaluate.utility.columns import order_distance
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, NoFormal
 from understudy.sources import open_source

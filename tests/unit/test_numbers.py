@@ -12,7 +12,7 @@ from understudy.codebook import Codebook, Continuous, Integer, Ordinal
 from understudy.codebook.decode import decode_column
 from understudy.codebook.encode import encode_value
 from understudy.errors import CodebookError
-from understudy.evaluate.utility.order_distance import earth_movers, order_distance
+from understudy.evaluate.utility.columns import earth_movers, order_distance
 from understudy.mechanisms.stream import Stream
 from understudy.sources import open_source
 from understudy.synth import Marginals

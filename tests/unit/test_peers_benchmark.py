@@ -14,9 +14,7 @@ from benchmarks.utility import processes
 from benchmarks.utility.score import score
 from benchmarks.utility.tables import Task
 from understudy.codebook import Categorical, Codebook
-from understudy.evaluate.utility.tvd_one_way import tvd_one_way
-from understudy.evaluate.utility.tvd_three_way import tvd_three_way
-from understudy.evaluate.utility.tvd_two_way import tvd_two_way
+from understudy.evaluate.utility.distances import tvd_one_way, tvd_three_way, tvd_two_way
 from understudy.sources import EncodedSource
 
 

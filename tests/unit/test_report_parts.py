@@ -18,12 +18,12 @@ from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.report.chain import chain_facts
 from understudy.evaluate.report.figures import text
 from understudy.evaluate.report.gather import gather
-from understudy.evaluate.report.mosaics import mosaics
-from understudy.evaluate.report.page import report_page, script_json, strip
-from understudy.evaluate.report.pairs import PairFacts, association
+from understudy.evaluate.report.page import report_page, strip
+from understudy.evaluate.report.pairs import PairFacts, association, mosaics
 from understudy.evaluate.rumap.journal import Journal
-from understudy.evaluate.rumap.page import map_page
+from understudy.evaluate.rumap.make import map_page
 from understudy.evaluate.rumap.plan import Cell, Plan
+from understudy.pages.shell import script_json
 from understudy.sources import open_source
 
 BOOK = Codebook(

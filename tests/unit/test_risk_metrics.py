@@ -18,21 +18,14 @@ from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate import shadows
 from understudy.evaluate.metric import Score
 from understudy.evaluate.risk.cells import Cells, joint_keys, open_cells
-from understudy.evaluate.risk.closest_record import closest_record
-from understudy.evaluate.risk.exact_copies import exact_copies
-from understudy.evaluate.risk.inference import inference
+from understudy.evaluate.risk.copies import closest_record, exact_copies, uniqueness
+from understudy.evaluate.risk.giomi import inference, linkability, singling_out
+from understudy.evaluate.risk.guesses import mean_attack, mode_attack
 from understudy.evaluate.risk.intervals import Rate, clopper_pearson, residual, wilson
-from understudy.evaluate.risk.link_gain import link_gain
-from understudy.evaluate.risk.linkability import linkability
-from understudy.evaluate.risk.linkage import linkage
-from understudy.evaluate.risk.match_probability import match_probability
-from understudy.evaluate.risk.mean_attack import mean_attack
-from understudy.evaluate.risk.membership import agreements, membership, rarest_record, try_membership
-from understudy.evaluate.risk.mode_attack import mode_attack
+from understudy.evaluate.risk.linking import link_gain, linkage, match_probability
+from understudy.evaluate.risk.membership import Shadows, agreements, membership, rarest_record
 from understudy.evaluate.risk.neighbours import nearest, scale_of
 from understudy.evaluate.risk.scores import METRICS, metric_of, risk_scores
-from understudy.evaluate.risk.singling_out import singling_out
-from understudy.evaluate.risk.uniqueness import uniqueness
 from understudy.mechanisms.stream import Stream
 from understudy.sources import EncodedSource
 from understudy.synth import BayesianBootstrap, Contingency, LaplaceHistogram, make_recipe
@@ -339,10 +332,11 @@ def test_a_membership_attack_that_cannot_be_tried_says_why(monkeypatch):
         (nothing, real, "drew nothing in any run"),
         (Contingency(), random_table(5_001, 1), "more than 5,000 records"),
     ):
-        found = try_membership(recipe, source, rows=5, runs=8, why_not="no recipe")
+        rerun = Shadows(recipe=recipe, runs=8, why_not="no recipe")
+        found = rerun.attack(source, random_table(5, 2), stream=Stream.seeded(1))
         assert math.isnan(found.value) and said in found.note
     with pytest.raises(ParameterError, match="runs"):
-        try_membership(Contingency(), real, rows=5, runs=2)
+        Shadows(recipe=Contingency(), runs=2).attack(real, real, stream=Stream.seeded(1))
     assert metric_of(found).perfect == 0.5
 
 
@@ -404,7 +398,7 @@ def test_strangers_from_the_same_population_look_the_same(discharges):
         (lambda: linkability(REAL, COPY, halves=(["q"], ["q"])), ParameterError, "without a common one"),
         (lambda: inference(REAL, COPY, sensitive="s", known=["s"]), ParameterError, "do not hold it"),
         (lambda: wilson(3, 2), ParameterError, "more than all"),
-        (lambda: wilson(1, 2, confidence=1.0), ParameterError, "between 0 and 1"),
+        (lambda: wilson(1, 2, confidence=1.0), ParameterError, "above 0 and below 1"),
         (lambda: clopper_pearson(1, 0, miss=0.1), ParameterError, "within trials"),
     ],
 )

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
 from understudy.errors import DataError
-from understudy.evaluate.utility.joint_l1 import joint_l1, table_l1
+from understudy.evaluate.utility.distances import joint_l1, table_l1
 from understudy.mechanisms.stability import stability_threshold
 from understudy.privacy.guarantees import Neighbours
 from understudy.sources.tables import CountTable

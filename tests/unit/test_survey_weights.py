@@ -11,8 +11,7 @@ from understudy.codebook import Categorical, Codebook, Continuous, Integer, Pers
 from understudy.errors import BudgetError, CodebookError, DataError, ParameterError
 from understudy.evaluate.utility import utility_scores
 from understudy.evaluate.utility.regression import compare_models
-from understudy.evaluate.utility.survey import weighted_mean, weighted_tvd
-from understudy.evaluate.utility.weighted_means import weighted_means
+from understudy.evaluate.utility.survey import weighted_mean, weighted_means, weighted_tvd
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account

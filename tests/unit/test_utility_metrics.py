@@ -10,30 +10,37 @@ import pytest
 from understudy.codebook import Categorical, Codebook, Integer, Ordinal
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility import METRICS, UTILITY, utility_models, utility_references, utility_scores
-from understudy.evaluate.utility.artificial_share import artificial_share
-from understudy.evaluate.utility.chi_square import chi_square, chi_square_difference
-from understudy.evaluate.utility.coefficient_distance import coefficient_distance, distance_of_coefficients
-from understudy.evaluate.utility.coefficient_utility import utility_of_coefficients
-from understudy.evaluate.utility.conditional_mae import conditional_mae
-from understudy.evaluate.utility.conditional_mse import conditional_mse
-from understudy.evaluate.utility.information import information
-from understudy.evaluate.utility.interval_overlap import overlap_of_intervals
-from understudy.evaluate.utility.joint_l1 import joint_l1_score
-from understudy.evaluate.utility.kendall_conditional import kendall_conditional
-from understudy.evaluate.utility.kendall_marginal import kendall_marginal
-from understudy.evaluate.utility.marginal_mae import marginal_mae
-from understudy.evaluate.utility.marginal_mse import marginal_mse
-from understudy.evaluate.utility.mean_utility import mean_utility
-from understudy.evaluate.utility.missing_ratio import missing_ratio
+from understudy.evaluate.utility.association import chi_square, chi_square_difference, information
+from understudy.evaluate.utility.columns import mean_utility, missing_ratio
+from understudy.evaluate.utility.distances import (
+    artificial_share,
+    conditional_mae,
+    conditional_mse,
+    joint_l1_score,
+    marginal_mae,
+    marginal_mse,
+    tvd_one_way,
+    tvd_three_way,
+    tvd_two_way,
+)
 from understudy.evaluate.utility.pmse import pmse
-from understudy.evaluate.utility.ranks import kendall, spearman
+from understudy.evaluate.utility.ranks import (
+    kendall,
+    kendall_conditional,
+    kendall_marginal,
+    spearman,
+    spearman_conditional,
+    spearman_marginal,
+)
 from understudy.evaluate.utility.references import expected_gap, expected_square
-from understudy.evaluate.utility.regression import Coefficients, Comparison, compare_models
-from understudy.evaluate.utility.spearman_conditional import spearman_conditional
-from understudy.evaluate.utility.spearman_marginal import spearman_marginal
-from understudy.evaluate.utility.tvd_one_way import tvd_one_way
-from understudy.evaluate.utility.tvd_three_way import tvd_three_way
-from understudy.evaluate.utility.tvd_two_way import tvd_two_way
+from understudy.evaluate.utility.regression import (
+    Coefficients,
+    Comparison,
+    compare_models,
+    distance_of_coefficients,
+    overlap_of_intervals,
+    utility_of_coefficients,
+)
 from understudy.evaluate.values import values_of
 from understudy.sources import EncodedSource
 
@@ -311,7 +318,8 @@ def test_a_coefficient_that_one_table_cannot_estimate_is_left_out():
 def test_names_that_are_no_identifiers_can_be_quoted():
     book = Codebook(columns=(Ordinal(name="age yrs", levels=tuple("abc")), Ordinal(name="los", levels=tuple("pqr"))))
     table = source(book, [0, 1, 2, 0, 1], [0, 1, 2, 1, 0])
-    assert coefficient_distance(table, table, formula="los ~ Q('age yrs')", kind="linear").value == 0.0
+    fitted = compare_models(table, table, formula="los ~ Q('age yrs')", kind="linear")
+    assert distance_of_coefficients(fitted).value == 0.0
     assert utility_models(table, table, target="los").formula == "los ~ Q('age yrs')"
     assert utility_models(table, table) is None
 

@@ -15,8 +15,8 @@ from understudy.anonymize.run import Anonymized
 from understudy.anonymize.verify import is_anonymized
 from understudy.codebook import Codebook, Role
 from understudy.errors import ParameterError, ReleaseError
-from understudy.evaluate.report.write import check_page_target, write_page
 from understudy.mechanisms.stream import Stream
+from understudy.pages.write import check_page_target, write_page
 from understudy.privacy.account import remember_look
 from understudy.release.folders import check_target
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST

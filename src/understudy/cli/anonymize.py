@@ -186,7 +186,7 @@ def risk(
     from rich.table import Table
 
     from understudy.anonymize.jobs import measure_risk
-    from understudy.evaluate.report.numbers import percent
+    from understudy.pages.numbers import percent
 
     with progress(quiet=json) as report:
         names, figures = measure_risk(

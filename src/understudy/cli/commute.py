@@ -263,7 +263,7 @@ def evaluate(
     """Compare a release with the confidential table. What it prints is confidential."""
     from understudy.commute.evaluating import write_evaluation
     from understudy.commute.jobs import compare_commutes
-    from understudy.evaluate.report.write import check_page_target
+    from understudy.pages.write import check_page_target
 
     if output is not None:
         check_page_target(output)

@@ -67,7 +67,7 @@ def evaluate(
     """Compare a synthetic table with the confidential one, in one self-contained page. The page is confidential."""
     from understudy import jobs
     from understudy.codebook import Codebook
-    from understudy.evaluate.report.numbers import number
+    from understudy.pages.numbers import number
 
     if large:
         jobs.remember_look(account, f"evaluation of {synthetic}")
@@ -120,9 +120,9 @@ def _large(
 
     from understudy.codebook import Codebook
     from understudy.evaluate.large import compare_large
-    from understudy.evaluate.report.numbers import number
     from understudy.evaluate.report.release_facts import find_release
-    from understudy.evaluate.report.write import check_page_target, write_page
+    from understudy.pages.numbers import number
+    from understudy.pages.write import check_page_target, write_page
     from understudy.sources import open_source
 
     if told := [name for name, value in others.items() if value is not None]:

@@ -240,8 +240,8 @@ def risk(
     """Attack one's own table through averages that are not published yet. The outcome is confidential."""
     from understudy import jobs
     from understudy.codebook import Codebook
-    from understudy.evaluate.report.write import check_page_target, write_page
     from understudy.mechanisms.stream import Stream
+    from understudy.pages.write import check_page_target, write_page
     from understudy.reconstruct.risk import RiskQuestion, assess
     from understudy.reconstruct.risk_page import risk_page
     from understudy.synth.choices import relation_of

@@ -12,8 +12,8 @@ from understudy.commute.places import Places
 from understudy.commute.released import ReleasedCommutes
 from understudy.errors import ParameterError
 from understudy.evaluate.commuting import CommuteFindings, SizeBand, compare_flows, opened_flows
-from understudy.evaluate.report.page import MARKER
-from understudy.evaluate.report.write import check_page_target, write_page
+from understudy.pages.shell import MARKER, html_page
+from understudy.pages.write import check_page_target, write_page
 from understudy.sources.flows import Flows, Histograms
 
 
@@ -56,16 +56,6 @@ def write_evaluation(path: Path, findings: CommuteFindings, made: ReleasedCommut
     write_page(path, evaluation_page(findings, made))
 
 
-_STYLE = """
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:62rem;padding:1rem 1.2rem 4rem;color:#222}
-.banner{background:#7a1f1f;color:#fff;padding:.5rem .8rem;border-radius:.3rem}
-table{border-collapse:collapse;margin:.6rem 0}
-th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #dde1e5}
-th:first-child,td:first-child{text-align:left} figure{margin:1rem 0} svg{width:100%;height:auto}
-.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(24rem,1fr));gap:1rem}
-"""
-
-
 def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
     """The page as text."""
     doc = findings.to_dict()
@@ -103,26 +93,23 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
     if findings.within is not None:
         rows.append(("left out on both sides: commutes beyond, miles", f"{findings.within:g}"))
     problems = "".join(f"<li>{html.escape(problem)}</li>" for problem in made.problems)
-    title = html.escape(made.folder.name)
+    lines = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
     short_title = f"Commutes shorter than {findings.short_miles or 0:.2f} miles"
-    return f"""<!doctype html>
-<!-- {MARKER} -->
-<html lang="en"><head><meta charset="utf-8"><title>Commutes: {title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>{_STYLE}</style></head><body>
-<p class="banner"><strong>Confidential.</strong> This page compares with real origins:
-it must stay with those who may see them.</p>
-<h1>Synthetic commutes against the confidential table</h1>
-<p>{html.escape(str(made.manifest["statement"]))}</p>
-{f"<p>The release does not verify:</p><ul>{problems}</ul>" if problems else ""}
-<h2>In short</h2><table>{"".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)}</table>
+    return html_page(
+        title="Synthetic commutes against the confidential table",
+        sub=made.folder.name,
+        marker=MARKER,
+        style="td + td, th + th { text-align: right; }",
+        sections=[("short", "In short"), ("destinations", "By destination")],
+        banner="This page compares with real origins: it must stay with those who may see them.",
+        main=f"""<section><blockquote>{html.escape(str(made.manifest["statement"]))}</blockquote>
+{f"<p>The release does not verify:</p><ul>{problems}</ul>" if problems else ""}</section>
+<section id="short"><h2>In short</h2><table>{lines}</table>
 {_quantile_table(doc) if findings.real_quantiles else "<p>There are no coordinates, so distances are not compared.</p>"}
-<h2>By destination</h2><div class="grid">{figures}</div>
+</section><section id="destinations"><h2>By destination</h2><div class="grid">{figures}</div>
 {_band_table("All commutes", findings.all_commutes)}
-{_band_table(short_title, findings.short_commutes)}
-</body></html>
-"""
+{_band_table(short_title, findings.short_commutes)}</section>""",
+    )
 
 
 def _up(value: float) -> float:

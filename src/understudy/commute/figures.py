@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from understudy.evaluate.palette import REAL, SYNTHETIC_LINE
+from understudy.pages.charts import REAL, SYNTHETIC_LINE
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from understudy.commute.places import Places
 from understudy.commute.released import ReleasedCommutes
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import opened_flows
-from understudy.evaluate.report.page import MARKER, script_json
-from understudy.evaluate.report.write import check_page_target, write_page
+from understudy.pages.shell import MARKER, html_page, policy
+from understudy.pages.write import check_page_target, write_page
 from understudy.release.folders import digest_of
 from understudy.sources.flows import Flows, Histograms
 
@@ -25,9 +25,6 @@ def map_page(
     made: ReleasedCommutes, *, original: Flows | None = None, tiles: str | None = None, title: str | None = None
 ) -> str:
     """The page; with ``original`` it holds the real flows and says on top that it is confidential."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
     places = _coordinates(made)
     folder = resources.files("understudy.commute")
     data = {
@@ -40,18 +37,17 @@ def map_page(
     }
     if original is not None:
         data["original"] = _packed_flows(original, opened_flows(original.cells), made.origins, places)
-    environment = Environment(
-        loader=PackageLoader("understudy.commute", ""), autoescape=True, undefined=StrictUndefined
-    )
-    return environment.get_template("map.html").render(
-        marker=PUBLIC_MARKER if original is None else MARKER,
+    return html_page(
+        "map.html",
+        packages=("understudy.commute",),
         title=title or f"Commutes: {made.folder.name}",
+        marker=PUBLIC_MARKER if original is None else MARKER,
+        security=policy(f"data: {_tile_host(tiles)}".rstrip()),
+        style=folder.joinpath("map.css").read_text(encoding="utf-8"),
+        data=data,
+        scripts=[folder.joinpath("map.js").read_text(encoding="utf-8")],
         confidential=original is not None,
         statement=made.manifest["statement"],
-        tile_host=_tile_host(tiles),
-        css=Markup(folder.joinpath("map.css").read_text(encoding="utf-8")),  # our own file
-        js=Markup(folder.joinpath("map.js").read_text(encoding="utf-8")),  # our own file
-        data=Markup(script_json(data)),  # nothing in it can end the script
     )
 
 

@@ -22,12 +22,14 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook, Column, Detail, Number
 from understudy.codebook.encode import encode_value
+from understudy.codec import to_plain
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate.risk.cells import Cells, Ints, open_cells
 from understudy.evaluate.risk.intervals import clopper_pearson
 from understudy.evaluate.risk.membership import LinearRule, agreements, encode_rows, source_of
 from understudy.evaluate.shadows import repeated
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Whole
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.provenance import DECLARED, Made
 from understudy.sources.base import Report, Source
@@ -38,7 +40,7 @@ from understudy.synth.released import FittedReleased
 MISS = 1e-6
 """Probability with which an audit may refute a promise that is true."""
 LEAST_RUNS = 40
-MOST_RUNS = 1_000_000
+RUNS = Whole(least=LEAST_RUNS, most=1_000_000, tried=1000)
 Floats = npt.NDArray[np.float64]
 
 _NOTHING = "nothing could be drawn"
@@ -80,35 +82,19 @@ class Audit:
         proved = f"{2 * self.runs:,} runs prove epsilon >= {self.bound:.4g} with confidence 1 - {self.miss:g}"
         if self.refuted:
             return f"REFUTED: {self.method} states {claim}, but {proved}. Do not rely on this release."
-        beyond = (
-            ""
-            if self.reach > self.epsilon
-            else (
+        beyond = ""
+        if self.reach <= self.epsilon:
+            beyond = (
                 f" So few runs could not have proved more than {self.reach:.3g}, so this audit could not have failed: "
                 "use more runs or a smaller epsilon."
             )
-        )
         return f"Not refuted: {self.method} states {claim}; {proved}. This is no proof of the promise.{beyond}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "method": self.method,
-            "parameters": dict(self.parameters),
-            "rows": self.rows,
-            "runs": self.runs,
-            "neighbours": self.neighbours.value,
-            "stated": {"epsilon": self.epsilon, "delta": self.delta},
-            "bound": self.bound,
-            "reach": self.reach,
-            "refuted": self.refuted,
-            "event": self.event,
-            "hits": list(self.hits),
-            "trials": self.trials,
-            "miss": self.miss,
-            "canary": dict(self.canary),
-            "sentence": self.sentence,
-        }
+        """Plain values for JSON; the promise under attack stands under ``stated``."""
+        plain = to_plain(vars(self))
+        stated = {name: plain.pop(name) for name in ("epsilon", "delta")}
+        return {**plain, "stated": stated, "refuted": self.refuted, "sentence": self.sentence}
 
 
 def audit(
@@ -129,17 +115,15 @@ def audit(
     choice against methods that withhold small counts), or values by column, the others being rare. Nothing is charged.
     Long audits run in ``processes`` processes; the outcome does not depend on their number.
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or not LEAST_RUNS <= runs <= MOST_RUNS:
-        raise ParameterError(f"`runs` is {runs!r}; an audit takes {LEAST_RUNS} to {MOST_RUNS:,} runs. Try 1000.")
-    if not 0 < miss < 1:
-        raise ParameterError(f"`miss` is {miss!r}; it is the probability of a false alarm, in (0, 1). Try 1e-6.")
+    RUNS.check("runs", runs)
+    DELTA.check("miss", miss)
     book = source.codebook
     # an audit runs on whatever table it is given, so one that is synthetic already is as good as any
     provenance = source.provenance if source.provenance.made is Made.ANONYMIZED else DECLARED
     claim = _claim(recipe, recipe.quote(book, rows).with_data(provenance).total)
     records = 1 if book.unit is None else book.unit.cap
-    person, other, tables = neighbouring(source, neighbours=claim[2], canary=canary, records=records)
-    marked = [person] if _is_adding(claim[2]) else [person, other]
+    person, replaced, tables = neighbouring(source, neighbours=claim[2], canary=canary, records=records)
+    marked = [person] if _is_adding(claim[2]) else [person, replaced]
     together = [records, 1 if _is_adding(claim[2]) else records]
     parts = repeated(
         recipe,
@@ -152,9 +136,9 @@ def audit(
         label="auditing",
         report=report,
     )
-    seen = [one for part in parts for one in part]
-    names = list(dict.fromkeys(name for one in seen for name in one))  # which tables are released may differ by run
-    features = np.array([[one.get(name, 0.0) for name in names] for one in seen]).reshape(2, runs, -1)
+    seen = [run for part in parts for run in part]
+    names = list(dict.fromkeys(name for run in seen for name in run))  # which tables are released may differ by run
+    features = np.array([[run.get(name, 0.0) for name in names] for run in seen]).reshape(2, runs, -1)
     if (features[:, :, names.index(_NOTHING)] == 1).all():
         raise RefusalError(
             f"{recipe.name} drew nothing in any run on a table of this size, so there is nothing to audit; give more "
@@ -218,22 +202,22 @@ def neighbouring(
     if cells.rows < 2:
         raise DataError(f"the table has {cells.rows} row(s); an audit needs at least 2. Give a larger table.")
     order = np.argsort(-cells.counts, kind="stable")
-    other = cells.codes[order[0]]
+    replaced = cells.codes[order[0]]
     if canary == "common":
         replacing = not _is_adding(neighbours) and len(order) > 1
         person = cells.codes[order[1 if replacing else 0]].copy()
     else:
         person = _canary(source.codebook, cells, canary)
     listed = cells.records()
-    place = int(np.flatnonzero((listed == other).all(axis=1))[0])
-    if not _is_adding(neighbours) and (other == person).all():
+    place = int(np.flatnonzero((listed == replaced).all(axis=1))[0])
+    if not _is_adding(neighbours) and (replaced == person).all():
         raise ParameterError(
             "the canary is the commonest record of the table, so that its neighbour would be the same table; set "
             "another value with `canary`."
         )
     without = np.delete(listed, place, axis=0)
-    alone = without if _is_adding(neighbours) else np.vstack([without, *[other] * records])
-    return person, other, (np.vstack([without, *[person] * records]), alone)
+    alone = without if _is_adding(neighbours) else np.vstack([without, *[replaced] * records])
+    return person, replaced, (np.vstack([without, *[person] * records]), alone)
 
 
 def _canary(book: Codebook, cells: Cells, choice: Mapping[str, Any] | str) -> Ints:
@@ -291,11 +275,11 @@ class _Look:
             drawn = encode_rows(self._book, fitted.sample(rows).table)
         except RefusalError:
             return {_NOTHING: 1.0, **counts}
-        found = {_NOTHING: 0.0}
+        seen = {_NOTHING: 0.0}
         for whose, person in zip(_WHOSE, self._marked, strict=False):
             agreeing = zip(self._agreeing, agreements(drawn, person).tolist(), strict=True)
-            found |= {f"rows that agree with {whose} on {what}": count for what, count in agreeing}
-        return found | counts
+            seen |= {f"rows that agree with {whose} on {what}": count for what, count in agreeing}
+        return seen | counts
 
     def _released(self, fitted: Fitted) -> dict[str, float]:
         """Route N publishes its noisy tables: their counts at the marked records, and the sums of these."""
@@ -303,19 +287,19 @@ class _Look:
             return {}
         tables = [table for table in fitted.model.tables if set(table.columns) <= set(self._book.names)]
         tables += fitted.model.details.tables()
-        found: dict[str, float] = {}
+        counted: dict[str, float] = {}
         sums: list[float] = []
         for whose, person in zip(_WHOSE, self._marked, strict=False):
             counts = [self._count(table, person) for table in tables]
             for table, count in zip(tables, counts, strict=True):
                 name = f"noisy count of {whose} in {', '.join(table.columns)}"
-                found[name] = found.get(name, 0.0) + count
-            found[f"tables that show {whose}"] = float(sum(count > 0 for count in counts))
+                counted[name] = counted.get(name, 0.0) + count
+            counted[f"tables that show {whose}"] = float(sum(count > 0 for count in counts))
             sums.append(sum(counts))
-            found[f"sum of noisy counts of {whose}"] = sums[-1]
+            counted[f"sum of noisy counts of {whose}"] = sums[-1]
         if len(sums) > 1:
-            found["canary's noisy counts less the other record's"] = sums[0] - sums[1]
-        return found
+            counted["canary's noisy counts less the other record's"] = sums[0] - sums[1]
+        return counted
 
     def _count(self, table: CountTable, person: Ints) -> float:
         codes = np.array([person[self._book.count_position(name)] for name in table.columns])
@@ -334,8 +318,8 @@ def _attack(features: Floats, names: Sequence[str], *, delta: float, miss: float
     scores = np.concatenate([features, rule(features.reshape(2 * runs, -1)).reshape(2, runs, 1)], axis=2)
     best = (-math.inf, 0, 0.0, True, True)
     for column in range(scores.shape[2]):
-        found = _best_cut(scores[:, learn:choose, column], runs - choose, delta=delta, miss=miss)
-        best = max(best, (found[0], -column, *found[1:]))  # of equals the first: the learned score comes last
+        chosen = _best_cut(scores[:, learn:choose, column], runs - choose, delta=delta, miss=miss)
+        best = max(best, (chosen[0], -column, *chosen[1:]))  # of equals the first: the learned score comes last
     column, cut, above, with_canary = -best[1], *best[2:]
     tested = scores[:, choose:, column] >= cut
     tested = tested if above else ~tested

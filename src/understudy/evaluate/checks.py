@@ -12,10 +12,10 @@ def check_same_columns(real: Source, synthetic: Source, *, called: tuple[str, st
     if first is second:
         return
     faults = []
-    for here, there, one, other in ((first, second, *called), (second, first, *called[::-1])):
+    for here, there, this, that in ((first, second, *called), (second, first, *called[::-1])):
         missing = [name for name in here.names if name not in there.names]
         if missing:
-            faults.append(f"the {other} table lacks {_listed(missing)} of the {one} one")
+            faults.append(f"the {that} table lacks {_listed(missing)} of the {this} one")
     for name in first.names:
         if name in second.names and first.column(name).labels != second.column(name).labels:
             faults.append(f"column {name!r} has other levels in the {called[1]} table")
@@ -24,6 +24,12 @@ def check_same_columns(real: Source, synthetic: Source, *, called: tuple[str, st
             f"{'; '.join(faults)}. Two tables can be compared only over the same columns and levels: open both with "
             "one codebook."
         )
+
+
+def check_comparable(real: Source, synthetic: Source) -> tuple[int, int]:
+    """Two tables with the same columns and enough rows; gives the numbers of rows."""
+    check_same_columns(real, synthetic)
+    return check_rows(real, called="real"), check_rows(synthetic, called="synthetic")
 
 
 def count_rows(source: Source) -> int:

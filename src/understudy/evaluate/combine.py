@@ -21,11 +21,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.errors import ParameterError
+from understudy.evaluate.risk.intervals import CONFIDENCE
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.stability import StabilityHistogram
+from understudy.parameters import Number, OneOf
 from understudy.privacy.events import Event
 
+ROWS_RATIO = Number(above=0)
+NOISE = Number(least=0, tried=0.0)
 KINDS = ("full", "partial", "complete", "plug-in", "missing")
 _NOTE = (
     "no combining rule covers the bias of smoothing or the noise of differential privacy, and under a privacy budget "
@@ -64,8 +68,7 @@ class Combined:
         """Confidence interval by Student's law, or the normal one where asked or where there is no other."""
         from scipy import special
 
-        if not 0 < level < 1:
-            raise ParameterError(f"`level` is {level}; it must lie strictly between 0 and 1. Try 0.95.")
+        CONFIDENCE.check("level", level)
         upper, freedom = (1 + level) / 2, self.degrees_of_freedom
         wide = special.ndtri(upper) if normal or math.isinf(freedom) else special.stdtrit(freedom, upper)
         reach = self.error * float(wide)
@@ -178,17 +181,14 @@ def _numbers(name: str, values: Sequence[float]) -> list[float]:
 
 
 def _check(q: Sequence[float], v: Sequence[float], kind: str, rows_ratio: float, noise: float) -> None:
-    if kind not in KINDS:
-        raise ParameterError(f"`kind` is {kind!r}; it must be one of {', '.join(KINDS)}.")
+    OneOf(KINDS).check("kind", kind)
+    ROWS_RATIO.check("rows_ratio", rows_ratio)
+    NOISE.check("noise", noise)
     if len(q) != len(v):
         raise ParameterError(f"there are {len(q)} estimates and {len(v)} variances; give one variance per estimate.")
     least = 1 if kind in ("complete", "plug-in") else 2
     if len(q) < least:
-        some = "a file" if least == 1 else "two files or more, whose difference it uses"
-        raise ParameterError(f"there is {len(q)} estimate; the rule {kind!r} needs {some}. Try 5.")
+        files = "a file" if least == 1 else "two files or more, whose difference it uses"
+        raise ParameterError(f"there is {len(q)} estimate; the rule {kind!r} needs {files}. Try 5.")
     if not all(map(math.isfinite, (*q, *v))) or min(v) < 0:
         raise ParameterError("an estimate or a variance is not a finite number, or a variance is negative; mend it.")
-    if not 0 < rows_ratio < math.inf:
-        raise ParameterError(f"`rows_ratio` is {rows_ratio}; it is n_syn/n, a finite number above 0. Try 1.0.")
-    if not 0 <= noise < math.inf:
-        raise ParameterError(f"`noise` is {noise}; a variance is a finite number of 0 or more. Try 0.")

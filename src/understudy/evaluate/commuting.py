@@ -3,12 +3,13 @@
 Everything here compares confidential flows with synthetic ones: what it returns is confidential.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codec import to_plain
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
@@ -68,15 +69,8 @@ class CommuteFindings:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the per-destination averages."""
-        plain = {name: value for name, value in vars(self).items() if name != "by_destination"}
-        return {
-            **plain,
-            "all_commutes": [asdict(band) for band in self.all_commutes],
-            "short_commutes": [asdict(band) for band in self.short_commutes],
-            "real_quantiles": list(self.real_quantiles),
-            "synthetic_quantiles": list(self.synthetic_quantiles),
-            "confidential": True,
-        }
+        kept = {name: value for name, value in vars(self).items() if name != "by_destination"}
+        return {**to_plain(kept), "confidential": True}
 
 
 def opened_flows(cells: Secret[Histograms]) -> Histograms:
@@ -120,18 +114,15 @@ def compare_flows(
     shorts: tuple[SizeBand, ...] = ()
     averages: dict[str, Any] = {}
     if distance is not None:
-        pairs = [mean_distances(truth, real_miles), mean_distances(synthetic, made_miles)]
-        short_pairs = [
-            mean_distances(truth, real_miles, below=short),
-            mean_distances(synthetic, made_miles, below=short),
-        ]
-        bands, shorts = _bands(totals, *pairs), _bands(totals, *short_pairs)
+        sides = ((truth, real_miles), (synthetic, made_miles))
+        every, near = ([mean_distances(*side, below=below) for side in sides] for below in (None, short))
+        bands, shorts = _bands(totals, *every), _bands(totals, *near)
         averages = {
             "workers": totals,
-            "real": pairs[0],
-            "synthetic": pairs[1],
-            "real_short": short_pairs[0],
-            "synthetic_short": short_pairs[1],
+            "real": every[0],
+            "synthetic": every[1],
+            "real_short": near[0],
+            "synthetic_short": near[1],
             "histograms": _histograms(real_miles, truth.counts, made_miles, synthetic.counts),
         }
     return CommuteFindings(
@@ -156,23 +147,27 @@ def _nearer(cells: Histograms, distance: Any, most: float) -> Histograms:
 
 
 def _bands(totals: Integers, real: Floats, made: Floats) -> tuple[SizeBand, ...]:
-    found = []
+    bands = []
     for low, high in zip(SIZE_BANDS, (*SIZE_BANDS[1:], None), strict=True):
         inside = (totals >= low) & (totals < (high or np.inf))
         both = inside & np.isfinite(real) & np.isfinite(made)
-        some = bool(both.any())
-        found.append(
+        gaps = made[both] - real[both]
+        bands.append(
             SizeBand(
                 smallest=low,
                 largest=None if high is None else high - 1,
                 destinations=int(inside.sum()),
-                real_miles=float(real[both].mean()) if some else None,
-                synthetic_miles=float(made[both].mean()) if some else None,
-                mean_error=float(np.abs(made[both] - real[both]).mean()) if some else None,
-                bias=float((made[both] - real[both]).mean()) if some else None,
+                real_miles=_mean(real[both]),
+                synthetic_miles=_mean(made[both]),
+                mean_error=_mean(np.abs(gaps)),
+                bias=_mean(gaps),
             )
         )
-    return tuple(found)
+    return tuple(bands)
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
 
 
 def _quantiles(miles: Floats, counts: Integers) -> tuple[float, ...]:

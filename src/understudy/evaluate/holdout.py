@@ -4,13 +4,16 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
 from understudy.evaluate.checks import check_same_columns
-from understudy.evaluate.seen import known_records
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Number
 from understudy.sources.base import Source
+from understudy.sources.tables import CountTable
 
+_HELD_OUT = Number(above=0, below=1, tried=0.2)
 _SIGMAS = 6.0  # people who were not in the training table fail less than once in a hundred million times
 
 
@@ -22,8 +25,7 @@ def hold_out(table: Any, *, share: float, stream: Stream) -> tuple[Any, Any]:
     >>> len(train), len(rest), sorted(train["x"].to_pylist() + rest["x"].to_pylist()) == list(range(10))
     (7, 3, True)
     """
-    if not 0 < share < 1:
-        raise ParameterError(f"`share` is {share}; the hold-out must be more than none and less than all. Try 0.2.")
+    _HELD_OUT.check("share", share)
     rows = table.num_rows
     held = round(rows * share)
     if held < 1 or held >= rows:
@@ -48,15 +50,35 @@ def check_holdout(train: Source, holdout: Source) -> float:
     n, rows = int(counts.sum()), int(held.sum())
     if not n or not rows:
         raise DataError(f"the {'training' if not n else 'hold-out'} table has no row; give a table with rows.")
-    found = int(held[known_records(known, asked)].sum())
+    twins = int(held[known_records(known, asked)].sum())
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     chance = (n - once + 1) / (n + 1)
     spread = rows * chance * (1 - chance) + (rows / n) ** 2 * (once * (1 - once / n) + 2 * twice + 1)
     same = codes.shape == others.shape and np.array_equal(codes, others) and np.array_equal(counts, held)
-    if same or found > rows * chance + _SIGMAS * math.sqrt(spread):
+    if same or twins > rows * chance + _SIGMAS * math.sqrt(spread):
         raise DataError(
-            f"{found:,} of the {rows:,} hold-out rows have a twin in the training table, where chance would give about "
+            f"{twins:,} of the {rows:,} hold-out rows have a twin in the training table, where chance would give about "
             f"{rows * chance:,.0f}; a hold-out that overlaps the training rows proves nothing. Set rows aside before "
             "synthesis and synthesize from the others."
         )
-    return found / rows
+    return twins / rows
+
+
+def known_records(known: CountTable, asked: CountTable) -> npt.NDArray[np.bool_]:
+    """Which occupied cells of ``asked`` are occupied in ``known`` too."""
+    codes, _ = known.occupied()
+    others, _ = asked.occupied()
+    kind = np.result_type(codes.dtype, others.dtype)
+    both = np.concatenate([codes.astype(kind), others.astype(kind)])
+    order = np.lexsort(both.T[::-1])  # stable: of two equal records the known one comes first
+    ranked = both[order]
+    same = np.concatenate([[False], (ranked[1:] == ranked[:-1]).all(axis=1)]) if len(both) else np.zeros(0, bool)
+    known_too = np.zeros(len(both), dtype=np.bool_)
+    known_too[order] = same
+    return known_too[len(codes) :]
+
+
+def unseen_share(table: CountTable) -> float:
+    """Good and Turing's estimate of the share of new rows whose record the table lacks: singletons over rows."""
+    _, counts = table.occupied()
+    return float((counts == 1).sum() / counts.sum())

@@ -14,16 +14,15 @@ import numpy as np
 from understudy.codebook import Role
 from understudy.errors import ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.holdout import known_records
 from understudy.evaluate.metric import Score
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.risk.cells import check_tables
+from understudy.evaluate.risk.copies import UNIQUENESS, uniqueness_note
 from understudy.evaluate.risk.intervals import wilson
-from understudy.evaluate.risk.uniqueness import METRIC as UNIQUENESS
-from understudy.evaluate.seen import known_records
+from understudy.evaluate.utility.distances import tvd_one_way, tvd_two_way
 from understudy.evaluate.utility.references import reference_lines
 from understudy.evaluate.utility.tables import tables_of_width
-from understudy.evaluate.utility.tvd_one_way import tvd_one_way
-from understudy.evaluate.utility.tvd_two_way import tvd_two_way
 from understudy.sources.base import Report, Source
 
 SLICE_CELLS = 1 << 22
@@ -39,14 +38,11 @@ class LargeFindings:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data. Computed on confidential data: not for release."""
-        return {
-            "confidential": True,
-            "scores": {
-                score.metric: {"value": score.value, "breakdown": dict(score.breakdown), "note": score.note}
-                for score in self.scores
-            },
-            "references": self.references,
+        scores = {
+            score.metric: {"value": score.value, "breakdown": score.breakdown, "note": score.note}
+            for score in self.scores
         }
+        return {"confidential": True, "scores": scores, "references": self.references}
 
 
 def compare_large(
@@ -66,13 +62,12 @@ def compare_large(
     if chosen:
         scores.append(uniqueness_by_counting(truth, copy, columns=chosen, report=report))
     lines = reference_lines(truth, rows=rows, conditional_on=None, three_way=[])
-    kept = {name: line for name, line in lines.items() if name in {score.metric for score in scores}}
-    return LargeFindings(
-        scores=tuple(scores),
-        references={
-            name: {"bootstrap": line.bootstrap, "independent": line.independent} for name, line in kept.items()
-        },
-    )
+    references = {
+        name: {"bootstrap": line.bootstrap, "independent": line.independent}
+        for name, line in lines.items()
+        if name in {score.metric for score in scores}
+    }
+    return LargeFindings(scores=tuple(scores), references=references)
 
 
 def uniqueness_by_counting(
@@ -83,7 +78,7 @@ def uniqueness_by_counting(
     slice_cells: int = SLICE_CELLS,
     report: Report | None = None,
 ) -> Score:
-    """As :func:`understudy.evaluate.risk.uniqueness.uniqueness`, without ever holding all combinations.
+    """As :func:`understudy.evaluate.risk.copies.uniqueness`, without ever holding all combinations.
 
     The bootstrap's line is its expectation from counts of counts: sum over cells of m p (1 - p)^(m - 1), p = c / n.
     """
@@ -103,18 +98,15 @@ def uniqueness_by_counting(
     counts = np.array(sorted(truth), dtype=np.float64)
     expected = np.array([truth[count] for count in sorted(truth)]) * m * (counts / n) * (1 - counts / n) ** (m - 1)
     rate = wilson(lone, m)
-    return Score(
-        metric=UNIQUENESS.name,
-        value=rate.value,
-        breakdown={
+    return UNIQUENESS.score(
+        rate,
+        {
             "synthetic": rate.value,
             "original": truth.get(1, 0) / n,
             "bootstrap": float(expected.sum() / m),
             "unique in both": both / m,
         },
-        low=rate.low,
-        high=rate.high,
-        note=f"On {', '.join(columns)}. A unique synthetic record is not a person; see `unique in both`.",
+        note=uniqueness_note(columns),
     )
 
 

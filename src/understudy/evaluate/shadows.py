@@ -39,11 +39,11 @@ class _Task:
 
 
 def _work(task: _Task) -> list[Any]:
-    found = []
+    kept = []
     for key in task.keys:
         fitted = task.recipe.fit(task.source, stream=Stream(key=key))
-        found.append(task.see(fitted, task.rows))
-    return found
+        kept.append(task.see(fitted, task.rows))
+    return kept
 
 
 def repeated(
@@ -78,18 +78,18 @@ def repeated(
             keys=tuple(keys[start:stop]),
         )
 
-    found: list[Any] = []
+    kept: list[Any] = []
 
     def tell(new: Sequence[Any]) -> None:
-        found.extend(new)
+        kept.extend(new)
         if report:
-            report(label, len(found), total)
+            report(label, len(kept), total)
 
     tell(_work(task(0, 1)))  # compiles, loads libraries: says nothing about the pace
     began = time.perf_counter()
-    while len(found) < total and (time.perf_counter() - began < _WARM or len(found) < 2):
-        tell(_work(task(len(found), len(found) + 1)))
-    left = (time.perf_counter() - began) / max(len(found) - 1, 1) * (total - len(found))
+    while len(kept) < total and (time.perf_counter() - began < _WARM or len(kept) < 2):
+        tell(_work(task(len(kept), len(kept) + 1)))
+    left = (time.perf_counter() - began) / max(len(kept) - 1, 1) * (total - len(kept))
     helpers = processes if left > _WORTH else 1
     if seconds is not None and left / helpers > seconds:
         raise RefusalError(
@@ -97,9 +97,9 @@ def repeated(
             f"{seconds / 60:.0f} that are spent unasked; name a number of runs (--shadow-runs) to have them "
             "all the same."
         )
-    for new in _pieces(_cut(len(found), total, runs, task), helpers):
+    for new in _pieces(_cut(len(kept), total, runs, task), helpers):
         tell(new)
-    return [found[start : start + runs] for start in range(0, total, runs)]
+    return [kept[start : start + runs] for start in range(0, total, runs)]
 
 
 def _cut(start: int, total: int, runs: int, task: Callable[[int, int], _Task]) -> list[_Task]:

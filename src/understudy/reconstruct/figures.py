@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, REAL
 from understudy.evaluate.report.figures import Figure, axis, layout, text
-from understudy.evaluate.report.numbers import number
+from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, REAL
+from understudy.pages.numbers import number
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.result import Reconstruction

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from understudy.evaluate.report.figures import Figure
-from understudy.evaluate.report.numbers import number
 from understudy.evaluate.report.page import render
+from understudy.pages.numbers import number
 from understudy.reconstruct.result import NO_PROTECTION, Reconstruction
 from understudy.version import __version__
 
@@ -38,6 +38,7 @@ def reconstruction_page(
         )
     return render(
         "reconstruct.html",
+        package="understudy.reconstruct",
         figures=figures,
         drawn=figures,
         title=f"Reconstruction of {', '.join(result.values)}",

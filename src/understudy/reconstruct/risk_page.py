@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.evaluate.report.figures import Figure
-from understudy.evaluate.report.numbers import number, percent
 from understudy.evaluate.report.page import render
+from understudy.pages.numbers import number, percent
 from understudy.reconstruct.figures import bars, curves
 from understudy.reconstruct.risk import ELSEWHERE, LIMIT
 from understudy.version import __version__
@@ -17,6 +17,7 @@ def risk_page(doc: Mapping[str, Any]) -> str:
     known = ", ".join(doc["known"]) or "nothing but the group"
     return render(
         "reconstruct.html",
+        package="understudy.reconstruct",
         figures=figures,
         drawn=figures,
         title=f"What averages of {doc['value']} would give away",

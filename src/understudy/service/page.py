@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Self
 
-import jinja2
-from markupsafe import Markup
 from starlette.responses import Response
 
+from understudy.pages.shell import html_page, page_style
 from understudy.service.problems import KINDS
 from understudy.service.served import Served
-from understudy.version import __version__
 
 
 class Page:
@@ -40,6 +38,7 @@ class Page:
         """`/`: a form for every model, and the two case studies."""
         return cls._made(
             "front",
+            "Risk scores",
             cards=[served.card for served in models.values()],
             data={"models": [{"card": served.card, "example": served.example} for served in models.values()]},
         )
@@ -56,30 +55,34 @@ class Page:
             name: json.dumps(schema, indent=2, ensure_ascii=False)
             for name, schema in description["components"]["schemas"].items()
         }
-        return cls._made("docs", info=description["info"], operations=operations, schemas=schemas, kinds=KINDS, data={})
+        return cls._made(
+            "docs",
+            "Risk scores: the interface",
+            info=description["info"],
+            operations=operations,
+            schemas=schemas,
+            kinds=KINDS,
+            data={},
+        )
 
     @classmethod
-    def _made(cls, name: str, *, data: Mapping[str, Any], **values: Any) -> Self:
+    def _made(cls, name: str, title: str, *, data: Mapping[str, Any], **values: Any) -> Self:
         folder = files("understudy.service") / "pages"
         style = (folder / "pages.css").read_text(encoding="utf-8")
         script = (folder / f"{name}.js").read_text(encoding="utf-8")
-        environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-        environment.filters["pretty"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
-        template = environment.from_string((folder / f"{name}.html").read_text(encoding="utf-8"))
-        html = template.render(
+        html = html_page(
+            f"{name}.html",
+            packages=("understudy.service",),
+            folder="pages",
+            title=title,
+            style=style,
+            data=data,
+            scripts=[script],
+            security="",  # the answer's own header is stricter
+            filters={"pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False)},
             **values,
-            version=__version__,
-            style=Markup(style),
-            script=Markup(script),
-            data=Markup(_inside_script(data)),
         )
-        return cls(html, script=script, style=style)
-
-
-def _inside_script(value: Any) -> str:
-    """JSON that no card's text can close or comment out."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+        return cls(html, script=script, style=page_style(style))
 
 
 def _digest(text: str) -> str:

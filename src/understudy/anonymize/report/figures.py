@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.evaluate.palette import DEEP_ORANGE, HATCHED, REAL
 from understudy.evaluate.report.figures import Figure, axis, layout, text
-from understudy.evaluate.report.numbers import percent
+from understudy.pages.charts import DEEP_ORANGE, HATCHED, REAL
+from understudy.pages.numbers import percent
 
 
 def sizes_figure(key: str, title: str, said: str, before: Mapping[str, int], after: Mapping[str, int]) -> Figure:

@@ -5,8 +5,8 @@ from typing import Any
 
 from understudy.anonymize.criteria import criterion_from_dict
 from understudy.anonymize.report.figures import mosaic_figure, sizes_figure
-from understudy.evaluate.report.numbers import number, percent
 from understudy.evaluate.report.page import render
+from understudy.pages.numbers import number, percent
 
 BANNER = (
     "This page counts the confidential table before and after anonymisation. It is not part of the release: keep it "

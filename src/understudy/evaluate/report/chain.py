@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook, Column
 from understudy.codebook.encode import encode_value
-from understudy.evaluate.report.checks import Counts
+from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import expected_gap
-from understudy.evaluate.utility.tvd import total_variation
+from understudy.evaluate.utility.tables import Counts
 
 _MOST_ROWS = 100_000
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, GRID, HATCHED, INK, REAL
-from understudy.evaluate.report.numbers import number, percent
+from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, GRID, HATCHED, INK, REAL
+from understudy.pages.numbers import number, percent
 
 _STRENGTH = [[0.0, "#ffffff"], [0.25, "#d3e4f0"], [0.5, "#8fbcdb"], [0.75, "#3e87b8"], [1.0, "#0b3f66"]]
 _CHANGE = [[0.0, "#a64b00"], [0.25, "#efb38a"], [0.5, "#ffffff"], [0.75, "#9cc4e0"], [1.0, DEEP_BLUE]]
@@ -57,6 +57,35 @@ def axis(**more: Any) -> dict[str, Any]:
     return {"gridcolor": GRID, "zerolinecolor": "#888888", "linecolor": "#888888", "automargin": True, **more}
 
 
+def scatter(
+    name: str,
+    x: Sequence[Any],
+    y: Sequence[Any],
+    *,
+    colour: str,
+    dash: str = "",
+    symbol: str = "",
+    size: float = 8,
+    edge: float = 0,
+    **more: Any,
+) -> dict[str, Any]:
+    """Points joined by a line where there is a ``dash``, marked where there is a ``symbol``."""
+    drawn = ("lines" if dash else "", "markers" if symbol else "")
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "+".join(filter(None, drawn)),
+        "name": text(name),
+        "x": x,
+        "y": y,
+    }
+    if dash:
+        trace["line"] = {"color": colour, "dash": dash}
+    if symbol:
+        outline = {"line": {"width": edge, "color": colour}} if edge else {}
+        trace["marker"] = {"color": colour, "symbol": symbol, "size": size, **outline}
+    return trace | more
+
+
 def _gap(real: float, synthetic: float) -> str:
     """Two shares, or one where nobody could tell them apart.
 
@@ -75,7 +104,7 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
     spread = [1.96 * (share * (1 - share) / m) ** 0.5 for share in shares[0]]
     labels = [text(label) for label in column["labels"]]
     widest = max(range(len(labels)), key=lambda k: abs(shares[0][k] - shares[1][k]))
-    said = (
+    sentence = (
         f"Total variation distance {number(column['distance'])}; a bootstrap of the same size would have "
         f"{number(column['bootstrap'])}. Widest gap: {column['labels'][widest]}, "
         f"{_gap(shares[0][widest], shares[1][widest])}."
@@ -85,31 +114,19 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
         if len(labels) <= 40
         else {}
     )
-    hover = "%{x}<br>%{y:.2%}<extra>%{fullData.name}</extra>"
+    bars: dict[str, Any] = {"type": "bar", "x": labels}
+    bars["hovertemplate"] = "%{x}<br>%{y:.2%}<extra>%{fullData.name}</extra>"
+    whiskers = {"type": "data", "array": spread, "color": "#333333", "thickness": 1, "width": 2}
+    plain = {"color": REAL, "line": {"color": REAL, "width": 1}}
     data = [
-        {
-            "type": "bar",
-            "name": "confidential",
-            "x": labels,
-            "y": shares[0],
-            "marker": {"color": REAL, "line": {"color": REAL, "width": 1}},
-            "error_y": {"type": "data", "array": spread, "color": "#333333", "thickness": 1, "width": 2},
-            "hovertemplate": hover,
-        },
-        {
-            "type": "bar",
-            "name": "synthetic",
-            "x": labels,
-            "y": shares[1],
-            "marker": dict(HATCHED),
-            "hovertemplate": hover,
-        },
+        {**bars, "name": "confidential", "y": shares[0], "marker": plain, "error_y": whiskers},
+        {**bars, "name": "synthetic", "y": shares[1], "marker": dict(HATCHED)},
     ]
     return Figure(
         key=f"column-{number_of}",
         title=column["name"],
-        spoken=f"Bars of the shares of {column['name']}, confidential beside synthetic. {said}",
-        caption=said,
+        spoken=f"Bars of the shares of {column['name']}, confidential beside synthetic. {sentence}",
+        caption=sentence,
         data=data,
         layout=layout(
             barmode="group",
@@ -128,78 +145,85 @@ def distribution(number_of: int, column: Mapping[str, Any]) -> Figure:
 
 def association_figures(doc: Mapping[str, Any]) -> list[Figure]:
     """Heat maps: confidential, synthetic, and what changed."""
-    found = doc["association"]
-    names = found["columns"]
+    maps = doc["association"]
+    names, change = maps["columns"], maps["difference"]
+    reach = max([0.05, *(abs(value) for row in change for value in row if value is not None)])
+    strength: dict[str, Any] = {
+        "low": 0.0,
+        "high": 1.0,
+        "scale": _STRENGTH,
+        "sign": ".2f",
+        "shown": 10,
+    }  # half the width: fewer words
+    changed: dict[str, Any] = {"low": -reach, "high": reach, "scale": _CHANGE, "sign": "+.2f", "shown": 20}
+    return [
+        _heat_map("real", "Association in the confidential table", names, maps["real"], **strength),
+        _heat_map("synthetic", "Association in the synthetic table", names, maps["synthetic"], **strength),
+        _heat_map("difference", "Synthetic minus confidential", names, change, **changed),
+    ]
+
+
+def _heat_map(
+    which: str,
+    title: str,
+    names: Sequence[str],
+    grid: Sequence[Sequence[float | None]],
+    *,
+    low: float,
+    high: float,
+    scale: Sequence[Sequence[Any]],
+    sign: str,
+    shown: int,
+) -> Figure:
     pairs = [(a, b) for a in range(len(names)) for b in range(a)]
-    figures = []
-    for which, title, scale in (
-        ("real", "Association in the confidential table", _STRENGTH),
-        ("synthetic", "Association in the synthetic table", _STRENGTH),
-        ("difference", "Synthetic minus confidential", _CHANGE),
-    ):
-        grid = found[which]
-        known = [(grid[a][b], a, b) for a, b in pairs if grid[a][b] is not None]
-        if which == "difference":
-            reach = max([abs(value) for value, _, _ in known], default=0.0)
-            reach = max(reach, 0.05)
-            low, high = -reach, reach
-            said = _said_difference(known, names)
-        else:
-            low, high = 0.0, 1.0
-            said = _said_strongest(known, names)
-        sign = "+.2f" if which == "difference" else ".2f"
-        show = len(names) <= (20 if which == "difference" else 10)  # two of the maps have half the width
-        # a change that rounds to nothing is written 0: columns of -0.00 and +0.00 hide the cells that matter
-        words = [["" if z is None else "0" if abs(z) < 0.005 else f"{z:{sign}}" for z in row] for row in grid]
-        cell = {"text": words, "texttemplate": "%{text}", "textfont": {"size": 10}} if show else {}
-        figures.append(
-            Figure(
-                key=f"association-{which}",
-                title=title,
-                spoken=f"Heat map of Cramer's V for every pair of columns. {said}",
-                caption=said,
-                data=[
-                    {
-                        "type": "heatmap",
-                        "x": [text(name) for name in names],
-                        "y": [text(name) for name in names],
-                        "z": grid,
-                        "zmin": low,
-                        "zmax": high,
-                        "colorscale": scale,
-                        "xgap": 1,
-                        "ygap": 1,
-                        "hoverongaps": False,
-                        "colorbar": {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 10}},
-                        "hovertemplate": f"%{{y}} and %{{x}}: %{{z:{sign}}}<extra></extra>",
-                        **cell,
-                    }
-                ],
-                layout=layout(
-                    height=460,
-                    margin={"l": 10, "r": 8, "t": 8, "b": 10},
-                    xaxis=axis(tickangle=-45, showgrid=False, type="category"),
-                    yaxis=axis(autorange="reversed", showgrid=False, type="category"),
-                ),
-                header=("columns", "Cramer's V" if which != "difference" else "change of V"),
-                rows=[
-                    (f"{names[b]} x {names[a]}", "not defined" if grid[a][b] is None else number(grid[a][b]))
-                    for a, b in pairs
-                ],
-                wide=which == "difference",
-            )
-        )
-    return figures
+    known = [(value, a, b) for a, b in pairs if (value := grid[a][b]) is not None]
+    sentence = _change_sentence(known, names) if low < 0 else _strength_sentence(known, names)
+    # a change that rounds to nothing is written 0: columns of -0.00 and +0.00 hide the cells that matter
+    words = [["" if z is None else "0" if abs(z) < 0.005 else f"{z:{sign}}" for z in row] for row in grid]
+    cell = {"text": words, "texttemplate": "%{text}", "textfont": {"size": 10}} if len(names) <= shown else {}
+    cells = {
+        "type": "heatmap",
+        "x": [text(name) for name in names],
+        "y": [text(name) for name in names],
+        "z": grid,
+        "zmin": low,
+        "zmax": high,
+        "colorscale": scale,
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "colorbar": {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 10}},
+        "hovertemplate": f"%{{y}} and %{{x}}: %{{z:{sign}}}<extra></extra>",
+        **cell,
+    }
+    return Figure(
+        key=f"association-{which}",
+        title=title,
+        spoken=f"Heat map of Cramer's V for every pair of columns. {sentence}",
+        caption=sentence,
+        data=[cells],
+        layout=layout(
+            height=460,
+            margin={"l": 10, "r": 8, "t": 8, "b": 10},
+            xaxis=axis(tickangle=-45, showgrid=False, type="category"),
+            yaxis=axis(autorange="reversed", showgrid=False, type="category"),
+        ),
+        header=("columns", "Cramer's V" if low == 0 else "change of V"),
+        rows=[
+            (f"{names[b]} x {names[a]}", "not defined" if grid[a][b] is None else number(grid[a][b])) for a, b in pairs
+        ],
+        wide=low < 0,
+    )
 
 
-def _said_strongest(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:
+def _strength_sentence(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:
     if not known:
         return "No pair has a defined association."
     best = sorted(known, reverse=True)[:3]
     return "Strongest: " + "; ".join(f"{names[b]} x {names[a]} {number(value)}" for value, a, b in best) + "."
 
 
-def _said_difference(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:
+def _change_sentence(known: Sequence[tuple[float, int, int]], names: Sequence[str]) -> str:
     if not known:
         return "No pair has a defined association."
     worst = sorted(known, key=lambda item: -abs(item[0]))[:3]
@@ -217,15 +241,15 @@ _STEPS = (
 )
 
 
-def mosaic(number_of: int, found: Mapping[str, Any]) -> Figure:
+def mosaic(number_of: int, table: Mapping[str, Any]) -> Figure:
     """Widths are shares of the first column, heights shares of the second given the first."""
-    x_name, y_name = found["columns"]
+    x_name, y_name = table["columns"]
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     for side, which in enumerate(("real", "synthetic")):
         suffix = "" if side == 0 else "2"
-        data += _tiles(found, which, suffix)
-        ticks = _ticks(found, which)
+        data += _tiles(table, which, suffix)
+        ticks = _ticks(table, which)
         axes[f"xaxis{suffix}"] = axis(
             domain=[0.0, 0.485] if side == 0 else [0.515, 1.0],
             range=[0, 1],
@@ -250,7 +274,7 @@ def mosaic(number_of: int, found: Mapping[str, Any]) -> Figure:
             "type": "bar",
             "x": [None],
             "y": [None],
-            "name": said,
+            "name": words,
             "showlegend": True,
             "marker": {
                 "color": colour,
@@ -258,12 +282,12 @@ def mosaic(number_of: int, found: Mapping[str, Any]) -> Figure:
                 "pattern": {"shape": shape, "fgcolor": "#ffffff", "bgcolor": colour, "size": 6, "solidity": 0.2},
             },
         }
-        for _, colour, shape, said in _STEPS
+        for _, colour, shape, words in _STEPS
     ]
     cells = [
-        (f"{a}, {b}", f"{found['real'][i][j]:,}", f"{found['synthetic'][i][j]:,}")
-        for i, a in enumerate(found["labels"][0])
-        for j, b in enumerate(found["labels"][1])
+        (f"{a}, {b}", f"{table['real'][i][j]:,}", f"{table['synthetic'][i][j]:,}")
+        for i, a in enumerate(table["labels"][0])
+        for j, b in enumerate(table["labels"][1])
     ]
     return Figure(
         key=f"mosaic-{number_of}",
@@ -286,27 +310,27 @@ def mosaic(number_of: int, found: Mapping[str, Any]) -> Figure:
     )
 
 
-def _columns(found: Mapping[str, Any], which: str) -> tuple[list[float], list[float]]:
+def _columns(table: Mapping[str, Any], which: str) -> tuple[list[float], list[float]]:
     """Widths and left ends of the stacks."""
-    totals = [sum(row) for row in found[which]]
+    totals = [sum(row) for row in table[which]]
     n = sum(totals)
     widths = [total / n for total in totals]
     return widths, [sum(widths[:k]) for k in range(len(widths))]
 
 
-def _ticks(found: Mapping[str, Any], which: str) -> dict[str, Any]:
-    widths, lefts = _columns(found, which)
+def _ticks(table: Mapping[str, Any], which: str) -> dict[str, Any]:
+    widths, lefts = _columns(table, which)
     shown = [k for k, width in enumerate(widths) if width > 0.02]
-    labels = [text(_cut(found["labels"][0][k])) for k in shown]
+    labels = [text(_cut(table["labels"][0][k])) for k in shown]
     return {"tickmode": "array", "tickvals": [lefts[k] + widths[k] / 2 for k in shown], "ticktext": labels}
 
 
-def _tiles(found: Mapping[str, Any], which: str, suffix: str) -> list[dict[str, Any]]:
-    grid = found[which]
-    widths, lefts = _columns(found, which)
+def _tiles(table: Mapping[str, Any], which: str, suffix: str) -> list[dict[str, Any]]:
+    grid = table[which]
+    widths, lefts = _columns(table, which)
     n = sum(map(sum, grid))
     traces = []
-    for j, label in enumerate(found["labels"][1]):
+    for j, label in enumerate(table["labels"][1]):
         overall = sum(row[j] for row in grid) / n
         heights = [row[j] / sum(row) if sum(row) else 0.0 for row in grid]
         steps = [_step(height / overall if overall else 1.0) for height in heights]
@@ -344,7 +368,7 @@ def _tiles(found: Mapping[str, Any], which: str, suffix: str) -> list[dict[str, 
                 },
                 "customdata": [
                     [text(a), text(label), f"{row[j]:,}", step[3]]
-                    for a, row, step in zip(found["labels"][0], grid, steps, strict=True)
+                    for a, row, step in zip(table["labels"][0], grid, steps, strict=True)
                 ],
                 "hovertemplate": "%{customdata[0]}, %{customdata[1]}<br>%{customdata[2]} rows, %{y:.1%} of the column"
                 "<br>%{customdata[3]} as under independence<extra></extra>",

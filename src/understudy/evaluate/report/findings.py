@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
-from understudy.evaluate.metric import Metric, Score
-from understudy.evaluate.report.mosaics import Mosaic
-from understudy.evaluate.report.pairs import PairFacts
+from understudy.evaluate.metric import Metric, Score, json_ready
+from understudy.evaluate.report.pairs import Mosaic, PairFacts
 from understudy.evaluate.report.release_facts import ReleaseFacts
-from understudy.evaluate.utility.regression import Coefficients, Comparison
+from understudy.evaluate.utility.regression import Comparison
 from understudy.version import __version__
 
 FORMAT = "understudy-report/1"
@@ -39,18 +38,6 @@ class ColumnFacts:
     distance: float
     bootstrap: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "labels": list(self.labels),
-            "real": self.real.tolist(),
-            "synthetic": self.synthetic.tolist(),
-            "distance": self.distance,
-            "bootstrap": self.bootstrap,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
@@ -70,21 +57,6 @@ class Headline:
     worst: float | None = None
     """Where its scale ends, if it has an end."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "label": self.label,
-            "says": self.says,
-            "goal": self.goal,
-            "value": plain(self.value),
-            "bootstrap": plain(self.bootstrap),
-            "independent": plain(self.independent),
-            "low": plain(self.low),
-            "high": plain(self.high),
-            "perfect": plain(self.perfect),
-            "worst": plain(self.worst),
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
@@ -98,7 +70,7 @@ class Measured:
         return {
             **self.score.to_dict(),
             "goal": self.metric.goal,
-            "perfect": plain(self.metric.perfect),
+            "perfect": json_ready(self.metric.perfect),
             "room": self.metric.room,
             "says": self.metric.says,
         }
@@ -133,31 +105,33 @@ class Findings:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document. Numbers that JSON cannot hold are null."""
-        return {
-            "format": FORMAT,
-            "created": self.created,
-            "understudy": __version__,
-            "warning": BANNER,
-            "title": self.codebook.title,
-            "real": {"label": self.real_label, "rows": self.real_rows},
-            "synthetic": {"label": self.synthetic_label, "rows": self.synthetic_rows},
-            "holdout": None
-            if self.holdout_rows is None
-            else {"rows": self.holdout_rows, "share_with_a_twin": plain(self.holdout_twins)},
-            "target": self.target,
-            "given": self.given,
-            "release": None if self.release is None else self.release.to_dict(),
-            "notes": list(self.notes),
-            "summary": [line.to_dict() for line in self.headlines],
-            "columns": [column.to_dict() for column in self.columns],
-            "association": self._association(),
-            "pairs": [{"columns": list(pair.columns), "distance": plain(pair.distance)} for pair in self.pairs],
-            "mosaics": [mosaic.to_dict() for mosaic in self.mosaics],
-            "models": [_model(model) for model in self.models],
-            "utility": [item.to_dict() for item in self.utility],
-            "risk": {"level": self.risk_level, "scores": [item.to_dict() for item in self.risk]},
-            "chain": self.chain,
-        }
+        held = {"rows": self.holdout_rows, "share_with_a_twin": self.holdout_twins}
+        document: dict[str, Any] = json_ready(
+            {
+                "format": FORMAT,
+                "created": self.created,
+                "understudy": __version__,
+                "warning": BANNER,
+                "title": self.codebook.title,
+                "real": {"label": self.real_label, "rows": self.real_rows},
+                "synthetic": {"label": self.synthetic_label, "rows": self.synthetic_rows},
+                "holdout": None if self.holdout_rows is None else held,
+                "target": self.target,
+                "given": self.given,
+                "release": self.release,
+                "notes": self.notes,
+                "summary": self.headlines,
+                "columns": self.columns,
+                "association": self._association(),
+                "pairs": [{"columns": pair.columns, "distance": pair.distance} for pair in self.pairs],
+                "mosaics": self.mosaics,
+                "models": self.models,
+                "utility": self.utility,
+                "risk": {"level": self.risk_level, "scores": self.risk},
+                "chain": self.chain,
+            }
+        )
+        return document
 
     def _association(self) -> dict[str, Any]:
         names = list(self.codebook.names)
@@ -167,36 +141,9 @@ class Findings:
             a, b = (names.index(name) for name in pair.columns)
             for which, value in (("real", pair.real), ("synthetic", pair.synthetic)):
                 grids[which][a, b] = grids[which][b, a] = value
-        gap = grids["synthetic"] - grids["real"]
         return {
             "measure": "Cramer's V, corrected for bias",
             "columns": names,
-            "real": _rows(grids["real"]),
-            "synthetic": _rows(grids["synthetic"]),
-            "difference": _rows(gap),
+            **grids,
+            "difference": grids["synthetic"] - grids["real"],
         }
-
-
-def plain(value: float | None) -> float | None:
-    """A number that JSON can hold, or None."""
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
-def _model(model: Comparison) -> dict[str, Any]:
-    return {
-        "formula": model.formula,
-        "kind": model.kind,
-        "names": list(model.names),
-        "real": _side(model.real),
-        "synthetic": _side(model.synthetic),
-        "note": model.note,
-    }
-
-
-def _side(side: Coefficients) -> dict[str, Any]:
-    arrays = {"estimates": side.estimates, "low": side.low, "high": side.high, "errors": side.errors}
-    return {"rows": side.rows, **{name: values.tolist() for name, values in arrays.items()}}
-
-
-def _rows(grid: npt.NDArray[np.float64]) -> list[list[float | None]]:
-    return [[plain(value) for value in row] for row in grid.tolist()]

@@ -8,23 +8,27 @@ import numpy as np
 
 from understudy.codebook import Codebook, Role
 from understudy.errors import DataError, ParameterError
+from understudy.evaluate.checks import check_column
+from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.report.chain import chain_facts
-from understudy.evaluate.report.checks import Counts, check_choice, check_holdout, check_target, one_way
 from understudy.evaluate.report.findings import ColumnFacts, Findings, Headline, Measured
-from understudy.evaluate.report.mosaics import mosaics
-from understudy.evaluate.report.numbers import number
-from understudy.evaluate.report.pairs import PairFacts, pair_facts
+from understudy.evaluate.report.pairs import PairFacts, mosaics, pair_facts
 from understudy.evaluate.report.release_facts import ReleaseFacts
-from understudy.evaluate.risk.scores import Shadows, metric_of, risk_scores
+from understudy.evaluate.risk.membership import Shadows
+from understudy.evaluate.risk.scores import metric_of, risk_scores
 from understudy.evaluate.utility import METRICS, utility_models, utility_references, utility_scores
+from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import Reference, expected_gap
 from understudy.evaluate.utility.regression import Comparison
-from understudy.evaluate.utility.tvd import total_variation
+from understudy.evaluate.utility.tables import Counts
+from understudy.pages.numbers import number
+from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
 
-RISK_LEVELS = ("none", "quick", "full")
+RISK_LEVELS = OneOf(("none", "quick", "full"))
 _MOSAICS = 4
+_LEAST_ROWS = 2
 
 
 def gather(
@@ -46,16 +50,17 @@ def gather(
     ``shadows`` gives, for the number of synthetic rows, how to rerun the method that made them.
     """
     book = real.codebook
-    if risk not in RISK_LEVELS:
-        raise ParameterError(f"`risk` is {risk!r}; it must be one of {', '.join(RISK_LEVELS)}.")
-    check_choice(book, target, option="target")
-    check_choice(book, given, option="given")
-    truth = one_way(real, role="the confidential table", report=report)
-    copy = one_way(synthetic, role="the synthetic table", report=report)
-    check_target(book, truth, target, role="the confidential table")
-    check_target(book, copy, target, role="the synthetic table")
+    RISK_LEVELS.check("risk", risk)
+    for called, name in (("target", target), ("given", given)):
+        if name is not None:
+            check_column(real, name, called=called)
+    truth = _one_way(real, role="the confidential table", report=report)
+    copy = _one_way(synthetic, role="the synthetic table", report=report)
+    if target is not None:
+        _check_target(book, truth, target, role="the confidential table")
+        _check_target(book, copy, target, role="the synthetic table")
     reruns = None if shadows is None or risk != "full" else shadows(_rows(copy))
-    held = None if holdout is None else one_way(holdout, role="the hold-out", report=report)
+    held = None if holdout is None else _one_way(holdout, role="the hold-out", report=report)
     twins = None if holdout is None else check_holdout(real, holdout)
     real, synthetic = Remembered(real), Remembered(synthetic)
     holdout = None if holdout is None else Remembered(holdout)
@@ -65,16 +70,32 @@ def gather(
     if left_out := len(book.names) * (len(book.names) - 1) // 2 - len(pairs):
         notes.append(f"{left_out} pairs of columns have too many combinations to be compared cell by cell.")
     tiles = mosaics(real, synthetic, pairs, most=_MOSAICS)
-    utility = _utility(real, synthetic, given=given, target=target, holdout=holdout, report=report)
+    scores = utility_scores(
+        real, synthetic, conditional_on=given, target=target, holdout=holdout, report=_whole(report, "utility")
+    )
+    utility = [Measured(metric=METRICS[score.metric], score=score) for score in scores]
     models = _models(real, synthetic, target, notes)
     lines = utility_references(real, synthetic, conditional_on=given)
-    more: dict[str, Any] = {"holdout": holdout, "external": external, "shadows": reruns}
     if risk != "none" and target is None and not any(c.role is Role.SENSITIVE for c in book.modelled):
         notes.append(
             "No attack guessed at anything, because no column is sensitive: set role = 'sensitive' and "
             "role = 'quasi-identifier' (what an intruder may know) in the codebook, or name a --target."
         )
-    risks = _risk(real, synthetic, level=risk, target=target, report=report, **more)
+    attacks: list[Measured] = []
+    if risk != "none":
+        known, wanted = _intruder(book, target, external)
+        attacked = risk_scores(
+            real,
+            synthetic,
+            quasi=known,
+            sensitive=wanted,
+            holdout=holdout,
+            external=external,
+            level=risk,
+            shadows=reruns,
+            report=_whole(report, "risk"),
+        )
+        attacks = [Measured(metric=metric_of(score), score=score) for score in attacked]
     return Findings(
         codebook=book,
         real_label=labels[0],
@@ -89,14 +110,41 @@ def gather(
         mosaics=tiles,
         models=models,
         utility=utility,
-        risk=risks,
+        risk=attacks,
         risk_level=risk,
-        headlines=_headlines(utility, risks, lines, pairs),
+        headlines=_headlines(utility, attacks, lines, pairs),
         target=target,
         given=given,
         notes=notes,
         chain=_chain(book, truth, release),
     )
+
+
+def _one_way(source: Source, *, role: str, report: Report | None = None) -> dict[str, Counts]:
+    """Counts of every column; whatever is wrong with the file is said with its role."""
+    names = source.codebook.names
+    try:
+        tables = source.count([[name] for name in names], report)
+    except DataError as reason:
+        raise DataError(f"{role}: {reason}") from None
+    counts = {name: table.open().to_grid() for name, table in zip(names, tables, strict=True)}
+    if (rows := _rows(counts)) < _LEAST_ROWS:
+        raise DataError(
+            f"{role} has {rows} row{'' if rows == 1 else 's'}; shares and associations need at least {_LEAST_ROWS}. "
+            "Give the whole table."
+        )
+    return counts
+
+
+def _check_target(book: Codebook, counts: Mapping[str, Counts], target: str, *, role: str) -> None:
+    """A classifier needs two classes to tell apart."""
+    seen = np.flatnonzero(counts[target])
+    if len(seen) < 2:
+        only = book.column(target).labels[int(seen[0])]
+        raise ParameterError(
+            f"`target` is {target!r}, which is {only!r} in every row of {role}; a classifier needs at least two "
+            "classes. Choose another column."
+        )
 
 
 def _rows(counts: Mapping[str, Counts]) -> int:
@@ -125,19 +173,18 @@ def _headlines(
 ) -> list[Headline]:
     """What a reader should see first: one line per question."""
     scores = {item.score.metric: item for item in (*utility, *risks)}
-    found = []
-    for name, label in (
-        ("tvd_one_way", "Shares of levels"),
-        ("tvd_two_way", "Pairs of columns"),
-        ("conditional_mae", "Shares given another column"),
-    ):
-        if name in scores and name in lines:
-            found.append(
-                _line(scores[name], label, bootstrap=lines[name].bootstrap, independent=lines[name].independent)
-            )
+    headlines = [
+        _line(scores[name], label, bootstrap=lines[name].bootstrap, independent=lines[name].independent)
+        for name, label in (
+            ("tvd_one_way", "Shares of levels"),
+            ("tvd_two_way", "Pairs of columns"),
+            ("conditional_mae", "Shares given another column"),
+        )
+        if name in scores and name in lines
+    ]
     gaps = [abs(pair.synthetic - pair.real) for pair in pairs]
     if known := [gap for gap in gaps if not math.isnan(gap)]:
-        found.append(
+        headlines.append(
             Headline(
                 label="Connections between columns",
                 says="Absolute change of Cramer's V, averaged over pairs of columns.",
@@ -146,51 +193,27 @@ def _headlines(
                 independent=float(np.mean([pair.real for pair in pairs if not math.isnan(pair.real)])),
             )
         )
-    if "pmse_ratio" in scores:
-        found.append(
-            _line(
-                scores["pmse_ratio"],
-                "Telling real from synthetic rows, times a perfect synthesis",
-                bootstrap=1.0,
-            )
-        )
-    if "train_on_synthetic" in scores:
-        item = scores["train_on_synthetic"]
+    if item := scores.get("pmse_ratio"):
+        headlines.append(_line(item, "Telling real from synthetic rows, times a perfect synthesis", bootstrap=1.0))
+    if item := scores.get("train_on_synthetic"):
         trained = item.score.breakdown["auc, trained on real rows"]
-        found.append(
-            _line(
-                item,
-                "Prediction by a model trained on synthetic rows",
-                more=f" Trained on real rows: {number(trained)}.",
-                bootstrap=trained,
-                independent=0.5,
-                perfect=1.0,
-                worst=0.5,
-            )
-        )
+        label, more = "Prediction by a model trained on synthetic rows", f" Trained on real rows: {number(trained)}."
+        headlines.append(_line(item, label, more=more, bootstrap=trained, independent=0.5, perfect=1.0, worst=0.5))
     for name, item in scores.items():
         if name.startswith("mode_attack") and not math.isnan(item.score.value):
-            parts = item.score.breakdown
-            found.append(
-                _line(
-                    item,
-                    f"Intruder's wrong guesses of {name.partition(': ')[2]}",
-                    more=f" People held out: {number(parts['control'])}." if "control" in parts else "",
-                    bootstrap=parts["bootstrap"],
-                    independent=parts["marginal"],
-                    perfect=1.0,
-                    worst=0.0,
-                )
-            )
-    if "exact_copies" in scores:
-        parts = scores["exact_copies"].score.breakdown
-        more = f" Among people held out: {number(parts['control'])}." if "control" in parts else ""
-        found.append(
-            _line(
-                scores["exact_copies"], "Rows equal to a real record", more=more, bootstrap=1.0, perfect=0.0, worst=1.0
-            )
-        )
-    return [line for line in found if not math.isnan(line.value)]
+            label = f"Intruder's wrong guesses of {name.partition(': ')[2]}"
+            more, parts = _control(item, " People held out"), item.score.breakdown
+            levels = {"bootstrap": parts["bootstrap"], "independent": parts["marginal"]}
+            headlines.append(_line(item, label, more=more, **levels, perfect=1.0, worst=0.0))
+    if item := scores.get("exact_copies"):
+        more = _control(item, " Among people held out")
+        headlines.append(_line(item, "Rows equal to a real record", more=more, bootstrap=1.0, perfect=0.0, worst=1.0))
+    return [line for line in headlines if not math.isnan(line.value)]
+
+
+def _control(item: Measured, words: str) -> str:
+    parts = item.score.breakdown
+    return f"{words}: {number(parts['control'])}." if "control" in parts else ""
 
 
 def _line(item: Measured, label: str, *, more: str = "", perfect: float | None = None, **known: float) -> Headline:
@@ -240,56 +263,18 @@ def _models(real: Source, synthetic: Source, target: str | None, notes: list[str
     return [] if fitted is None else [fitted]
 
 
-def _utility(
-    real: Source,
-    synthetic: Source,
-    *,
-    given: str | None,
-    target: str | None,
-    holdout: Source | None,
-    report: Report | None,
-) -> list[Measured]:
-    scores = utility_scores(
-        real, synthetic, conditional_on=given, target=target, holdout=holdout, report=_whole(report, "utility")
-    )
-    return [Measured(metric=METRICS[score.metric], score=score) for score in scores]
-
-
 def _whole(report: Report | None, label: str) -> Report | None:
     """One bar for all metrics of a room, instead of one bar for each."""
     own = "shadow models"  # the one step that takes long enough for a bar of its own
-    return None if report is None else lambda said, done, total: report(own if said == own else label, done, total)
+    return None if report is None else lambda step, done, total: report(own if step == own else label, done, total)
 
 
-def _risk(
-    real: Source,
-    synthetic: Source,
-    *,
-    holdout: Source | None,
-    external: Source | None,
-    shadows: Shadows | None,
-    level: str,
-    target: str | None,
-    report: Report | None,
-) -> list[Measured]:
-    if level == "none":
-        return []
-    columns = real.codebook.modelled
-    wanted = [c.name for c in columns if c.role is Role.SENSITIVE]
+def _intruder(book: Codebook, target: str | None, external: Source | None) -> tuple[list[str], list[str]]:
+    """What an intruder knows, and what they want to know."""
+    wanted = [column.name for column in book.modelled if column.role is Role.SENSITIVE]
     if target is not None and target not in wanted:
         wanted.append(target)
-    known = [c.name for c in columns if c.role is Role.QUASI_IDENTIFIER and c.name not in wanted]
+    known = [c.name for c in book.modelled if c.role is Role.QUASI_IDENTIFIER and c.name not in wanted]
     if external is not None:  # the intruder knows what the external file tells
         known = [name for name in known if name in external.codebook.names]
-    scores = risk_scores(
-        real,
-        synthetic,
-        quasi=known,
-        sensitive=wanted,
-        holdout=holdout,
-        external=external,
-        level=level,
-        shadows=shadows,
-        report=_whole(report, "risk"),
-    )
-    return [Measured(metric=metric_of(score), score=score) for score in scores]
+    return known, wanted

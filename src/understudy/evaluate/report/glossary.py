@@ -1,5 +1,9 @@
 """Words of the report, each in a sentence or two."""
 
+from understudy.evaluate.metric import Metric
+from understudy.evaluate.risk.scores import METRICS as RISKS
+from understudy.evaluate.utility import METRICS
+
 GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "Association (Cramer's V)",
@@ -57,48 +61,11 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ),
 )
 
-_TITLES = {
-    "tvd_one_way": "Shares of levels (total variation)",
-    "tvd_two_way": "Pairs of columns (total variation)",
-    "tvd_three_way": "Triples of columns (total variation)",
-    "joint_l1": "Whole records (L1, in records)",
-    "marginal_mae": "Shares of levels (mean absolute error)",
-    "marginal_mse": "Shares of levels (mean squared error)",
-    "order_distance": "Columns with an order (earth mover's distance)",
-    "weighted_tvd": "Weighted shares of levels (total variation)",
-    "weighted_means": "Weighted means (overlap of intervals)",
-    "detail_tvd": "Detailed codes (total variation)",
-    "conditional_mae": "Shares given another column (mean absolute error)",
-    "conditional_mse": "Shares given another column (mean squared error)",
-    "kendall_marginal": "Order of levels (Kendall's tau)",
-    "spearman_marginal": "Order of levels (Spearman's rho)",
-    "kendall_conditional": "Order of levels given another column (Kendall's tau)",
-    "spearman_conditional": "Order of levels given another column (Spearman's rho)",
-    "pmse_ratio": "Propensity score (pMSE ratio)",
-    "mean_utility": "Means",
-    "chi_square_difference": "Independence of pairs (chi-square)",
-    "information": "Information between columns",
-    "missing_ratio": "Missing values",
-    "artificial_share": "Purely artificial records",
-    "coefficient_distance": "Regression coefficients (relative distance)",
-    "coefficient_utility": "Regression coefficients (closeness)",
-    "interval_overlap": "Overlap of confidence intervals",
-    "lasso_mse": "Lasso path (mean squared error)",
-    "lasso_auc": "Lasso path (area under the ROC curve)",
-    "train_on_synthetic": "Train on synthetic, test on real",
-    "mode_attack": "Wrong guesses of a category",
-    "mean_attack": "Error of a guessed number",
-    "match_probability": "Match probability",
-    "link_gain": "Link gain",
-    "uniqueness": "Unique records",
-    "exact_copies": "Rows equal to a real record",
-    "linkage": "Linkage with an external file",
-    "closest_record": "Distance to the closest record",
-    "singling_out": "Singling out",
-    "linkability": "Linkability",
-    "inference": "Attribute inference",
-    "membership": "Membership inference",
-}
+
+def metric_named(name: str) -> Metric | None:
+    """The metric of a score or measure: what follows a colon or a bar says what it is about."""
+    name = name.partition(": ")[0].partition(" | ")[0]
+    return METRICS.get(name) or RISKS.get(name)
 
 
 def title_of(metric: str) -> str:
@@ -108,5 +75,6 @@ def title_of(metric: str) -> str:
     ('Wrong guesses of a category: MDC', 'Something new')
     """
     name, _, about = metric.partition(": ")
-    title = _TITLES.get(name) or name.replace("_", " ").capitalize()
+    known = metric_named(name)
+    title = known.title if known else name.replace("_", " ").capitalize()
     return f"{title}: {about}" if about else title

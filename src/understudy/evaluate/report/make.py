@@ -10,9 +10,8 @@ from understudy.evaluate.report.findings import Findings
 from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import ReleaseFacts, find_release
-from understudy.evaluate.report.write import check_page_target, write_page
-from understudy.evaluate.risk.membership import check_runs
-from understudy.evaluate.risk.scores import Shadows
+from understudy.evaluate.risk.membership import SHADOW_RUNS, Shadows
+from understudy.pages.write import check_page_target, write_page
 from understudy.sources import open_source
 from understudy.sources.addresses import shown
 from understudy.sources.base import Report, Source
@@ -47,7 +46,7 @@ def evaluate(
         asked = "recipe" if recipe is not None else "shadow_runs"
         raise ParameterError(f"`{asked}` is for shadow models, which run only with risk = 'full'; `risk` is {risk!r}.")
     if shadow_runs is not None:
-        check_runs(shadow_runs, called="shadow_runs")
+        SHADOW_RUNS.check("shadow_runs", shadow_runs)
     check_page_target(out)
     label, release = named(synthetic), None
     if isinstance(synthetic, str | Path):
@@ -103,10 +102,10 @@ def _shadows(
         why = "the release does not verify, so its manifest may name another method. Name the method with --recipe."
         return Shadows(recipe=None, why_not=why)
     try:
-        found = remade(release.method, release.parameters)
+        rerun = remade(release.method, release.parameters)
     except RefusalError as reason:
         return Shadows(recipe=None, why_not=f"{reason} Name it with --recipe.")
-    return Shadows(recipe=found, runs=runs, processes=processes)
+    return Shadows(recipe=rerun, runs=runs, processes=processes)
 
 
 def _known_people(external: Any, book: Codebook, unknown: str) -> Source:

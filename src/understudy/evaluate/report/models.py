@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.palette import DEEP_BLUE, DEEP_ORANGE, HATCHED, INK, REAL
-from understudy.evaluate.report.figures import Figure, axis, layout, text
+from understudy.evaluate.report.figures import Figure, axis, layout, scatter, text
 from understudy.evaluate.report.glossary import title_of
-from understudy.evaluate.report.numbers import number
+from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, HATCHED, INK, REAL
+from understudy.pages.numbers import number
 
 _MODELS = (
     "coefficient_distance",
@@ -59,28 +59,27 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
         ends = [sorted((low / u, high / u)) for low, high, u in zip(side["low"], side["high"], unit, strict=True)]
         middle = [value / u for value, u in zip(side["estimates"], unit, strict=True)]
         outside += sum(not REACH[0] <= value <= REACH[1] for value in middle)
+        numbers = zip(names, side["estimates"], side["low"], side["high"], strict=True)
         data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "confidential" if which == "real" else "synthetic",
-                "x": middle,
-                "y": [k + shift for k in range(len(names))],
-                "error_x": {
+            scatter(
+                "confidential" if which == "real" else "synthetic",
+                middle,
+                [k + shift for k in range(len(names))],
+                colour=colour,
+                symbol=symbol,
+                size=9,
+                edge=2,
+                error_x={
                     "type": "data",
                     "symmetric": False,
                     "array": [end[1] - value for end, value in zip(ends, middle, strict=True)],
                     "arrayminus": [value - end[0] for end, value in zip(ends, middle, strict=True)],
                     "thickness": 1.5,
                 },
-                "marker": {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}},
-                "customdata": [
-                    [text(name), number(v), number(w), number(h)]
-                    for name, v, w, h in zip(names, side["estimates"], side["low"], side["high"], strict=True)
-                ],
-                "hovertemplate": "%{customdata[0]}: %{customdata[1]} (%{customdata[2]} to %{customdata[3]})"
+                customdata=[[text(name), *map(number, estimate)] for name, *estimate in numbers],
+                hovertemplate="%{customdata[0]}: %{customdata[1]} (%{customdata[2]} to %{customdata[3]})"
                 "<extra>%{fullData.name}</extra>",
-            }
+            )
         )
     rows = [
         (
@@ -97,14 +96,14 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
         and model["synthetic"]["low"][k] <= model["real"]["high"][k]
         for k in range(len(names))
     )
-    said = f"{meet} of {len(names)} pairs of intervals overlap."
+    sentence = f"{meet} of {len(names)} pairs of intervals overlap."
     if outside:
-        said += f" {outside} synthetic estimate{'s lie' if outside > 1 else ' lies'} beyond the ends of the axis."
+        sentence += f" {outside} synthetic estimate{'s lie' if outside > 1 else ' lies'} beyond the ends of the axis."
     return Figure(
         key=f"coefficients-{number_of}",
         title=f"{model['formula']} ({model['kind']})",
-        spoken=f"Coefficients of a {model['kind']} model with 95 % intervals in both tables. {said}",
-        caption=f"{said} 1: the same coefficient; 0: the effect is lost; below 0: its sign is turned. "
+        spoken=f"Coefficients of a {model['kind']} model with 95 % intervals in both tables. {sentence}",
+        caption=f"{sentence} 1: the same coefficient; 0: the effect is lost; below 0: its sign is turned. "
         f"{model['note']}".strip(),
         data=data,
         layout=layout(
@@ -132,40 +131,38 @@ def _axis(data: Sequence[Mapping[str, Any]]) -> list[float]:
 
 def _classifier(item: Mapping[str, Any]) -> Figure:
     parts = item["breakdown"]
-    what = ["auc", "accuracy"]
-    both = {which: [parts.get(f"{one}, trained on {which} rows") for one in what] for which in ("real", "synthetic")}
+    both = {
+        which: [parts.get(f"{measure}, trained on {which} rows") for measure in ("auc", "accuracy")]
+        for which in ("real", "synthetic")
+    }
     common = parts.get("accuracy of the more common answer")
-    said = (
+    sentence = (
         f"Area under the curve {number(both['synthetic'][0])} when trained on synthetic rows, "
         f"{number(both['real'][0])} on real ones; accuracy {number(both['synthetic'][1])} and "
         f"{number(both['real'][1])}, {number(common)} for always giving the more common answer."
     )
-    bars = []
-    for which, marker in (
-        ("real", {"color": REAL}),
-        (
-            "synthetic",
-            dict(HATCHED),
-        ),
-    ):
-        bars.append(
-            {
-                "type": "bar",
-                "name": f"trained on {'confidential' if which == 'real' else 'synthetic'} rows",
-                "x": ["area under the ROC curve", "accuracy"],
-                "y": both[which],
-                "marker": marker,
-                "text": [number(value) for value in both[which]],
-                "textposition": "outside",
-                "cliponaxis": False,
-                "hovertemplate": "%{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
-            }
+    bars = [
+        {
+            "type": "bar",
+            "name": f"trained on {name} rows",
+            "x": ["area under the ROC curve", "accuracy"],
+            "y": both[which],
+            "marker": marker,
+            "text": [number(value) for value in both[which]],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hovertemplate": "%{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
+        }
+        for which, name, marker in (
+            ("real", "confidential", {"color": REAL}),
+            ("synthetic", "synthetic", dict(HATCHED)),
         )
+    ]
     return Figure(
         key="classifier",
         title="A classifier tested on records held out",
-        spoken=said,
-        caption=said,
+        spoken=sentence,
+        caption=sentence,
         data=bars,
         layout=layout(barmode="group", height=320, yaxis=axis(range=[0, 1.08]), xaxis=axis(showgrid=False)),
         header=("measure", "value"),
@@ -180,34 +177,32 @@ def _path(item: Mapping[str, Any]) -> Figure:
         penalty, _, which = name.removeprefix("penalty ").partition(": ")
         if which in points and value is not None:
             points[which].append((float(penalty), value))
-    data = []
-    for which, colour, dash, symbol in (
-        ("real", REAL, "solid", "circle"),
-        ("synthetic", DEEP_ORANGE, "dash", "diamond-open"),
-    ):
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": f"trained on {'confidential' if which == 'real' else 'synthetic'} rows",
-                "x": [x for x, _ in points[which]],
-                "y": [y for _, y in points[which]],
-                "line": {"color": colour, "dash": dash},
-                "marker": {"color": colour, "symbol": symbol, "size": 8},
-                "hovertemplate": "penalty %{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
-            }
+    data = [
+        scatter(
+            f"trained on {name} rows",
+            [x for x, _ in points[which]],
+            [y for _, y in points[which]],
+            colour=colour,
+            dash=dash,
+            symbol=symbol,
+            hovertemplate="penalty %{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
         )
-    said = _PATHS[item["metric"]]
+        for which, name, colour, dash, symbol in (
+            ("real", "confidential", REAL, "solid", "circle"),
+            ("synthetic", "synthetic", DEEP_ORANGE, "dash", "diamond-open"),
+        )
+    ]
+    what = _PATHS[item["metric"]]
     return Figure(
         key=item["metric"],
-        title=f"Lasso path: {said}",
-        spoken=f"{said} on real rows along the Lasso path, of models trained on each table. {item['note']}",
+        title=f"Lasso path: {what}",
+        spoken=f"{what} on real rows along the Lasso path, of models trained on each table. {item['note']}",
         caption=f"Tested on the confidential table. {item['note']}",
         data=data,
         layout=layout(
             height=320,
             xaxis=axis(type="log", dtick=1, title={"text": "penalty"}, autorange="reversed", showgrid=False),
-            yaxis=axis(title={"text": said}),
+            yaxis=axis(title={"text": what}),
         ),
         header=("point", "value"),
         rows=[(name, number(value)) for name, value in item["breakdown"].items()],
@@ -221,23 +216,23 @@ def risk_figures(doc: Mapping[str, Any]) -> list[Figure]:
     gains = [item for item in known if "attack" in item["breakdown"]]
     figures = []
     if rates:
-        said = (
+        sentence = (
             "Which direction is safer differs: the table below says what each measure means. What matters is the "
             "distance between this table and people held out."
         )
-        figures.append(_rates("risk-rates", "Attacks at a glance", said, rates, tuple(_MARKS)))
+        figures.append(_rates("risk-rates", "Attacks at a glance", sentence, rates, tuple(_MARKS)))
     if gains:
-        said = (
+        sentence = (
             "What an attack gains over the same attack on people held out: 0 is no gain, 1 (100%) is certainty; mind "
             "the axis. Without a hold-out it is the plain rate of success."
         )
         figures.append(
-            _rates("risk-gains", "What attacks gain about the people in the data", said, gains, ("synthetic",))
+            _rates("risk-gains", "What attacks gain about the people in the data", sentence, gains, ("synthetic",))
         )
     return figures
 
 
-def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> Figure:
+def _rates(key: str, title: str, sentence: str, shown: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> Figure:
     labels = [title_of(item["metric"]) for item in shown]
     data = [_intervals(shown)]
     for line in lines:
@@ -246,16 +241,17 @@ def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], 
         points = [(k, value) for k, value in enumerate(marks) if value is not None]
         if points:
             data.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": name,
-                    "x": [value for _, value in points],
-                    "y": [k for k, _ in points],
-                    "marker": {"symbol": symbol, "color": colour, "size": 11, "line": {"width": 2.5, "color": colour}},
-                    "customdata": [text(labels[k]) for k, _ in points],
-                    "hovertemplate": "%{customdata}: %{x:.4f}<extra>%{fullData.name}</extra>",
-                }
+                scatter(
+                    name,
+                    [value for _, value in points],
+                    [k for k, _ in points],
+                    colour=colour,
+                    symbol=symbol,
+                    size=11,
+                    edge=2.5,
+                    customdata=[text(labels[k]) for k, _ in points],
+                    hovertemplate="%{customdata}: %{x:.4f}<extra>%{fullData.name}</extra>",
+                )
             )
     others = [line for line in lines if line != "synthetic"]
     ends = [end for item in shown for end in (item["value"], item["high"]) if end is not None]
@@ -263,8 +259,8 @@ def _rates(key: str, title: str, said: str, shown: Sequence[Mapping[str, Any]], 
     return Figure(
         key=key,
         title=title,
-        spoken=f"{title}: dots with 95 % intervals; the numbers are in the table below. {said}",
-        caption=said,
+        spoken=f"{title}: dots with 95 % intervals; the numbers are in the table below. {sentence}",
+        caption=sentence,
         data=data,
         layout=layout(
             height=110 + 30 * len(shown),
@@ -322,7 +318,7 @@ def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
     if chain is None:
         return []
     places = list(range(1, len(chain["distance"]) + 1))
-    said = (
+    sentence = (
         f"Distance {number(chain['distance'][0])} in the first row of a block, {number(chain['distance'][-1])} in "
         f"the last; chance alone would give {number(chain['bootstrap'])}."
     )
@@ -330,26 +326,11 @@ def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
         Figure(
             key="chain-drift",
             title="Rows by their place in a block",
-            spoken=f"Mean total variation distance of all columns by place in the block. {said}",
-            caption=said,
+            spoken=f"Mean total variation distance of all columns by place in the block. {sentence}",
+            caption=sentence,
             data=[
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers",
-                    "name": "this table",
-                    "x": places,
-                    "y": chain["distance"],
-                    "line": {"color": DEEP_BLUE},
-                    "marker": {"symbol": "diamond", "size": 8},
-                },
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": "bootstrap",
-                    "x": [places[0], places[-1]],
-                    "y": [chain["bootstrap"]] * 2,
-                    "line": {"color": INK, "dash": "dot"},
-                },
+                scatter("this table", places, chain["distance"], colour=DEEP_BLUE, dash="solid", symbol="diamond"),
+                scatter("bootstrap", [places[0], places[-1]], [chain["bootstrap"]] * 2, colour=INK, dash="dot"),
             ],
             layout=layout(
                 xaxis=axis(title={"text": "place in the block"}),

@@ -1,7 +1,5 @@
 """From findings to one HTML file that needs nothing else."""
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -10,10 +8,9 @@ from understudy.evaluate.report.figures import Figure, association_figures, dist
 from understudy.evaluate.report.findings import BANNER, FORMAT
 from understudy.evaluate.report.glossary import GLOSSARY, title_of
 from understudy.evaluate.report.models import chain_figures, is_model, model_figures, risk_figures
-from understudy.evaluate.report.numbers import moment, number
-
-MARKER = "understudy page, made from confidential data"
-"""Near the top of every page: a later run may overwrite such a file, and no other."""
+from understudy.pages import charts
+from understudy.pages.numbers import number
+from understudy.pages.shell import MARKER, html_page
 
 
 def report_page(doc: Mapping[str, Any]) -> str:
@@ -66,46 +63,28 @@ def _titled(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def render(
-    template: str, *, figures: Sequence[Figure], package: str = "understudy.evaluate.report", **values: Any
+    template: str, *, title: str, figures: Sequence[Figure], package: str = "understudy.evaluate.report", **values: Any
 ) -> str:
-    """Fill a template of this folder, or of another room's, with style, script and Plotly inside."""
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup, escape
+    """Fill a template of this folder, or of another room's, with the figures and Plotly inside."""
     from plotly.offline import get_plotlyjs
 
     folder = resources.files("understudy.evaluate.report")
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader(name, "") for name in (package, "understudy.evaluate.report")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters["number"] = number
-    environment.filters["moment"] = moment
-    environment.filters["whole"] = "{:,}".format
-    environment.filters["code"] = lambda words: Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words))))
-    environment.filters["strip"] = lambda line: Markup(strip(line))
-    drawn = {figure.key: {"data": figure.data, "layout": figure.layout} for figure in figures}
-    return environment.get_template(template).render(
+    style, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    return html_page(
+        template,
+        title=title,
+        packages=(package, "understudy.evaluate.report"),
+        style=style,
+        data={figure.key: {"data": figure.data, "layout": figure.layout} for figure in figures},
+        data_id="figures",
+        scripts=(get_plotlyjs(), script),
         marker=MARKER,
-        css=Markup(folder.joinpath("report.css").read_text(encoding="utf-8")),  # our own file
-        js=Markup(folder.joinpath("report.js").read_text(encoding="utf-8")),  # our own file
-        plotly=Markup(get_plotlyjs()),  # the library's own file
-        figures=Markup(script_json(drawn)),  # nothing in it can end the script
+        filters={"strip": strip},
         **values,
     )
 
 
-def script_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in, whatever a level is called.
-
-    >>> script_json({"a": "</script><!--"})
-    '{"a":"\\\\u003c/script\\\\u003e\\\\u003c!--"}'
-    """
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-_WIDE, _PAD = 250, 12
+_WIDE, _HIGH, _PAD = 250, 34, 12
 
 
 def strip(line: Mapping[str, Any]) -> str:
@@ -115,31 +94,22 @@ def strip(line: Mapping[str, Any]) -> str:
     if value is None or best is None or not known:
         return ""
     far = max(abs(x - best) for x in known) * (1.0 if line["worst"] is not None else 1.08)
+    scale = charts.Scale(low=0.0, high=far, start=_PAD, end=_WIDE - _PAD)
+    middle = _HIGH / 2
 
-    def at(x: float) -> float:
-        return _PAD + (min(abs(x - best) / far, 1.0) if far else 0.0) * (_WIDE - 2 * _PAD)
+    def at(x: float) -> tuple[float, float]:
+        return scale(abs(x - best)), middle
 
-    parts = [
-        f'<svg class="strip" viewBox="0 0 {_WIDE} 34" role="img" aria-label="{_spoken(line)}">',
-        f'<path d="M{_PAD},17H{_WIDE - _PAD}" stroke="#b3b8bd" stroke-width="2"/>',
-    ]
+    parts = [charts.line([(_PAD, middle), (_WIDE - _PAD, middle)], colour="#b3b8bd")]
+    spoken = [f"this table {number(value)}"]
     if line["independent"] is not None:
-        parts.append(
-            f'<circle cx="{at(line["independent"]):.1f}" cy="17" r="5" fill="#fff" stroke="#444" stroke-width="2"/>'
-        )
+        parts.append(charts.dots([at(line["independent"])], shape="ring", colour="currentColor"))
     if line["bootstrap"] is not None:
-        parts.append(f'<path d="M{at(line["bootstrap"]):.1f},7v20" stroke="#444" stroke-width="2.5"/>')
+        spoken.append(f"bootstrap {number(line['bootstrap'])}")
+        parts.append(charts.dots([at(line["bootstrap"])], shape="tick", size=10, colour="currentColor"))
+    if line["independent"] is not None:
+        spoken.append(f"independent columns {number(line['independent'])}")
     if line["low"] is not None and line["high"] is not None:
-        parts.append(f'<path d="M{at(line["low"]):.1f},17H{at(line["high"]):.1f}" stroke="#0b4f80" stroke-width="5"/>')
-    x = at(value)
-    parts.append(f'<path d="M{x:.1f},9l7,8l-7,8l-7,-8z" fill="#0b4f80" stroke="#fff" stroke-width="1"/></svg>')
-    return "".join(parts)
-
-
-def _spoken(line: Mapping[str, Any]) -> str:
-    said = [f"this table {number(line['value'])}"]
-    if line["bootstrap"] is not None:
-        said.append(f"bootstrap {number(line['bootstrap'])}")
-    if line["independent"] is not None:
-        said.append(f"independent columns {number(line['independent'])}")
-    return ", ".join(said)
+        parts.append(charts.line([at(line["low"]), at(line["high"])], colour="var(--accent)", width=5))
+    parts.append(charts.dots([at(value)], shape="diamond", size=8, colour="var(--accent)"))
+    return charts.svg(parts, width=_WIDE, height=_HIGH, title=", ".join(spoken), inline=True, style="strip")

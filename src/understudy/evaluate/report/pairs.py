@@ -1,24 +1,23 @@
-"""Every pair of columns, counted in both tables: how far apart they lie and how strongly they hang together.
+"""Every pair of columns, counted in both tables: how far apart they lie, how strongly they hang together, mosaics.
 
 Works on counts only, a batch of pairs at a time, so that a million rows cost what their tables cost.
 """
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from understudy.evaluate.utility.tvd import total_variation
+from understudy.codebook import Column
+from understudy.evaluate.utility.distances import total_variation
+from understudy.evaluate.utility.tables import Counts, tables_of_width
 from understudy.sources.base import Report, Source
 
-Counts = npt.NDArray[np.int64]
-
-PAIR_CELLS = 1 << 20
-"""Pairs of columns with more combinations than this are left out, and the report says which."""
 _BATCH = 48
+_MOST_LEVELS = 8
+_MOST_USES = 2
+"""How many mosaics may show the same column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,35 +34,23 @@ class PairFacts:
 
 def pair_facts(real: Source, synthetic: Source, *, report: Report | None = None) -> list[PairFacts]:
     """All pairs small enough to be laid out, in the order of the codebook."""
-    book = real.codebook
-    pairs = [
-        pair
-        for pair in itertools.combinations(book.names, 2)
-        if book.column(pair[0]).size * book.column(pair[1]).size <= PAIR_CELLS
-    ]
+    pairs = tables_of_width(real.codebook, 2)
     facts: list[PairFacts] = []
-    for batch in _batches(pairs):
-        truth = real.count(batch)
-        copy = synthetic.count(batch)
-        for pair, a, b in zip(batch, truth, copy, strict=True):
-            facts.append(_facts(pair, a.open().to_grid(), b.open().to_grid()))
+    for start in range(0, len(pairs), _BATCH):
+        batch = pairs[start : start + _BATCH]
+        for (first, second), *tables in zip(batch, real.count(batch), synthetic.count(batch), strict=True):
+            a, b = (table.open().to_grid() for table in tables)
+            facts.append(
+                PairFacts(
+                    columns=(first, second),
+                    real=association(a),
+                    synthetic=association(b),
+                    distance=total_variation(a, b),
+                )
+            )
         if report:
             report("comparing pairs of columns", len(facts), len(pairs))
     return facts
-
-
-def _batches(pairs: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
-    for start in range(0, len(pairs), _BATCH):
-        yield pairs[start : start + _BATCH]
-
-
-def _facts(pair: tuple[str, str], real: Counts, synthetic: Counts) -> PairFacts:
-    return PairFacts(
-        columns=pair,
-        real=association(real),
-        synthetic=association(synthetic),
-        distance=total_variation(real, synthetic),
-    )
 
 
 def association(counts: Counts) -> float:
@@ -84,3 +71,53 @@ def association(counts: Counts) -> float:
     square = max(0.0, square - (r - 1) * (k - 1) / (n - 1))
     room = min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1
     return min(1.0, math.sqrt(square / room)) if room > 0 else math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mosaic:
+    """Counts of one pair of columns in both tables, after grouping."""
+
+    columns: tuple[str, str]
+    labels: tuple[tuple[str, ...], tuple[str, ...]]
+    real: Counts
+    synthetic: Counts
+
+
+def mosaics(real: Source, synthetic: Source, pairs: Sequence[PairFacts], *, most: int) -> list[Mosaic]:
+    """The ``most`` strongest pairs of the confidential table, no column more than twice."""
+    chosen: list[tuple[str, str]] = []
+    uses: dict[str, int] = {}
+    for pair in sorted((p for p in pairs if not math.isnan(p.real)), key=lambda p: -p.real):
+        if len(chosen) < most and all(uses.get(name, 0) < _MOST_USES for name in pair.columns):
+            chosen.append(pair.columns)
+            uses |= {name: uses.get(name, 0) + 1 for name in pair.columns}
+    if not chosen:
+        return []
+    truth, copy = real.count(chosen), synthetic.count(chosen)
+    book = real.codebook
+    return [
+        _grouped((book.column(x), book.column(y)), a.open().to_grid(), b.open().to_grid())
+        for (x, y), a, b in zip(chosen, truth, copy, strict=True)
+    ]
+
+
+def _grouped(columns: tuple[Column, Column], real: Counts, synthetic: Counts) -> Mosaic:
+    labels = []
+    for axis, column in enumerate(columns):
+        totals = real.sum(axis=1 - axis)
+        kept = sorted(np.argsort(-totals, kind="stable")[: _MOST_LEVELS - 1].tolist())
+        rest = [level for level in range(len(totals)) if level not in kept]
+        if len(rest) <= 1:  # one more level is not worth a group
+            kept, rest = sorted(kept + rest), []
+        labels.append(tuple([column.labels[level] for level in kept] + (["other levels"] if rest else [])))
+        real, synthetic = (_merged(grid, axis, kept, rest) for grid in (real, synthetic))
+    return Mosaic(
+        columns=(columns[0].name, columns[1].name), labels=(labels[0], labels[1]), real=real, synthetic=synthetic
+    )
+
+
+def _merged(grid: Counts, axis: int, kept: Sequence[int], rest: Sequence[int]) -> Counts:
+    parts = [grid.take(kept, axis=axis)]
+    if rest:
+        parts.append(grid.take(rest, axis=axis).sum(axis=axis, keepdims=True))
+    return np.concatenate(parts, axis=axis)

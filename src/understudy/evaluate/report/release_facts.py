@@ -1,7 +1,7 @@
 """What a release says about itself, checked before a report repeats it."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,6 @@ class ReleaseFacts:
         """Rows per chain, where consecutive rows are a chain."""
         in_parts = self.table.endswith("part-*.parquet")
         return self.parameters.get("block_size") if self.method == "pegs-rs" and not in_parts else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {**asdict(self), "warnings": list(self.warnings), "problems": list(self.problems)}
 
 
 def find_release(address: str) -> tuple[str, ReleaseFacts | None]:

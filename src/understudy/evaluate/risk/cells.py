@@ -50,6 +50,10 @@ class Cells:
         drawn = rng.multinomial(rows, self.counts / self.counts.sum())
         return self._with(drawn)
 
+    def where(self, kept: npt.NDArray[np.bool_]) -> "Cells":
+        """Some of the combinations."""
+        return Cells(columns=self.columns, sizes=self.sizes, codes=self.codes[kept], counts=self.counts[kept])
+
     def subsample(self, rows: int, rng: np.random.Generator) -> "Cells":
         """``rows`` of the records, drawn without replacement."""
         if rows >= self.rows:

@@ -4,6 +4,11 @@ import math
 from dataclasses import dataclass
 
 from understudy.errors import ParameterError
+from understudy.parameters import Number
+
+CONFIDENCE = Number(above=0, below=1, tried=0.95)
+Z95 = 1.959963984540054
+"""The normal law's 97.5 % point, for 95 % intervals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +29,9 @@ def wilson(hits: float, trials: float, *, confidence: float = 0.95) -> Rate:
     >>> round(rate.low, 4), round(rate.high, 4)
     (0.4902, 0.9433)
     """
-    _check(hits, trials, confidence)
+    CONFIDENCE.check("confidence", confidence)
+    if not 0 <= hits <= trials:
+        raise ParameterError(f"{hits} hits of {trials} trials; there cannot be fewer than 0 or more than all.")
     if trials == 0:
         return Rate(value=math.nan, low=0.0, high=1.0)
     share, z = hits / trials, _normal(confidence)
@@ -75,13 +82,6 @@ def clopper_pearson(hits: int, trials: int, *, miss: float) -> tuple[float, floa
 
 def _unit(value: float) -> float:
     return round(min(max(value, 0.0), 1.0), 12)
-
-
-def _check(hits: float, trials: float, confidence: float) -> None:
-    if not 0 <= hits <= trials:
-        raise ParameterError(f"{hits} hits of {trials} trials; there cannot be fewer than 0 or more than all.")
-    if not 0 < confidence < 1:
-        raise ParameterError(f"`confidence` is {confidence!r}; it must lie between 0 and 1. Try 0.95.")
 
 
 def _normal(confidence: float) -> float:

@@ -6,7 +6,6 @@ the numbers of rows that agree with the target on every one or two columns; the 
 """
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,22 +14,22 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.codebook.encode import encode_value
-from understudy.errors import ParameterError, RefusalError, UnderstudyError
+from understudy.errors import RefusalError, UnderstudyError
+from understudy.evaluate.checks import count_rows
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.cells import Ints, open_cells
 from understudy.evaluate.risk.intervals import wilson
 from understudy.evaluate.shadows import repeated
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 from understudy.sources.base import Report, Source
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.tables import code_type
 from understudy.synth.recipe import Fitted, Recipe
 
-METRIC = Metric(
+MEMBERSHIP = Metric(
     name="membership",
-    goal="minimize",
-    lowest=0.0,
-    highest=1.0,
+    title="Membership inference",
     room="risk",
     says="How often an attacker who can rerun the method tells rightly whether one person was in the data; one half is "
     "guessing.",
@@ -40,7 +39,8 @@ RUNS = 100
 UNASKED = 600.0
 """Seconds that a report spends on shadow models without being asked for them."""
 MOST_RECORDS = 5_000
-MOST_RUNS = 2_000
+SHADOW_RUNS = Whole(least=8, most=2_000, tried=100)
+"""Fewer runs would prove nothing, more would take for ever."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -61,7 +61,7 @@ def membership(
     ``target`` is a record as codes; by default the record of the table whose values are rarest. If all runs would take
     longer than ``seconds``, they are refused.
     """
-    check_runs(runs)
+    SHADOW_RUNS.check("runs", runs)
     book = real.codebook
     cells = open_cells(real, [column.name for column in book.counted])
     if cells.rows > MOST_RECORDS:
@@ -93,55 +93,44 @@ def membership(
     right = int((guesses == labels[~learn]).sum())
     rate = wilson(right, int((~learn).sum()))
     hits, alarms = guesses[labels[~learn]].mean(), guesses[~labels[~learn]].mean()
-    return Score(
-        metric=METRIC.name,
-        value=rate.value,
-        breakdown={"accuracy": rate.value, "true positives": float(hits), "false positives": float(alarms)},
-        low=rate.low,
-        high=rate.high,
+    return MEMBERSHIP.score(
+        rate,
+        {"accuracy": rate.value, "true positives": float(hits), "false positives": float(alarms)},
         note=f"{2 * runs} runs of {recipe.name} with {rows:,} rows each, half of them for testing, one target record: "
         "the one whose values are rarest. A low number is no proof of privacy: another attacker may do better.",
     )
 
 
-def check_runs(runs: int, *, called: str = "runs") -> None:
-    """Refuse a number of runs that would prove nothing, or take for ever."""
-    if isinstance(runs, bool) or not isinstance(runs, int) or not 8 <= runs <= MOST_RUNS:
-        raise ParameterError(f"`{called}` is {runs!r}; a shadow attack takes 8 to {MOST_RUNS:,} runs. Try 100.")
+@dataclass(frozen=True, kw_only=True)
+class Shadows:
+    """How to rerun the method that made a table, for the attack in a report."""
 
+    recipe: Recipe | None
+    why_not: str = ""
+    """Why there is no recipe."""
+    runs: int | None = None
+    """On each of two tables; without a number, 100 if they take no more than ten minutes."""
+    processes: int = 1
 
-def try_membership(
-    recipe: Recipe | None,
-    real: Source,
-    *,
-    rows: int,
-    runs: int | None = None,
-    why_not: str = "",
-    stream: Stream | None = None,
-    processes: int = 1,
-    report: Report | None = None,
-) -> Score:
-    """The attack for a report: where it cannot be carried out, a score without a value that says why.
-
-    Without ``runs``, :data:`RUNS` are done, or none if they would take more than ten minutes.
-    """
-    if runs is not None:
-        check_runs(runs)
-    if recipe is None:
-        return Score(metric=METRIC.name, value=math.nan, note=f"Not tried: {why_not}")
-    try:
-        return membership(
-            recipe,
-            real,
-            rows=rows,
-            runs=RUNS if runs is None else runs,
-            stream=stream,
-            processes=processes,
-            seconds=UNASKED if runs is None else None,
-            report=report,
-        )
-    except UnderstudyError as reason:
-        return Score(metric=METRIC.name, value=math.nan, note=f"Not tried: {reason}")
+    def attack(self, real: Source, copy: Source, *, stream: Stream, report: Report | None = None) -> Score:
+        """With as many rows as the synthetic table has; where it cannot be done, a score that says why."""
+        if self.runs is not None:
+            SHADOW_RUNS.check("runs", self.runs)
+        if self.recipe is None:
+            return MEMBERSHIP.undefined(f"Not tried: {self.why_not}")
+        try:
+            return membership(
+                self.recipe,
+                real,
+                rows=count_rows(copy),
+                runs=RUNS if self.runs is None else self.runs,
+                stream=stream,
+                processes=self.processes,
+                seconds=UNASKED if self.runs is None else None,
+                report=report,
+            )
+        except UnderstudyError as reason:
+            return MEMBERSHIP.undefined(f"Not tried: {reason}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

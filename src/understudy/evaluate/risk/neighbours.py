@@ -46,12 +46,12 @@ def _search(points: Ints, table: Ints, steps: Floats, missing: Ints, places: Int
         for row in range(len(table)):
             far = 0.0
             for column in range(points.shape[1]):
-                one, other = points[point, column], table[row, column]
-                if one != other:
-                    if steps[column] == 0.0 or one == missing[column] or other == missing[column]:
+                here, there = points[point, column], table[row, column]
+                if here != there:
+                    if steps[column] == 0.0 or here == missing[column] or there == missing[column]:
                         far += 1.0
                     else:
-                        far += abs(one - other) * steps[column]
+                        far += abs(here - there) * steps[column]
                     if far >= best:
                         break
             if far < best:

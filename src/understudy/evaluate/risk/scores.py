@@ -1,76 +1,41 @@
 """All risk metrics of one release, in the order in which a report shows them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from understudy.codebook.columns import Role
 from understudy.codebook.numbers import Number
 from understudy.errors import ParameterError
-from understudy.evaluate.checks import check_rows, count_rows
+from understudy.evaluate.checks import check_rows
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.remembered import Remembered
-from understudy.evaluate.risk import (
-    closest_record,
-    exact_copies,
-    inference,
-    link_gain,
-    linkability,
-    linkage,
-    match_probability,
-    mean_attack,
-    membership,
-    mode_attack,
-    singling_out,
-    uniqueness,
-)
+from understudy.evaluate.risk import copies, giomi, guesses, linking
 from understudy.evaluate.risk.cells import check_tables
+from understudy.evaluate.risk.membership import MEMBERSHIP, Shadows
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
-from understudy.synth.recipe import Recipe
 
+LEVELS = OneOf(("quick", "full"))
 METRICS: dict[str, Metric] = {
-    module.METRIC.name: module.METRIC
-    for module in (
-        mode_attack,
-        mean_attack,
-        match_probability,
-        link_gain,
-        uniqueness,
-        exact_copies,
-        linkage,
-        closest_record,
-        singling_out,
-        linkability,
-        inference,
-        membership,
+    metric.name: metric
+    for metric in (
+        guesses.MODE_ATTACK,
+        guesses.MEAN_ATTACK,
+        linking.MATCH_PROBABILITY,
+        linking.LINK_GAIN,
+        copies.UNIQUENESS,
+        copies.EXACT_COPIES,
+        linking.LINKAGE,
+        copies.CLOSEST_RECORD,
+        giomi.SINGLING_OUT,
+        giomi.LINKABILITY,
+        giomi.INFERENCE,
+        MEMBERSHIP,
     )
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shadows:
-    """How to rerun the method that made a table, for the attack by shadow models."""
-
-    recipe: Recipe | None
-    why_not: str = ""
-    """Why there is no recipe."""
-    runs: int | None = None
-    """On each of two tables; without a number, 100 if they are quick enough."""
-    processes: int = 1
-
-    def attack(self, real: Source, copy: Source, *, stream: Stream, report: Report | None = None) -> Score:
-        """As many rows are drawn each time as the synthetic table has."""
-        return membership.try_membership(
-            self.recipe,
-            real,
-            rows=count_rows(copy),
-            runs=self.runs,
-            why_not=self.why_not,
-            stream=stream,
-            processes=self.processes,
-            report=report,
-        )
 
 
 def metric_of(score: Score) -> Metric:
@@ -101,8 +66,7 @@ def risk_scores(
     sample of targets) use a fixed seed unless a ``stream`` is given: a report of the same tables says the same.
     ``shadows`` says how to rerun the method; without it ``full`` has no shadow models.
     """
-    if level not in ("quick", "full"):
-        raise ParameterError(f"`level` is {level!r}; it must be 'quick' (counting only) or 'full'.")
+    LEVELS.check("level", level)
     known, wanted = _roles(real, quasi, sensitive)
     check_tables(real, synthetic, holdout, columns=(*known, *wanted))
     check_rows(real, called="real")
@@ -112,85 +76,45 @@ def risk_scores(
         check_holdout(real, holdout)
     truth, copy = Remembered(real), Remembered(synthetic)
     others = None if holdout is None else Remembered(holdout)
-    seed = stream or Stream.seeded(0)
-    steps = [
-        *_guesses(truth, copy, others, known, wanted, seed),
-        *_gains(real, synthetic, known, wanted),
-        *_lookups(truth, copy, others, external, known, wanted, seed),
-    ]
+    seed, names = stream or Stream.seeded(0), set(real.codebook.names)
+    steps: list[tuple[str, Callable[[], Score]]] = []
+
+    def add(attack: Callable[..., Score], *tables: Source, about: str = "", **choices: object) -> None:
+        steps.append((about, partial(attack, *tables, **choices)))
+
+    for name in wanted:
+        guess = guesses.mean_attack if isinstance(real.codebook.column(name), Number) else guesses.mode_attack
+        add(guess, truth, copy, about=name, quasi=known, sensitive=name, holdout=others, stream=seed.spawn())
+    if known:
+        for name in wanted:
+            add(linking.match_probability, truth, copy, about=name, quasi=known, sensitive=[name], holdout=others)
+        for name in wanted:
+            if names - {*known, name}:  # its tables are large and nobody asks for them again: not remembered
+                add(linking.link_gain, real, synthetic, about=name, quasi=known, sensitive=name)
+        add(copies.uniqueness, truth, copy, columns=known, stream=seed.spawn())
+    add(copies.exact_copies, truth, copy, holdout=others)
+    if external is not None:
+        add(linking.linkage, truth, copy, external, quasi=known, sensitive=wanted)
     if level == "full":
-        steps += _full(truth, copy, others, wanted, seed)
+        add(copies.closest_record, truth, copy, holdout=others, stream=seed.spawn())
+        add(giomi.singling_out, truth, copy, holdout=others, stream=seed.spawn())
+        if len(names) > 1:
+            add(giomi.linkability, truth, copy, holdout=others, stream=seed.spawn())
+            for name in wanted:
+                add(giomi.inference, truth, copy, about=name, sensitive=name, holdout=others, stream=seed.spawn())
         if shadows is not None:
-            steps.append(("", _later(shadows.attack, truth, copy, stream=seed.spawn(), report=report)))
-    found = []
-    for done, (label, step) in enumerate(steps, start=1):
-        score = step()
-        found.append(replace(score, metric=f"{score.metric}: {label}") if label else score)
+            add(shadows.attack, truth, copy, stream=seed.spawn(), report=report)
+    return _carried_out(steps, report)
+
+
+def _carried_out(steps: Sequence[tuple[str, Callable[[], Score]]], report: Report | None) -> list[Score]:
+    scores = []
+    for done, (about, attack) in enumerate(steps, start=1):
+        score = attack()
+        scores.append(replace(score, metric=f"{score.metric}: {about}") if about else score)
         if report:
             report("measuring risk", done, len(steps))
-    return found
-
-
-_Step = tuple[str, Callable[[], Score]]
-
-
-def _guesses(
-    real: Source, copy: Source, others: Source | None, known: Sequence[str], wanted: Sequence[str], stream: Stream
-) -> list[_Step]:
-    steps: list[_Step] = []
-    for name in wanted:
-        attack = mean_attack.mean_attack if isinstance(real.codebook.column(name), Number) else mode_attack.mode_attack
-        more = {"quasi": known, "sensitive": name, "holdout": others, "stream": stream.spawn()}
-        steps.append((name, _later(attack, real, copy, **more)))
-    for name in wanted if known else ():
-        more = {"quasi": known, "sensitive": [name], "holdout": others}
-        steps.append((name, _later(match_probability.match_probability, real, copy, **more)))
-    return steps
-
-
-def _gains(real: Source, copy: Source, known: Sequence[str], wanted: Sequence[str]) -> list[_Step]:
-    """Their tables are large and nobody asks for them again, so they are not remembered."""
-    return [
-        (name, _later(link_gain.link_gain, real, copy, quasi=known, sensitive=name))
-        for name in wanted
-        if known and set(real.codebook.names) - {*known, name}
-    ]
-
-
-def _lookups(
-    real: Source,
-    copy: Source,
-    others: Source | None,
-    external: Source | None,
-    known: Sequence[str],
-    wanted: Sequence[str],
-    stream: Stream,
-) -> list[_Step]:
-    steps: list[_Step] = []
-    if known:
-        steps.append(("", _later(uniqueness.uniqueness, real, copy, columns=known, stream=stream.spawn())))
-    steps.append(("", _later(exact_copies.exact_copies, real, copy, holdout=others)))
-    if external is not None:
-        steps.append(("", _later(linkage.linkage, real, copy, external, quasi=known, sensitive=wanted)))
-    return steps
-
-
-def _full(real: Source, copy: Source, others: Source | None, wanted: Sequence[str], stream: Stream) -> list[_Step]:
-    fresh = {"holdout": others}
-    steps: list[_Step] = [
-        ("", _later(closest_record.closest_record, real, copy, stream=stream.spawn(), **fresh)),
-        ("", _later(singling_out.singling_out, real, copy, stream=stream.spawn(), **fresh)),
-    ]
-    if len(real.codebook.names) > 1:
-        steps.append(("", _later(linkability.linkability, real, copy, stream=stream.spawn(), **fresh)))
-        for name in wanted:
-            found = _later(inference.inference, real, copy, sensitive=name, stream=stream.spawn(), **fresh)
-            steps.append((name, found))
-    return steps
-
-
-def _later(attack: Callable[..., Score], *tables: Source, **choices: object) -> Callable[[], Score]:
-    return lambda: attack(*tables, **choices)
+    return scores
 
 
 def _roles(

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure, axis, layout, text
-from understudy.evaluate.report.glossary import title_of
+from understudy.evaluate.report.figures import Figure, axis, layout, scatter, text
+from understudy.evaluate.report.glossary import metric_named, title_of
 from understudy.evaluate.report.models import REACH
-from understudy.evaluate.report.numbers import number
+from understudy.pages.numbers import number
 
 _STYLES = (
     ("#0072b2", "solid", "circle"),
@@ -20,6 +20,7 @@ _STYLES = (
     ("#8a6d00", "longdashdot", "x"),
     ("#56b4e9", "solid", "star"),
 )
+_MARGIN = {"l": 60, "r": 12, "t": 30, "b": 50}
 _LINES = {"bootstrap": "dot", "independent columns": "dash", "marginal": "dash"}
 _SAID = {"marginal": "shares alone", "bootstrap": "bootstrap", "independent columns": "independent columns"}
 _FIGURES = {
@@ -44,14 +45,14 @@ def map_figures(doc: Mapping[str, Any]) -> list[Figure]:
 
 def points(doc: Mapping[str, Any], method: str, measure: str) -> list[tuple[float | None, float, float, int]]:
     """(epsilon, mean, standard deviation, runs) of one method."""
-    found: dict[float | None, list[float]] = {}
+    values_at: dict[float | None, list[float]] = {}
     for run in doc["runs"]:
         value = run["measures"].get(measure)
         if run["method"] == method and value is not None:
-            found.setdefault(run["epsilon"], []).append(value)
+            values_at.setdefault(run["epsilon"], []).append(value)
     return [
         (epsilon, statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0, len(values))
-        for epsilon, values in sorted(found.items(), key=lambda item: item[0] or 0.0)
+        for epsilon, values in sorted(values_at.items(), key=lambda item: item[0] or 0.0)
     ]
 
 
@@ -61,13 +62,13 @@ def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
     rows: list[tuple[str, ...]] = []
     ends = [min(doc["epsilons"]), max(doc["epsilons"])]
     for place, method in enumerate(doc["methods"]):
-        found = points(doc, method, measure)
+        means = points(doc, method, measure)
         rows += [
             (method, "none" if epsilon is None else number(epsilon), number(mean), number(spread), str(runs))
-            for epsilon, mean, spread, runs in found
+            for epsilon, mean, spread, runs in means
         ]
-        if found:
-            data.append(_trace(place, method, found, ends))
+        if means:
+            data.append(_trace(place, method, means, ends))
     data += [_level(name, value, ends) for name, value in _levels(doc, measure).items()]
     rows += [(_SAID[name], "", number(value), "", "") for name, value in _levels(doc, measure).items()]
     best = _best(doc, measure)
@@ -79,52 +80,45 @@ def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
         data=data,
         layout=layout(
             height=340,
-            xaxis=axis(
-                type="log", title={"text": "epsilon"}, tickvals=doc["epsilons"], ticktext=_ticks(doc["epsilons"])
-            ),
+            xaxis=_epsilon_axis(doc["epsilons"]),
             yaxis=axis(
                 title={"text": text(_axis(measure))},
                 rangemode="tozero" if "error" in _axis(measure) else "normal",
                 exponentformat="power",  # 80 x 10^-6, never 80 micro
             ),
-            margin={"l": 60, "r": 12, "t": 30, "b": 50},
+            margin=_MARGIN,
         ),
         header=("method", "epsilon", "mean", "standard deviation", "runs"),
         rows=rows,
     )
 
 
-def _ticks(epsilons: Sequence[float]) -> list[str]:
-    return [f"{value:g}" for value in epsilons]
+def _epsilon_axis(epsilons: Sequence[float]) -> dict[str, Any]:
+    ticks = [f"{value:g}" for value in epsilons]
+    return axis(type="log", title={"text": "epsilon"}, tickvals=epsilons, ticktext=ticks)
 
 
-def _trace(place: int, method: str, found: Sequence[tuple[Any, ...]], ends: Sequence[float]) -> dict[str, Any]:
+def _trace(place: int, method: str, means: Sequence[tuple[Any, ...]], ends: Sequence[float]) -> dict[str, Any]:
     colour, dash, symbol = _STYLES[place % len(_STYLES)]
-    if found[0][0] is None:  # a baseline without an epsilon
-        return {**_level(method, found[0][1], ends), "line": {"color": colour, "dash": dash, "width": 1.5}}
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": text(method),
-        "x": [epsilon for epsilon, *_ in found],
-        "y": [mean for _, mean, *_ in found],
-        "error_y": {"type": "data", "array": [spread for *_, spread, _ in found], "thickness": 1.2, "width": 3},
-        "line": {"color": colour, "dash": dash},
-        "marker": {"color": colour, "symbol": symbol, "size": 8},
-        "hovertemplate": "epsilon %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
-    }
+    if means[0][0] is None:  # a baseline without an epsilon
+        return {**_level(method, means[0][1], ends), "line": {"color": colour, "dash": dash, "width": 1.5}}
+    return scatter(
+        method,
+        [epsilon for epsilon, *_ in means],
+        [mean for _, mean, *_ in means],
+        colour=colour,
+        dash=dash,
+        symbol=symbol,
+        error_y={"type": "data", "array": [spread for *_, spread, _ in means], "thickness": 1.2, "width": 3},
+        hovertemplate="epsilon %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
+    )
 
 
 def _level(name: str, value: float, ends: Sequence[float]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": text(_SAID.get(name, name)),
-        "x": list(ends) if ends[0] < ends[1] else [ends[0] / 1.5, ends[0] * 1.5],
-        "y": [value, value],
-        "line": {"color": "#666666", "dash": _LINES.get(name, "dot"), "width": 1.5},
-        "hovertemplate": "%{y:.4g}<extra>%{fullData.name}</extra>",
-    }
+    wide = list(ends) if ends[0] < ends[1] else [ends[0] / 1.5, ends[0] * 1.5]
+    dash, hover = _LINES.get(name, "dot"), "%{y:.4g}<extra>%{fullData.name}</extra>"
+    drawn = scatter(_SAID.get(name, name), wide, [value, value], colour="#666666", dash=dash, hovertemplate=hover)
+    return {**drawn, "line": {**drawn["line"], "width": 1.5}}
 
 
 def _levels(doc: Mapping[str, Any], measure: str) -> dict[str, float]:
@@ -140,8 +134,9 @@ def _levels(doc: Mapping[str, Any], measure: str) -> dict[str, float]:
 
 def _best(doc: Mapping[str, Any], measure: str) -> str:
     """Which method comes first at the ends of the range."""
-    upward = measure.startswith(("kendall", "spearman", "mode_attack", "mean_attack"))
-    said = []
+    metric = metric_named(measure)
+    upward = metric is not None and metric.goal == "maximize"
+    ends = []
     for epsilon in dict.fromkeys((min(doc["epsilons"]), max(doc["epsilons"]))):
         at = {
             method: mean
@@ -151,11 +146,11 @@ def _best(doc: Mapping[str, Any], measure: str) -> str:
         }
         if at:
             best = (max if upward else min)(at, key=lambda method: at[method])
-            said.append(f"{best} at epsilon {number(epsilon)} ({number(at[best])})")
+            ends.append(f"{best} at epsilon {number(epsilon)} ({number(at[best])})")
     word = "Highest" if upward else "Smallest"
     if len(doc["methods"]) == 1:
         word = "Ends of the line"  # nothing to compare with
-    return f"{word}: {'; '.join(said)}." if said else "No run gave this measure."
+    return f"{word}: {'; '.join(ends)}." if ends else "No run gave this measure."
 
 
 def _title(measure: str) -> str:
@@ -183,62 +178,55 @@ def _axis(measure: str) -> str:
         "mode": "share of wrong guesses",
         "mean_attack": "absolute error",
     }
-    return next((said for key, said in words.items() if key in measure), measure)
+    return next((label for key, label in words.items() if key in measure), measure)
 
 
 def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
     """Coefficients as multiples of the real ones, at a small and at a large epsilon (figure 11)."""
-    figures = []
-    formulas = list(dict.fromkeys(name.split(": ")[1] for name in doc["coefficients"]))
-    chosen = list(dict.fromkeys((min(doc["epsilons"]), _middle(doc["epsilons"]))))
-    for k, formula in enumerate(formulas):
-        names = [name for name in doc["coefficients"] if name.startswith(f"coefficient: {formula}: ")]
-        terms = [name.removeprefix(f"coefficient: {formula}: ") for name in names]
-        for epsilon in chosen:
-            data, rows = [], []
-            for place, method in enumerate(doc["methods"]):
-                colour, _, symbol = _STYLES[place % len(_STYLES)]
-                values, spreads = [], []
-                for name in names:
-                    real = doc["coefficients"][name]
-                    at = [point for point in points(doc, method, name) if point[0] == epsilon]
-                    values.append(at[0][1] / real if at and real else None)
-                    spreads.append(at[0][2] / abs(real) if at and real else None)
-                if any(value is not None for value in values):
-                    data.append(
-                        {
-                            "type": "scatter",
-                            "mode": "markers",
-                            "name": text(method),
-                            "x": values,
-                            "y": [text(_plain(term)) for term in terms],
-                            "error_x": {"type": "data", "array": spreads, "thickness": 1.2},
-                            "marker": {"color": colour, "symbol": symbol, "size": 9},
-                        }
-                    )
-                    rows += [(method, term, number(v)) for term, v in zip(terms, values, strict=True)]
-            if data:
-                inside, said = _within(data)
-                figures.append(
-                    Figure(
-                        key=f"coefficients-{k}-{chosen.index(epsilon)}",
-                        title=f"{formula}, epsilon {number(epsilon)}",
-                        spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
-                        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost."
-                        + said
-                        + " (As PeGS figure 11.)",
-                        data=data,
-                        layout=layout(
-                            height=130 + 24 * max(len(terms), 4),
-                            xaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True, range=inside),
-                            yaxis=axis(type="category", autorange="reversed"),
-                            margin={"l": 60, "r": 12, "t": 30, "b": 50},
-                        ),
-                        header=("method", "coefficient", "multiple"),
-                        rows=rows,
-                    )
-                )
-    return figures
+    formulas = dict.fromkeys(name.split(": ")[1] for name in doc["coefficients"])
+    chosen = dict.fromkeys((min(doc["epsilons"]), _middle(doc["epsilons"])))
+    figures = [
+        _multiples(f"coefficients-{k}-{place}", doc, formula, epsilon)
+        for k, formula in enumerate(formulas)
+        for place, epsilon in enumerate(chosen)
+    ]
+    return [figure for figure in figures if figure.data]
+
+
+def _multiples(key: str, doc: Mapping[str, Any], formula: str, epsilon: float) -> Figure:
+    start = f"coefficient: {formula}: "
+    real = {name.removeprefix(start): value for name, value in doc["coefficients"].items() if name.startswith(start)}
+    data, rows = [], []
+    for place, method in enumerate(doc["methods"]):
+        colour, _, symbol = _STYLES[place % len(_STYLES)]
+        values: list[float | None] = []
+        spreads: list[float | None] = []
+        for term, unit in real.items():
+            at = [point for point in points(doc, method, start + term) if point[0] == epsilon]
+            values.append(at[0][1] / unit if at and unit else None)
+            spreads.append(at[0][2] / abs(unit) if at and unit else None)
+        if any(value is not None for value in values):
+            spread = {"type": "data", "array": spreads, "thickness": 1.2}
+            terms = [text(_plain(term)) for term in real]
+            data.append(scatter(method, values, terms, colour=colour, symbol=symbol, size=9, error_x=spread))
+            rows += [(method, term, number(value)) for term, value in zip(real, values, strict=True)]
+    inside, remark = _within(data)
+    return Figure(
+        key=key,
+        title=f"{formula}, epsilon {number(epsilon)}",
+        spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
+        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost."
+        f"{remark} (As PeGS figure 11.)",
+        data=data,
+        layout=layout(
+            height=130 + 24 * max(len(real), 4),
+            xaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True, range=inside),
+            yaxis=axis(type="category", autorange="reversed"),
+            margin=_MARGIN,
+        ),
+        header=("method", "coefficient", "multiple"),
+        rows=rows,
+    )
 
 
 def _plain(term: str) -> str:
@@ -255,8 +243,8 @@ def _within(data: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
     shown = [x for trace in data for x in trace["x"] if x is not None]
     near = [x for x in shown if REACH[0] <= x <= REACH[1]]
     beyond = len(shown) - len(near)
-    said = f" {beyond} of {len(shown)} points lie beyond the ends of the axis; the table has them." if beyond else ""
-    return [min([*near, 0.0]) - 0.2, max([*near, 1.0]) + 0.2], said
+    remark = f" {beyond} of {len(shown)} points lie beyond the ends of the axis; the table has them." if beyond else ""
+    return [min([*near, 0.0]) - 0.2, max([*near, 1.0]) + 0.2], remark
 
 
 def _middle(epsilons: Sequence[float]) -> float:
@@ -274,32 +262,29 @@ def price_figure(doc: Mapping[str, Any]) -> Figure:
         if known:
             colour, dash, symbol = _STYLES[place % len(_STYLES)]
             data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers",
-                    "name": text(f"{method} ({doc['meaning'][method]})"),
-                    "x": [e for e, _ in known],
-                    "y": [t for _, t in known],
-                    "line": {"color": colour, "dash": dash},
-                    "marker": {"color": colour, "symbol": symbol, "size": 8},
-                    "hovertemplate": "epsilon %{x} costs %{y:.4g}<extra>%{fullData.name}</extra>",
-                }
+                scatter(
+                    f"{method} ({doc['meaning'][method]})",
+                    [e for e, _ in known],
+                    [t for _, t in known],
+                    colour=colour,
+                    dash=dash,
+                    symbol=symbol,
+                    hovertemplate="epsilon %{x} costs %{y:.4g}<extra>%{fullData.name}</extra>",
+                )
             )
-    said = "; ".join(f"{method}: {doc['meaning'][method]}" for method in doc["methods"])
+    meanings = "; ".join(f"{method}: {doc['meaning'][method]}" for method in doc["methods"])
     return Figure(
         key="price",
         title="What epsilon on these maps costs for the whole file",
-        spoken=f"Whole-file epsilon against the epsilon of the maps. {said}.",
-        caption=f"Meaning of epsilon, by method: {said}. "
+        spoken=f"Whole-file epsilon against the epsilon of the maps. {meanings}.",
+        caption=f"Meaning of epsilon, by method: {meanings}. "
         "The vertical axis is the promise that a published file would carry.",
         data=data,
         layout=layout(
             height=340,
-            xaxis=axis(
-                type="log", title={"text": "epsilon"}, tickvals=doc["epsilons"], ticktext=_ticks(doc["epsilons"])
-            ),
+            xaxis=_epsilon_axis(doc["epsilons"]),
             yaxis=axis(type="log", dtick=1, title={"text": "whole-file epsilon"}),
-            margin={"l": 60, "r": 12, "t": 30, "b": 50},
+            margin=_MARGIN,
         ),
         header=("method", "meaning", "epsilon", "whole-file epsilon"),
         rows=rows,

@@ -42,11 +42,11 @@ class Journal:
             self._replace(place, (json.dumps(settings, indent=2) + "\n").encode())
             return
         try:
-            found = json.loads(place.read_text(encoding="utf-8"))
+            earlier = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as reason:
             raise ReleaseError(f"{str(place)!r} cannot be read ({reason}); name a new folder.") from None
-        if found != settings:
-            differing = sorted(name for name in {*found, *settings} if found.get(name) != settings.get(name))
+        if earlier != settings:
+            differing = sorted(name for name in {*earlier, *settings} if earlier.get(name) != settings.get(name))
             raise ReleaseError(
                 f"the runs in {str(self.folder)!r} were made with other settings ({', '.join(differing)} differ); a "
                 "map compares like with like. Name a new folder, or repeat the settings of this one."

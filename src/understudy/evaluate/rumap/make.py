@@ -1,5 +1,6 @@
-"""From a grid to its maps: the use case behind `understudy rumap`."""
+"""From a grid to its maps, as a document and as one page: the use case behind `understudy rumap`."""
 
+import datetime as dt
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,15 +8,25 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.errors import StoppedError
 from understudy.evaluate.report.make import named
-from understudy.evaluate.report.write import write_page
+from understudy.evaluate.report.page import render
+from understudy.evaluate.rumap.figures import map_figures, price_figure
 from understudy.evaluate.rumap.measure import Questions
-from understudy.evaluate.rumap.page import map_document, map_page
 from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.rumap.run import MapRun, run_map
+from understudy.pages.write import write_page
 from understudy.sources import open_source
 from understudy.sources.base import Report
+from understudy.version import __version__
 
-__all__ = ["MapResult", "Plan", "Questions", "risk_utility_map"]
+NOT_COVERED = (
+    "Choosing epsilon, or a method, by looking at these maps is itself a look at the confidential data, and the "
+    "guarantee of the release does not cover it. These runs were charged to no account. Make the maps on a public "
+    "table of the same shape instead (--stand-in FILE), or treat the choice as an unpriced disclosure and say so."
+)
+COVERED = (
+    "Computed on the public stand-in {table}: choosing epsilon by these maps costs nothing, as far as that table "
+    "resembles the confidential one. The confidential table was not read."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +62,7 @@ def risk_utility_map(
             stand_in=None if stand_in is None else named(stand_in),
             seed=seed,
             report=report,
-            told=begun.append,
+            begun=begun.append,
         )
     except KeyboardInterrupt:
         if not out.exists():  # it came before there was anything to keep
@@ -65,3 +76,50 @@ def risk_utility_map(
     page = out / "map.html"
     write_page(page, map_page(document))
     return MapResult(document=document, files=(made.journal.write_parquet(), page))
+
+
+def map_document(made: MapRun) -> dict[str, Any]:
+    """Everything that the page says, for machines too."""
+    plan, runs = made.plan, made.runs
+    names = list(dict.fromkeys(name for run in runs for name in run["measures"]))
+    stand_in = made.stand_in
+    return {
+        "format": "understudy-rumap/1",
+        "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "understudy": __version__,
+        "warning": NOT_COVERED if stand_in is None else COVERED.format(table=stand_in),
+        "stand_in": stand_in,
+        "title": made.subject.real.codebook.title,
+        "methods": list(plan.methods),
+        "meaning": {method: plan.meaning(method) for method in plan.methods},
+        "epsilons": sorted(plan.epsilons),
+        "rows": plan.rows,
+        "repeat": plan.repeat,
+        "planned": len(plan.cells()),
+        "finished": made.done,
+        "settings": plan.settings(),
+        "measures": names,
+        "references": made.subject.references(plan.rows),
+        "coefficients": made.subject.coefficients(),
+        "runs": runs,
+        "refused": [run for run in runs if run["refused"]],
+    }
+
+
+def map_page(doc: dict[str, Any]) -> str:
+    """The page for such a document."""
+    maps, price = map_figures(doc), price_figure(doc)
+    plain = all(meaning == "whole file" for meaning in doc["meaning"].values())  # then a figure would say x = x
+    attacked = any(name.startswith(("mode_attack", "mean_attack")) for name in doc["measures"])
+    return render(
+        "rumap.html",
+        figures=maps if plain else [price, *maps],
+        doc=doc,
+        title=(doc["title"] or "Synthetic table") + ": risk-utility maps",
+        flag="Public stand-in." if doc["stand_in"] else "Confidential.",
+        banner=doc["warning"],
+        sections=[("price-section", "Price"), ("maps", "Maps"), *([("refused", "Refused")] if doc["refused"] else [])],
+        maps=maps,
+        price=None if plain else price,
+        attacked=attacked,
+    )

@@ -1,7 +1,6 @@
 """What is measured about every release of a map: figures 6 to 12 of the PeGS paper."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.codebook import Role
@@ -9,20 +8,28 @@ from understudy.codebook.numbers import Number
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.metric import Score
-from understudy.evaluate.risk.mean_attack import mean_attack
-from understudy.evaluate.risk.mode_attack import mode_attack
-from understudy.evaluate.utility.coefficient_distance import distance_of_coefficients
-from understudy.evaluate.utility.conditional_mae import conditional_mae
-from understudy.evaluate.utility.conditional_mse import conditional_mse
-from understudy.evaluate.utility.detail_tvd import detail_tvd
-from understudy.evaluate.utility.kendall_conditional import kendall_conditional
-from understudy.evaluate.utility.kendall_marginal import kendall_marginal
-from understudy.evaluate.utility.marginal_mae import marginal_mae
-from understudy.evaluate.utility.marginal_mse import marginal_mse
+from understudy.evaluate.risk.guesses import mean_attack, mode_attack
+from understudy.evaluate.utility.distances import (
+    conditional_mae,
+    conditional_mse,
+    detail_tvd,
+    marginal_mae,
+    marginal_mse,
+)
+from understudy.evaluate.utility.ranks import (
+    kendall_conditional,
+    kendall_marginal,
+    spearman_conditional,
+    spearman_marginal,
+)
 from understudy.evaluate.utility.references import reference_lines
-from understudy.evaluate.utility.regression import Kind, compare_models, default_formula
-from understudy.evaluate.utility.spearman_conditional import spearman_conditional
-from understudy.evaluate.utility.spearman_marginal import spearman_marginal
+from understudy.evaluate.utility.regression import (
+    Kind,
+    compare_models,
+    default_formula,
+    distance_of_coefficients,
+    kind_of,
+)
 from understudy.evaluate.values import event_of, is_ordered
 from understudy.sources.base import Source
 
@@ -61,9 +68,9 @@ class Subject:
         self.real, self.questions = real, questions
         self.models = self._models()
 
-    def _models(self) -> list[tuple[str, str]]:
+    def _models(self) -> list[tuple[str, Kind]]:
         """Formula and kind of each model."""
-        asked: list[tuple[str, str]] = [(formula, _kind(formula)) for formula in self.questions.formulas]
+        asked = [(formula, kind_of(formula)) for formula in self.questions.formulas]
         target = self.questions.target
         if asked or target is None:
             return asked
@@ -76,7 +83,7 @@ class Subject:
     def rehearse(self) -> None:
         """Fit the asked models to the table itself: a mistake in one is told before a map begins."""
         for formula in self.questions.formulas:
-            compare_models(self.real, self.real, formula=formula, kind=_kind(formula))
+            compare_models(self.real, self.real, formula=formula, kind=kind_of(formula))
 
     def attacks(self) -> list[tuple[str, tuple[str, ...]]]:
         """Sensitive columns, and what the intruder knows."""
@@ -91,32 +98,32 @@ class Subject:
     def measure(self, synthetic: Source) -> dict[str, float | None]:
         """All measures of one release by name; None where one is not defined."""
         real = self.real
-        found: dict[str, float] = {}
-        for one in (marginal_mae, marginal_mse, kendall_marginal, spearman_marginal):
-            found |= _named(one(real, synthetic))
+        measures: dict[str, float] = {}
+        for measure in (marginal_mae, marginal_mse, kendall_marginal, spearman_marginal):
+            measures |= _named(measure(real, synthetic))
         if real.codebook.details:
-            found |= _named(detail_tvd(real, synthetic))
+            measures |= _named(detail_tvd(real, synthetic))
         if not self.questions.given:
-            for two in (conditional_mae, conditional_mse):
-                found |= _named(two(real, synthetic))
+            for measure in (conditional_mae, conditional_mse):
+                measures |= _named(measure(real, synthetic))
         for name in self.questions.given:
-            for two in (conditional_mae, conditional_mse, kendall_conditional, spearman_conditional):
-                found |= _named(two(real, synthetic, conditional_on=name), f" | {name}")
+            for measure in (conditional_mae, conditional_mse, kendall_conditional, spearman_conditional):
+                measures |= _named(measure(real, synthetic, conditional_on=name), f" | {name}")
         for formula, kind in self.models:
-            found |= self._model(synthetic, formula, kind)
+            measures |= self._model(synthetic, formula, kind)
         for name, known in self.attacks():
             attack = mean_attack if isinstance(real.codebook.column(name), Number) else mode_attack
             score = attack(real, synthetic, quasi=known, sensitive=name)
-            found |= _named(score, f": {name}")
-            found |= {f"{score.metric}: {name} ({line})": score.breakdown[line] for line in ("bootstrap", "marginal")}
-        return {name: float(value) if math.isfinite(value) else None for name, value in found.items()}
+            measures |= _named(score, f": {name}")
+            measures |= {
+                f"{score.metric}: {name} ({line})": score.breakdown[line] for line in ("bootstrap", "marginal")
+            }
+        return {name: float(value) if math.isfinite(value) else None for name, value in measures.items()}
 
-    def _model(self, synthetic: Source, formula: str, kind: str) -> dict[str, float]:
+    def _model(self, synthetic: Source, formula: str, kind: Kind) -> dict[str, float]:
         label = f"coefficient_distance: {formula}"
         try:
-            fitted = compare_models(
-                self.real, synthetic, formula=formula, kind="linear" if kind == "linear" else "logistic"
-            )
+            fitted = compare_models(self.real, synthetic, formula=formula, kind=kind)
         except (DataError, ParameterError):  # a small or flat release may leave nothing to estimate
             return {label: math.nan}
         parts = {
@@ -137,25 +144,13 @@ class Subject:
 
     def coefficients(self) -> dict[str, float]:
         """The coefficients of the real table, by the names that :meth:`measure` gives them."""
-        found = {}
+        estimates = {}
         for formula, kind in self.models:
-            fitted = compare_models(
-                self.real, self.real, formula=formula, kind="linear" if kind == "linear" else "logistic"
-            )
+            fitted = compare_models(self.real, self.real, formula=formula, kind=kind)
             for name, value in zip(fitted.names, fitted.real.estimates, strict=True):
-                found[f"coefficient: {formula}: {name}"] = float(value)
-        return found
-
-
-def _kind(formula: str) -> Kind:
-    left = formula.partition("~")[0]
-    return "logistic" if any(sign in left for sign in ("<", ">", "==", "!=")) else "linear"
+                estimates[f"coefficient: {formula}: {name}"] = float(value)
+        return estimates
 
 
 def _named(score: Score, tail: str = "") -> dict[str, float]:
     return {f"{score.metric}{tail}": score.value}
-
-
-def known_measures(runs: Sequence[dict[str, float | None]]) -> list[str]:
-    """Names of all measures, in the order in which they first appear."""
-    return list(dict.fromkeys(name for run in runs for name in run))

@@ -11,7 +11,7 @@ from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
-from understudy.parameters import EPSILON, ROWS
+from understudy.parameters import EPSILON, ROWS, Declared, Flag, Names, Whole, option
 from understudy.synth.recipe import Recipe
 from understudy.synth.registry import find_method, make_recipe
 
@@ -26,21 +26,21 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Declared):
     """The grid, and what its methods need beside an epsilon."""
 
-    methods: tuple[str, ...]
+    methods: tuple[str, ...] = option(rule=Names(example="pegs,laplace"), help="Methods to compare.")
     epsilons: tuple[float, ...]
-    rows: int
-    repeat: int
-    per_record: bool = False
+    rows: int = option(rule=ROWS, help="Rows of every release.")
+    repeat: int = option(rule=Whole(tried=5), help="Releases of every method and epsilon.")
+    per_record: bool = option(
+        False, rule=Flag(), help="Epsilon of one synthetic record, where a method has such a one."
+    )
     options: Mapping[str, Any] = field(default_factory=dict)
     """delta, public_rows, block_size, parents, parent_count ...: each goes to the methods that know it."""
 
     def __post_init__(self) -> None:
-        ROWS.check("rows", self.rows)
-        if isinstance(self.repeat, bool) or not isinstance(self.repeat, int) or self.repeat < 1:
-            raise ParameterError(f"`repeat` is {self.repeat!r}; it must be a whole number of 1 or more. Try 5.")
+        super().__post_init__()
         for name, given in (("methods", self.methods), ("epsilons", self.epsilons)):
             if not given:
                 raise ParameterError(f"`{name}` is empty; name at least one, separated by commas.")

@@ -3,9 +3,11 @@
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.codec import to_plain
 from understudy.errors import RefusalError
 from understudy.evaluate.checks import check_rows
 from understudy.evaluate.remembered import Remembered
@@ -17,11 +19,14 @@ from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class MapRun:
     """A finished or interrupted map: its journal, and how much of the grid is done."""
 
-    def __init__(self, *, plan: Plan, journal: Journal, subject: Subject, stand_in: str | None) -> None:
-        self.plan, self.journal, self.subject, self.stand_in = plan, journal, subject, stand_in
+    plan: Plan
+    journal: Journal
+    subject: Subject
+    stand_in: str | None
 
     @property
     def done(self) -> int:
@@ -43,26 +48,26 @@ def run_map(
     stand_in: str | None = None,
     seed: int | None = None,
     report: Report | None = None,
-    told: Callable[[MapRun], None] | None = None,
+    begun: Callable[[MapRun], None] | None = None,
 ) -> MapRun:
-    """Make every release that is not in ``folder`` yet, measure it, and forget it. ``told`` hears the plan first."""
+    """Make every release that is not in ``folder`` yet, measure it, and forget it. ``begun`` hears of it first."""
     book = source.codebook
     plan.check(book)
     real = Remembered(source)
     check_rows(real, called="confidential" if stand_in is None else "stand-in")
     subject = Subject(real, questions)
     subject.rehearse()
-    journal = Journal(folder, {**plan.settings(), **_asked(questions), "table": _fingerprint(real), "seed": seed})
+    journal = Journal(folder, {**plan.settings(), **to_plain(questions), "table": _fingerprint(real), "seed": seed})
     made = MapRun(plan=plan, journal=journal, subject=subject, stand_in=stand_in)
-    if told:
-        told(made)
+    if begun:
+        begun(made)
     cells = plan.cells()
     try:
         for done, cell in enumerate(cells):
             if report:
                 report("runs", done, len(cells))
             if cell not in journal.runs:
-                journal.add(cell, _one(real, plan, subject, cell, seed))
+                journal.add(cell, _measured(real, plan, subject, cell, seed))
         if report:
             report("runs", len(cells), len(cells))
     finally:
@@ -71,7 +76,7 @@ def run_map(
     return made
 
 
-def _one(real: Source, plan: Plan, subject: Subject, cell: Cell, seed: int | None) -> dict[str, Any]:
+def _measured(real: Source, plan: Plan, subject: Subject, cell: Cell, seed: int | None) -> dict[str, Any]:
     """One release, made and measured."""
     recipe = plan.recipe(cell.method, cell.epsilon)
     total = recipe.quote(real.codebook, plan.rows).total
@@ -100,16 +105,6 @@ def _stream(cell: Cell, seed: int | None) -> Stream:
         return Stream.from_system()
     digest = hashlib.sha256(f"{seed}|{cell.method}|{cell.epsilon!r}|{cell.repeat}".encode()).digest()
     return Stream.seeded(int.from_bytes(digest[:7], "little"))
-
-
-def _asked(questions: Questions) -> dict[str, Any]:
-    return {
-        "given": list(questions.given),
-        "target": questions.target,
-        "formulas": list(questions.formulas),
-        "quasi": None if questions.quasi is None else list(questions.quasi),
-        "sensitive": None if questions.sensitive is None else list(questions.sensitive),
-    }
 
 
 def _fingerprint(real: Source) -> str:

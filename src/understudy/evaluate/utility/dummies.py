@@ -198,13 +198,13 @@ def auc(score: Floats, yes: Floats, no: Floats) -> float:
     return float((ups * below).sum() / (ups.sum() * downs.sum()))
 
 
-def _in_blocks(rows: int, one: Callable[[slice], T]) -> list[T]:
+def _in_blocks(rows: int, work: Callable[[slice], T]) -> list[T]:
     """``one`` of every block of records, in order, on all cores."""
     parts = [slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK)] or [slice(0, 0)]
     if len(parts) == 1:
-        return [one(parts[0])]
+        return [work(parts[0])]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(one, parts))
+        return list(pool.map(work, parts))
 
 
 def _added(parts: Sequence[Floats]) -> Floats:

@@ -12,16 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.dummies import Design, affordable, logistic_newton, normal_matrix
 from understudy.evaluate.values import Records, records
 from understudy.sources.base import Source
 
-METRIC = Metric(
+PMSE = Metric(
     name="pmse_ratio",
-    goal="minimize",
-    lowest=0.0,
+    title="Propensity score (pMSE ratio)",
     highest=math.inf,
     room="utility",
     says="How well a logistic regression tells synthetic rows from real ones, over what a correct synthesis would "
@@ -71,23 +70,20 @@ def propensity(real: Records, synthetic: Records, sizes: tuple[int, ...]) -> Pro
 
 def pmse(real: Source, synthetic: Source) -> Score:
     """The ratio to the null; the breakdown has pMSE itself, the null and the standardized score."""
-    check_same_columns(real, synthetic)
-    check_rows(real, called="real")
-    check_rows(synthetic, called="synthetic")
+    check_comparable(real, synthetic)
     book = real.codebook
     names = affordable(book, book.names)
     if not names:
-        return Score(metric=METRIC.name, value=math.nan, note="every column has more levels than a model can take.")
-    found = propensity(records(real, names), records(synthetic, names), tuple(book.column(n).size for n in names))
+        return PMSE.undefined("every column has more levels than a model can take.")
+    fitted = propensity(records(real, names), records(synthetic, names), tuple(book.column(n).size for n in names))
     left_out = [name for name in book.names if name not in names]
-    return Score(
-        metric=METRIC.name,
-        value=found.ratio,
-        breakdown={
-            "pmse": found.pmse,
-            "null": found.null,
-            "standardized": found.standardized,
-            "coefficients": float(found.coefficients),
+    return PMSE.score(
+        fitted.ratio,
+        {
+            "pmse": fitted.pmse,
+            "null": fitted.null,
+            "standardized": fitted.standardized,
+            "coefficients": float(fitted.coefficients),
         },
         note="Every column as levels, main effects only."
         + (f" Left out for their many levels: {', '.join(left_out)}." if left_out else ""),

@@ -9,16 +9,36 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
-from understudy.evaluate.metric import Score
-from understudy.evaluate.utility.tables import given_grids, grids, tables_of_width
+from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.utility.tables import Counts, given_grids, grids, tables_of_width
 from understudy.sources.base import Source
 
-Counts = npt.NDArray[np.int64]
 Agreement = Callable[[Counts, Counts], float]
 MOST_GIVEN = 512
 """Columns with more levels hold few rows in each; their levels are not given in turn unasked."""
+
+(KENDALL_MARGINAL, KENDALL_CONDITIONAL), (SPEARMAN_MARGINAL, SPEARMAN_CONDITIONAL) = (
+    (
+        Metric(
+            name=f"{name}_marginal",
+            title=f"Order of levels ({called})",
+            room="utility",
+            goal="maximize",
+            lowest=-1.0,
+            says=f"Whether the levels of a column keep their order of frequency ({called}, averaged over columns).",
+        ),
+        Metric(
+            name=f"{name}_conditional",
+            title=f"Order of levels given another column ({called})",
+            room="utility",
+            goal="maximize",
+            lowest=-1.0,
+            says=f"Whether levels keep their order of frequency given a level of another column ({called}).",
+        ),
+    )
+    for name, called in (("kendall", "Kendall's tau"), ("spearman", "Spearman's rho"))
+)
 
 
 def kendall(real: Counts, synthetic: Counts) -> float:
@@ -49,27 +69,34 @@ def _defined(real: Counts, synthetic: Counts, statistic: Callable[[Counts, Count
     return float(statistic(real, synthetic))
 
 
-def _mean_rank_score(metric: str, parts: Mapping[str, float]) -> Score:
-    """The mean of those that are defined; the note says how many are not."""
-    defined = {name: value for name, value in parts.items() if not math.isnan(value)}
-    left_out = len(parts) - len(defined)
-    note = f"{left_out} of {len(parts)} have no order in one of the tables and are left out." if left_out else ""
-    if not parts:
-        note = "no column has another to be given."
-    value = float(np.mean(list(defined.values()))) if defined else math.nan
-    return Score(metric=metric, value=value, breakdown=defined, note=note)
+def kendall_marginal(real: Source, synthetic: Source) -> Score:
+    """Averaged over columns (pegs.txt figure 8); the breakdown has one value per column."""
+    return _marginal(KENDALL_MARGINAL, kendall, real, synthetic)
 
 
-def marginal_ranks(metric: str, agreement: Agreement, real: Source, synthetic: Source) -> Score:
-    """Averaged over columns; the breakdown has one value per column."""
+def spearman_marginal(real: Source, synthetic: Source) -> Score:
+    """Averaged over columns (pegs.txt figure 8); the breakdown has one value per column."""
+    return _marginal(SPEARMAN_MARGINAL, spearman, real, synthetic)
+
+
+def kendall_conditional(real: Source, synthetic: Source, *, conditional_on: str | None = None) -> Score:
+    """Given one column, or every other of at most 512 levels (pegs.txt figure 9); "other | given" in the breakdown."""
+    return _conditional(KENDALL_CONDITIONAL, kendall, real, synthetic, conditional_on)
+
+
+def spearman_conditional(real: Source, synthetic: Source, *, conditional_on: str | None = None) -> Score:
+    """Given one column, or every other of at most 512 levels (pegs.txt figure 9); "other | given" in the breakdown."""
+    return _conditional(SPEARMAN_CONDITIONAL, spearman, real, synthetic, conditional_on)
+
+
+def _marginal(metric: Metric, agreement: Agreement, real: Source, synthetic: Source) -> Score:
     tables = grids(real, synthetic, tables_of_width(real.codebook, 1))
-    return _mean_rank_score(metric, {name: agreement(a, b) for (name,), a, b in tables})
+    return _mean_of_defined(metric, {name: agreement(a, b) for (name,), a, b in tables})
 
 
-def conditional_ranks(
-    metric: str, agreement: Agreement, real: Source, synthetic: Source, conditional_on: str | None
+def _conditional(
+    metric: Metric, agreement: Agreement, real: Source, synthetic: Source, conditional_on: str | None
 ) -> Score:
-    """Given one column, or every other; the breakdown says "other | given", averaged over the given levels."""
     parts = {}
     for (given, other), a, b in given_grids(real, synthetic, conditional_on):
         if conditional_on is None and len(a) > MOST_GIVEN:
@@ -77,4 +104,14 @@ def conditional_ranks(
         values = np.array([agreement(a[level], b[level]) for level in range(len(a))])
         defined = values[~np.isnan(values)]
         parts[f"{other} | {given}"] = float(defined.mean()) if len(defined) else float("nan")
-    return _mean_rank_score(metric, parts)
+    return _mean_of_defined(metric, parts)
+
+
+def _mean_of_defined(metric: Metric, parts: Mapping[str, float]) -> Score:
+    """The mean of those that are defined; the note says how many are not."""
+    if not parts:
+        return metric.undefined("no column has another to be given.")
+    defined = {name: value for name, value in parts.items() if not math.isnan(value)}
+    missing = len(parts) - len(defined)
+    note = f"{missing} of {len(parts)} have no order in one of the tables and are left out." if missing else ""
+    return metric.mean(defined, note=note, empty=note)

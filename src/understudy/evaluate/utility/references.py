@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
 from understudy.evaluate.utility.tables import tables_of_width, triples
+from understudy.parameters import ROWS
 from understudy.sources.base import Source
 from understudy.sources.tables import CountTable
 
@@ -61,8 +61,7 @@ def reference_lines(
     three_way: Sequence[Sequence[str]] | None = None,
 ) -> dict[str, Reference]:
     """The lines of every metric that is a distance of tables, for synthetic tables of ``rows`` rows."""
-    if rows < 1:
-        raise ParameterError(f"`rows` is {rows}; a table to compare with needs at least one row. Try the real number.")
+    ROWS.check("rows", rows)
     book = real.codebook
     ones = {clique[0]: table for clique, table in _shares(real, tables_of_width(book, 1))}
     pairs = dict(_shares(real, tables_of_width(book, 2)))

@@ -15,17 +15,41 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.errors import DataError, ParameterError
-from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.formulas import check_formula
+from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
 from understudy.mechanisms.selection_scores import mutual_information
+from understudy.parameters import OneOf
 from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["logistic", "linear"]
+
+COEFFICIENT_DISTANCE = Metric(
+    name="coefficient_distance",
+    title="Regression coefficients (relative distance)",
+    room="utility",
+    highest=float("inf"),
+    says="How far the coefficients of a regression model lie from the real ones, relative to them and summed.",
+)
+COEFFICIENT_UTILITY = Metric(
+    name="coefficient_utility",
+    title="Regression coefficients (closeness)",
+    room="utility",
+    goal="maximize",
+    says="Closeness of the coefficients of a regression model in their own units: 1 if equal, 0 if far.",
+)
+INTERVAL_OVERLAP = Metric(
+    name="interval_overlap",
+    title="Overlap of confidence intervals",
+    room="utility",
+    goal="maximize",
+    says="How much of the two 95% confidence intervals of a coefficient is common, averaged over coefficients.",
+)
 _LEVEL = 0.95
-_NORMAL = 1.959963984540054
 _MOST_LEVELS = 12
 """Columns without an order and with more levels are not chosen unasked: each level costs a coefficient."""
 
@@ -34,12 +58,12 @@ _MOST_LEVELS = 12
 class Coefficients:
     """One fitted model."""
 
+    rows: int
     estimates: Floats
     low: Floats
     high: Floats
     """Ends of the 95% confidence intervals (normal reference)."""
     errors: Floats
-    rows: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,6 +77,16 @@ class Comparison:
     synthetic: Coefficients
     note: str
 
+    @property
+    def sentence(self) -> str:
+        """Which model it is, and what had to be left out."""
+        return ". ".join(filter(None, [f"Model: {self.formula} ({self.kind})", self.note]))
+
+
+def kind_of(formula: str) -> Kind:
+    """A comparison at the left has two answers, and makes a logistic model."""
+    return "logistic" if any(sign in formula.partition("~")[0] for sign in "<>=") else "linear"
+
 
 def default_formula(real: Source, target: str, *, most: int = 4) -> tuple[str, Kind]:
     """A model of the target on the columns that say most about it in the real table, and its kind."""
@@ -63,8 +97,8 @@ def default_formula(real: Source, target: str, *, most: int = 4) -> tuple[str, K
     near = [name for name in book.names if (name, target) in pairs or (target, name) in pairs]
     others = [name for name in near if is_ordered(book.column(name)) or book.column(name).size <= _MOST_LEVELS]
     tables = [table.open().to_grid() for table in real.count([(name, target) for name in others])]
-    said = {name: mutual_information(table) for name, table in zip(others, tables, strict=True)}
-    picked = sorted(others, key=lambda name: (-said[name], name))[:most]
+    shared = {name: mutual_information(table) for name, table in zip(others, tables, strict=True)}
+    picked = sorted(others, key=lambda name: (-shared[name], name))[:most]
     if not picked:
         raise DataError(
             f"no column is left to explain the target {target!r}; a model needs one with an order or at most 12 levels."
@@ -82,11 +116,8 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     coefficient. Where the codebook names a survey weight, records count by it and the errors are those of the sandwich
     [Binder83].
     """
-    check_same_columns(real, synthetic)
-    for source, called in ((real, "real"), (synthetic, "synthetic")):
-        check_rows(source, called=called)
-    if kind not in ("logistic", "linear"):
-        raise ParameterError(f'`kind` is {kind!r}; it must be "logistic" or "linear".')
+    check_comparable(real, synthetic)
+    OneOf(("logistic", "linear")).check("kind", kind)
     if formula.count("~") != 1:
         raise ParameterError(
             f'`formula` is {formula!r}; it must have one "~" between response and terms, as y ~ a + b.'
@@ -123,12 +154,12 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
 
 
 def _mentioned(book: Codebook, formula: str) -> tuple[str, ...]:
-    found = [name for name in book.names if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", formula)]
-    if not found:
+    mentioned = [name for name in book.names if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", formula)]
+    if not mentioned:
         raise ParameterError(
             f"`formula` is {formula!r}, which names no column; the tables have {', '.join(book.names)}."
         )
-    return tuple(found)
+    return tuple(mentioned)
 
 
 def _frame(
@@ -140,15 +171,15 @@ def _frame(
     """Named columns as values, how often each record occurs, how many rows were left out, and survey weights."""
     import pandas as pd
 
-    found = records(source, used if survey is None or survey[0] in used else (*used, survey[0]))
-    kept = np.ones(len(found.weights), dtype=np.bool_)
+    table = records(source, used if survey is None or survey[0] in used else (*used, survey[0]))
+    kept = np.ones(len(table.weights), dtype=np.bool_)
     for name in used:
-        column, codes = source.codebook.column(name), found.codes_of(name)
+        column, codes = source.codebook.column(name), table.codes_of(name)
         usable = np.ones(column.size, dtype=np.bool_) if is_ordered(column) else shared[name].copy()
         if column.missing_code is not None:
             usable[column.missing_code] = False
         kept &= usable[codes]
-    chosen = found.where(kept)
+    chosen = table.where(kept)
     data: dict[str, Any] = {}
     for name in used:
         column, codes = source.codebook.column(name), chosen.codes_of(name)
@@ -158,7 +189,7 @@ def _frame(
             levels = [label for label, both in zip(column.labels, shared[name], strict=True) if both]
             data[name] = pd.Categorical(np.array(column.labels, dtype=object)[codes], categories=levels)
     each = None if survey is None else survey[1][chosen.codes_of(survey[0])]
-    return pd.DataFrame(data), chosen.weights, int(found.rows - chosen.rows), each
+    return pd.DataFrame(data), chosen.weights, int(table.rows - chosen.rows), each
 
 
 def _response(frame: Any, left: str, *, kind: Kind, called: str, formula: str) -> Floats:
@@ -225,7 +256,7 @@ def _fit(
         errors, ends = fitted.bse, fitted.conf_int(alpha=1 - _LEVEL)
         if each is not None:
             errors = _sandwich(matrix[:, free], response, fitted.mu, weights, each, kind)
-            ends = np.column_stack([fitted.params - _NORMAL * errors, fitted.params + _NORMAL * errors])
+            ends = np.column_stack([fitted.params - Z95 * errors, fitted.params + Z95 * errors])
     notes.extend(sorted({f"{called}: {_first_line(word.message)}" for word in heard}))
     names = [str(name) for name, ok in zip(design.columns, free, strict=True) if ok]
     values = zip(names, fitted.params, errors, ends[:, 0], ends[:, 1], strict=True)
@@ -258,3 +289,36 @@ def _estimable(matrix: Floats) -> npt.NDArray[np.bool_]:
 
 def _first_line(reason: object) -> str:
     return str(reason).strip().splitlines()[0].rstrip(".")
+
+
+def distance_of_coefficients(fitted: Comparison) -> Score:
+    """Sum of |(synthetic - real) / real| (pegs.txt section 4.3); a real coefficient of 0 has no relative distance."""
+    real, synthetic = fitted.real.estimates, fitted.synthetic.estimates
+    usable = real != 0
+    terms = np.abs(synthetic[usable] - real[usable]) / np.abs(real[usable])
+    names = [name for name, ok in zip(fitted.names, usable, strict=True) if ok]
+    parts = dict(zip(names, terms.tolist(), strict=True))
+    return COEFFICIENT_DISTANCE.score(float(terms.sum()), parts, note=fitted.sentence)
+
+
+def utility_of_coefficients(fitted: Comparison) -> Score:
+    """exp(-||real beta - synthetic beta||^2) (dissertation.txt section 2.4); the breakdown has the differences."""
+    gaps = fitted.synthetic.estimates - fitted.real.estimates
+    parts = dict(zip(fitted.names, gaps.tolist(), strict=True))
+    return COEFFICIENT_UTILITY.score(float(np.exp(-(gaps**2).sum())), parts, note=fitted.sentence)
+
+
+def overlap_of_intervals(fitted: Comparison) -> Score:
+    """Mean overlap of the intervals of the coefficients (Karr, Kohnen, Oganian, Reiter and Sanil 2006).
+
+    0 where two intervals are disjoint, which other software may show as negative.
+    """
+    a, b = fitted.real, fitted.synthetic
+    common = np.maximum(np.minimum(a.high, b.high) - np.maximum(a.low, b.low), 0.0)
+    widths = (a.high - a.low, b.high - b.low)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = sum(np.where(width > 0, common / width, np.nan) for width in widths) / 2
+    same = (a.low == b.low) & (a.high == b.high)
+    shares = np.where(same, 1.0, np.nan_to_num(shares, nan=0.0))  # an exact fit has an interval without width
+    parts = dict(zip(fitted.names, shares.tolist(), strict=True))
+    return INTERVAL_OVERLAP.score(float(shares.mean()), parts, note=fitted.sentence)

@@ -13,46 +13,47 @@ import numpy.typing as npt
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column, check_rows
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.intervals import Z95
+from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of, weights_by_code
 from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
-_Z = 1.959963984540054
 
-METRIC = Metric(
+WEIGHTED_TVD = Metric(
     name="weighted_tvd",
-    goal="minimize",
-    lowest=0.0,
-    highest=1.0,
+    title="Weighted shares of levels (total variation)",
     room="utility",
     says="The share of the population that would have to change to make the weighted 1-way tables agree, averaged.",
+)
+WEIGHTED_MEANS = Metric(
+    name="weighted_means",
+    title="Weighted means (overlap of intervals)",
+    room="utility",
+    goal="maximize",
+    says="How much of the two 95% intervals of a weighted mean is common, averaged over columns with an order.",
 )
 
 
 def _weights(source: Source) -> tuple[str, Floats]:
-    found = weights_by_code(source.codebook)
-    if found is None:
+    weights = weights_by_code(source.codebook)
+    if weights is None:
         raise ParameterError('the codebook names no weight column; add weight = "COLUMN" at its top.')
-    return found
+    return weights
 
 
 def weighted_tvd(real: Source, synthetic: Source) -> Score:
     """Total variation of the weighted shares of each column."""
     name, weights = _weights(real)
     tables = [(other, name) for (other,) in tables_of_width(real.codebook, 1) if other != name]
-    parts = {}
-    for (other, _), a, b in grids(real, synthetic, tables):
-        parts[other] = _apart(a @ weights, b @ weights)
-    if not parts:
-        return Score(metric=METRIC.name, value=float("nan"), note="there is no column beside the weight.")
-    worst = max(parts, key=lambda key: parts[key])
-    note = f"Weighted by {name}; the worst of {len(parts)} columns is {worst} with {parts[worst]:.4f}."
-    return Score(metric=METRIC.name, value=float(np.mean(list(parts.values()))), breakdown=parts, note=note)
-
-
-def _apart(real: Floats, synthetic: Floats) -> float:
-    return float(np.abs(real / real.sum() - synthetic / synthetic.sum()).sum() / 2)
+    parts = {other: total_variation(a @ weights, b @ weights) for (other, _), a, b in grids(real, synthetic, tables)}
+    worst = max(parts, key=lambda key: parts[key], default="")
+    return WEIGHTED_TVD.mean(
+        parts,
+        note=f"Weighted by {name}; the worst of {len(parts)} columns is {worst} with {parts.get(worst, 0):.4f}.",
+        empty="there is no column beside the weight.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,4 +87,27 @@ def weighted_mean(source: Source, column: str) -> WeightedMean:
     spread = float((grid @ weights**2) @ (values - mean) ** 2)
     error = float(np.sqrt(spread)) / total
     effective = total**2 / float((grid @ weights**2).sum())
-    return WeightedMean(value=mean, error=error, low=mean - _Z * error, high=mean + _Z * error, effective=effective)
+    return WeightedMean(value=mean, error=error, low=mean - Z95 * error, high=mean + Z95 * error, effective=effective)
+
+
+def weighted_means(real: Source, synthetic: Source) -> Score:
+    """Overlap of the intervals of every column with an order but the weight; both means stand in the breakdown."""
+    book = real.codebook
+    shares: list[float] = []
+    parts: dict[str, float] = {}
+    for column in book.modelled:
+        if not is_ordered(column) or column.name == book.weight:
+            continue
+        try:
+            a, b = (weighted_mean(source, column.name) for source in (real, synthetic))
+        except DataError:  # no value at all on one side
+            continue
+        common = max(0.0, min(a.high, b.high) - max(a.low, b.low))
+        widths = [mean.high - mean.low for mean in (a, b)]
+        share = 1.0 if (a.low, a.high) == (b.low, b.high) else sum(common / w if w > 0 else 0.0 for w in widths) / 2
+        shares.append(share)
+        parts |= {column.name: share, f"{column.name}: real": a.value, f"{column.name}: synthetic": b.value}
+    if not shares:
+        return WEIGHTED_MEANS.undefined("there is no column with an order beside the weight.")
+    note = f"Weighted by {book.weight}, over {len(shares)} columns with an order."
+    return WEIGHTED_MEANS.score(float(np.mean(shares)), parts, note=note)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
-from understudy.evaluate.checks import check_column, check_rows, check_same_columns
+from understudy.evaluate.checks import check_column, check_comparable
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
 
@@ -24,9 +24,7 @@ def counted(
     real: Source, synthetic: Source, cliques: Sequence[Clique]
 ) -> list[tuple[tuple[str, ...], CountTable, CountTable]]:
     """Each clique with its counts in both tables, after the tables were found comparable."""
-    check_same_columns(real, synthetic)
-    check_rows(real, called="real")
-    check_rows(synthetic, called="synthetic")
+    check_comparable(real, synthetic)
     for clique in cliques:
         for name in clique:
             check_column(real, name, called="tables")
@@ -71,10 +69,10 @@ def given_grids(
     if conditional_on is not None:
         check_column(real, conditional_on, called="conditional_on")
     pairs = [pair for pair in tables_of_width(real.codebook, 2) if conditional_on is None or conditional_on in pair]
-    found = []
+    tables = []
     for (first, second), a, b in grids(real, synthetic, pairs):
         if conditional_on in (None, first):
-            found.append(((first, second), a, b))
+            tables.append(((first, second), a, b))
         if conditional_on in (None, second):
-            found.append(((second, first), a.T, b.T))
-    return found
+            tables.append(((second, first), a.T, b.T))
+    return tables

@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError, ParameterError
-from understudy.evaluate.checks import check_rows, check_same_columns
+from understudy.evaluate.checks import check_comparable, check_rows, check_same_columns
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.intervals import Rate
 from understudy.evaluate.utility.dummies import MOST_LEVELS, Design, auc, logistic_newton
 from understudy.evaluate.values import Event, Records, event_of, records
 from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
 
-METRIC = Metric(
+TRAIN_ON_SYNTHETIC = Metric(
     name="train_on_synthetic",
+    title="Train on synthetic, test on real",
     goal="maximize",
-    lowest=0.0,
-    highest=1.0,
     room="utility",
     says="Area under the ROC curve, on real rows set aside before synthesis, of a classifier trained on the copy.",
 )
@@ -45,10 +45,9 @@ def train_on_synthetic(
     ``classifier`` is any scikit-learn classifier that takes sample weights and gives probabilities; logistic regression
     if not given. Its features are dummies of all other columns. The interval is Hanley and McNeil's, at 95%.
     """
-    for source, called in ((synthetic, "synthetic"), (holdout, "hold-out")):
-        check_same_columns(real, source, called=("real", called))
-        check_rows(source, called=called)
-    check_rows(real, called="real")
+    check_comparable(real, synthetic)
+    check_same_columns(real, holdout, called=("real", "hold-out"))
+    check_rows(holdout, called="hold-out")
     event = event_of(real, target, positive=positive)
     shared = check_holdout(real, holdout)
     features = tuple(name for name in real.codebook.names if name != target)
@@ -74,18 +73,12 @@ def train_on_synthetic(
     parts["accuracy of the more common answer"] = float(max(ups.sum(), downs.sum()) / test.rows)
     area = parts["auc, trained on synthetic rows"]
     half = 1.96 * _auc_error(area, float(ups.sum()), float(downs.sum()))
-    return Score(
-        metric=METRIC.name,
-        value=area,
-        breakdown=parts,
-        low=max(area - half, 0.0),
-        high=min(area + half, 1.0),
-        note=" ".join(notes),
-    )
+    rate = Rate(value=area, low=max(area - half, 0.0), high=min(area + half, 1.0))
+    return TRAIN_ON_SYNTHETIC.score(rate, parts, note=" ".join(notes))
 
 
-def _asked(found: Records, event: Event) -> Records:
-    return found.where(event.asked[found.codes[:, -1]])
+def _asked(table: Records, event: Event) -> Records:
+    return table.where(event.asked[table.codes[:, -1]])
 
 
 def _scores(train: Records, test: Records, event: Event, sizes: list[int], classifier: Any) -> tuple[Floats, str]:
@@ -112,8 +105,8 @@ def _scores(train: Records, test: Records, event: Event, sizes: list[int], class
             repeated = np.repeat(np.arange(len(answers)), train.weights.astype(np.int64))
             model.fit(_dummies(train, sizes)[repeated], answers[repeated])
         chances = model.predict_proba(_dummies(test, sizes))[:, list(model.classes_).index(True)]
-    said = "; ".join(sorted({str(word.message).strip().splitlines()[0] for word in heard}))
-    return np.asarray(chances, dtype=np.float64), said
+    warned = "; ".join(sorted({str(word.message).strip().splitlines()[0] for word in heard}))
+    return np.asarray(chances, dtype=np.float64), warned
 
 
 def _logistic(train: Records, test: Records, answers: npt.NDArray[np.bool_], sizes: list[int]) -> Floats:

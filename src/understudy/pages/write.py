@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from understudy.errors import ReleaseError
-from understudy.evaluate.report.page import MARKER
+from understudy.pages.shell import MARKER
 
 
 def check_page_target(path: Path) -> None:
