@@ -13,13 +13,13 @@ understudy.errors.ParameterError: `share` is 2.0; it must be a number above 0 an
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from understudy.codec import is_numpy_number
+from understudy.codec import is_numpy_number, to_plain
 from understudy.errors import ParameterError
 
 _METADATA_KEY = "understudy.option"
@@ -62,8 +62,15 @@ class Rule(ABC):
         return value
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
-        """The value that a word on the command line, or an entry of a recipe file, stands for."""
+        """The value that a word on the command line, or an entry of a recipe file, stands for.
+
+        ``context`` is what a rule may need to know besides, such as the codebook.
+        """
         return self.check(name, given)
+
+    def plain(self, value: Any) -> Any:
+        """``value`` as manifests and recipe files keep it; :meth:`read` understands it."""
+        return to_plain(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +240,10 @@ ROWS = Whole(least=1, most=10**12, tried=1000)
 """A hundred gigabytes a column; beyond it a number is a slip of the hand."""
 
 
+REQUIRED: Any = object()
+"""Stands where an option has no default."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Option:
     """What a field declares: everything that the command line, the recipe file and the reference say about it."""
@@ -241,14 +252,14 @@ class Option:
     rule: Rule
     help: str
     panel: Panel
-    default: Any = MISSING
+    default: Any = REQUIRED
     flag: str | None = None
     """How it is written on the command line, where that differs from its name."""
 
     @property
     def is_required(self) -> bool:
         """Whether it has no default."""
-        return self.default is MISSING
+        return self.default is REQUIRED
 
     @property
     def flags(self) -> str:
@@ -261,7 +272,7 @@ class Option:
 
 
 def option(
-    default: Any = MISSING,
+    default: Any = REQUIRED,
     *,
     rule: Rule,
     help: str,  # noqa: A002 - the word that everybody knows
@@ -270,7 +281,7 @@ def option(
 ) -> Any:
     """A dataclass field that declares an option."""
     metadata = {_METADATA_KEY: Option(name="", rule=rule, help=help, panel=panel, flag=flag)}
-    if default is MISSING:
+    if default is REQUIRED:
         return dataclasses.field(metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -278,10 +289,26 @@ def option(
 def options_of(cls: type) -> dict[str, Option]:
     """The declared options of a dataclass, in their order."""
     return {
-        field.name: dataclasses.replace(field.metadata[_METADATA_KEY], name=field.name, default=field.default)
+        field.name: dataclasses.replace(field.metadata[_METADATA_KEY], name=field.name, default=_default_of(field))
         for field in dataclasses.fields(cls)
         if _METADATA_KEY in field.metadata
     }
+
+
+def read_options(cls: type, words: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
+    """What the words of a command line or a recipe file stand for; None is what was not given."""
+    known = options_of(cls)
+    return {
+        name: known[name].rule.read(name, value, context) if name in known else value
+        for name, value in words.items()
+        if value is not None
+    }
+
+
+def _default_of(field: "dataclasses.Field[Any]") -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return REQUIRED if field.default is MISSING else field.default
 
 
 class Declared:
@@ -294,6 +321,10 @@ class Declared:
     def get_params(self) -> dict[str, Any]:
         """Every choice by name."""
         return {name: getattr(self, name) for name in options_of(type(self))}
+
+    def parameters(self) -> dict[str, Any]:
+        """Every choice as plain data, for manifests and recipe files."""
+        return {name: declared.rule.plain(getattr(self, name)) for name, declared in options_of(type(self)).items()}
 
     def with_params(self, **changes: Any) -> Self:
         """A copy with some choices changed; this one stays as it is."""
