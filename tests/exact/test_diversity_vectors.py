@@ -79,9 +79,9 @@ def test_a_column_may_have_its_own_l():
 @pytest.mark.parametrize(
     ("ell", "words"),
     [
-        (0.99, ("0.99", "1 or more")),
-        (0, ("1 or more",)),
-        (-3.0, ("-3", "1 or more")),
+        (0.99, ("0.99", "at least 1")),
+        (0, ("at least 1",)),
+        (-3.0, ("-3", "at least 1")),
         (math.inf, ("inf",)),
         (math.nan, ("nan",)),
         (True, ("True",)),

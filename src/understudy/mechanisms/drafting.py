@@ -8,17 +8,19 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon, check_neighbours, discrete_laplace
+from understudy.mechanisms.discrete_laplace import ADD_REMOVE, discrete_laplace
 from understudy.mechanisms.exponential import select
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.stability import StabilityHistogram
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
@@ -35,33 +37,13 @@ class PricedDraft(Event):
 
     kind: ClassVar[str] = "priced-draft"
     proof: ClassVar[str | None] = "priced_draft.md"
-    epsilon: float
-    delta: float
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        check_neighbours(self.neighbours)
-        if self.neighbours is not AR:
-            raise ParameterError(
-                f"`neighbours` is {self.neighbours.value!r}; a priced draft is proved for add-remove only."
-            )
+    epsilon: int | float = option(rule=EPSILON, help="of all steps together")
+    delta: float = option(rule=DELTA, help="of all steps together")
+    neighbours: Neighbours = option(rule=ADD_REMOVE, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
-        """The purse, whatever was taken out of it."""
+        """The whole price, whatever the steps have used of it."""
         return ApproxDP(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "PricedDraft":
-        """From the plain data of a manifest."""
-        try:
-            return cls(**{**values, "neighbours": Neighbours(values["neighbours"])})
-        except (KeyError, TypeError, ValueError) as error:
-            raise ParameterError(
-                f"the draft event {values!r} cannot be read ({error}); it needs `epsilon`, `delta` and `neighbours`. "
-                "Take the manifest from its original."
-            ) from error
 
 
 class Purse:

@@ -17,7 +17,6 @@ LIMIT + COUNT_LIMIT, as in :mod:`understudy.mechanisms.exact_laplace` and for th
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from understudy.compiled import kernel
 from understudy.mechanisms.exact_laplace import (
@@ -25,6 +24,7 @@ from understudy.mechanisms.exact_laplace import (
     LIMIT,
     MAX_SCALE,
     SCALE_BITS,
+    Noise,
     _below,
     _exp_minus,
     _exp_minus_one,
@@ -34,10 +34,9 @@ from understudy.mechanisms.stream import Stream, Words
 _SATURATED = LIMIT + COUNT_LIMIT
 _MOST = np.int64(_SATURATED)
 _WORDS_EACH = 20  # what one draw uses on average, about
-_Noise = npt.NDArray[np.int64]
 
 
-def exact_gaussian(size: int, *, deviation: Fraction, stream: Stream) -> _Noise:
+def exact_gaussian(size: int, *, deviation: Fraction, stream: Stream) -> Noise:
     """``size`` independent draws with P(X = k) proportional to e^(-k^2 / (2 deviation^2))."""
     top, bottom = deviation.numerator, deviation.denominator
     # What the proof above needs; callers have validated it with a sentence.
@@ -138,9 +137,7 @@ def _proposal(turns: np.uint64, words: Words, position: int) -> tuple[np.uint64,
 
 
 @kernel
-def _fill(
-    turns: np.uint64, shift: np.uint64, most: np.uint64, words: Words, out: _Noise, start: int
-) -> tuple[int, int]:
+def _fill(turns: np.uint64, shift: np.uint64, most: np.uint64, words: Words, out: Noise, start: int) -> tuple[int, int]:
     """Proposals with a fair sign, minus zero redrawn, kept or redrawn [CKS20 Alg 3]."""
     position = 0
     for item in range(start, len(out)):

@@ -33,20 +33,20 @@ LIMIT = 1 << 41
 _SATURATED = LIMIT + COUNT_LIMIT
 _FACTOR_LIMIT = np.uint64(1 << 19)  # t K < 2^44 2^19 < 2^64
 _WORDS_EACH = 10  # what one draw uses on average, about; more are fetched when they run out
-_Noise = npt.NDArray[np.int64]
+Noise = npt.NDArray[np.int64]
 
 
-def exact_noise(size: int, *, scale: Fraction, stream: Stream) -> _Noise:
+def exact_noise(size: int, *, scale: Fraction, stream: Stream) -> Noise:
     """``size`` independent draws with P(X = k) proportional to e^(-|k| / scale)."""
     return _draw(size, scale, stream, two_sided=True)
 
 
-def exact_geometric(size: int, *, scale: Fraction, stream: Stream) -> _Noise:
+def exact_geometric(size: int, *, scale: Fraction, stream: Stream) -> Noise:
     """``size`` independent draws with P(Y = k) = (1 - q) q^k on 0, 1, 2, ..., where q = e^(-1 / scale)."""
     return _draw(size, scale, stream, two_sided=False)
 
 
-def _draw(size: int, scale: Fraction, stream: Stream, *, two_sided: bool) -> _Noise:
+def _draw(size: int, scale: Fraction, stream: Stream, *, two_sided: bool) -> Noise:
     top, bottom = scale.numerator, scale.denominator
     # The proof of 64-bit safety above needs exactly this; callers have validated it with a sentence.
     assert 0 < scale <= MAX_SCALE and bottom & (bottom - 1) == 0 and bottom <= 1 << SCALE_BITS
@@ -115,7 +115,7 @@ def _fill(
     most: np.uint64,
     two_sided: bool,
     words: Words,
-    out: _Noise,
+    out: Noise,
     start: int,
 ) -> tuple[int, int]:
     """CKS20 Alg 2, scale turns / 2^shift: magnitude (U + turns V) >> shift, a sign, minus zero redrawn."""

@@ -17,12 +17,14 @@ from understudy.compiled import kernel
 from understudy.errors import ParameterError
 from understudy.mechanisms.diverse_weights import UNIFORM, block_weights, weight_used
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Number
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Guarantee, LDiverse
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
 Codes = npt.NDArray[np.unsignedinteger]
+_L = Number(least=1, tried=2)  # 1 asks nothing
 KeysOf = Callable[[Codes], npt.NDArray[np.int32]]
 """Codes of records to one key per column and record."""
 
@@ -49,11 +51,6 @@ class LDiverseDraws(Event):
             if not 1 <= l <= levels:
                 raise ParameterError(f"`ls` holds {l!r} for a column of {levels} levels; l lies between 1 and that.")
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "LDiverseDraws":
-        """From a manifest."""
-        return cls(ls=tuple(values["ls"]), levels=tuple(values["levels"]), floor=values["floor"])
-
     def guarantee(self) -> Guarantee:
         """The smallest l of the columns that can vary at all."""
         varying = [wanted for wanted, levels in zip(self.ls, self.levels, strict=True) if levels > 1]
@@ -77,7 +74,7 @@ def check_l(
             )
     chosen = []
     for name, size in zip(names, levels, strict=True):
-        value = _number(l[name] if isinstance(l, Mapping) else l)
+        value = float(_L.check("l", l[name] if isinstance(l, Mapping) else l))
         if value > size and not cap:
             raise ParameterError(
                 f"`l` is {value:g} and column {name!r} has {size} level{'s' if size > 1 else ''}: no distribution over "
@@ -88,12 +85,6 @@ def check_l(
     return tuple(chosen)
 
 
-def _number(l: float) -> float:  # noqa: E741 - the field's own name for it
-    if isinstance(l, bool) or not isinstance(l, int | float) or not 1 <= l < math.inf:
-        raise ParameterError(f"`l` is {l!r}; it must be a number of 1 or more (1 asks nothing). Try 2.")
-    return float(l)
-
-
 def smallest_weight(counts: npt.ArrayLike, *, l: float) -> float:  # noqa: E741
     """The mixing weight of one block: min {w in [0, 1]: H((1 - w) P + w U) >= log l}, as really drawn from.
 
@@ -101,7 +92,7 @@ def smallest_weight(counts: npt.ArrayLike, *, l: float) -> float:  # noqa: E741
     (0.211576535, 0.0, 1.0)
     """
     levels = len(np.asarray(counts))
-    if _number(l) > levels:
+    if _L.check("l", l) > levels:
         raise ParameterError(f"`l` is {l:g} and the block has {levels} levels; l is at most the level count.")
     return weight_used(counts, l=l)[0]
 

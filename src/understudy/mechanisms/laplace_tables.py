@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from understudy.errors import ParameterError
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon
 from understudy.mechanisms.histogram import noisy_histogram, noisy_histogram_entry
 from understudy.mechanisms.stability import stable_histogram, stable_histogram_entry
+from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
@@ -32,9 +33,10 @@ def stable_tables_entries(
     columns: Sequence[Sequence[str]], *, epsilon: float, delta: float, neighbours: Neighbours
 ) -> list[Entry]:
     """The lines that :func:`stable_tables` will write in the ledger; needs no data."""
-    check_epsilon(epsilon)
-    check_delta(delta)
-    each = {"epsilon": share_of(epsilon, len(columns)), "delta": share_of(delta, len(columns))}
+    each = {
+        "epsilon": share_of(EPSILON.check("epsilon", epsilon), len(columns)),
+        "delta": share_of(DELTA.check("delta", delta), len(columns)),
+    }
     return [stable_histogram_entry(names, **each, neighbours=neighbours) for names in columns]
 
 
@@ -42,9 +44,10 @@ def stable_tables(
     counts: Sequence[Secret[CountTable]], *, epsilon: float, delta: float, neighbours: Neighbours, stream: Stream
 ) -> tuple[list[CountTable], list[Entry]]:
     """Noisy counts of the occupied cells that reach a threshold; (epsilon, delta) is for all tables together."""
-    check_epsilon(epsilon)
-    check_delta(delta)
-    each = {"epsilon": share_of(epsilon, len(counts)), "delta": share_of(delta, len(counts))}
+    each = {
+        "epsilon": share_of(EPSILON.check("epsilon", epsilon), len(counts)),
+        "delta": share_of(DELTA.check("delta", delta), len(counts)),
+    }
     pairs = [stable_histogram(count, **each, neighbours=neighbours, stream=stream) for count in counts]
     return [table for table, _ in pairs], [entry for _, entry in pairs]
 
@@ -53,8 +56,7 @@ def noisy_tables_entries(
     columns: Sequence[Sequence[str]], sizes: Sequence[Sequence[int]], *, epsilon: float, neighbours: Neighbours
 ) -> list[Entry]:
     """The lines that :func:`noisy_tables` will write in the ledger; needs no data."""
-    check_epsilon(epsilon)
-    each = share_of(epsilon, len(columns))
+    each = share_of(EPSILON.check("epsilon", epsilon), len(columns))
     return [
         noisy_histogram_entry(names, shape, epsilon=each, neighbours=neighbours)
         for names, shape in zip(columns, sizes, strict=True)
@@ -65,7 +67,6 @@ def noisy_tables(
     counts: Sequence[Secret[CountTable]], *, epsilon: float, neighbours: Neighbours, stream: Stream
 ) -> tuple[list[CountTable], list[Entry]]:
     """Noisy counts of every cell of every table, none below 0 (PrivBayes); ``epsilon`` is for all tables together."""
-    check_epsilon(epsilon)
-    each = share_of(epsilon, len(counts))
+    each = share_of(EPSILON.check("epsilon", epsilon), len(counts))
     pairs = [noisy_histogram(count, epsilon=each, neighbours=neighbours, stream=stream) for count in counts]
     return [table for table, _ in pairs], [entry for _, entry in pairs]

@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon, discrete_laplace, scale_for
+from understudy.mechanisms.discrete_laplace import discrete_laplace, scale_for
 from understudy.mechanisms.exact_laplace import exact_noise
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
 from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Number, Whole
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.ledger import Ledger
@@ -41,16 +43,9 @@ class SubsampledBinomial(Event):
 
     kind: ClassVar[str] = "subsampled-binomial"
     proof: ClassVar[str | None] = "subsampled_binomial.md"
-    keep: int
-    """Probability of keeping a worker, over 2^32."""
-    trials: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        for name, value, most in (("keep", self.keep, KEEP_ALL), ("trials", self.trials, _MOST_TRIALS)):
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1 to {most:,}.")
+    keep: int = option(rule=Whole(most=KEEP_ALL), help="probability of keeping a worker, over 2^32")
+    trials: int = option(rule=Whole(most=_MOST_TRIALS), help="fair coins added to every cell")
+    epsilon: int | float = option(rule=EPSILON, help="at which the guarantee states its delta")
 
     def guarantee(self) -> Guarantee:
         """The exact hockey-stick divergence of two cells, rounded up."""
@@ -79,11 +74,10 @@ def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: fl
     if method == "laplace":
         return GeometricHistogram(scale=scale_for(epsilon, 2), neighbours=relation)
     assert delta is not None
-    check_delta(delta)
+    DELTA.check("delta", delta)
     if method == "sba":
         return stable_histogram_event(epsilon=epsilon, delta=delta, neighbours=relation)
-    if not 2.0**-32 <= keep <= 1:
-        raise ParameterError(f"`subsample` is {keep}; it is the share of workers kept, above 0 and up to 1. Try 0.5.")
+    Number(least=2.0**-32, most=1, tried=0.5).check("subsample", keep)
     share = round(keep * KEEP_ALL)
     # further noise of its own is post-processing, so delta falls as trials grow and a bisection finds the least
     low, high = 0, 1
@@ -92,8 +86,7 @@ def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: fl
         if high > _MOST_TRIALS:
             raise ParameterError(
                 f"`epsilon` is {epsilon} and `delta` {delta}; subsampling would need more than {_MOST_TRIALS:,} coins "
-                "per "
-                "cell, and nothing would be left of the data. Use a larger epsilon or a smaller `subsample`."
+                "per cell, and nothing would be left of the data. Use a larger epsilon or a smaller `subsample`."
             )
     while high - low > 1:
         middle = (low + high) // 2

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError
 from understudy.mechanisms.dirichlet import rational_alpha
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon
 from understudy.mechanisms.origin_tails import DP, PDP, PURE, prices, search
+from understudy.mechanisms.stopgaps import EPSILON, option
+from understudy.parameters import DELTA, Flag, Number, OneOf, Text
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, ProbabilisticDP, PureDP
 
@@ -117,8 +118,8 @@ def theorem_44_alphas(
     For a calibration only: it is false for single workers (``proofs/origin_draws.md``), and what a release promises is
     recomputed from the law itself. Needs m = n and epsilon above ln 3.
     """
-    check_epsilon(epsilon)
-    check_delta(delta)
+    EPSILON.check("epsilon", epsilon)
+    DELTA.check("delta", delta)
     if epsilon <= math.log(3):
         raise ParameterError(
             f"`epsilon` is {epsilon}; theorem 4.4 needs more than ln 3 = 1.0986. Use --certificate exact."
@@ -136,16 +137,16 @@ def certified_alphas(
     public: Destinations, *, certificate: Certificate, epsilon: float, delta: float
 ) -> npt.NDArray[np.float64]:
     """The smallest alphas that a certificate of ours allows; never above theorem 4.1's."""
-    check_epsilon(epsilon)
+    EPSILON.check("epsilon", epsilon)
     highest = public.draws / math.expm1(epsilon) * (1 + 1e-11)
     if certificate is Certificate.PURE:
         return np.asarray(highest)
-    check_delta(delta)
-    if max(int(public.workers.max()), int(public.draws.max())) > MOST_WORKERS:
+    DELTA.check("delta", delta)
+    most = max(int(public.workers.max()), int(public.draws.max()))
+    if most > MOST_WORKERS:
         raise ParameterError(
-            f"a destination has {max(int(public.workers.max()), int(public.draws.max())):,} workers; certificates "
-            "other than "
-            f"pure are computed up to {MOST_WORKERS:,}. Split it, or use --certificate pure."
+            f"a destination has {most:,} workers; certificates other than pure are computed up to {MOST_WORKERS:,}. "
+            "Split it, or use --certificate pure."
         )
     kind = _KERNEL_KIND[certificate.value]
     # under shrinking delta is multiplied by G, which is at most 2 up to alpha = 1 (m <= n) and explodes beyond
@@ -172,15 +173,21 @@ class OriginDraws(Event):
 
     kind: ClassVar[str] = "origin-draws"
     proof: ClassVar[str | None] = "origin_draws.md"
-    certificate: str
-    epsilon: float
-    """The ratio that outputs are held to before shrinking and rejection are paid for."""
-    lost: float
-    """Probability set aside for the case that shrinking keeps unusually few cells; 0 without shrinking."""
-    rejects: bool
-    """Whether outputs outside gamma-Good are drawn again (lemma 5.2), gamma = e^epsilon - 1."""
-    groups: tuple[str, ...]
-    """Kinds of destinations: ``n m alpha cells*weight@keep ...``, all public; keep is over 2^32."""
+    certificate: str = option(rule=OneOf.of(item.value for item in Certificate), help="how the promise is proved")
+    epsilon: int | float = option(
+        rule=EPSILON, help="ratio that outputs are held to before shrinking and rejection are paid for"
+    )
+    lost: int | float = option(
+        rule=Number(least=0, below=1),
+        help="probability set aside for the case that shrinking keeps unusually few cells; 0 without shrinking",
+    )
+    rejects: bool = option(
+        rule=Flag(), help="whether outputs outside gamma-Good, gamma = e^epsilon - 1, are drawn again (lemma 5.2)"
+    )
+    groups: tuple[str, ...] = option(
+        rule=Text(words="one kind of destination or more", example="5 5 1/2 10*1@4294967296", admitted=bool),
+        help="kinds of destinations: `workers draws alpha cells*weight@keep ...`, all public; keep is over 2^32",
+    )
 
     @classmethod
     def of(
@@ -200,27 +207,10 @@ class OriginDraws(Event):
             certificate=certificate.value, epsilon=epsilon, lost=lost, rejects=rejects, groups=tuple(sorted(texts))
         )
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "OriginDraws":
-        """From the plain data of a manifest."""
-        try:
-            return cls(**{**values, "groups": tuple(values["groups"])})
-        except (KeyError, TypeError) as error:
-            raise ParameterError(
-                f"the origin draws of a manifest cannot be read ({error}). Take it from its original."
-            ) from error
-
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        if self.certificate not in list(Certificate):
-            known = ", ".join(item.value for item in Certificate)
-            raise ParameterError(f"`certificate` is {self.certificate!r}; it must be one of {known}.")
-        if not 0 <= self.lost < 1:
-            raise ParameterError(f"`lost` is {self.lost}; it is a probability below 1.")
+        super().__post_init__()
         if self.rejects and self.certificate != Certificate.PROBABILISTIC:
             raise ParameterError("rejection is proved for the certificate probabilistic only (lemma 5.2).")
-        if not self.groups:
-            raise ParameterError("`groups` is empty; there is at least one destination.")
         public, _ = _parsed(self.groups)
         if public.shrinks and self.lost == 0 and self.certificate != Certificate.PURE:
             raise ParameterError("`lost` is 0; a domain that is shrunk needs a probability set aside for it.")

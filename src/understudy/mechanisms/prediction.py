@@ -9,14 +9,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.discrete_laplace import check_neighbours
+from understudy.errors import RefusalError
+from understudy.mechanisms.discrete_laplace import RELATION
+from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Text, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.ledger import Ledger
@@ -26,6 +28,16 @@ from understudy.sources.tables import CountTable, code_type
 T = TypeVar("T")
 Units = npt.NDArray[np.int64]
 
+_ALPHA = Text(
+    words="a positive Fraction",
+    example="Fraction(1)",
+    admitted=lambda value: isinstance(value, Fraction) and value > 0,
+)
+_LEVELS = Text(
+    words="one whole number of levels, 1 or more, for each column",
+    example="(2, 3)",
+    admitted=lambda value: bool(value) and all(Whole().admits(levels) for levels in value),
+)
 _MOST_BITS = 40  # finer than any model knows its probabilities; floats of 53 bits still divide it exactly
 _UP = 1 + 2.0**-48  # a stated price is never below the true one because of rounding (proof file, "Rounding")
 
@@ -36,35 +48,10 @@ class PerturbedPrediction(Event):
 
     kind: ClassVar[str] = "perturbed-prediction"
     proof: ClassVar[str | None] = "perturbed_prediction.md"
-    alpha: Fraction
-    levels: tuple[int, ...]
-    draws: int
-    neighbours: Neighbours
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "PerturbedPrediction":
-        """Read back from a manifest."""
-        try:
-            return cls(
-                alpha=Fraction(values["alpha"]),
-                levels=tuple(values["levels"]),
-                draws=values["draws"],
-                neighbours=Neighbours(values["neighbours"]),
-            )
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            raise ParameterError(
-                f"the event {values!r} cannot be read ({error}); it needs `alpha`, `levels`, `draws` and `neighbours`. "
-                "Take the manifest from its original."
-            ) from error
-
-    def __post_init__(self) -> None:
-        check_neighbours(self.neighbours)
-        if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
-            raise ParameterError(f"`draws` is {self.draws!r}; it must be a whole number of 1 or more. Try 1.")
-        if not isinstance(self.alpha, Fraction) or self.alpha <= 0:
-            raise ParameterError(f"`alpha` is {self.alpha!r}; it must be a positive fraction. Try 1.")
-        if not self.levels or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in self.levels):
-            raise ParameterError(f"`levels` is {self.levels!r}; it needs one number of levels, 1 or more, per column.")
+    alpha: Fraction = option(rule=_ALPHA, help="virtual records per level, added to every prediction")
+    levels: tuple[int, ...] = option(rule=_LEVELS, help="the level count of each column")
+    draws: int = option(rule=Whole(), help="draws from each column")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def scaled(self, factor: Fraction) -> "PerturbedPrediction":
         """The same draws with alpha multiplied."""

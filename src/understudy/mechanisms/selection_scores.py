@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
+from understudy.parameters import Whole
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
@@ -54,8 +55,7 @@ def mutual_information_sensitivity(n: int, *, binary: bool) -> float:
     >>> round(mutual_information_sensitivity(1000, binary=True), 8)
     0.00790726
     """
-    if isinstance(n, bool) or not isinstance(n, int) or not 2 <= n <= MAX_RECORDS:
-        raise ParameterError(f"`n` is {n!r}; it must be a whole number of records from 2 to {MAX_RECORDS:,}.")
+    Whole(least=2, most=MAX_RECORDS).check("n", n)
     if binary:
         return math.log(n) / n - (n - 1) / n * math.log1p(-1 / n)
     return 2 / n * math.log((n + 1) / 2) + (n - 1) / n * math.log1p(2 / (n - 1))
@@ -76,8 +76,7 @@ def conditional_entropy_sensitivity(n_max: int) -> float:
 
     (n+1) ln(n+1) - n ln n <= ln(n+1) + 1.
     """
-    if isinstance(n_max, bool) or not isinstance(n_max, int) or not 1 <= n_max <= MAX_RECORDS:
-        raise ParameterError(f"`n_max` is {n_max!r}; it must be a whole number of records from 1 to {MAX_RECORDS:,}.")
+    Whole(most=MAX_RECORDS).check("n_max", n_max)
     return math.log(n_max + 1) + 1
 
 

@@ -9,26 +9,20 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_gaussian import discrete_gaussian
-from understudy.mechanisms.discrete_laplace import (
-    check_delta,
-    check_epsilon,
-    check_scale,
-    discrete_laplace,
-    float_above,
-    noise_fields,
-    scale_for,
-)
+from understudy.mechanisms.discrete_laplace import ADD_REMOVE, SCALE, discrete_laplace, float_above, scale_for
 from understudy.mechanisms.exponential import MAX_EPSILON, select
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.labelled import Cells, LeafOf
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Text, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
@@ -37,17 +31,18 @@ AR = Neighbours.ADD_REMOVE
 PRICED_ALPHAS = (0.5, 1.0, 2.0)
 """The alphas whose gain has a score with a proved sensitivity."""
 MAX_RECORDS = 1 << 31
+_FRACTION = Text(
+    words=f"a Fraction of 0 or more, at most {MAX_EPSILON:,}",
+    example="Fraction(1, 10)",
+    admitted=lambda value: isinstance(value, Fraction) and 0 <= value <= MAX_EPSILON,
+)
+_LEVELS = Whole(most=1 << 16, tried=3)
 _HELLINGER = 8.5
 _SLACK = Fraction(1, 1 << 13)  # covers the float error of two scores; see proofs/stable_splits.md
 _UP = 1.0 + 1e-12
 
 Answers = npt.NDArray[np.bool_]
 Tables = npt.NDArray[np.int64]
-
-
-def _whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 16:
-        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1. Try 3.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,17 +54,9 @@ class TreeSplits(Event):
 
     kind: ClassVar[str] = "tree-splits"
     proof: ClassVar[str | None] = "tree_splits.md"
-    epsilon: Fraction
-    levels: int
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.epsilon, Fraction) or not 0 <= self.epsilon <= MAX_EPSILON:
-            raise ParameterError(
-                f"`epsilon` is {self.epsilon!r}; it must be a Fraction of 0 or more. Try Fraction(1, 10)."
-            )
-        _whole("levels", self.levels)
-        _add_remove(self.neighbours)
+    epsilon: Fraction = option(rule=_FRACTION, help="of one level")
+    levels: int = option(rule=_LEVELS, help="levels of the tree")
+    neighbours: Neighbours = option(rule=ADD_REMOVE, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """Levels x epsilon, rounded up to a float."""
@@ -81,13 +68,6 @@ class TreeSplits(Event):
         each = np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 8), epsilon)
         return each * (self.levels * _UP)
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "TreeSplits":
-        """From the plain data of a manifest."""
-        return cls(
-            epsilon=Fraction(values["epsilon"]), levels=values["levels"], neighbours=Neighbours(values["neighbours"])
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class StableSplits(Event):
@@ -95,17 +75,10 @@ class StableSplits(Event):
 
     kind: ClassVar[str] = "stable-splits"
     proof: ClassVar[str | None] = "stable_splits.md"
-    scale: Fraction
-    threshold: int
-    levels: int
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        _whole("levels", self.levels)
-        _add_remove(self.neighbours)
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or self.threshold < 2:
-            raise ParameterError(f"`threshold` is {self.threshold!r}; it must be a whole number of 2 or more.")
+    scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise")
+    threshold: int = option(rule=Whole(least=2), help="smallest noisy lead at which a question is asked")
+    levels: int = option(rule=_LEVELS, help="levels of the tree")
+    neighbours: Neighbours = option(rule=ADD_REMOVE, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """Levels x (1 / scale, q^(T-1) / (1 + q)), both rounded up."""
@@ -114,21 +87,11 @@ class StableSplits(Event):
         epsilon = float_above(self.levels / self.scale)
         return ApproxDP(epsilon=epsilon, delta=min(delta, 1.0), neighbours=self.neighbours)
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "StableSplits":
-        """From the plain data of a manifest."""
-        return cls(**noise_fields(values))
-
-
-def _add_remove(neighbours: Neighbours) -> None:
-    if neighbours is not AR:
-        raise ParameterError(f"`neighbours` is {neighbours!r}; splits are priced under Neighbours.ADD_REMOVE.")
-
 
 def stable_threshold(*, epsilon: float, delta: float) -> tuple[Fraction, int]:
     """Noise scale and the smallest threshold T whose q^(T-1) / (1 + q) stays within ``delta``, for one level."""
-    check_epsilon(epsilon)
-    check_delta(delta)
+    EPSILON.check("epsilon", epsilon)
+    DELTA.check("delta", delta)
     scale = scale_for(epsilon, 1)
     q = math.exp(-1 / scale)
     threshold = max(2, 1 + math.ceil(float(scale) * math.log(1 / (delta * (1 + q)))))
@@ -149,10 +112,7 @@ def score_sensitivity(alpha: float, public_rows: int | None) -> tuple[float, boo
                 "`public_rows` is missing; at alpha 1 the sensitivity grows with the number of records, so that a "
                 "public upper bound on it is needed. Give one, or use alpha 2."
             )
-        if isinstance(public_rows, bool) or not isinstance(public_rows, int) or not 1 <= public_rows <= MAX_RECORDS:
-            raise ParameterError(
-                f"`public_rows` is {public_rows!r}; it must be a whole number from 1 to {MAX_RECORDS:,}."
-            )
+        Whole(most=MAX_RECORDS, tried=1000).check("public_rows", public_rows)
         return math.log(public_rows + 1) + 1, True
     raise ParameterError(
         f"`alpha` is {alpha}; a private choice by its gain has a proved sensitivity only for alpha "

@@ -22,9 +22,13 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 
 from understudy.compiled import high_low_product, kernel
 from understudy.errors import ParameterError
+from understudy.parameters import Text
 
 Words = npt.NDArray[np.uint64]
 
+_SEED = Text(
+    words="a whole number", example="1", admitted=lambda value: isinstance(value, int) and not isinstance(value, bool)
+)
 _ZEROS = bytes(1 << 20)
 _LANE_BYTES = 1 << 37  # half of what a 32-bit counter of 64-byte blocks can address
 
@@ -89,8 +93,7 @@ class Stream:
     @classmethod
     def seeded(cls, seed: int) -> Self:
         """Reproducible, for tests and simulation only."""
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise ParameterError(f"`seed` is {seed!r}; it must be a whole number. Try 1.")
+        _SEED.check("seed", seed)
         return cls(key=_hashed(f"understudy seeded stream{seed}"))
 
     @classmethod
@@ -120,7 +123,7 @@ class Stream:
         """
         if seed is None:
             return cls.from_system()
-        cls.seeded(seed)  # refuses what is no seed
+        _SEED.check("seed", seed)
         return cls(key=_hashed(f"understudy seeded part {seed}/{number}"))
 
     @property

@@ -10,9 +10,8 @@ from typing import ClassVar, Protocol, cast
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
-from understudy.mechanisms.calibrate import smallest_alpha
-from understudy.mechanisms.dirichlet import rational_alpha
-from understudy.mechanisms.discrete_laplace import check_neighbours
+from understudy.mechanisms.dirichlet import rational_alpha, smallest_alpha
+from understudy.mechanisms.discrete_laplace import RELATION
 from understudy.mechanisms.group import GroupOf
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Neighbours
@@ -67,7 +66,7 @@ class DrawnRecipe(Recipe):
             raise ParameterError(
                 f"`neighbours` is {self.neighbours!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
             )
-        check_neighbours(self.neighbours)
+        RELATION.check("neighbours", self.neighbours)
 
     @property
     def public_tables(self) -> Mapping[InputRole, str]:
