@@ -16,6 +16,7 @@ from scipy import stats
 
 from understudy.errors import ParameterError
 from understudy.mechanisms import exact_gaussian as kernel
+from understudy.mechanisms import exact_laplace
 from understudy.mechanisms.discrete_gaussian import (
     _excess,
     deviation_of,
@@ -320,7 +321,7 @@ def test_words_one_at_a_time_give_the_same_draws(deviation):
 
 
 def test_noisy_count_clamps_like_infinite_noise(monkeypatch):
-    saturated = np.array([kernel._SATURATED, -kernel._SATURATED])
+    saturated = np.array([exact_laplace.SATURATED, -exact_laplace.SATURATED])
     monkeypatch.setattr("understudy.mechanisms.discrete_gaussian.exact_gaussian", lambda size, **_: saturated.copy())
     for count in (-COUNT_LIMIT, COUNT_LIMIT):
         noisy = discrete_gaussian(np.full(2, count), variance=ONE, stream=Stream.seeded(1))

@@ -68,10 +68,10 @@ class Destinations:
         """Whether any cell may be dropped."""
         return bool(np.any((self.keeps < KEEP_ALL) & (self.cells > 0)))
 
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """As the kernels want them."""
-        wide = np.float64
-        return self.cells.astype(wide), self.weights.astype(wide), self.keeps.astype(wide) / KEEP_ALL
+    def arrays(self) -> tuple[Any, ...]:
+        """Workers, draws, cells, weights and keep probabilities, as the kernels of ``origin_tails`` want them."""
+        cells, weights, keeps = (values.astype(np.float64) for values in (self.cells, self.weights, self.keeps))
+        return self.workers, self.draws, cells, weights, keeps / KEEP_ALL
 
     def distinct(self) -> tuple["Destinations", npt.NDArray[np.int64]]:
         """Each kind of destination once, and where each destination went."""
@@ -163,7 +163,7 @@ def _searched(
     np.maximum.at(top, where, highest)
     out = np.zeros(len(once))
     lost = delta * _LOST_SHARE
-    search(kind, paper, once.workers, once.draws, top, *once.arrays(), epsilon, delta, lost, _STEP, _LOWEST, out)
+    search(kind, paper, top, once.arrays(), epsilon, delta, lost, _STEP, _LOWEST, out)
     return out[where]
 
 
@@ -267,7 +267,7 @@ def _prices(event: OriginDraws) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
     public, alphas = _parsed(event.groups)
     added, deltas = np.zeros(len(public)), np.zeros(len(public))
     kind = _KERNEL_KIND[event.certificate]
-    prices(kind, public.workers, public.draws, alphas, *public.arrays(), event.epsilon, event.lost, added, deltas)
+    prices(kind, alphas, public.arrays(), event.epsilon, event.lost, added, deltas)
     return added, deltas
 
 
@@ -337,7 +337,7 @@ def deltas_at(
     values = np.array([float(alpha) for alpha in alphas])
     lost = delta / _UP * _LOST_SHARE
     kind = _KERNEL_KIND[certificate.value]
-    prices(kind, public.workers, public.draws, values, *public.arrays(), epsilon, lost, added, deltas)
+    prices(kind, values, public.arrays(), epsilon, lost, added, deltas)
     return deltas * _UP
 
 

@@ -90,6 +90,13 @@ def _holds(rows: Any, row: int, first: int, one: int, second: int, two: int, rul
 
 
 @kernel
+def _cell(offsets: Any, sizes: Any, column: int, level: int, other: int, value: int) -> Any:
+    """Where the table of two columns keeps the cell of these two values."""
+    first, second, width = (level, value, sizes[other]) if column < other else (value, level, sizes[column])
+    return offsets[column, other] + first * width + second
+
+
+@kernel
 def _descend(rows: Any, sizes: Any, offsets: Any, gap: Any, shares: Any, share_at: Any, state: Any, rules: Any) -> None:
     """One pass of single-value changes that lower the squared distance; ``gap`` is count minus target of every cell."""
     columns, number = rows.shape
@@ -102,26 +109,16 @@ def _descend(rows: Any, sizes: Any, offsets: Any, gap: Any, shares: Any, share_a
             continue
         change = 0.0
         for other in range(columns):
-            at = offsets[column, other]
-            if at >= 0:
-                value = rows[other, row]
-                if column < other:
-                    enter, leave = at + new * sizes[other] + value, at + old * sizes[other] + value
-                else:
-                    enter, leave = at + value * sizes[column] + new, at + value * sizes[column] + old
+            if offsets[column, other] >= 0:
+                enter = _cell(offsets, sizes, column, new, other, rows[other, row])
+                leave = _cell(offsets, sizes, column, old, other, rows[other, row])
                 change += gap[enter] - gap[leave] + 1.0
         if change >= 0 or not _holds(rows, row, column, new, column, new, rules):
             continue
         for other in range(columns):
-            at = offsets[column, other]
-            if at >= 0:
-                value = rows[other, row]
-                if column < other:
-                    enter, leave = at + new * sizes[other] + value, at + old * sizes[other] + value
-                else:
-                    enter, leave = at + value * sizes[column] + new, at + value * sizes[column] + old
-                gap[enter] += 1.0
-                gap[leave] -= 1.0
+            if offsets[column, other] >= 0:
+                gap[_cell(offsets, sizes, column, new, other, rows[other, row])] += 1.0
+                gap[_cell(offsets, sizes, column, old, other, rows[other, row])] -= 1.0
         rows[column, row] = new
 
 

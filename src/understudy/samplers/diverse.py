@@ -15,10 +15,10 @@ import numpy.typing as npt
 from understudy.blocks.minhash import GOLDEN, NO_HASH, RecordMinHash, key_from, mixed
 from understudy.blocks.nearest import BlockIndex, nearest_block
 from understudy.codebook.constraints import Step
-from understudy.compiled import high_low_product, kernel
+from understudy.compiled import kernel
 from understudy.mechanisms.diverse_weights import UNIFORM
 from understudy.mechanisms.l_diversity import DiverseTables
-from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.stream import Stream, below, first_above
 from understudy.samplers.threads import WordPool
 from understudy.sources.tables import code_type
 
@@ -170,13 +170,9 @@ def _scatter(state: Any, sizes: Any, words: Any, position: int, column: int, cha
     while column < state.shape[0]:
         bound = np.uint64(sizes[column])
         while chain < state.shape[1]:
-            while True:
-                if position == len(words):
-                    return column, chain, position
-                pick, low = high_low_product(words[position], bound)
-                position += 1
-                if low >= bound or low >= (np.uint64(0) - bound) % bound:
-                    break
+            pick, position = below(bound, words, position)
+            if position < 0:
+                return column, chain, len(words)
             state[column, chain] = pick
             chain += 1
         column += 1
@@ -271,21 +267,10 @@ def _sweep(
 
 
 @kernel
-def _below(bound: Any, words: Any, position: int) -> Any:
-    """A uniform number below ``bound`` and the next position, which is negative when the words ran out."""
-    while position < len(words):
-        pick, low = high_low_product(words[position], bound)
-        position += 1
-        if low >= bound or low >= (np.uint64(0) - bound) % bound:
-            return pick, position
-    return np.uint64(0), -1
-
-
-@kernel
 def _draw_level(block: Any, size: int, levels: Any, cumulative: Any, words: Any, position: int) -> Any:
     """A level of the block, -1 when the words ran out, and how many words are used up."""
     virtual = block[0]
-    pick, after = _below(block[1], words, position)
+    pick, after = below(block[1], words, position)
     if after < 0:
         return np.int64(-1), len(words)
     smooth = virtual * np.uint64(size)
@@ -304,7 +289,7 @@ def _draw_allowed(block: Any, size: int, levels: Any, cumulative: Any, words: An
     number = np.uint64(0)
     for code in range(size):
         number += np.uint64(allowed[code])
-    pick, position = _below(number, words, position)
+    pick, position = below(number, words, position)
     if position < 0:
         return np.int64(-1), len(words)
     for code in range(size):
@@ -319,17 +304,10 @@ def _draw_allowed(block: Any, size: int, levels: Any, cumulative: Any, words: An
 def _level(pick: np.uint64, start: np.uint64, packed: np.uint64, levels: Any, cumulative: Any) -> Any:
     """The level of the pick-th weight among the real records."""
     record: Any = np.int64(pick >> (packed & np.uint64(UNIFORM)))
-    begin = np.int64(start)
-    low: Any = begin
-    high: Any = begin + np.int64(packed >> np.uint64(8)) - 1
-    if high - low <= _SCAN_CELLS:
-        while cumulative[low] <= record:
-            low += 1
-        return np.int64(levels[low])
-    while low < high:
-        middle = (low + high) >> 1
-        if cumulative[middle] <= record:
-            low = middle + 1
-        else:
-            high = middle
+    low: Any = np.int64(start)
+    high: Any = low + np.int64(packed >> np.uint64(8)) - 1
+    if high - low > _SCAN_CELLS:
+        return np.int64(levels[first_above(cumulative, low, high, record)])
+    while cumulative[low] <= record:
+        low += 1
     return np.int64(levels[low])

@@ -14,13 +14,12 @@ from understudy.codebook import Codebook
 from understudy.codebook.constraints import Allowed, Step
 from understudy.mechanisms.smoothing import Weights
 from understudy.mechanisms.stream import Stream
-from understudy.samplers.kernels import LookUp, draw_by_halving, draw_by_scan, mark_visits
+from understudy.samplers.kernels import SCAN_LEVELS, LookUp, draw_by_halving, draw_by_scan, mark_visits
 from understudy.samplers.threads import BLOCK, WordPool, in_threads
 from understudy.samplers.within import draw_within, fill_sets, outside_of
 from understudy.sources.tables import code_type
 
 Codes = npt.NDArray[np.unsignedinteger]
-_SCAN_LEVELS = 64
 
 
 class ConditionalSampler:
@@ -127,7 +126,7 @@ class ConditionalSampler:
         if step is not None:
             self._draw_within(step, slots, source, out, block)
             return
-        draw = draw_by_scan if cumulative.shape[1] <= _SCAN_LEVELS else draw_by_halving
+        draw = draw_by_scan if cumulative.shape[1] <= SCAN_LEVELS else draw_by_halving
         done = 0
         while True:
             done, source.position = draw(slots, cumulative, source.words, source.position, out, done)
