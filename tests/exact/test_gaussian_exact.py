@@ -30,10 +30,8 @@ from understudy.mechanisms.gaussian_stability import (
     GaussianStability,
     gaussian_stability_event,
 )
-from understudy.mechanisms.laplace_tables import (
-    stable_tables_entries,
-)
-from understudy.mechanisms.stability import StabilityHistogram
+from understudy.mechanisms.laplace_tables import share_of
+from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 
@@ -284,7 +282,7 @@ def test_gaussian_beats_laplace_for_many_tables():
     for tables, better in ((2, False), (3, True), (8, True), (9, True)):
         gaussian = gaussian_stability_event(epsilon=1.0, delta=1e-6, tables=tables, neighbours=AR)
         assert (float(gaussian.variance) < 2 * tables**2) == (tables >= 9)  # variance of Laplace at scale p
-        laplace = stable_tables_entries([["a"]] * tables, epsilon=1.0, delta=1e-6, neighbours=AR)[0].event
+        laplace = stable_histogram_event(epsilon=share_of(1.0, tables), delta=share_of(1e-6, tables), neighbours=AR)
         assert (gaussian.threshold < laplace.threshold) == better
 
 

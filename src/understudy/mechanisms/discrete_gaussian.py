@@ -8,6 +8,7 @@ product and exp within a few units of 2^-53), raised by a relative 1e-10. See ``
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -70,6 +71,14 @@ def discrete_gaussian(counts: Noise, *, variance: Fraction, stream: Stream) -> N
     """``counts`` plus independent exact noise, P(X = k) proportional to e^(-k^2 / (2 variance)), clamped to +-2^41."""
     deviation = deviation_of(variance)
     return clamped_sum(counts, lambda size: exact_gaussian(size, deviation=deviation, stream=stream))
+
+
+def first_fit(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """Bisection: ``fits`` fails at ``low`` and holds at ``high``; where it begins to hold."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
 
 def gaussian_tail(variance: Fraction, t: int) -> float:

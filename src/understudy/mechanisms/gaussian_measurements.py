@@ -22,6 +22,7 @@ from understudy.mechanisms.discrete_gaussian import (
     MIN_DEVIATION,
     VARIANCE,
     discrete_gaussian,
+    first_fit,
     gaussian_delta,
     variance_for,
 )
@@ -74,10 +75,7 @@ def _smallest_epsilon(variance: Fraction, units: int, delta: float) -> float:
     low, high = 0, _EPSILONS
     while not fits(high):
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high / _EPSILONS
+    return first_fit(fits, low, high) / _EPSILONS
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ neighbour occupies cost a delta. See ``proofs/gaussian_stability.md``.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -19,6 +19,7 @@ from understudy.mechanisms.discrete_gaussian import (
     MIN_DEVIATION,
     VARIANCE,
     discrete_gaussian,
+    first_fit,
     gaussian_delta,
     gaussian_tail,
 )
@@ -108,16 +109,8 @@ def _smallest_epsilon(variance: Fraction, threshold: int, tables: int, delta: fl
             high = max(2 * steps, _EPSILONS)
             while not fits(high):
                 low, high = high, 2 * high
-            steps = _first(fits, low, high)
+            steps = first_fit(fits, low, high)
     return steps / _EPSILONS
-
-
-def _first(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """Bisection: ``fits`` fails at ``low`` and holds at ``high``; where it begins to hold."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
 
 
 def gaussian_stability_event(*, epsilon: float, delta: float, tables: int, neighbours: Neighbours) -> GaussianStability:
@@ -146,7 +139,7 @@ def gaussian_stability_event(*, epsilon: float, delta: float, tables: int, neigh
             f"`epsilon` is {epsilon} at `delta` {delta}; for {tables} tables the noise on one count would exceed "
             f"{MAX_DEVIATION:,} records. Use a larger epsilon, or fewer tables."
         )
-    deviation = least if price(least) <= allowed else _first(lambda d: price(d) <= allowed, least, most)
+    deviation = least if price(least) <= allowed else first_fit(lambda d: price(d) <= allowed, least, most)
     while True:
         variance = Fraction(deviation, _GRID) ** 2
         threshold = _smallest_threshold(variance, Fraction(steps, _EPSILONS), delta, tables, each)
@@ -174,7 +167,7 @@ def _smallest_threshold(variance: Fraction, epsilon: Fraction, delta: float, tab
     high = 2
     while not fits(high):
         high *= 2
-    return _first(fits, high // 2, high)
+    return first_fit(fits, high // 2, high)
 
 
 def gaussian_stability_entry(columns: Sequence[Sequence[str]], *, event: GaussianStability) -> Entry:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from understudy.compiled import kernel
 from understudy.errors import ParameterError
-from understudy.mechanisms.diverse_weights import UNIFORM, block_weights, weight_used
+from understudy.mechanisms.diverse_weights import UNIFORM, block_weights
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number
 from understudy.privacy.events import Event
@@ -85,27 +85,6 @@ def check_l(
     return tuple(chosen)
 
 
-def smallest_weight(counts: npt.ArrayLike, *, l: float) -> float:  # noqa: E741
-    """The mixing weight of one block: min {w in [0, 1]: H((1 - w) P + w U) >= log l}, as really drawn from.
-
-    >>> round(smallest_weight((7, 2, 1), l=2.5), 9), smallest_weight((5, 5, 0), l=2), smallest_weight((0, 0), l=1.5)
-    (0.211576535, 0.0, 1.0)
-    """
-    levels = len(np.asarray(counts))
-    if _L.check("l", l) > levels:
-        raise ParameterError(f"`l` is {l:g} and the block has {levels} levels; l is at most the level count.")
-    return weight_used(counts, l=l)[0]
-
-
-def dirichlet_alpha(weight: float, *, records: int, levels: int) -> float:
-    """The same as virtual records per level (pegs.txt): w = C alpha / (N + C alpha).
-
-    >>> round(dirichlet_alpha(smallest_weight((7, 2, 1), l=2.5), records=10, levels=3), 9)
-    0.894513099
-    """
-    return math.inf if weight >= 1 else weight * records / (levels * (1 - weight))
-
-
 def largest_probability(*, l: float, levels: int) -> float:  # noqa: E741
     """How likely one level may still be: the rest shares evenly, which is best for the entropy.
 
@@ -149,16 +128,6 @@ class DiverseTables:
     def block_range(self, column: int) -> tuple[int, int]:
         """Blocks of one column, without the last one."""
         return int(self.first[column]), int(self.first[column + 1]) - 1
-
-    def law(self, block: int, levels: int) -> npt.NDArray[np.uint64]:
-        """Integer weights of one block, level by level."""
-        u, _, start, packed = (int(value) for value in self.blocks[block])
-        shift, cells = packed & 255, packed >> 8
-        weights = np.full(levels, u, dtype=np.uint64)
-        if shift != UNIFORM:
-            counts = np.diff(self.cumulative[start : start + cells], prepend=0).astype(np.uint64)
-            weights[self.levels[start : start + cells].astype(np.int64)] += counts << np.uint64(shift)
-        return weights
 
     def zero_blocks(self) -> list[int]:
         """How many blocks of each column give some level no chance at all (only possible without a floor)."""

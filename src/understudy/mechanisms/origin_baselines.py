@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.discrete_gaussian import first_fit
 from understudy.mechanisms.discrete_laplace import discrete_laplace, scale_for
 from understudy.mechanisms.exact_laplace import exact_noise
 from understudy.mechanisms.histogram import GeometricHistogram
@@ -88,10 +89,8 @@ def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: fl
                 f"`epsilon` is {epsilon} and `delta` {delta}; subsampling would need more than {_MOST_TRIALS:,} coins "
                 "per cell, and nothing would be left of the data. Use a larger epsilon or a smaller `subsample`."
             )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _two_cells(share, middle, epsilon) * _UP <= delta else (middle, high)
-    return SubsampledBinomial(keep=share, trials=high, epsilon=epsilon)
+    trials = first_fit(lambda n: _two_cells(share, n, epsilon) * _UP <= delta, low, high)
+    return SubsampledBinomial(keep=share, trials=trials, epsilon=epsilon)
 
 
 def check_cells(event: Event, public: Destinations, units: int) -> None:

@@ -99,15 +99,6 @@ def pure_alpha(*, draws: int, epsilon: float) -> float:
     return draws / math.expm1(epsilon)
 
 
-def paper_shrinking_cost(*, smallest_keep: float, largest_alpha: float) -> float:
-    """What theorem 5.2 adds to epsilon: ln(1/min f) + ceil(max alpha) ln 2. True for m <= n, and never below ours then.
-
-    >>> round(paper_shrinking_cost(smallest_keep=0.0378, largest_alpha=0.04), 4)
-    3.9686
-    """
-    return -math.log(smallest_keep) + math.ceil(largest_alpha) * math.log(2)
-
-
 def theorem_44_alphas(
     public: Destinations, *, epsilon: float, delta: float, highest: npt.NDArray[np.float64] | None = None
 ) -> npt.NDArray[np.float64]:

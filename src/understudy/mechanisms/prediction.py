@@ -96,9 +96,7 @@ def to_units(predicted: npt.NDArray[np.float64], *, bits: int) -> Units:
     [[4, 12], [8, 8]]
     """
     g = np.array(predicted, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mass = g.sum(axis=1)
-        broken = ~(np.isfinite(g).all(axis=1) & (g >= 0).all(axis=1) & np.isfinite(mass) & (mass > 0))
+    mass, broken = _masses(g)
     g[broken], mass[broken] = 1.0, g.shape[1]
     whole = 1 << bits
     units: Units = np.floor(g / mass[:, None] * whole).astype(np.int64)
@@ -106,6 +104,14 @@ def to_units(predicted: npt.NDArray[np.float64], *, bits: int) -> Units:
     units[np.arange(len(g)), units.argmax(axis=1)] += whole - units.sum(axis=1)
     assert (units >= 0).all()  # the largest share is at least 1/C, far more than the rounding
     return units
+
+
+def _masses(predicted: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The sum of each row, and which rows are no prediction at all."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass = predicted.sum(axis=1)
+        sound = np.isfinite(predicted).all(axis=1) & (predicted >= 0).all(axis=1) & np.isfinite(mass) & (mass > 0)
+    return mass, ~sound
 
 
 def draw_predicted(
@@ -142,10 +148,8 @@ def draw_predicted(
 
 def _held_to(predicted: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     """Predictions without what is not allowed; one that leaves nothing, or is none, becomes uniform over the rest."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        held = np.where(inside, predicted, 0.0)
-        mass = held.sum(axis=1)
-        broken = ~(np.isfinite(held).all(axis=1) & (held >= 0).all(axis=1) & np.isfinite(mass) & (mass > 0))
+    held = np.where(inside, predicted, 0.0)
+    _, broken = _masses(held)
     held[broken] = inside[broken]
     return held
 
