@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from understudy.blocks.minhash import RecordMinHash, mixed
 from understudy.compiled import kernel
-from understudy.errors import ParameterError
 from understudy.mechanisms.l_diversity import DiverseTables
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 
 _CANDIDATES = 32
 """Most blocks of one band that are compared with a state."""
@@ -26,8 +26,7 @@ _PER_BUCKET = 64
 
 def check_bands(bands: int) -> None:
     """A small whole number."""
-    if isinstance(bands, bool) or not isinstance(bands, int) or not 1 <= bands <= 64:
-        raise ParameterError(f"`bands` is {bands!r}; it must be a whole number from 1 to 64. Try 8.")
+    Whole(most=64, tried=8).check("bands", bands)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -89,8 +89,8 @@ def steps_of(values: npt.NDArray[np.float64], *, lower: float, upper: float, rea
     if np.isnan(values).any():
         raise DataError("some value is missing; a sum needs a number in every record. Leave those records out first.")
     middle, half = (lower + upper) / 2, (upper - lower) / 2
-    found = np.rint((np.clip(values, lower, upper) - middle) / half * reach)
-    return np.clip(found, -reach, reach).astype(np.int64)  # the clip is what the proof rests on
+    steps = np.rint((np.clip(values, lower, upper) - middle) / half * reach)
+    return np.clip(steps, -reach, reach).astype(np.int64)  # the clip is what the proof rests on
 
 
 def noisy_means_entries(

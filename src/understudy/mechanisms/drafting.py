@@ -77,12 +77,12 @@ def shown_levels(levels: Secret[Levels], *, event: StabilityHistogram, stream: S
     The proof needs no list of all possible texts: a text that nobody has cannot show, one that a single record has
     shows with probability delta, and the order of what shows says nothing more.
     """
-    found = levels.open()
-    texts = sorted(set(found.texts))
-    if len(texts) != len(found.texts):
+    listed = levels.open()
+    texts = sorted(set(listed.texts))
+    if len(texts) != len(listed.texts):
         raise ParameterError("a level is listed twice, so that it would be noised twice at one price; count it once.")
-    place = {text: number for number, text in enumerate(found.texts)}
-    exact = found.counts[[place[text] for text in texts]] if texts else np.empty(0, dtype=np.int64)
+    place = {text: number for number, text in enumerate(listed.texts)}
+    exact = listed.counts[[place[text] for text in texts]] if texts else np.empty(0, dtype=np.int64)
     noisy = discrete_laplace(exact, scale=event.scale, stream=stream)
     return [(text, int(n)) for text, n in zip(texts, noisy, strict=True) if n >= event.threshold]
 
@@ -130,7 +130,7 @@ def private_splits(
     Medians of ranges, ranges of which are cut again: ``depth`` rounds at ``epsilon`` each. The ranges of one round are
     disjoint, so one record takes part in one choice of each round. Values outside the grid count in no range.
     """
-    found = numbers.open()
+    sorted_values = numbers.open()
     cuts = [0, len(grid) - 1]
     points = np.asarray(grid, dtype=np.float64)
     for _ in range(depth):
@@ -138,8 +138,8 @@ def private_splits(
         for low, high in itertools.pairwise(cuts):
             if high - low < 2:
                 continue  # nothing lies between; that is known from the cuts before
-            inside = (found.values >= points[low]) & (found.values < points[high])
-            part = Numbers(values=found.values[inside], counts=found.counts[inside])
+            inside = (sorted_values.values >= points[low]) & (sorted_values.values < points[high])
+            part = Numbers(values=sorted_values.values[inside], counts=sorted_values.counts[inside])
             scores = quantile_scores(part, points[low + 1 : high], 0.5)
             place, _ = select(
                 scores.tolist(), epsilon=epsilon, sensitivity=0.5, monotone=False, neighbours=AR, stream=stream

@@ -101,15 +101,15 @@ def penalties(scores: Sequence[float], *, epsilon: float, sensitivity: float, mo
     step = _power_of_two_below(unit * SCORE_ERROR)
     steps = [round(Fraction(score) / step) for score in scores]
     best = max(steps)
-    one = Fraction(epsilon) * step / (unit * _ENLARGED * (1 if monotone else 2))
-    return [one * (best - each) for each in steps]
+    step_penalty = Fraction(epsilon) * step / (unit * _ENLARGED * (1 if monotone else 2))
+    return [step_penalty * (best - each) for each in steps]
 
 
 def _power_of_two_below(value: Fraction) -> Fraction:
     """The largest power of two that is not above ``value``."""
     power = value.numerator.bit_length() - value.denominator.bit_length()  # value lies in (2^(power-1), 2^(power+1))
-    found = Fraction(2) ** power
-    return found if found <= value else found / 2
+    nearest = Fraction(2) ** power
+    return nearest if nearest <= value else nearest / 2
 
 
 def _exp_minus(gap: Fraction, stream: Stream) -> bool:

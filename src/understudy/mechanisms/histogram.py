@@ -164,14 +164,14 @@ def _sparse(table: CountTable, event: SparseHistogram, stream: Stream) -> CountT
 def _empty_cells(wanted: int, occupied: Codes, sizes: Sequence[int], stream: Stream) -> Codes:
     """``wanted`` distinct cells not ``occupied``, all sets equally likely: uniform draws, clashes redrawn."""
     kind = code_type(max(sizes))
-    found: dict[bytes, None] = {}
-    while len(found) < wanted:
-        missing = wanted - len(found)
+    cells: dict[bytes, None] = {}
+    while len(cells) < wanted:
+        missing = wanted - len(cells)
         bounds = np.tile(np.array(sizes, dtype=np.uint64), missing)
         rows = stream.below_each(bounds).reshape(missing, len(sizes)).astype(kind)
         for row in rows[~_among(rows, occupied)]:
-            found[row.tobytes()] = None
-    return np.frombuffer(b"".join(found), dtype=kind).reshape(wanted, len(sizes))
+            cells[row.tobytes()] = None
+    return np.frombuffer(b"".join(cells), dtype=kind).reshape(wanted, len(sizes))
 
 
 def _among(rows: Codes, table: Codes) -> npt.NDArray[np.bool_]:

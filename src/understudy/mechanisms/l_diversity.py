@@ -131,12 +131,12 @@ class DiverseTables:
 
     def zero_blocks(self) -> list[int]:
         """How many blocks of each column give some level no chance at all (only possible without a floor)."""
-        found = []
+        numbers = []
         for column, size in enumerate(self.sizes):
             begin, end = self.block_range(column)
             cells = (self.blocks[begin:end, 3] >> np.uint64(8)).astype(np.int64)
-            found.append(int(((self.blocks[begin:end, 0] == 0) & (cells < size)).sum()))
-        return found
+            numbers.append(int(((self.blocks[begin:end, 0] == 0) & (cells < size)).sum()))
+        return numbers
 
 
 def split_counts(counts: Secret[CountTable], parts: int, stream: Stream) -> list[Secret[CountTable]]:

@@ -63,9 +63,9 @@ def _two_cells(keep: int, trials: int, epsilon: float) -> float:
         [math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in range(trials + 1)]
     )
     without = np.append(np.exp(ways - trials * math.log(2)), 0.0)
-    one = (1 - share) * without + share * np.concatenate([[0.0], without[:-1]])
-    assert len(values) == len(one)
-    gains = one[:, None] * without[None, :] - math.exp(epsilon) * without[:, None] * one[None, :]
+    with_worker = (1 - share) * without + share * np.concatenate([[0.0], without[:-1]])
+    assert len(values) == len(with_worker)
+    gains = with_worker[:, None] * without[None, :] - math.exp(epsilon) * without[:, None] * with_worker[None, :]
     return float(np.sum(np.maximum(gains, 0.0)))
 
 
@@ -116,25 +116,25 @@ def draw_baseline(
     """Destination and unit of every synthetic worker; a destination whose cells all fell away has none."""
     if event not in [entry.event for entry in ledger.entries]:
         raise RefusalError("the ledger does not pay for this perturbation; quote and reserve it before drawing.")
-    found = histograms.open()
+    counted = histograms.open()
     if isinstance(event, StabilityHistogram):
-        noisy = discrete_laplace(found.counts, scale=event.scale, stream=stream)
+        noisy = discrete_laplace(counted.counts, scale=event.scale, stream=stream)
         kept = noisy >= event.threshold
-        return _drawn(found.rows[kept], found.units[kept], noisy[kept], public, stream)
+        return _drawn(counted.rows[kept], counted.units[kept], noisy[kept], public, stream)
     check_cells(event, public, units)
     parts = []
     step = max(1, _CHUNK // units)
     for start in range(0, len(public), step):
         stop = min(start + step, len(public))
         grid = np.zeros((stop - start, units), dtype=np.int64)
-        span = slice(found.starts[start], found.starts[stop])
-        rows = found.rows[span] - start
+        span = slice(counted.starts[start], counted.starts[stop])
+        rows = counted.rows[span] - start
         if isinstance(event, GeometricHistogram):
-            grid[rows, found.units[span]] = found.counts[span]
+            grid[rows, counted.units[span]] = counted.counts[span]
             grid += exact_noise(grid.size, scale=event.scale, stream=stream).reshape(grid.shape)
         else:
             assert isinstance(event, SubsampledBinomial)
-            grid[rows, found.units[span]] = _kept(found.counts[span], event.keep, stream)
+            grid[rows, counted.units[span]] = _kept(counted.counts[span], event.keep, stream)
             # twice the count less its mean, so that weights stay whole
             grid = 2 * (grid + _coins(grid.size, event.trials, stream).reshape(grid.shape)) - event.trials
         rows, cells = np.nonzero(grid > 0)

@@ -153,7 +153,7 @@ def count_classes(
     if open_ended:
         reach = edges[classes - 2] if classes > 1 else 0.0
     for place in range(start, stop):
-        found = 0
+        inside = 0
         low, high, first, last = _box(places[place], reach, shape, box)
         for row in range(low, high + 1):
             if first > last:
@@ -164,8 +164,8 @@ def count_classes(
                 kind = class_of(destinations[place], vectors[order[position]], cosines)
                 if kind < classes - 1:
                     out[place, kind] += 1
-                    found += 1
-        out[place, classes - 1] = len(vectors) - found
+                    inside += 1
+        out[place, classes - 1] = len(vectors) - inside
 
 
 @kernel

@@ -142,8 +142,8 @@ def certified_alphas(
     kind = _KERNEL_KIND[certificate.value]
     # under shrinking delta is multiplied by G, which is at most 2 up to alpha = 1 (m <= n) and explodes beyond
     top = np.minimum(highest, 1.0) if certificate is Certificate.EXACT and public.shrinks else highest
-    found = _searched(public, kind, paper=False, epsilon=epsilon, delta=delta / _UP, highest=top)
-    return np.where(found > 0, found, highest)
+    alphas = _searched(public, kind, paper=False, epsilon=epsilon, delta=delta / _UP, highest=top)
+    return np.where(alphas > 0, alphas, highest)
 
 
 def _searched(
@@ -282,12 +282,12 @@ def _parsed(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float
             workers, draws, alpha, *rest = text.split(" ")
             head = int(workers), int(draws)
             exact = Fraction(alpha)
-            found = [_class_of(word) for word in rest]
+            kinds = [_class_of(word) for word in rest]
             if (
                 min(head) < 1
                 or exact <= 0
-                or not found
-                or any(cells < 1 or weight < 1 or not 0 < keep <= KEEP_ALL for cells, weight, keep in found)
+                or not kinds
+                or any(cells < 1 or weight < 1 or not 0 < keep <= KEEP_ALL for cells, weight, keep in kinds)
             ):
                 raise ValueError("a number is out of range")
         except (ValueError, ZeroDivisionError, AttributeError) as error:
@@ -297,12 +297,12 @@ def _parsed(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float
             ) from None
         heads.append(head)
         alphas.append(float(exact))
-        classes.append(found)
-    width = max(len(found) for found in classes)
+        classes.append(kinds)
+    width = max(len(kinds) for kinds in classes)
     grid = np.zeros((len(groups), width, 3), dtype=np.int64)
     grid[:, :, 1:] = (1, KEEP_ALL)
-    for row, found in enumerate(classes):
-        grid[row, : len(found)] = found
+    for row, kinds in enumerate(classes):
+        grid[row, : len(kinds)] = kinds
     workers_draws = np.array(heads, dtype=np.int64)
     public = Destinations(
         workers=workers_draws[:, 0].copy(),

@@ -84,23 +84,23 @@ def hockey_stick(  # noqa: PLR0912 - one sum, its recurrence and its two bounds
     before = workers - 1 + mass
     scale = math.exp(epsilon)
     total = 0.0
-    other = 0
+    other_hits = 0
     while True:
-        least = (alpha * (scale - 1.0) + scale * other) * _BELOW
+        least = (alpha * (scale - 1.0) + scale * other_hits) * _BELOW
         first = math.floor(least) + 1
-        left = draws - other
+        left = draws - other_hits
         if first > left:
             break
         rest = before - alpha if alone else before - 2.0 * alpha
-        share = 1.0 if alone else math.exp(_log_chance(draws, alpha, before - alpha, other))
+        share = 1.0 if alone else math.exp(_log_chance(draws, alpha, before - alpha, other_hits))
         inner = 0.0
         if rest <= 0.0:  # two cells and nothing else
-            inner = max(0.0, 1.0 + left / alpha - scale * (1.0 + other / alpha))
+            inner = max(0.0, 1.0 + left / alpha - scale * (1.0 + other_hits / alpha))
         else:
             level = _log_chance(left, alpha, rest, first)
             term, sum_ = 1.0, 0.0
             for hits in range(first, left + 1):
-                gain = 1.0 + hits / alpha - scale * (1.0 + other / alpha)
+                gain = 1.0 + hits / alpha - scale * (1.0 + other_hits / alpha)
                 if gain > 0.0:
                     sum_ += term * gain
                 if hits < left:
@@ -122,7 +122,7 @@ def hockey_stick(  # noqa: PLR0912 - one sum, its recurrence and its two bounds
         if inner < _REST * total:
             total += inner  # the inner value falls in m_j, and probabilities add up to at most 1: this bounds the rest
             break
-        other += 1
+        other_hits += 1
     return min(1.0, total * before / (before + draws))
 
 

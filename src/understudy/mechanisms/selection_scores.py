@@ -88,13 +88,13 @@ def fixed_size(counts: Sequence[Secret[CountTable]], stated: int, *, capped: boo
     """
     if not capped or not counts:
         return stated
-    found = int(counts[0].open().occupied()[1].sum())
-    if not 2 <= found <= stated:
+    size = int(counts[0].open().occupied()[1].sum())
+    if not 2 <= size <= stated:
         raise DataError(
             f"the data do not have between 2 and {stated:,} records after the cap, and the price rests on that; state "
             "the publicly known size of the table."
         )
-    return found
+    return size
 
 
 def score_tables(
@@ -113,8 +113,8 @@ def score_tables(
     """
     tables = [_compact(count.open()) for count in counts]
     for table in tables:
-        found = int(table.sum())
-        if found > records or (exactly and found != records):
+        size = int(table.sum())
+        if size > records or (exactly and size != records):
             bound = "exactly" if exactly else "at most"
             raise DataError(
                 f"the data do not have {bound} {records:,} records, which is what the price rests on; "

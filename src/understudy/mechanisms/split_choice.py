@@ -149,19 +149,19 @@ def _x_log_x(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def _tables(cells: Cells, asked: Answers, leaf_of: LeafOf, leaves: int) -> Tables:
     """Counts ``[leaf, question, x, y]``."""
-    found = np.zeros((leaves, asked.shape[1], 2, 2), dtype=np.int64)
+    tables = np.zeros((leaves, asked.shape[1], 2, 2), dtype=np.int64)
     if len(cells.codes):
         places = leaf_of(cells.codes)
         for leaf in range(leaves):
             inside = places == leaf
             yes = asked[inside].T.astype(np.int64) @ cells.counts[inside]
-            found[leaf, :, 1] = yes
-            found[leaf, :, 0] = cells.counts[inside].sum(axis=0) - yes
-    if found.sum(axis=(-2, -1)).max(initial=0) > MAX_RECORDS:
+            tables[leaf, :, 1] = yes
+            tables[leaf, :, 0] = cells.counts[inside].sum(axis=0) - yes
+    if tables.sum(axis=(-2, -1)).max(initial=0) > MAX_RECORDS:
         raise RefusalError(
             f"there are more than {MAX_RECORDS:,} records; scores would not be exact enough. Split them."
         )
-    return found
+    return tables
 
 
 AskAll = Callable[[npt.NDArray[np.uint8]], Answers]

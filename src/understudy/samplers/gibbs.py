@@ -127,12 +127,7 @@ class ConditionalSampler:
             self._draw_within(step, slots, source, out, block)
             return
         draw = draw_by_scan if cumulative.shape[1] <= SCAN_LEVELS else draw_by_halving
-        done = 0
-        while True:
-            done, source.position = draw(slots, cumulative, source.words, source.position, out, done)
-            if done == len(slots):
-                return
-            source.refill()
+        source.run(lambda done, position: draw(slots, cumulative, source.words, position, out, done), len(slots))
 
     def _left_out(self, step: Step) -> npt.NDArray[np.uint64]:
         """Virtual records outside each set of levels; none where the tables are released ones."""
@@ -150,24 +145,13 @@ class ConditionalSampler:
         table = self._weights[step.column]
         prior = table.unseen if self._virtual else -1
         stage = np.zeros(1, dtype=np.int64)
-        done = 0
-        while True:
-            done, source.position = draw_within(
-                slots,
-                sets,
-                *step.choices.runs,
-                table.cumulative,
-                self._outside[step.column],
-                prior,
-                source.words,
-                source.position,
-                out,
-                done,
-                stage,
-            )
-            if done == len(slots):
-                return
-            source.refill()
+        weights = (table.cumulative, self._outside[step.column], prior)
+        source.run(
+            lambda done, position: draw_within(
+                slots, sets, *step.choices.runs, *weights, source.words, position, out, done, stage
+            ),
+            len(slots),
+        )
 
 
 class _VisitedSet:
