@@ -37,12 +37,12 @@ class LatentClasses:
     weights: Values
     levels: Sequence[Values]
 
-    def one(self, column: int) -> Values:
+    def one_way(self, column: int) -> Values:
         """Shares of a column's levels."""
         shares: Values = self.weights @ self.levels[column]
         return shares
 
-    def two(self, first: int, second: int) -> Values:
+    def two_way(self, first: int, second: int) -> Values:
         """Shares of the cells of a pair."""
         shares: Values = (self.levels[first] * self.weights[:, None]).T @ self.levels[second]
         return shares

@@ -228,7 +228,7 @@ class MarginalFit:
         ones = [self._better_one(column, classes) for column in range(len(self.sizes))]
         twos = {}
         for i, j in self.worth:
-            model = fitted_margins(np.maximum(classes.two(i, j), 1e-15) * self.total, ones[i], ones[j])
+            model = fitted_margins(np.maximum(classes.two_way(i, j), 1e-15) * self.total, ones[i], ones[j])
             twos[i, j] = self._better_two((i, j), model, (ones[i], ones[j]))
         return ones, twos
 
@@ -266,4 +266,4 @@ class MarginalFit:
             correction = (weighted / precision - own) / members
             noisy = noisy + correction[groups.of]
             variance = np.where(members[groups.of] == 1, 1 / precision[groups.of], variance)
-        return on_simplex(james_stein(noisy, classes.one(column) * self.total, variance), self.total)
+        return on_simplex(james_stein(noisy, classes.one_way(column) * self.total, variance), self.total)

@@ -71,11 +71,6 @@ class LogisticLearner(Learner):
             self._penalty = tune(self.design, places, target, len(classes), tell=tell)
             self._tuned_on = float(len(rows))
 
-    @property
-    def penalty(self) -> Penalty:
-        """As tuned, at the size of the sample that it was tuned on."""
-        return self._penalty
-
     def penalty_for(self, records: float) -> Penalty:
         """A lasso that just drowns the noise shrinks with the square root of the number of records."""
         factor = np.sqrt(min(1.0, self._tuned_on / records)) if self._tuned_on else 1.0

@@ -71,7 +71,6 @@ class RejectingSampler:
         self._book = book
         self._allowed = allowed or book.allowed
         self._sampler = ConditionalSampler(book, keys, weights, allowed=self._allowed)
-        self._weights = weights
         self._alive = [_alive(table) for table in weights]
         names = book.names
         self._readers = [[j for j, key in enumerate(keys) if name in key.reads] for name in names]
