@@ -10,12 +10,14 @@ import statistics
 import sys
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 import understudy as us
 from understudy.blocks.minhash import RecordMinHash
-from understudy.blocks.nearest import BlockIndex, distance_between, exact_nearest
+from understudy.blocks.nearest import BlockIndex, distance_between, nearest_block
+from understudy.compiled import kernel
 from understudy.mechanisms.l_diversity import DiverseTables, diverse_tables
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.diverse import DiverseSampler
@@ -100,16 +102,55 @@ def nearest() -> None:
     keys = hashing.leave_one_out(np.ascontiguousarray(states.T))
     asked = [np.ascontiguousarray(states[:, tables.slots[c][keys[c]] < 0]) for c in range(13)]
     start = time.perf_counter()
-    exact = [exact_nearest(tables, c, asked[c])[1] for c in range(13)]
+    exact = [_exact_nearest(tables, c, asked[c]) for c in range(13)]
     number = sum(len(values) for values in exact)
     print(f"{number} unseen states, exact scan: {(time.perf_counter() - start) / number * 1e6:.1f} microseconds each")
     for bands in (2, 4, 8, 16, 32):
         index = BlockIndex.build(tables, hashing, bands)
-        index.find(tables, hashing, 0, asked[0][:, :1])
+        _near(index, hashing, 0, asked[0][:, :1])
         start = time.perf_counter()
-        found = [index.find(tables, hashing, c, asked[c]) for c in range(13)]
+        found = [_near(index, hashing, c, asked[c]) for c in range(13)]
         _say(f"ours, {bands} bands", time.perf_counter() - start, tables, asked, exact, found, number)
     _faiss(tables, asked, exact, number)
+
+
+def _near(index: BlockIndex, hashing: RecordMinHash, column: int, states: np.ndarray) -> np.ndarray:
+    found = np.empty(states.shape[1], np.int64)
+    where = index.picked[column], hashing.tokens, hashing.offsets, index.starts[column], index.entries, index.copies
+    _find(states, column, *where, found)
+    return found
+
+
+def _exact_nearest(tables: DiverseTables, column: int, states: np.ndarray) -> np.ndarray:
+    """By comparing every block: the reference that recall is measured against."""
+    distance = np.empty(states.shape[1], np.int64)
+    _scan(states, column, tables.modes, *tables.block_range(column), distance)
+    return distance
+
+
+@kernel
+def _find(
+    states: Any,
+    column: int,
+    bands: Any,
+    tokens: Any,
+    offsets: Any,
+    starts: Any,
+    entries: Any,
+    copies: Any,
+    found: Any,
+) -> None:
+    for row in range(states.shape[1]):
+        found[row] = nearest_block(states[:, row], column, bands, tokens, offsets, starts, entries, copies)
+
+
+@kernel
+def _scan(states: Any, column: int, modes: Any, begin: int, end: int, distance: Any) -> None:
+    for row in range(states.shape[1]):
+        nearest = states.shape[0] + 1
+        for block in range(begin, end):
+            nearest = min(nearest, distance_between(states[:, row], modes[block], column))
+        distance[row] = nearest
 
 
 def _say(name: str, seconds: float, tables: DiverseTables, asked: list, exact: list, found: list, number: int) -> None:

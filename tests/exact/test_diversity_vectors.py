@@ -4,15 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from diverse_reference import weight_used
 
 from understudy.errors import ParameterError
-from understudy.mechanisms.diverse_weights import entropy, weight_used
+from understudy.mechanisms.diverse_weights import entropy
 from understudy.mechanisms.l_diversity import (
     LDiverseDraws,
     check_l,
-    dirichlet_alpha,
     largest_probability,
-    smallest_weight,
 )
 from understudy.privacy.events import event_from_dict
 from understudy.privacy.guarantees import LDiverse
@@ -31,14 +30,15 @@ from understudy.privacy.guarantees import LDiverse
     ],
 )
 def test_vectors(counts, ell, weight, alpha):
-    found = smallest_weight(counts, l=ell)
-    assert found == pytest.approx(weight, abs=1e-9)
-    assert dirichlet_alpha(found, records=sum(counts), levels=len(counts)) == pytest.approx(alpha, rel=2e-9, abs=1e-12)
+    used, _, _ = weight_used(counts, l=ell)
+    assert used == pytest.approx(weight, abs=1e-9)
+    virtual = math.inf if used >= 1 else used * sum(counts) / (len(counts) * (1 - used))  # w = C alpha / (N + C alpha)
+    assert virtual == pytest.approx(alpha, rel=2e-9, abs=1e-12)
 
 
 def test_more_than_the_levels_is_infeasible():
     with pytest.raises(ParameterError, match="2 levels"):
-        smallest_weight((10, 0), l=3)
+        check_l(3, names=("sex",), levels=(2,), cap=False)
 
 
 def test_it_is_not_differential_privacy():
@@ -79,9 +79,9 @@ def test_a_column_may_have_its_own_l():
 @pytest.mark.parametrize(
     ("ell", "words"),
     [
-        (0.99, ("0.99", "1 or more")),
-        (0, ("1 or more",)),
-        (-3.0, ("-3", "1 or more")),
+        (0.99, ("0.99", "at least 1")),
+        (0, ("at least 1",)),
+        (-3.0, ("-3", "at least 1")),
         (math.inf, ("inf",)),
         (math.nan, ("nan",)),
         (True, ("True",)),

@@ -20,13 +20,9 @@ from understudy.mechanisms.gaussian_stability import (
     gaussian_stability_event,
     gaussian_stable_tables,
 )
-from understudy.mechanisms.laplace_tables import (
-    noisy_tables,
-    noisy_tables_entries,
-    share_of,
-    stable_tables,
-    stable_tables_entries,
-)
+from understudy.mechanisms.histogram import noisy_histogram_entry
+from understudy.mechanisms.laplace_tables import noisy_tables, share_of
+from understudy.mechanisms.stability import stable_histogram_entry
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Entry, Ledger, Neighbours, Secret
 from understudy.privacy.events import event_from_dict
@@ -87,21 +83,21 @@ def test_shares_never_add_up_to_more(total, tables):
 
 def test_laplace_tables_cost_what_was_asked_together():
     columns = [["a", "b"], ["b", *"cdefghij"]]
-    tables, entries = stable_tables(small_tables(), epsilon=0.3, delta=1e-6, neighbours=AR, stream=Stream.seeded(1))
-    assert entries == stable_tables_entries(columns, epsilon=0.3, delta=1e-6, neighbours=AR)
-    assert [table.columns for table in tables] == [tuple(names) for names in columns]
-    total = Ledger.of(entries).total()
+    each = {"epsilon": share_of(0.3, 2), "delta": share_of(1e-6, 2), "neighbours": AR}
+    total = Ledger.of(stable_histogram_entry(names, **each) for names in columns).total()
     assert 0.299 < total.epsilon <= 0.3
     assert total.delta <= 1e-6
     dense = [small_tables()[0]] * 2
     tables, entries = noisy_tables(dense, epsilon=0.3, neighbours=RO, stream=Stream.seeded(1))
-    assert entries == noisy_tables_entries(columns[:1] * 2, [(2, 3)] * 2, epsilon=0.3, neighbours=RO)
+    assert entries == [noisy_histogram_entry(columns[0], (2, 3), epsilon=share_of(0.3, 2), neighbours=RO)] * 2
     assert all(table.grid is not None and (table.grid >= 0).all() for table in tables)
     assert (tables[0].grid != tables[1].grid).any()
     total = Ledger.of(entries).total()
     assert (0.299 < total.epsilon <= 0.3, total.delta) == (True, 0.0)
-    many = stable_tables_entries([["a"]] * 400, epsilon=1.0, delta=1e-9, neighbours=AR)
-    assert Ledger.of(many).total(delta=1e-6).epsilon < 0.3  # the curves add up to less than the epsilons
+    each = {"epsilon": share_of(1.0, 400), "delta": share_of(1e-9, 400), "neighbours": AR}
+    assert (
+        Ledger.of([stable_histogram_entry(["a"], **each)] * 400).total(delta=1e-6).epsilon < 0.3
+    )  # the curves add up to less than the epsilons
 
 
 @pytest.mark.parametrize("variance", [4.0, Fraction(0), Fraction(-1), Fraction(2), Fraction(1, 9), Fraction(1, 16), 1])
@@ -146,7 +142,7 @@ def test_refusals_name_the_way_out():
     with pytest.raises(ParameterError, match="there are 2 tables and the event prices 3"):
         gaussian_stable_tables(small_tables(), event=event, stream=Stream.seeded(1))
     with pytest.raises(ParameterError, match="there are 0 tables"):
-        stable_tables([], epsilon=1.0, delta=1e-6, neighbours=AR, stream=Stream.seeded(1))
+        noisy_tables([], epsilon=1.0, neighbours=AR, stream=Stream.seeded(1))
 
 
 def test_empty_tables():

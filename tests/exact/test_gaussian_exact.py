@@ -16,6 +16,7 @@ from scipy import stats
 
 from understudy.errors import ParameterError
 from understudy.mechanisms import exact_gaussian as kernel
+from understudy.mechanisms import exact_laplace
 from understudy.mechanisms.discrete_gaussian import (
     _excess,
     deviation_of,
@@ -29,10 +30,8 @@ from understudy.mechanisms.gaussian_stability import (
     GaussianStability,
     gaussian_stability_event,
 )
-from understudy.mechanisms.laplace_tables import (
-    stable_tables_entries,
-)
-from understudy.mechanisms.stability import StabilityHistogram
+from understudy.mechanisms.laplace_tables import share_of
+from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours
 
@@ -283,7 +282,7 @@ def test_gaussian_beats_laplace_for_many_tables():
     for tables, better in ((2, False), (3, True), (8, True), (9, True)):
         gaussian = gaussian_stability_event(epsilon=1.0, delta=1e-6, tables=tables, neighbours=AR)
         assert (float(gaussian.variance) < 2 * tables**2) == (tables >= 9)  # variance of Laplace at scale p
-        laplace = stable_tables_entries([["a"]] * tables, epsilon=1.0, delta=1e-6, neighbours=AR)[0].event
+        laplace = stable_histogram_event(epsilon=share_of(1.0, tables), delta=share_of(1e-6, tables), neighbours=AR)
         assert (gaussian.threshold < laplace.threshold) == better
 
 
@@ -320,7 +319,7 @@ def test_words_one_at_a_time_give_the_same_draws(deviation):
 
 
 def test_noisy_count_clamps_like_infinite_noise(monkeypatch):
-    saturated = np.array([kernel._SATURATED, -kernel._SATURATED])
+    saturated = np.array([exact_laplace.SATURATED, -exact_laplace.SATURATED])
     monkeypatch.setattr("understudy.mechanisms.discrete_gaussian.exact_gaussian", lambda size, **_: saturated.copy())
     for count in (-COUNT_LIMIT, COUNT_LIMIT):
         noisy = discrete_gaussian(np.full(2, count), variance=ONE, stream=Stream.seeded(1))

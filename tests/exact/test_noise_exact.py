@@ -186,7 +186,7 @@ def test_scale_is_rounded_up_and_exactly_a_float(epsilon, sensitivity):
 
 def test_noisy_count_clamps_like_infinite_noise(monkeypatch):
     """A saturated magnitude ends at the clamp from either end of the allowed counts."""
-    saturated = np.array([exact_laplace._SATURATED, -exact_laplace._SATURATED])
+    saturated = np.array([exact_laplace.SATURATED, -exact_laplace.SATURATED])
     monkeypatch.setattr("understudy.mechanisms.discrete_laplace.exact_noise", lambda size, **_: saturated.copy())
     for count in (-exact_laplace.COUNT_LIMIT, exact_laplace.COUNT_LIMIT):
         counts = np.full(2, count)

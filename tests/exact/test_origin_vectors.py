@@ -15,7 +15,6 @@ from understudy.mechanisms.origin_draws import (
     certified_alphas,
     deltas_at,
     exact_alphas,
-    paper_shrinking_cost,
     pure_alpha,
     theorem_44_alphas,
 )
@@ -128,8 +127,7 @@ def test_exact_deltas():
 
 def test_what_shrinking_adds():
     """The paper: ln(1/.0378) + ln 2 <= 4, so 8.6 in all. Ours is never more while m <= n and alpha <= 1."""
-    paper = paper_shrinking_cost(smallest_keep=0.0378, largest_alpha=0.039764)
-    assert paper == pytest.approx(math.log(1 / 0.0378) + math.log(2))
+    paper = -math.log(0.0378) + math.ceil(0.039764) * math.log(2)  # theorem 5.2: ln(1/min f) + ceil(max alpha) ln 2
     assert 3.96 < paper <= 4
     keep = round(0.0378 * KEEP_ALL)
     for workers in (1, 2, 12, 400):

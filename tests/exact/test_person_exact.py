@@ -300,7 +300,7 @@ def test_the_numbers_of_records_of_people():
     assert divergence <= float(event.renyi(np.array([2.0]))[0]) * (1 + 1e-12)
     assert law((1, 3, 2)) == law((1, 2, 2))  # beyond the cap the number does not show
     for wrong in (Neighbours.ADD_REMOVE, "add-remove-person"):
-        with pytest.raises(ParameterError, match="relation is one of people"):
+        with pytest.raises(ParameterError, match="relation of people"):
             PeopleHistogram(scale=Fraction(2), neighbours=wrong)
     with pytest.raises(ReleaseError, match="cannot be read"):
         event_from_dict({"kind": "people-histogram", "scale": "2/1"})

@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from diverse_reference import law_of, near_blocks, nearest_distances, weight_used
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from understudy.blocks.minhash import RecordMinHash
-from understudy.blocks.nearest import BlockIndex, distance_between, exact_nearest
+from understudy.blocks.nearest import BlockIndex, distance_between
 from understudy.codebook import Categorical, Codebook
-from understudy.mechanisms.diverse_weights import UNIFORM, margin, weight_used
+from understudy.mechanisms.diverse_weights import UNIFORM, margin
 from understudy.mechanisms.l_diversity import LDiverseDraws, diverse_tables, diversify, split_counts
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Entry, Ledger, NoFormal, PureDP
@@ -99,7 +100,7 @@ def test_blocks_of_a_fit_are_diverse(hashes, ell):
         assert end > begin
         total = 0
         for block in range(begin, end + 1):
-            law = tables.law(block, size)
+            law = law_of(tables, block, size)
             assert int(law.sum()) == int(tables.blocks[block, 1])
             assert exact_entropy(law) >= mp.log(mpf(ell))
             total += int(tables.cumulative[int(tables.blocks[block, 2]) + (int(tables.blocks[block, 3]) >> 8) - 1])
@@ -124,7 +125,7 @@ def test_blocks_are_those_of_a_slow_reference():
             merged.setdefault(int(key), np.zeros(size, np.int64))[row[column]] += 1
         assert len(merged) <= len(seen)
         for key, counts in merged.items():
-            assert np.array_equal(tables.law(int(tables.slots[column, key]), size), counts.astype(np.uint64))
+            assert np.array_equal(law_of(tables, int(tables.slots[column, key]), size), counts.astype(np.uint64))
         assert (tables.slots[column] >= 0).sum() == len(merged)
 
 
@@ -208,9 +209,9 @@ def test_nearest_blocks_against_exact_search():
             unseen = np.ascontiguousarray(
                 states[:, tables.slots[column][hashing.leave_one_out(states.T.copy())[column]] < 0]
             )
-            found = index.find(tables, hashing, column, unseen)
-            _, nearest = exact_nearest(tables, column, unseen)
-            for row, block in enumerate(found.tolist()):
+            found = near_blocks(index, hashing, column, unseen)
+            nearest = nearest_distances(tables, column, unseen)
+            for row, block in enumerate(found):
                 if block >= 0:
                     begin, end = tables.block_range(column)
                     assert begin <= block < end

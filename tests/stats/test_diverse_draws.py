@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from diverse_reference import law_of, near_blocks
 
 from understudy.blocks.minhash import RecordMinHash
 from understudy.codebook import Categorical, Codebook
@@ -60,10 +61,10 @@ def sweep_law(tables, hashing, sampler, start):
             codes = np.array([state], dtype=np.uint8)
             block = int(tables.slots[column, hashing.leave_one_out(codes)[column, 0]])
             if block < 0:
-                block = int(sampler._index.find(tables, hashing, column, codes.T.copy())[0])
+                block = near_blocks(sampler._index, hashing, column, codes.T.copy())[0]
             if block < 0:
                 block = int(tables.first[column + 1]) - 1
-            weights = tables.law(block, size)
+            weights = law_of(tables, block, size)
             for level in range(size):
                 reached = (*state[:column], level, *state[column + 1 :])
                 after[reached] += chance * Fraction(int(weights[level]), int(weights.sum()))
@@ -113,7 +114,7 @@ def test_many_levels_are_drawn_right():
             ]
         )
         block = block if block >= 0 else int(tables.block_range(1)[0])
-        weights = tables.law(block, 80)
+        weights = law_of(tables, block, 80)
         total = int(weights.sum())
         law = {level: Fraction(int(w), total) for level, w in enumerate(weights)}
         assert_follows(Counter(mine.tolist()), law, len(mine))

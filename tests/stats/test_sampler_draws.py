@@ -205,7 +205,7 @@ def test_scan_and_halving_draw_the_same_rows(monkeypatch):
     seeds = columns_of(rng.integers(0, [5, 3, 4], size=(5000, 3)))
     sampler, drawn = sampler_of(book, records, 0.3), []
     for levels in (64, 0):
-        monkeypatch.setattr(gibbs, "_SCAN_LEVELS", levels)
+        monkeypatch.setattr(gibbs, "SCAN_LEVELS", levels)
         drawn.append(sampler.sweep(seeds, sweeps=2, stream=Stream.seeded(11), threads=1))
         drawn.append(sampler.sweep_with_reset(seeds, block_size=4, stream=Stream.seeded(11), threads=1))
     for by_scan, by_halving in zip(drawn[:2], drawn[2:], strict=True):

@@ -18,9 +18,9 @@ from understudy.commute.synthesize import draw
 from understudy.datasets import commutes
 from understudy.errors import BudgetError, DataError, ParameterError, RefusalError
 from understudy.evaluate.commuting import compare_flows
-from understudy.mechanisms.origin_domain import below, draw_member
+from understudy.mechanisms.origin_domain import draw_member
 from understudy.mechanisms.origin_draws import KEEP_ALL
-from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.stream import Stream, below
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.account import Account
 from understudy.sources.flows import Histograms, read_flows
@@ -229,15 +229,12 @@ def test_class_counts_agree_with_brute_force_and_members_are_uniform(given):
     position = 0
     draws = 40 * size
     for _ in range(draws):
-        unit, position = draw_member(
-            kind, domain.destinations[row], domain.places[row], domain.vectors, domain.edges, domain.cosines,
-            *domain.index.arrays(), words, position,
-        )  # fmt: skip
+        unit, position = draw_member(kind, row, domain.geometry(), words, position)
         seen[unit] = seen.get(unit, 0) + 1
     assert len(seen) <= size
     statistic = sum((n - 40) ** 2 / 40 for n in seen.values()) + 40 * (size - len(seen))
     assert statistic < size + 10 * math.sqrt(2 * size) + 40, "chi-square, ten standard deviations"
-    assert below(np.zeros(0, dtype=np.uint64), 0, 5)[1] == -1
+    assert below(np.uint64(5), np.zeros(0, dtype=np.uint64), 0)[1] == -1
 
 
 def test_the_declared_example_is_the_papers():

@@ -116,16 +116,16 @@ def test_pairs_are_taken_while_they_are_worth_their_noise():
 
 def noisy_tables(known, precision=1e8):
     return NoisyTables(
-        ones=[CLASSES.one(i) for i in range(3)],
+        ones=[CLASSES.one_way(i) for i in range(3)],
         one_precision=[precision] * 3,
-        pairs={pair: CLASSES.two(*pair) for pair in known},
+        pairs={pair: CLASSES.two_way(*pair) for pair in known},
         pair_precision=dict.fromkeys(known, precision),
         merged=[np.arange(size) for size in (3, 2, 4)],
     )
 
 
 def fitted_to(known):
-    ones = [CLASSES.one(i) for i in range(3)]
+    ones = [CLASSES.one_way(i) for i in range(3)]
     return fit_classes(
         noisy_tables(known), ones, classes=8, fits=3, penalty=1.0, iterations=2000, generator=np.random.default_rng()
     )
@@ -135,28 +135,28 @@ def test_classes_explain_tables_that_come_from_classes():
     found = fitted_to(PAIRS)
     assert found.weights.sum() == pytest.approx(1)
     for column in range(3):
-        assert found.one(column) == pytest.approx(CLASSES.one(column), abs=2e-3)
+        assert found.one_way(column) == pytest.approx(CLASSES.one_way(column), abs=2e-3)
     for pair in PAIRS:
-        assert total_variation(found.two(*pair), CLASSES.two(*pair)) < 0.01
+        assert total_variation(found.two_way(*pair), CLASSES.two_way(*pair)) < 0.01
 
 
 def test_a_pair_that_was_not_measured_is_predicted_in_between():
     """Two measured pairs with a common column say something about the third; independence says nothing."""
     found = fitted_to([(0, 1), (0, 2)])
-    independent = np.outer(CLASSES.one(1), CLASSES.one(2))
-    truth = CLASSES.two(1, 2)
-    assert total_variation(found.two(1, 2), truth) < total_variation(independent, truth)
+    independent = np.outer(CLASSES.one_way(1), CLASSES.one_way(2))
+    truth = CLASSES.two_way(1, 2)
+    assert total_variation(found.two_way(1, 2), truth) < total_variation(independent, truth)
 
 
 def test_pooled_classes_average_their_tables():
     both = LatentClasses.pooled([CLASSES, CLASSES])
-    assert both.two(0, 2) == pytest.approx(CLASSES.two(0, 2))
+    assert both.two(0, 2) == pytest.approx(CLASSES.two_way(0, 2))
     assert len(both.weights) == 6
 
 
 @pytest.mark.parametrize("rows", [1, 7, 4000])
 def test_rows_agree_with_tables(rows):
-    pairs = {pair: CLASSES.two(*pair) for pair in PAIRS}
+    pairs = {pair: CLASSES.two_way(*pair) for pair in PAIRS}
     steps = []
     drawn = draw_agreeing(
         CLASSES.weights,
@@ -178,7 +178,7 @@ def test_rows_agree_with_tables(rows):
 def test_every_class_gets_its_rows_and_every_level_within_one():
     drawn = draw_agreeing(CLASSES.weights, CLASSES.levels, {}, allowed=FREE, rows=1000, stream=Stream.from_system())
     for column, values in enumerate(drawn):
-        expected = CLASSES.one(column) * 1000
+        expected = CLASSES.one_way(column) * 1000
         assert (
             np.abs(np.bincount(values, minlength=len(expected)) - expected).max() < 3
         )  # one for each of three classes

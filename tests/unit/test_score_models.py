@@ -63,7 +63,7 @@ def test_a_model_reads_back_as_it_was(kind, tmp_path):
             assert (old == new).all()
     else:
         answer = model.noisy_score(codes, Stream.seeded(4)), again.noisy_score(codes, Stream.seeded(4))
-        if kind == "calls":  # up to 64 counts OpenDP draws for secure streams only: a seeded one repeats itself
+        if kind == "calls":
             assert answer[0] == answer[1]
         assert all(0 <= end <= 1 for one in answer for end in one)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from understudy.blocks.parents import (
+    RAW_INFORMATION,
     RECORDS_PER_CELL,
     Parents,
     check_count,
@@ -18,6 +19,7 @@ from understudy.blocks.parents import (
     mutual_information_parents,
 )
 from understudy.codebook import Codebook
+from understudy.codec import to_plain
 from understudy.errors import ParameterError
 from understudy.mechanisms.exponential import select, selection_event
 from understudy.mechanisms.selection_scores import (
@@ -29,11 +31,10 @@ from understudy.mechanisms.selection_scores import (
     score_tables,
 )
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Report, Source
-
-RAW_INFORMATION = "parents were chosen by mutual information on the raw data, which nobody paid for"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +57,7 @@ class ParentChoice(ABC):
 
     def describe(self) -> dict[str, Any]:
         """For a manifest."""
-        return {"choice": self.word, **{name: _plain(value) for name, value in vars(self).items()}}
-
-
-def _plain(value: Any) -> Any:
-    return {key: list(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+        return {"choice": self.word, **to_plain(vars(self))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,17 +106,22 @@ class NoParents(ParentChoice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomParents(ParentChoice):
+class _CountedParents(ParentChoice):
+    count: int
+    """Parents of each column."""
+
+    def check(self, book: Codebook) -> None:
+        """At most as many as there are other columns."""
+        check_count(self.count, len(book.names))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomParents(_CountedParents):
     """A public shuffle of the other columns; reads nothing."""
 
     word: ClassVar[str] = "random"
-    count: int
     salt: int = 1
     """Public: the same number gives the same parents."""
-
-    def check(self, book: Codebook) -> None:
-        """As many as there are other columns."""
-        check_count(self.count, len(book.names))
 
     def choose(self, source: Source, stream: Stream, report: Report | None = None) -> Parents:
         """Drawn from a public stream, so that the choice can be repeated by anybody."""
@@ -133,20 +135,14 @@ class RandomParents(ParentChoice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InformationParents(ParentChoice):
+class InformationParents(_CountedParents):
     """Most mutual information on raw data: the papers' choice, and the end of any guarantee."""
 
     word: ClassVar[str] = "mutual-information"
-    count: int
-
-    def check(self, book: Codebook) -> None:
-        """As many as there are other columns."""
-        check_count(self.count, len(book.names))
 
     def entries(self, book: Codebook) -> list[Entry]:
         """Nobody pays."""
-        reads = "all two-way tables, to choose parents"
-        return [Entry.unpriced(stage="parents", reads=reads, why=RAW_INFORMATION)]
+        return [Entry.unpriced(**RAW_INFORMATION)]
 
     def choose(self, source: Source, stream: Stream, report: Report | None = None) -> Parents:
         """By raw counts."""
@@ -155,7 +151,7 @@ class InformationParents(ParentChoice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateParents(ParentChoice):
+class PrivateParents(_CountedParents):
     """Picked one after the other by the exponential mechanism, each pick at ``epsilon``.
 
     Under add-remove the score of a candidate set h is -n H(X_j | X_h), monotone, with increment at most
@@ -164,7 +160,6 @@ class PrivateParents(ParentChoice):
     """
 
     word: ClassVar[str] = "private"
-    count: int
     epsilon: float
     """Of one pick; there are ``count`` per column."""
     public_rows: int
@@ -175,13 +170,8 @@ class PrivateParents(ParentChoice):
 
     def check(self, book: Codebook) -> None:
         """The count and the public size."""
-        check_count(self.count, len(book.names))
-        rows = self.public_rows
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 2:
-            raise ParameterError(
-                f"`public_rows` is {rows!r}; give the publicly known number of records (an upper bound under "
-                "add-remove), 2 or more."
-            )
+        super().check(book)
+        Whole(least=2, tried=1000).check("public_rows", self.public_rows)
 
     def entries(self, book: Codebook) -> list[Entry]:
         """``count`` picks per column, whether or not all of them find a candidate."""

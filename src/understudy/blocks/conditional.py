@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from understudy.blocks.keys import ColumnKey, FeatureHashKey, KeyFunction, MinHashKey
 from understudy.blocks.parents import Parents
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import VirtualRecords, Weights, smoothed
+from understudy.parameters import OneOf
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 
@@ -31,8 +31,7 @@ def key_functions(book: Codebook, parents: Parents, kind: str, buckets: int | No
 
     ``columns`` keys by the parents themselves; the hashed kinds read every other column, so parents do not matter.
     """
-    if kind not in KEY_FUNCTIONS:
-        raise ParameterError(f"`key` is {kind!r}; it must be one of {', '.join(KEY_FUNCTIONS)}.")
+    OneOf(KEY_FUNCTIONS).check("key", kind)
     if kind == "columns":
         return tuple(
             ColumnKey(reads=parents[name], sizes=tuple(book.column(parent).size for parent in parents[name]))

@@ -27,9 +27,9 @@ class TreePredictor(Predictor):
 
     def probabilities(self, columns: Sequence[Codes]) -> Floats:
         """Drop every row down the tree."""
-        found = np.zeros((len(columns[0]), self.levels))
-        found[:, self.tree.classes_.astype(np.int64)] = self.tree.predict_proba(self.features(columns))
-        return found
+        shares = np.zeros((len(columns[0]), self.levels))
+        shares[:, self.tree.classes_.astype(np.int64)] = self.tree.predict_proba(self.features(columns))
+        return shares
 
 
 class TreeLearner(Learner):
@@ -98,10 +98,10 @@ class BlockLearner(Learner):
         wanted = declared_parents(book, parents)[target] if key == "columns" else reads
         super().__init__(book, target, tuple(name for name in wanted if name in reads))
         names = tuple(column.name for column in self.read_columns)
-        found = key_functions(book, dict.fromkeys(book.names, names), key, key_space)[self.target]
+        key_of_all = key_functions(book, dict.fromkeys(book.names, names), key, key_space)[self.target]
         # a hash of columns that are not drawn yet would not be a model of this one
         sizes = tuple(column.size for column in self.read_columns)
-        self.key: KeyFunction = replace(found, reads=names, sizes=sizes)
+        self.key: KeyFunction = replace(key_of_all, reads=names, sizes=sizes)
 
     def fit(self, records: Records, weights: Floats, generator: np.random.Generator) -> Predictor:
         """Weighted counts by key."""

@@ -59,8 +59,8 @@ class Design:
 
     def places(self, columns: Sequence[Codes]) -> Places:
         """Row of the table of effects that each record reads, for each predictor."""
-        found = np.stack([np.asarray(column, dtype=np.int64) for column in columns], axis=1)
-        return np.ascontiguousarray(found + self.offsets)
+        stacked = np.stack([np.asarray(column, dtype=np.int64) for column in columns], axis=1)
+        return np.ascontiguousarray(stacked + self.offsets)
 
 
 def has_score(column: Column) -> bool:
@@ -186,8 +186,8 @@ class _row_threads:  # noqa: N801 - used like a function
             return bias, slope
 
         numbers = range(len(self._ends) - 1)
-        found = list(self._pool.map(part, numbers)) if self._pool else [part(0)]
-        return sum(bias for bias, _ in found), sum(slope for _, slope in found)  # type: ignore[return-value]
+        parts = list(self._pool.map(part, numbers)) if self._pool else [part(0)]
+        return sum(bias for bias, _ in parts), sum(slope for _, slope in parts)  # type: ignore[return-value]
 
 
 @kernel
@@ -227,12 +227,12 @@ def _gradient_of_rows(
 
 def log_shares(constant: Floats, table: Floats, places: Places) -> Floats:
     """Logarithms of the predicted probabilities, one row per record."""
-    found = np.broadcast_to(constant, (len(places), len(constant))).copy()
+    logs = np.broadcast_to(constant, (len(places), len(constant))).copy()
     for p in range(places.shape[1]):
-        found += table[places[:, p]]
-    found -= found.max(axis=1, keepdims=True)
-    found -= np.log(np.exp(found).sum(axis=1, keepdims=True))
-    return found
+        logs += table[places[:, p]]
+    logs -= logs.max(axis=1, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    return logs
 
 
 def tune(
@@ -242,7 +242,7 @@ def tune(
     classes: int,
     *,
     mixings: Sequence[float] = MIXINGS,
-    told: Callable[[], None] = lambda: None,
+    tell: Callable[[], None] = lambda: None,
 ) -> Penalty:
     """The penalty with the smallest log-loss in cross-validation; rows are given in random order, one weight each.
 
@@ -255,7 +255,7 @@ def tune(
     strongest = _strongest(design, places, target, shares)
     strengths = strongest * np.geomspace(1, _PATH_END, PATH_STEPS)
     for fold in range(folds.max() + 1):
-        told()
+        tell()
         kept, held = folds != fold, folds == fold
         weights = np.full(int(kept.sum()), 1 / max(kept.sum(), 1))
         if not kept.any() or not held.any():
@@ -275,8 +275,8 @@ def tune(
                     most=40,
                     close=2e-3,
                 )
-                found = log_shares(now.constant, now.table(design), places[held])
-                loss = -float(found[np.arange(len(found)), target[held]].sum())
+                logs = log_shares(now.constant, now.table(design), places[held])
+                loss = -float(logs[np.arange(len(logs)), target[held]].sum())
                 losses[m, s] += loss
                 best = min(best, loss)
                 if loss > best * 1.02:  # further down the path it only fits the fold's noise

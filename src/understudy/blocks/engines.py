@@ -14,6 +14,7 @@ from understudy.blocks.parents import declared_parents
 from understudy.blocks.regressions import LinearLearner, LogisticLearner
 from understudy.codebook import Codebook, Column, Number
 from understudy.errors import ParameterError
+from understudy.parameters import OneOf
 
 ENGINES = ("auto", "logistic", "linear", "cart", "blocks")
 
@@ -45,11 +46,9 @@ class EngineChoice:
             raise ParameterError(
                 f"`parents` is {self.parents!r}; only the engine blocks has any, given one by one, as COLUMN=PARENT."
             )
-        if self.key not in KEY_FUNCTIONS:
-            raise ParameterError(f"`key` is {self.key!r}; it must be one of {', '.join(KEY_FUNCTIONS)}.")
+        OneOf(KEY_FUNCTIONS).check("key", self.key)
         for word in self._mapping().values():
-            if word not in ENGINES:
-                raise ParameterError(f"`engines` names {word!r}; engines are {', '.join(ENGINES)}.")
+            OneOf(ENGINES).check("engines", word)
 
     def _mapping(self) -> Mapping[str, str]:
         return {"*": self.engines} if isinstance(self.engines, str) else self.engines

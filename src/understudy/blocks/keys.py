@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.minhash import mixed
+from understudy.blocks.minhash import GOLDEN, NO_HASH, mixed
 from understudy.compiled import kernel
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import RefusalError
+from understudy.parameters import Whole
 
 Codes = npt.NDArray[np.unsignedinteger]
 Keys = npt.NDArray[np.int64]
@@ -76,19 +77,26 @@ class ColumnKey(KeyFunction):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureHashKey(KeyFunction):
-    """Every (column, value) hashed to 64 bits, summed, and reduced to ``buckets`` keys."""
-
+class _HashedKey(KeyFunction):
     buckets: int
     seed: int = 1
 
     def __post_init__(self) -> None:
-        _check_buckets(self.buckets)
+        Whole(most=_KEY_LIMIT, tried=4096).check("buckets", self.buckets)
 
     @property
     def space(self) -> int:
         """As declared."""
         return self.buckets
+
+    def describe(self) -> dict[str, Any]:
+        """With its public seed."""
+        return {**KeyFunction.describe(self), "seed": self.seed}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureHashKey(_HashedKey):
+    """Every (column, value) hashed to 64 bits, summed, and reduced to ``buckets`` keys."""
 
     def fill(self, columns: Sequence[Codes], keys: Keys) -> None:
         """Sum of hashes, mixed once more, modulo the buckets."""
@@ -97,50 +105,33 @@ class FeatureHashKey(KeyFunction):
             _add_hash(total, column, np.uint64(self.seed), np.uint64(position))
         _reduce(total, np.uint64(self.buckets), keys)
 
-    def describe(self) -> dict[str, Any]:
-        """With its public seed."""
-        return {**KeyFunction.describe(self), "seed": self.seed}
-
 
 @dataclass(frozen=True, kw_only=True)
-class MinHashKey(KeyFunction):
+class MinHashKey(_HashedKey):
     """The smallest hash among the record's (column, value) pairs, for ``hashes`` hash functions, reduced to a key.
 
     Two records share one hash with probability equal to the Jaccard similarity of their pairs.
     """
 
-    buckets: int
     hashes: int = 2
-    seed: int = 1
 
     def __post_init__(self) -> None:
-        _check_buckets(self.buckets)
-        if self.hashes < 1:
-            raise ParameterError(f"`hashes` is {self.hashes}; MinHash needs at least one. Try 2.")
-
-    @property
-    def space(self) -> int:
-        """As declared."""
-        return self.buckets
+        super().__post_init__()
+        Whole(tried=2).check("hashes", self.hashes)
 
     def fill(self, columns: Sequence[Codes], keys: Keys) -> None:
         """Minimum per hash function, the minima mixed together, modulo the buckets."""
         total = np.zeros(len(keys), dtype=np.uint64)
         for number in range(self.hashes):
-            smallest = np.full(len(keys), np.iinfo(np.uint64).max, dtype=np.uint64)
+            smallest = np.full(len(keys), NO_HASH, dtype=np.uint64)
             for position, column in enumerate(columns):
                 _min_hash(smallest, column, np.uint64(self.seed + number * 7919), np.uint64(position))
             _mix_in(total, smallest)
         _reduce(total, np.uint64(self.buckets), keys)
 
     def describe(self) -> dict[str, Any]:
-        """With its public seed."""
-        return {**KeyFunction.describe(self), "seed": self.seed, "hashes": self.hashes}
-
-
-def _check_buckets(buckets: int) -> None:
-    if not 1 <= buckets <= _KEY_LIMIT:
-        raise ParameterError(f"`buckets` is {buckets}; the key space must lie between 1 and 2^62. Try 4096.")
+        """With its public seed and the number of hash functions."""
+        return {**super().describe(), "hashes": self.hashes}
 
 
 @kernel
@@ -157,9 +148,7 @@ def _shift_in(keys: Keys, size: int, column: Codes) -> None:
 
 @kernel
 def _token(code: np.uint64, seed: np.uint64, position: np.uint64) -> np.uint64:
-    return mixed(
-        mixed(seed * np.uint64(0x9E3779B97F4A7C15) + position) + (code + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    )
+    return mixed(mixed(seed * np.uint64(GOLDEN) + position) + (code + np.uint64(1)) * np.uint64(GOLDEN))
 
 
 @kernel
@@ -177,7 +166,7 @@ def _min_hash(smallest: npt.NDArray[np.uint64], column: Codes, seed: np.uint64, 
 @kernel
 def _mix_in(total: npt.NDArray[np.uint64], word: npt.NDArray[np.uint64]) -> None:
     for row in range(len(total)):
-        total[row] = mixed(total[row] * np.uint64(0x9E3779B97F4A7C15) + word[row])
+        total[row] = mixed(total[row] * np.uint64(GOLDEN) + word[row])
 
 
 @kernel

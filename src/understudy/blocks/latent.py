@@ -37,12 +37,12 @@ class LatentClasses:
     weights: Values
     levels: Sequence[Values]
 
-    def one(self, column: int) -> Values:
+    def one_way(self, column: int) -> Values:
         """Shares of a column's levels."""
         shares: Values = self.weights @ self.levels[column]
         return shares
 
-    def two(self, first: int, second: int) -> Values:
+    def two_way(self, first: int, second: int) -> Values:
         """Shares of the cells of a pair."""
         shares: Values = (self.levels[first] * self.weights[:, None]).T @ self.levels[second]
         return shares
@@ -72,7 +72,7 @@ class _Problem:
     """All tables side by side: one square matrix over the groups of all columns, so that a step is two products."""
 
     def __init__(self, tables: NoisyTables) -> None:
-        self.sizes = np.array([len(one) for one in tables.ones])
+        self.sizes = np.array([len(shares) for shares in tables.ones])
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
         counts = [int(of.max()) + 1 for of in tables.merged]
         places = np.concatenate([[0], np.cumsum(counts)])
@@ -130,7 +130,7 @@ def fit_classes(
 ) -> LatentClasses:
     """Mixtures from ``fits`` random starts near independence, pooled; ``base`` are plausible one-way shares."""
     problem = _Problem(tables)
-    odds = np.log(np.maximum(np.concatenate([one / one.sum() for one in base]), _LEAST))
+    odds = np.log(np.maximum(np.concatenate([shares / shares.sum() for shares in base]), _LEAST))
     together = max(1, _CELLS // problem.width**2)
     parts: list[LatentClasses] = []
     # small products: threads would only wait for each other

@@ -90,7 +90,7 @@ class Learner(ABC):
         self.reads = tuple(book.position(name) for name in reads)
         self.read_columns = tuple(book.column(name) for name in reads)
 
-    def tune(self, records: Records, generator: np.random.Generator, told: Callable[[], None] = lambda: None) -> None:  # noqa: B027 - most engines leave nothing open
+    def tune(self, records: Records, generator: np.random.Generator, tell: Callable[[], None] = lambda: None) -> None:  # noqa: B027 - most engines leave nothing open
         """Choose what the engine leaves open."""
 
     @abstractmethod

@@ -34,9 +34,9 @@ class Groups:
         """Number of groups."""
         return int(self.of.max()) + 1
 
-    def add_up(self, one: Values) -> Values:
+    def add_up(self, counts: Values) -> Values:
         """Sums by group."""
-        return np.bincount(self.of, weights=one, minlength=self.count).astype(np.float64)
+        return np.bincount(self.of, weights=counts, minlength=self.count).astype(np.float64)
 
     def add_up_rows(self, table: Values) -> Values:
         """Sums of rows by group."""
@@ -45,12 +45,12 @@ class Groups:
         return sums
 
 
-def group_small(one: Values, least: float) -> Groups:
+def group_small(counts: Values, least: float) -> Groups:
     """Levels below ``least`` share one group; the others keep their own."""
-    small = one < least
+    small = counts < least
     if small.sum() < 2:
-        return Groups(of=np.arange(len(one)))
-    of = np.empty(len(one), dtype=np.int64)
+        return Groups(of=np.arange(len(counts)))
+    of = np.empty(len(counts), dtype=np.int64)
     of[~small] = np.arange(int((~small).sum()))
     of[small] = int((~small).sum())
     return Groups(of=of)
@@ -141,10 +141,10 @@ class MarginalFit:
         self.copies = [_copies(budget * weight / weights.sum()) for weight in weights]
         self.raw = [self.meter.table(count, copies=n) for count, n in zip(counts, self.copies, strict=True)]
         trust = [n / size for n, size in zip(self.copies, self.sizes, strict=True)]
-        self.total = max(1.0, float(np.average([one.sum() for one in self.raw], weights=trust)))
+        self.total = max(1.0, float(np.average([table.sum() for table in self.raw], weights=trust)))
         self.ones = [
-            believable(one, self.total, math.sqrt(self.meter.variance(n)))
-            for one, n in zip(self.raw, self.copies, strict=True)
+            believable(table, self.total, math.sqrt(self.meter.variance(n)))
+            for table, n in zip(self.raw, self.copies, strict=True)
         ]
 
     def measure_pairs(
@@ -158,9 +158,9 @@ class MarginalFit:
         gains = {}
         for (i, j), table in counts.items():
             expected = np.outer(self.ones[i], self.ones[j]) / self.total
-            found = self.meter.dependence(table, expected=np.rint(expected).astype(np.int64), copies=copies)
+            distance = self.meter.dependence(table, expected=np.rint(expected).astype(np.int64), copies=copies)
             worth = self.workload[i] * self.workload[j]
-            gains[i, j] = max(0.0, found - 0.7 * self._chance(i, j, expected)) * worth
+            gains[i, j] = max(0.0, distance - 0.7 * self._chance(i, j, expected)) * worth
         units = self.meter.left // self.meter.table_price
         deviation = math.sqrt(self.meter.variance(1) * min(len(counts), 30) / units)
         self.groups = self._merged(patience * deviation)
@@ -172,10 +172,10 @@ class MarginalFit:
 
     def _merged(self, least: float) -> list[Groups]:
         """Small levels merged; in very wide files larger ones too, since all groups are fitted side by side."""
-        groups = [group_small(one, least) for one in self.ones]
+        groups = [group_small(table, least) for table in self.ones]
         while sum(group.count for group in groups) > max(_WIDEST, len(groups)):
             least = 1.5 * max(least, 1.0)
-            groups = [group_small(one, least) for one in self.ones]
+            groups = [group_small(table, least) for table in self.ones]
         return groups
 
     def _chance(self, first: int, second: int, expected: Values) -> float:
@@ -190,7 +190,7 @@ class MarginalFit:
         """Latent classes behind everything measured; more of them where more can be known."""
         merged = [groups.of for groups in self.groups] or [np.zeros(size, dtype=np.int64) for size in self.sizes]
         tables = NoisyTables(
-            ones=[one / self.total for one in self.raw],
+            ones=[table / self.total for table in self.raw],
             one_precision=[self.total**2 / self.meter.variance(copies) for copies in self.copies],
             pairs={pair: table / self.total for pair, table in self.pairs.items()},
             pair_precision={
@@ -228,7 +228,7 @@ class MarginalFit:
         ones = [self._better_one(column, classes) for column in range(len(self.sizes))]
         twos = {}
         for i, j in self.worth:
-            model = fitted_margins(np.maximum(classes.two(i, j), 1e-15) * self.total, ones[i], ones[j])
+            model = fitted_margins(np.maximum(classes.two_way(i, j), 1e-15) * self.total, ones[i], ones[j])
             twos[i, j] = self._better_two((i, j), model, (ones[i], ones[j]))
         return ones, twos
 
@@ -239,13 +239,13 @@ class MarginalFit:
         noisy = self.pairs[pair]
         first, second = self.groups[pair[0]], self.groups[pair[1]]
         deviation = math.sqrt(self.meter.variance(self.pair_copies[pair]))
-        found = []
+        choices = []
         for expected in (model, np.outer(*ones) / self.total):  # the classes, or plain independence
             coarse = first.add_up_rows(second.add_up_rows(expected.T).T)
             shown, risk = denoised(noisy, coarse, deviation)
             factor = on_simplex(shown, self.total) / np.maximum(coarse, 1e-300)
-            found.append((risk, expected * factor[np.ix_(first.of, second.of)]))
-        return min(found, key=lambda choice: choice[0])[1]
+            choices.append((risk, expected * factor[np.ix_(first.of, second.of)]))
+        return min(choices, key=lambda choice: choice[0])[1]
 
     def _better_one(self, column: int, classes: LatentClasses) -> Values:
         """A one-way table together with the margins of the measured pairs, by inverse variance, and the classes."""
@@ -266,4 +266,4 @@ class MarginalFit:
             correction = (weighted / precision - own) / members
             noisy = noisy + correction[groups.of]
             variance = np.where(members[groups.of] == 1, 1 / precision[groups.of], variance)
-        return on_simplex(james_stein(noisy, classes.one(column) * self.total, variance), self.total)
+        return on_simplex(james_stein(noisy, classes.one_way(column) * self.total, variance), self.total)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.compiled import high_low_product, kernel
-from understudy.errors import ParameterError
+from understudy.parameters import Whole
 
 MOST_KEYS = 1 << 22
 GOLDEN = 0x9E3779B97F4A7C15
@@ -35,14 +35,8 @@ class RecordMinHash:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.hashes, int) and not isinstance(self.hashes, bool)
-        if not whole or not 1 <= self.hashes <= 64:
-            raise ParameterError(f"`hashes` is {self.hashes!r}; MinHash takes a whole number from 1 to 64. Try 4.")
-        whole = isinstance(self.key_space, int) and not isinstance(self.key_space, bool)
-        if not whole or not 1 <= self.key_space <= MOST_KEYS:
-            raise ParameterError(
-                f"`key_space` is {self.key_space!r}; it must be a whole number from 1 to {MOST_KEYS:,}. Try 65536."
-            )
+        Whole(most=64, tried=4).check("hashes", self.hashes)
+        Whole(most=MOST_KEYS, tried=65536).check("key_space", self.key_space)
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from understudy.blocks.minhash import RecordMinHash, mixed
 from understudy.compiled import kernel
-from understudy.errors import ParameterError
 from understudy.mechanisms.l_diversity import DiverseTables
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 
 _CANDIDATES = 32
 """Most blocks of one band that are compared with a state."""
@@ -26,8 +26,7 @@ _PER_BUCKET = 64
 
 def check_bands(bands: int) -> None:
     """A small whole number."""
-    if isinstance(bands, bool) or not isinstance(bands, int) or not 1 <= bands <= 64:
-        raise ParameterError(f"`bands` is {bands!r}; it must be a whole number from 1 to 64. Try 8.")
+    Whole(most=64, tried=8).check("bands", bands)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,24 +55,6 @@ class BlockIndex:
             _enter(tables.modes, begin, end, picked[column], hashing.tokens, hashing.offsets, starts[column], entries)
         return cls(picked=picked, starts=starts, entries=entries, copies=tables.modes[entries])
 
-    def find(
-        self, tables: DiverseTables, hashing: RecordMinHash, column: int, states: npt.NDArray[np.unsignedinteger]
-    ) -> npt.NDArray[np.int64]:
-        """The nearest candidate of each state (a column of ``states``), or -1."""
-        found = np.empty(states.shape[1], dtype=np.int64)
-        _find(
-            states,
-            column,
-            self.picked[column],
-            hashing.tokens,
-            hashing.offsets,
-            self.starts[column],
-            self.entries,
-            self.copies,
-            found,
-        )
-        return found
-
 
 def _bands(sizes: tuple[int, ...], bands: int, key_space: int) -> npt.NDArray[np.int64]:
     """Public: a fixed shuffle of the other columns for each band, cut where it tells the keys apart well enough."""
@@ -90,16 +71,6 @@ def _bands(sizes: tuple[int, ...], bands: int, key_space: int) -> npt.NDArray[np
                 chosen.append(others.pop(public.below(len(others))))
             picked[column, band, : len(chosen)] = chosen
     return picked
-
-
-def exact_nearest(
-    tables: DiverseTables, column: int, states: npt.NDArray[np.unsignedinteger]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """By comparing every block: the reference that recall is measured against. Block and distance."""
-    begin, end = tables.block_range(column)
-    found, distance = np.empty(states.shape[1], np.int64), np.empty(states.shape[1], np.int64)
-    _scan(states, column, tables.modes, begin, end, found, distance)
-    return found, distance
 
 
 @kernel
@@ -162,31 +133,3 @@ def nearest_block(
                 if distance <= 1:
                     return best
     return best
-
-
-@kernel
-def _find(
-    states: Any,
-    column: int,
-    bands: Any,
-    tokens: Any,
-    offsets: Any,
-    starts: Any,
-    entries: Any,
-    copies: Any,
-    found: Any,
-) -> None:
-    for row in range(states.shape[1]):
-        found[row] = nearest_block(states[:, row], column, bands, tokens, offsets, starts, entries, copies)
-
-
-@kernel
-def _scan(states: Any, column: int, modes: Any, begin: int, end: int, found: Any, distance: Any) -> None:
-    for row in range(states.shape[1]):
-        best, nearest = -1, states.shape[0] + 1
-        for block in range(begin, end):
-            apart = distance_between(states[:, row], modes[block], column)
-            if apart < nearest:
-                best, nearest = block, apart
-        found[row] = best
-        distance[row] = nearest

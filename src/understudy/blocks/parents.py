@@ -8,15 +8,19 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from understudy.codebook import Codebook
 from understudy.errors import CodebookError, ParameterError
+from understudy.mechanisms.selection_scores import mutual_information
 from understudy.mechanisms.smoothing import exposed
+from understudy.parameters import Whole
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Source
 
+RAW_INFORMATION = {
+    "stage": "parents",
+    "reads": "all two-way tables, to choose parents",
+    "why": "parents were chosen by mutual information on the raw data, which nobody paid for",
+}
 Parents = Mapping[str, tuple[str, ...]]
 
 DEFAULT_COUNT = 2
@@ -61,8 +65,7 @@ def default_parents(book: Codebook, count: int = DEFAULT_COUNT) -> Parents:
 
 def records_per_cell(book: Codebook, parents: Parents, public_rows: int) -> dict[str, float]:
     """Average records per key of each table, from public sizes only: aim for about 30."""
-    if public_rows < 1:
-        raise ParameterError(f"`public_rows` is {public_rows}; give the publicly known size of the table, 1 or more.")
+    Whole().check("public_rows", public_rows)
     return {
         name: public_rows / math.prod(book.column(parent).size for parent in chosen) for name, chosen in parents.items()
     }
@@ -82,20 +85,9 @@ def parents_within(book: Codebook, *, public_rows: int, order: Parents, per_cell
     return kept
 
 
-def mutual_information(table: npt.NDArray[np.int64]) -> float:
-    """Mutual information of a two-way table of counts, in nats."""
-    joint = table / max(table.sum(), 1)
-    outside = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    seen = joint > 0
-    return float((joint[seen] * np.log(joint[seen] / outside[seen])).sum())
-
-
 def check_count(count: int, columns: int) -> None:
     """A column can have every other column as a parent, no more."""
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count < columns:
-        raise ParameterError(
-            f"`parent_count` is {count!r}; a table of {columns} columns allows 1 to {columns - 1} parents. Try 2."
-        )
+    Whole(most=columns - 1).check("parent_count", count)
 
 
 def mutual_information_parents(source: Source, count: int) -> tuple[Parents, Entry]:
@@ -103,10 +95,7 @@ def mutual_information_parents(source: Source, count: int) -> tuple[Parents, Ent
     names = source.codebook.names
     check_count(count, len(names))
     pairs = list(itertools.combinations(names, 2))
-    why = "parents were chosen by mutual information on the raw data, which nobody paid for"
-    tables, entry = exposed(
-        source.count(pairs), stage="parents", reads="all two-way tables, to choose parents", why=why
-    )
+    tables, entry = exposed(source.count(pairs), **RAW_INFORMATION)
     score = {frozenset(pair): mutual_information(table.to_grid()) for pair, table in zip(pairs, tables, strict=True)}
     chosen = {}
     for name in names:

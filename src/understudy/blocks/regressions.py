@@ -37,10 +37,10 @@ class LogisticPredictor(Predictor):
     def probabilities(self, columns: Sequence[Codes]) -> Floats:
         """Gather, add, normalise."""
         places = self.design.places([columns[position] for position in self.reads])
-        found = np.zeros((len(places), self.levels))
+        shares = np.zeros((len(places), self.levels))
         table = self.coefficients.table(self.design)
-        found[:, self.classes] = np.exp(log_shares(self.coefficients.constant, table, places))
-        return found
+        shares[:, self.classes] = np.exp(log_shares(self.coefficients.constant, table, places))
+        return shares
 
 
 class LogisticLearner(Learner):
@@ -60,7 +60,7 @@ class LogisticLearner(Learner):
         """What is predicted: the level of the column."""
         return records.columns[self.target].astype(np.int64)
 
-    def tune(self, records: Records, generator: np.random.Generator, told: Callable[[], None] = lambda: None) -> None:
+    def tune(self, records: Records, generator: np.random.Generator, tell: Callable[[], None] = lambda: None) -> None:
         """Cross-validated on a sample."""
         if not self.reads or not len(records.counts):
             return
@@ -68,13 +68,8 @@ class LogisticLearner(Learner):
         classes, target = np.unique(self.classes_of(records)[rows], return_inverse=True)
         if len(classes) > 1:
             places = self.design.places([records.columns[p][rows] for p in self.reads])
-            self._penalty = tune(self.design, places, target, len(classes), told=told)
+            self._penalty = tune(self.design, places, target, len(classes), tell=tell)
             self._tuned_on = float(len(rows))
-
-    @property
-    def penalty(self) -> Penalty:
-        """As tuned, at the size of the sample that it was tuned on."""
-        return self._penalty
 
     def penalty_for(self, records: float) -> Penalty:
         """A lasso that just drowns the noise shrinks with the square root of the number of records."""
@@ -97,10 +92,10 @@ class LogisticLearner(Learner):
         if self._last is not None and np.array_equal(self._last[0], classes):
             start = self._last[1]
         penalty = self.penalty_for(float(records.counts.sum()))
-        found = solve(self.design, places, target, share, penalty, start=start, most=300, close=2e-4)
-        self._last = (classes, found)
+        coefficients = solve(self.design, places, target, share, penalty, start=start, most=300, close=2e-4)
+        self._last = (classes, coefficients)
         return LogisticPredictor(
-            design=self.design, reads=self.reads, coefficients=found, classes=classes, levels=self.levels
+            design=self.design, reads=self.reads, coefficients=coefficients, classes=classes, levels=self.levels
         )
 
 
@@ -162,10 +157,10 @@ class LinearLearner(Learner):
         self.design = Design(self.read_columns)
         self._missing = None if self.column.missing is None else _MissingLearner(book, target, reads)
 
-    def tune(self, records: Records, generator: np.random.Generator, told: Callable[[], None] = lambda: None) -> None:
+    def tune(self, records: Records, generator: np.random.Generator, tell: Callable[[], None] = lambda: None) -> None:
         """Only the model of what is missing has something to tune."""
         if self._missing:
-            self._missing.tune(records, generator, told)
+            self._missing.tune(records, generator, tell)
 
     def fit(self, records: Records, weights: Floats, generator: np.random.Generator) -> Predictor:
         """Normal equations; collinear columns share their effect (smallest norm)."""

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from understudy.blocks.keys import ColumnKey
 from understudy.codebook import Codebook
-from understudy.mechanisms.smoothing import Weights
+from understudy.mechanisms.smoothing import Weights, counts_by_key
 from understudy.sources.tables import CountTable
 
 _DENSE_CELLS = 1 << 22
@@ -21,17 +20,7 @@ def released_key(book: Codebook, table: CountTable) -> ColumnKey:
 
 def released_weights(key: ColumnKey, table: CountTable, *, last_row: Sequence[int] | None = None) -> Weights:
     """Cumulative weights by key; the last row is ``last_row``, or else the table's own one-way counts."""
-    codes, counts = table.occupied()
-    levels = table.sizes[-1]
-    target = codes[:, -1].astype(np.int64)
-    parents = [np.ascontiguousarray(codes[:, position]) for position in range(len(key.reads))]
-    keys: npt.NDArray[np.int64] = key.keys(parents) if parents else np.zeros(len(target), dtype=np.int64)
-    if key.space * levels <= _DENSE_CELLS:
-        distinct, slots, rows = None, keys, key.space
-    else:
-        distinct, slots = np.unique(keys, return_inverse=True)
-        rows = len(distinct)
-    grid = np.zeros((rows + 1, levels), dtype=np.uint64)
-    np.add.at(grid, (slots, target), counts.astype(np.uint64))
-    grid[rows] = grid[:rows].sum(axis=0) if last_row is None else np.array(last_row, dtype=np.uint64)
+    dense = key.space * table.sizes[-1] <= _DENSE_CELLS
+    grid, distinct = counts_by_key(table, key_of=key.keys, key_space=key.space, dense=dense)
+    grid[-1] = grid.sum(axis=0) if last_row is None else np.array(last_row, dtype=np.uint64)
     return Weights(cumulative=np.cumsum(grid, axis=1, dtype=np.uint64), keys=distinct)

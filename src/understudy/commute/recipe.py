@@ -11,10 +11,10 @@ from understudy.commute.plan import THEOREM, Plan, lay_out
 from understudy.commute.rings import Rings
 from understudy.commute.synthesize import FittedCommutes
 from understudy.errors import ParameterError
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon
 from understudy.mechanisms.origin_baselines import BASELINES
 from understudy.mechanisms.origin_draws import Certificate
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, EPSILON
 from understudy.privacy.provenance import DECLARED, InputRole, Provenance
 from understudy.privacy.quote import Quote
 from understudy.sources.base import Report
@@ -55,7 +55,7 @@ class CommuteRecipe:
     """Share of workers that the baseline ``subsample`` keeps."""
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        EPSILON.check("epsilon", self.epsilon)
         if self.epsilon > 50:
             raise ParameterError(f"`epsilon` is {self.epsilon}; above 50 it protects nothing. Try 4.6, as the paper.")
         _one_of("method", self.method, METHODS)
@@ -66,7 +66,7 @@ class CommuteRecipe:
                 raise ParameterError(
                     f"`delta` is missing; {self._promise} needs one. Try 1e-5 or smaller, or the certificate pure."
                 )
-            check_delta(self.delta)
+            DELTA.check("delta", self.delta)
         elif self.delta is not None:
             raise ParameterError(f"`delta` is {self.delta}; {self._promise} is pure and takes none. Leave it out.")
         self._check_distances()

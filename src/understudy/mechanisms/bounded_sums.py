@@ -8,27 +8,27 @@ histogram of their own; the means are their quotients, which is post-processing.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError, ParameterError
 from understudy.mechanisms.discrete_laplace import (
-    check_epsilon,
-    check_neighbours,
-    check_scale,
+    RELATION,
+    SCALE,
     count_sensitivity,
     discrete_laplace,
-    float_above,
-    noise_fields,
+    pure_claim,
     scale_for,
 )
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.laplace_tables import share_of
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 from understudy.privacy.events import Event, Orders, Renyi
-from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
+from understudy.privacy.guarantees import Neighbours, PureDP
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 
@@ -42,31 +42,19 @@ class BoundedSums(Event):
 
     kind: ClassVar[str] = "bounded-sums"
     proof: ClassVar[str | None] = "bounded_sums.md"
-    scale: Fraction
-    """Of the noise, in steps."""
-    reach: int
-    neighbours: Neighbours
+    scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise, in steps")
+    reach: int = option(rule=Whole(), help="most steps that a record adds to a sum")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        check_neighbours(self.neighbours)
-        if isinstance(self.reach, bool) or not isinstance(self.reach, int) or self.reach < 1:
-            raise ParameterError(f"`reach` is {self.reach!r}; it must be a whole number of 1 or more.")
-
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> PureDP:
         """Reach (twice where a record may be replaced) over scale, rounded up to a float."""
-        epsilon = float_above(self.reach * count_sensitivity(self.neighbours) / self.scale)
-        return PureDP(epsilon=epsilon, neighbours=self.neighbours)
+        moved = self.reach * count_sensitivity(self.neighbours)
+        return pure_claim(moved, scale=self.scale, neighbours=self.neighbours)
 
     def renyi(self, orders: Orders) -> Renyi:
         """What holds for every epsilon-DP mechanism [BS16 Prop 3.3]."""
-        epsilon = float_above(self.reach * count_sensitivity(self.neighbours) / self.scale)
+        epsilon = self.guarantee().epsilon
         return np.minimum(epsilon, np.asarray(orders, dtype=np.float64) * epsilon**2 / 2)
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "BoundedSums":
-        """From the plain data of a manifest."""
-        return cls(**noise_fields(values))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,15 +89,15 @@ def steps_of(values: npt.NDArray[np.float64], *, lower: float, upper: float, rea
     if np.isnan(values).any():
         raise DataError("some value is missing; a sum needs a number in every record. Leave those records out first.")
     middle, half = (lower + upper) / 2, (upper - lower) / 2
-    found = np.rint((np.clip(values, lower, upper) - middle) / half * reach)
-    return np.clip(found, -reach, reach).astype(np.int64)  # the clip is what the proof rests on
+    steps = np.rint((np.clip(values, lower, upper) - middle) / half * reach)
+    return np.clip(steps, -reach, reach).astype(np.int64)  # the clip is what the proof rests on
 
 
 def noisy_means_entries(
     group: str, value: str, *, lower: float, upper: float, epsilon: float, neighbours: Neighbours, reach: int = REACH
 ) -> tuple[Entry, Entry]:
     """The two lines that :func:`noisy_means` writes in the ledger; half of epsilon each. Needs no data."""
-    check_epsilon(epsilon)
+    EPSILON.check("epsilon", epsilon)
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise ParameterError(f"the bounds of {value!r} are {lower} and {upper}; declare two finite numbers that rise.")
     if not 0 < (upper - lower) / 2 < math.inf:  # a step would be no number, and no clip holds what is none

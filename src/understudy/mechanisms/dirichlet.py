@@ -6,6 +6,7 @@ counts stay secret; every draw is paid for.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -14,8 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
-from understudy.mechanisms.discrete_laplace import check_neighbours
+from understudy.errors import RefusalError
+from understudy.mechanisms.discrete_laplace import RELATION
+from understudy.mechanisms.stopgaps import option
+from understudy.parameters import Number, Text, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 
@@ -36,26 +39,33 @@ def rational_alpha(alpha: float) -> Fraction:
     >>> rational_alpha(0.3) >= 0.3
     True
     """
-    if not math.isfinite(alpha) or alpha <= 0:
-        raise ParameterError(
-            f"`alpha` is {alpha}; it must be a positive number, or an empty cell would reveal absence. Try 1."
-        )
+    Number(above=0).check("alpha", alpha)  # at 0 an empty cell would reveal absence
     bits = min(max(_ALPHA_BITS - math.floor(math.log2(alpha)), 0), _ALPHA_BITS)
     return Fraction(math.ceil(Fraction(alpha) * 2**bits), 2**bits)
 
 
 def alpha_for(*, epsilon_per_record: float, columns: int) -> Fraction:
     """Equation 8 of the PeGS paper: one sweep of ``columns`` draws costs at most ``epsilon_per_record``."""
-    if not math.isfinite(epsilon_per_record) or epsilon_per_record <= 0:
-        raise ParameterError(
-            f"`epsilon_per_record` is {epsilon_per_record}; it must be above 0. Try 1.0, and look at the total."
+    most = 700 * columns  # beyond, a draw protects nothing
+    Number(above=0, most=most, tried=1.0).check("epsilon_per_record", epsilon_per_record)
+    return rational_alpha(_UP_ALPHA / math.expm1(epsilon_per_record / columns))
+
+
+def smallest_alpha(price: Callable[[Fraction], float], target: float) -> Fraction:
+    """The smallest alpha, to a relative 1e-6, with ``price(alpha) <= target``; the price falls as alpha grows."""
+    low, high = math.log(1e-6), math.log(1e9)
+    if price(rational_alpha(math.exp(high))) > target:
+        raise RefusalError(
+            f"no alpha below 1e9 reaches a total epsilon of {target}; ask for fewer rows or a larger epsilon."
         )
-    per_draw = epsilon_per_record / columns
-    if per_draw > 700:
-        raise ParameterError(
-            f"`epsilon_per_record` is {epsilon_per_record}; above {700 * columns} it protects nothing. Try 1.0."
-        )
-    return rational_alpha(_UP_ALPHA / math.expm1(per_draw))
+    if price(rational_alpha(math.exp(low))) <= target:
+        return rational_alpha(math.exp(low))
+    for _ in range(40):
+        if high - low < 1e-6:
+            break
+        middle = (low + high) / 2
+        low, high = (low, middle) if price(rational_alpha(math.exp(middle))) <= target else (middle, high)
+    return rational_alpha(math.exp(high))
 
 
 def draw_epsilon(prior: Prior) -> float:
@@ -130,33 +140,19 @@ def _log_mix(p: Any, exponent: Any) -> Any:
         )
 
 
-def _parse(values: dict[str, Any], count: str) -> dict[str, Any]:
-    """Fields of one of the events below from plain data."""
-    try:
-        priors = tuple(tuple((Fraction(alpha), levels) for alpha, levels in prior) for prior in values["priors"])
-        return {"priors": priors, count: values[count], "neighbours": Neighbours(values["neighbours"])}
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise ParameterError(
-            f"the Dirichlet event {values!r} cannot be read ({error}); it needs `priors`, `{count}` and `neighbours`. "
-            "Take the manifest from its original."
-        ) from error
-
-
-def _check(priors: tuple[Prior, ...], name: str, count: int, neighbours: Neighbours) -> None:
+def _are_priors(value: Any) -> bool:
     """An event is also read from files that anybody may have edited."""
-    check_neighbours(neighbours)
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ParameterError(f"`{name}` is {count!r}; it must be a whole number of 1 or more. Try 1.")
-    if not priors:
-        raise ParameterError(
-            "`priors` is empty; a draw without columns shows nothing and is no draw. Name the columns."
-        )
-    for prior in priors:
-        if not prior or any(
-            not isinstance(alpha, Fraction) or alpha <= 0 or not isinstance(levels, int) or levels < 1
-            for alpha, levels in prior
-        ):
-            raise ParameterError(f"`priors` holds {prior!r}; a column has levels, each with a positive virtual count.")
+    return bool(value) and all(
+        prior and all(isinstance(alpha, Fraction) and alpha > 0 and Whole().admits(n) for alpha, n in prior)
+        for prior in value
+    )
+
+
+PRIORS = Text(
+    words="for each column its virtual counts, positive Fractions, and how many levels have each",
+    example="(((Fraction(1), 2),),)",
+    admitted=_are_priors,
+)
 
 
 def _scaled(priors: tuple[Prior, ...], factor: Fraction) -> tuple[Prior, ...]:
@@ -169,17 +165,9 @@ class DirichletDraws(Event):
 
     kind: ClassVar[str] = "dirichlet-draws"
     proof: ClassVar[str | None] = "dirichlet_draw.md"
-    priors: tuple[Prior, ...]
-    draws: int
-    neighbours: Neighbours
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "DirichletDraws":
-        """Read back from a manifest."""
-        return cls(**_parse(values, "draws"))
-
-    def __post_init__(self) -> None:
-        _check(self.priors, "draws", self.draws, self.neighbours)
+    priors: tuple[Prior, ...] = option(rule=PRIORS, help="virtual records of each column")
+    draws: int = option(rule=Whole(), help="draws from each column")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def scaled(self, factor: Fraction) -> "DirichletDraws":
         """The same draws with every virtual count multiplied."""
@@ -208,17 +196,9 @@ class DirichletResetBlocks(Event):
 
     kind: ClassVar[str] = "dirichlet-reset-blocks"
     proof: ClassVar[str | None] = "dirichlet_reset.md"
-    priors: tuple[Prior, ...]
-    blocks: int
-    neighbours: Neighbours
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "DirichletResetBlocks":
-        """Read back from a manifest."""
-        return cls(**_parse(values, "blocks"))
-
-    def __post_init__(self) -> None:
-        _check(self.priors, "blocks", self.blocks, self.neighbours)
+    priors: tuple[Prior, ...] = option(rule=PRIORS, help="virtual records of each column")
+    blocks: int = option(rule=Whole(), help="chains, each from fresh tables")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def scaled(self, factor: Fraction) -> "DirichletResetBlocks":
         """The same blocks with every virtual count multiplied."""

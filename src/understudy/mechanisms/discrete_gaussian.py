@@ -1,23 +1,24 @@
 """Integer noise for many tables at once: the discrete Gaussian, its tail, and what one record does under it.
 
-P(X = k) is proportional to e^(-k^2 / (2 variance)) [CKS20]. The variance is the square of a multiple of 2^-20: OpenDP
-then receives the very deviation that is priced, and our own kernel fits in 64-bit integers.
+P(X = k) is proportional to e^(-k^2 / (2 variance)) [CKS20]. The variance is the square of a multiple of 2^-20, so
+that the kernel, which draws from the very deviation that is priced, fits in 64-bit integers.
 
 The two bounds here are sums of positive floats with relative errors of some 1e-12 (arguments of exp below 800, each
 product and exp within a few units of 2^-53), raised by a relative 1e-10. See ``proofs/gaussian_stability.md``.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from understudy.errors import DataError, ParameterError
-from understudy.mechanisms.discrete_laplace import OPENDP_LIMIT
+from understudy.mechanisms.discrete_laplace import clamped_sum
 from understudy.mechanisms.exact_gaussian import exact_gaussian
-from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT, SCALE_BITS
+from understudy.mechanisms.exact_laplace import SCALE_BITS, Noise
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Number, Text
 
 MIN_DEVIATION = Fraction(1, 2)
 """Less noise than this hides no record, and the bounds below would be loose."""
@@ -30,19 +31,30 @@ _SMALL = 60.0  # e^-60: where a sum is cut off; what is left out is added as a b
 _UNDERFLOW = 745.0  # e^-745 is the smallest float
 
 
+def _root(variance: Fraction) -> Fraction:
+    return Fraction(math.isqrt(variance.numerator), math.isqrt(variance.denominator))
+
+
+def _is_on_grid(variance: Any) -> bool:
+    if not isinstance(variance, Fraction) or variance <= 0:
+        return False
+    deviation = _root(variance)
+    is_multiple = deviation**2 == variance and (deviation * _GRID).denominator == 1
+    return is_multiple and MIN_DEVIATION <= deviation <= MAX_DEVIATION
+
+
+DEVIATION = Number(least=float(MIN_DEVIATION), most=MAX_DEVIATION, tried=10.0)
+VARIANCE = Text(
+    words=f"an exact Fraction, the square of a multiple of 1/{_GRID:,} from {MIN_DEVIATION} to {MAX_DEVIATION:,}, so "
+    "that no rounding separates the noise from its price",
+    example="variance_for(deviation)",
+    admitted=_is_on_grid,
+)
+
+
 def deviation_of(variance: Fraction) -> Fraction:
     """The square root of a variance on the grid; any other is refused."""
-    if not isinstance(variance, Fraction):
-        raise ParameterError(f"`variance` is {variance!r}; it must be an exact Fraction. Use variance_for(deviation).")
-    if variance > 0:
-        deviation = Fraction(math.isqrt(variance.numerator), math.isqrt(variance.denominator))
-        on_grid = deviation**2 == variance and (deviation * _GRID).denominator == 1
-        if on_grid and MIN_DEVIATION <= deviation <= MAX_DEVIATION:
-            return deviation
-    raise ParameterError(
-        f"`variance` is {variance}; it must be the square of a multiple of 1/{_GRID} from {MIN_DEVIATION} to "
-        f"{MAX_DEVIATION:,}, so that no rounding separates the noise from its price. Use variance_for(deviation)."
-    )
+    return _root(VARIANCE.check("variance", variance))
 
 
 def variance_for(deviation: float) -> Fraction:
@@ -51,44 +63,22 @@ def variance_for(deviation: float) -> Fraction:
     >>> variance_for(13.5)
     Fraction(729, 4)
     """
-    if isinstance(deviation, bool) or not isinstance(deviation, int | float | Fraction):
-        raise ParameterError(f"`deviation` is {deviation!r}; it must be a number of records. Try 10.0.")
-    if not MIN_DEVIATION <= deviation <= MAX_DEVIATION:
-        raise ParameterError(
-            f"`deviation` is {deviation}; it must lie between {MIN_DEVIATION} and {MAX_DEVIATION:,} records. Try 10.0."
-        )
+    DEVIATION.check("deviation", deviation)
     return Fraction(math.ceil(Fraction(deviation) * _GRID), _GRID) ** 2
 
 
-def discrete_gaussian(counts: npt.NDArray[np.int64], *, variance: Fraction, stream: Stream) -> npt.NDArray[np.int64]:
-    """``counts`` plus independent exact noise, P(X = k) proportional to e^(-k^2 / (2 variance)), clamped to +-2^41.
-
-    A secure stream and at most ``OPENDP_LIMIT`` counts: OpenDP, with its own randomness from the system.
-    Otherwise our kernel, which draws from the same law out of ``stream``.
-    """
+def discrete_gaussian(counts: Noise, *, variance: Fraction, stream: Stream) -> Noise:
+    """``counts`` plus independent exact noise, P(X = k) proportional to e^(-k^2 / (2 variance)), clamped to +-2^41."""
     deviation = deviation_of(variance)
-    if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
-        raise DataError(f"`counts` is of type {getattr(counts, 'dtype', type(counts).__name__)}; it must be int64.")
-    if counts.size and (int(counts.min()) < -COUNT_LIMIT or int(counts.max()) > COUNT_LIMIT):
-        raise DataError(f"some count is beyond {COUNT_LIMIT:,}; noise is exact only up to there. Split the data.")
-    if stream.is_secure and counts.size <= OPENDP_LIMIT:
-        noisy = _by_opendp(counts.ravel(), deviation)
-    else:
-        noisy = exact_gaussian(counts.size, deviation=deviation, stream=stream)
-        noisy += counts.ravel()
-    np.clip(noisy, -LIMIT, LIMIT, out=noisy)
-    return noisy.reshape(counts.shape)
+    return clamped_sum(counts, lambda size: exact_gaussian(size, deviation=deviation, stream=stream))
 
 
-def _by_opendp(counts: npt.NDArray[np.int64], deviation: Fraction) -> npt.NDArray[np.int64]:
-    # not opendp.prelude, which imports scikit-learn: a second for nothing
-    from opendp import domains, measurements, metrics, mod
-
-    mod.enable_features("contrib")
-    handed = float(deviation)
-    assert Fraction(handed) == deviation  # deviation_of has seen to it: at most 34 significant bits
-    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T="f64")
-    return np.array(measurements.make_gaussian(*space, scale=handed)(counts.tolist()), dtype=np.int64)
+def first_fit(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """Bisection: ``fits`` fails at ``low`` and holds at ``high``; where it begins to hold."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
 
 def gaussian_tail(variance: Fraction, t: int) -> float:

@@ -4,75 +4,50 @@ P(X = k) = (1 - q) / (1 + q) q^|k| with q = e^(-1 / scale). A table whose counts
 all between neighbours and gets this noise on every cell is (sensitivity / scale)-DP: see
 ``proofs/geometric_histogram.md``.
 
-Scales are multiples of 2^-20 up to 2^24: such a number is a 64-bit float without rounding, so OpenDP draws
-from the very scale that is priced, and our own kernel fits in 64-bit integers.
+Scales are multiples of 2^-20 up to 2^24, so that the kernel, which draws from the very scale that is priced, fits in
+64-bit integers.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from understudy.errors import DataError, ParameterError
-from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT, MAX_SCALE, SCALE_BITS, exact_noise
+from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT, MAX_SCALE, SCALE_BITS, Noise, exact_noise
+from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Text, Whole
 from understudy.privacy.events import Orders, Renyi
-from understudy.privacy.guarantees import Neighbours
-
-OPENDP_LIMIT = 64
-"""Up to this many cells a secure stream leaves the noise to OpenDP; beyond, our kernel is a hundred times faster."""
+from understudy.privacy.guarantees import Neighbours, PureDP
 
 _GRID = 1 << SCALE_BITS
 _UP = 1.0 + 1e-12  # far above the rounding of the dozen float operations in laplace_renyi
 
-
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an ``epsilon`` that promises nothing or cannot be honoured."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
-        raise ParameterError(f"`epsilon` is {epsilon!r}; it must be a number above 0. Try 1.0.")
-    if not 0 < epsilon < math.inf:
-        raise ParameterError(f"`epsilon` is {epsilon}; it must be finite and above 0. Try 1.0.")
-
-
-def check_delta(delta: float) -> None:
-    """Refuse a ``delta`` that is not a probability strictly between 0 and 1."""
-    if isinstance(delta, bool) or not isinstance(delta, int | float):
-        raise ParameterError(f"`delta` is {delta!r}; it must be a number between 0 and 1. Try 1e-6.")
-    if not 0 < delta < 1:
-        raise ParameterError(f"`delta` is {delta}; it must lie strictly between 0 and 1. Try 1e-6.")
-
-
-def check_neighbours(neighbours: Neighbours) -> None:
-    """Refuse a relation that is not one of ours; a bare string would be compared by identity and miss."""
-    if not isinstance(neighbours, Neighbours):
-        raise ParameterError(
-            f"`neighbours` is {neighbours!r}; it must be a Neighbours relation. Try Neighbours.ADD_REMOVE."
-        )
-    if neighbours.unit == "person":
-        raise ParameterError(
-            f"`neighbours` is {neighbours.value!r}; a mechanism is priced for one record, and the codebook's [unit] "
-            "(an id column and a cap) raises that to a person. Use add-remove or replace-one."
-        )
-
-
-def check_scale(scale: Fraction) -> None:
-    """Refuse a scale off the grid."""
-    if not isinstance(scale, Fraction):
-        raise ParameterError(
-            f"`scale` is {scale!r}; it must be an exact Fraction. Use scale_for(epsilon, sensitivity)."
-        )
-    if not 0 < scale <= MAX_SCALE or (scale * _GRID).denominator != 1:
-        raise ParameterError(
-            f"`scale` is {scale}; it must be a multiple of 1/{_GRID} above 0 and at most {MAX_SCALE}, so "
-            "that no rounding separates the noise from its price. Use scale_for(epsilon, sensitivity)."
-        )
+RELATION = Text(
+    words="a Neighbours relation of one record, which the [unit] of the codebook (an id column and a cap) raises to a "
+    "person",
+    example="Neighbours.ADD_REMOVE",
+    admitted=lambda value: isinstance(value, Neighbours) and value.unit != "person",
+)
+"""A bare word is refused: it would be compared by identity and miss."""
+ADD_REMOVE = Text(
+    words="Neighbours.ADD_REMOVE, the only relation that this is proved for",
+    example="Neighbours.ADD_REMOVE",
+    admitted=lambda value: value is Neighbours.ADD_REMOVE,
+)
+SCALE = Text(
+    words=f"an exact Fraction, a multiple of 1/{_GRID:,} above 0 and at most {MAX_SCALE:,}, so that no rounding "
+    "separates the noise from its price",
+    example="scale_for(epsilon, sensitivity)",
+    admitted=lambda value: isinstance(value, Fraction) and 0 < value <= MAX_SCALE and (value * _GRID).denominator == 1,
+)
 
 
 def count_sensitivity(neighbours: Neighbours) -> int:
     """Most that the counts of one table change in all: one record comes, goes or moves between two cells."""
-    check_neighbours(neighbours)
+    RELATION.check("neighbours", neighbours)
     return {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 2, Neighbours.ORIGIN: 2}[neighbours]
 
 
@@ -82,9 +57,8 @@ def scale_for(epsilon: float, sensitivity: int) -> Fraction:
     >>> scale_for(1.0, 2), scale_for(0.1, 1)
     (Fraction(2, 1), Fraction(10, 1))
     """
-    check_epsilon(epsilon)
-    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise ParameterError(f"`sensitivity` is {sensitivity!r}; it must be a whole number of 1 or more. Try 1.")
+    EPSILON.check("epsilon", epsilon)
+    Whole().check("sensitivity", sensitivity)
     scale = Fraction(math.ceil(sensitivity / Fraction(epsilon) * _GRID), _GRID)
     if scale > MAX_SCALE:
         raise ParameterError(
@@ -100,35 +74,26 @@ def float_above(value: Fraction) -> float:
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
-def discrete_laplace(counts: npt.NDArray[np.int64], *, scale: Fraction, stream: Stream) -> npt.NDArray[np.int64]:
-    """``counts`` plus independent exact noise, P(X = k) proportional to e^(-|k| / scale), clamped to +-2^41.
+def discrete_laplace(counts: Noise, *, scale: Fraction, stream: Stream) -> Noise:
+    """``counts`` plus independent exact noise, P(X = k) proportional to e^(-|k| / scale), clamped to +-2^41."""
+    SCALE.check("scale", scale)
+    return clamped_sum(counts, lambda size: exact_noise(size, scale=scale, stream=stream))
 
-    A secure stream and at most ``OPENDP_LIMIT`` counts: OpenDP, with its own randomness from the system.
-    Otherwise our kernel, which draws from the same law out of ``stream``.
-    """
-    check_scale(scale)
+
+def clamped_sum(counts: Noise, draw: Callable[[int], Noise]) -> Noise:
+    """``counts`` plus as many draws, clamped to +-2^41; counts for which the kernels are not exact are refused."""
     if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
         raise DataError(f"`counts` is of type {getattr(counts, 'dtype', type(counts).__name__)}; it must be int64.")
     if counts.size and (int(counts.min()) < -COUNT_LIMIT or int(counts.max()) > COUNT_LIMIT):
         raise DataError(f"some count is beyond {COUNT_LIMIT:,}; noise is exact only up to there. Split the data.")
-    if stream.is_secure and counts.size <= OPENDP_LIMIT:
-        noisy = _by_opendp(counts.ravel(), scale)
-    else:
-        noisy = exact_noise(counts.size, scale=scale, stream=stream)
-        noisy += counts.ravel()
-    np.clip(noisy, -LIMIT, LIMIT, out=noisy)
-    return noisy.reshape(counts.shape)
+    noisy = draw(counts.size)
+    noisy += counts.ravel()
+    return np.clip(noisy, -LIMIT, LIMIT, out=noisy).reshape(counts.shape)
 
 
-def _by_opendp(counts: npt.NDArray[np.int64], scale: Fraction) -> npt.NDArray[np.int64]:
-    # not opendp.prelude, which imports scikit-learn: a second for nothing
-    from opendp import domains, measurements, metrics, mod
-
-    mod.enable_features("contrib")
-    handed = float(scale)
-    assert Fraction(handed) == scale  # check_scale has seen to it: at most 44 significant bits
-    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l1_distance(T="i64")
-    return np.array(measurements.make_laplace(*space, scale=handed)(counts.tolist()), dtype=np.int64)
+def pure_claim(moved: int, *, scale: Fraction, neighbours: Neighbours) -> PureDP:
+    """What Laplace noise promises where one record moves the counts by ``moved`` in all: moved / scale, rounded up."""
+    return PureDP(epsilon=float_above(moved / scale), neighbours=neighbours)
 
 
 def laplace_renyi(orders: Orders, *, scale: Fraction, neighbours: Neighbours) -> Renyi:
@@ -150,15 +115,3 @@ def laplace_renyi(orders: Orders, *, scale: Fraction, neighbours: Neighbours) ->
     exact = np.where(above * step < 500.0, near, far) / above * (cells * _UP)
     epsilon = float_above(cells / scale)
     return np.minimum(exact, np.minimum(epsilon, (above + 1.0) * epsilon**2 / 2))
-
-
-def noise_fields(values: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a noise event from plain data: "n/d" becomes a Fraction, a word becomes a relation."""
-    try:
-        read = {**values, "scale": Fraction(values["scale"]), "neighbours": Neighbours(values["neighbours"])}
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise ParameterError(
-            f"the noise event {values!r} cannot be read ({error}); it needs a `scale` like '2/1' and a "
-            "`neighbours` like 'add-remove'. Take the manifest from its original."
-        ) from error
-    return read

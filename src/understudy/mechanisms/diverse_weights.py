@@ -10,9 +10,6 @@ Blocks are sparse: only occupied levels are stored, and the empty ones enter in 
 import math
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from understudy.compiled import kernel
 
 UNIFORM = 255
@@ -143,13 +140,3 @@ def block_weights(
         virtual[block] = u
         shifts[block] = shift
         weights[block] = 1.0 if shift == UNIFORM else levels * u / (levels * u + records * 2.0**shift)
-
-
-def weight_used(counts: npt.ArrayLike, *, l: float, floor: float = 0.0) -> tuple[float, int, int]:  # noqa: E741
-    """Weight, virtual records and shift of one block, given with its empty levels."""
-    given = np.asarray(counts, dtype=np.int64)
-    occupied = given[given > 0]
-    virtual, shifts, weights = np.zeros(1, np.uint64), np.zeros(1, np.uint8), np.zeros(1)
-    starts = np.array([0, len(occupied)], dtype=np.int64)
-    block_weights(occupied, starts, len(given), float(l), float(floor), virtual, shifts, weights)
-    return float(weights[0]), int(virtual[0]), int(shifts[0])

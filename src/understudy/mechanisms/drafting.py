@@ -8,17 +8,19 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon, check_neighbours, discrete_laplace
+from understudy.mechanisms.discrete_laplace import ADD_REMOVE, discrete_laplace
 from understudy.mechanisms.exponential import select
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.stability import StabilityHistogram
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
@@ -35,33 +37,13 @@ class PricedDraft(Event):
 
     kind: ClassVar[str] = "priced-draft"
     proof: ClassVar[str | None] = "priced_draft.md"
-    epsilon: float
-    delta: float
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        check_neighbours(self.neighbours)
-        if self.neighbours is not AR:
-            raise ParameterError(
-                f"`neighbours` is {self.neighbours.value!r}; a priced draft is proved for add-remove only."
-            )
+    epsilon: int | float = option(rule=EPSILON, help="of all steps together")
+    delta: float = option(rule=DELTA, help="of all steps together")
+    neighbours: Neighbours = option(rule=ADD_REMOVE, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
-        """The purse, whatever was taken out of it."""
+        """The whole price, whatever the steps have used of it."""
         return ApproxDP(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "PricedDraft":
-        """From the plain data of a manifest."""
-        try:
-            return cls(**{**values, "neighbours": Neighbours(values["neighbours"])})
-        except (KeyError, TypeError, ValueError) as error:
-            raise ParameterError(
-                f"the draft event {values!r} cannot be read ({error}); it needs `epsilon`, `delta` and `neighbours`. "
-                "Take the manifest from its original."
-            ) from error
 
 
 class Purse:
@@ -95,12 +77,12 @@ def shown_levels(levels: Secret[Levels], *, event: StabilityHistogram, stream: S
     The proof needs no list of all possible texts: a text that nobody has cannot show, one that a single record has
     shows with probability delta, and the order of what shows says nothing more.
     """
-    found = levels.open()
-    texts = sorted(set(found.texts))
-    if len(texts) != len(found.texts):
+    listed = levels.open()
+    texts = sorted(set(listed.texts))
+    if len(texts) != len(listed.texts):
         raise ParameterError("a level is listed twice, so that it would be noised twice at one price; count it once.")
-    place = {text: number for number, text in enumerate(found.texts)}
-    exact = found.counts[[place[text] for text in texts]] if texts else np.empty(0, dtype=np.int64)
+    place = {text: number for number, text in enumerate(listed.texts)}
+    exact = listed.counts[[place[text] for text in texts]] if texts else np.empty(0, dtype=np.int64)
     noisy = discrete_laplace(exact, scale=event.scale, stream=stream)
     return [(text, int(n)) for text, n in zip(texts, noisy, strict=True) if n >= event.threshold]
 
@@ -148,7 +130,7 @@ def private_splits(
     Medians of ranges, ranges of which are cut again: ``depth`` rounds at ``epsilon`` each. The ranges of one round are
     disjoint, so one record takes part in one choice of each round. Values outside the grid count in no range.
     """
-    found = numbers.open()
+    sorted_values = numbers.open()
     cuts = [0, len(grid) - 1]
     points = np.asarray(grid, dtype=np.float64)
     for _ in range(depth):
@@ -156,8 +138,8 @@ def private_splits(
         for low, high in itertools.pairwise(cuts):
             if high - low < 2:
                 continue  # nothing lies between; that is known from the cuts before
-            inside = (found.values >= points[low]) & (found.values < points[high])
-            part = Numbers(values=found.values[inside], counts=found.counts[inside])
+            inside = (sorted_values.values >= points[low]) & (sorted_values.values < points[high])
+            part = Numbers(values=sorted_values.values[inside], counts=sorted_values.counts[inside])
             scores = quantile_scores(part, points[low + 1 : high], 0.5)
             place, _ = select(
                 scores.tolist(), epsilon=epsilon, sensitivity=0.5, monotone=False, neighbours=AR, stream=stream

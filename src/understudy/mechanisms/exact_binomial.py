@@ -32,21 +32,21 @@ def exp_minus(x: Fraction, bits: int) -> tuple[int, int]:
     """
     halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 2)  # x / 2^halvings <= 1/2
     work = bits + 2 * halvings + 32
-    one = 1 << work
+    unit = 1 << work
     y_low = (x.numerator << work) // (x.denominator << halvings)
     y_high = y_low + 1
-    sum_low = sum_high = term_low = term_high = one
+    sum_low = sum_high = term_low = term_high = unit
     for index in itertools.count(1):  # the series of e^y: positive terms, each at most half the one before
         term_low = (term_low * y_low >> work) // index
-        term_high = _ceil_div(_ceil_div(term_high * y_high, one), index)
+        term_high = _ceil_div(_ceil_div(term_high * y_high, unit), index)
         sum_low += term_low
         sum_high += term_high
         if term_high <= 2:
             break
     sum_high += 4  # all later terms together are below the last one
-    low, high = one * one // sum_high, min(one, _ceil_div(one * one, sum_low))
+    low, high = unit * unit // sum_high, min(unit, _ceil_div(unit * unit, sum_low))
     for _ in range(halvings):
-        low, high = low * low >> work, _ceil_div(high * high, one)
+        low, high = low * low >> work, _ceil_div(high * high, unit)
     return low >> (work - bits), _ceil_div(high, 1 << (work - bits))
 
 
@@ -56,8 +56,8 @@ def tail_chance(scale: Fraction, threshold: int) -> Bounds:
     def bounds(bits: int) -> tuple[int, int]:
         q_low, q_high = exp_minus(1 / scale, bits)
         top_low, top_high = exp_minus(threshold / scale, bits)
-        one = 1 << bits
-        return (top_low << bits) // (one + q_high), _ceil_div(top_high << bits, one + q_low)
+        unit = 1 << bits
+        return (top_low << bits) // (unit + q_high), _ceil_div(top_high << bits, unit + q_low)
 
     return bounds
 
@@ -96,21 +96,21 @@ class _Distribution:
         self._trials = trials
         self._uniform_bits = uniform_bits
         self._bits = bits = uniform_bits + trials.bit_length() + _GUARD_BITS
-        one = 1 << bits
+        unit = 1 << bits
         low, high = chance(bits)
-        self._yes = max(low, 0), min(high, one)
-        self._no = one - self._yes[1], one - self._yes[0]
+        self._yes = max(low, 0), min(high, unit)
+        self._no = unit - self._yes[1], unit - self._yes[0]
         self._mass = self._power(trials)
         self._cumulative = [self._mass]
 
     def _power(self, exponent: int) -> tuple[int, int]:
         """(1 - p)^exponent by repeated squaring, rounded outwards."""
-        bits, one = self._bits, 1 << self._bits
-        low = high = one
+        bits, unit = self._bits, 1 << self._bits
+        low = high = unit
         for digit in bin(exponent)[2:]:
-            low, high = low * low >> bits, _ceil_div(high * high, one)
+            low, high = low * low >> bits, _ceil_div(high * high, unit)
             if digit == "1":
-                low, high = low * self._no[0] >> bits, _ceil_div(high * self._no[1], one)
+                low, high = low * self._no[0] >> bits, _ceil_div(high * self._no[1], unit)
         return low, high
 
     def locate(self, uniform: int) -> int | None:

@@ -17,45 +17,34 @@ LIMIT + COUNT_LIMIT, as in :mod:`understudy.mechanisms.exact_laplace` and for th
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from understudy.compiled import kernel
 from understudy.mechanisms.exact_laplace import (
-    COUNT_LIMIT,
-    LIMIT,
-    MAX_SCALE,
-    SCALE_BITS,
-    _below,
-    _exp_minus,
-    _exp_minus_one,
+    Noise,
+    exp_minus,
+    exp_minus_one,
+    kernel_scale,
+    magnitude_of,
+    proposal,
 )
-from understudy.mechanisms.stream import Stream, Words
+from understudy.mechanisms.stream import Stream, Words, below
 
-_SATURATED = LIMIT + COUNT_LIMIT
-_MOST = np.int64(_SATURATED)
 _WORDS_EACH = 20  # what one draw uses on average, about
-_Noise = npt.NDArray[np.int64]
 
 
-def exact_gaussian(size: int, *, deviation: Fraction, stream: Stream) -> _Noise:
+def exact_gaussian(size: int, *, deviation: Fraction, stream: Stream) -> Noise:
     """``size`` independent draws with P(X = k) proportional to e^(-k^2 / (2 deviation^2))."""
-    top, bottom = deviation.numerator, deviation.denominator
-    # What the proof above needs; callers have validated it with a sentence.
-    assert 0 < deviation <= MAX_SCALE and bottom & (bottom - 1) == 0 and bottom <= 1 << SCALE_BITS
     out = np.empty(size, dtype=np.int64)
-    shift = np.uint64(bottom.bit_length() - 1)
-    most = np.uint64(-(-_SATURATED * bottom // top))
-    turns = np.uint64(top)
-    stream.run(lambda words, start: _fill(turns, shift, most, words, out, start), size, words_each=_WORDS_EACH)
+    numbers = kernel_scale(deviation)
+    stream.run(lambda words, start: _fill(*numbers, words, out, start), size, words_each=_WORDS_EACH)
     return out
 
 
 @kernel
 def _distance(part: np.uint64, rounds: np.uint64, turns: np.uint64, shift: np.uint64) -> tuple[np.uint64, np.uint64]:
     """(whole, rest) with whole turns + rest = |turns - (N - N mod 2^shift)|, N = part + turns rounds, rest < turns."""
-    low = (part + turns * rounds) & (
-        (np.uint64(1) << shift) - np.uint64(1)
-    )  # 2^shift divides 2^64: wrapping is harmless
+    # 2^shift divides 2^64: wrapping is harmless
+    low = (part + turns * rounds) & ((np.uint64(1) << shift) - np.uint64(1))
     if rounds == np.uint64(0):  # N = part >= low
         apart = turns - (part - low)
         return apart // turns, apart % turns
@@ -75,13 +64,13 @@ def _half_square(part: np.uint64, whole: np.uint64, words: Words, position: int)
     """Bernoulli(e^(-(part/whole)^2 / 2)), part < whole: first k whose Bernoulli((part/whole)^2 / 2k) fails is odd."""
     run = np.uint64(1)
     while True:
-        value, position = _below(np.uint64(2) * run, words, position)
+        value, position = below(np.uint64(2) * run, words, position)
         if position < 0:
             return False, -1
         again = value == np.uint64(0)
         for _ in range(2):
             if again:
-                value, position = _below(whole, words, position)
+                value, position = below(whole, words, position)
                 if position < 0:
                     return False, -1
                 again = value < part
@@ -98,16 +87,16 @@ def _keeps(whole: np.uint64, rest: np.uint64, turns: np.uint64, words: Words, po
     while turn < whole:
         half = np.uint64(0)
         while half < whole >> np.uint64(1):
-            kept, position = _exp_minus_one(words, position)
+            kept, position = exp_minus_one(words, position)
             if position < 0 or not kept:
                 return False, position
             half += np.uint64(1)
         if whole & np.uint64(1) == np.uint64(1):
-            kept, position = _exp_minus(np.uint64(1), np.uint64(2), words, position)
+            kept, position = exp_minus(np.uint64(1), np.uint64(2), words, position)
             if position < 0 or not kept:
                 return False, position
         if rest > np.uint64(0):
-            kept, position = _exp_minus(rest, turns, words, position)
+            kept, position = exp_minus(rest, turns, words, position)
             if position < 0 or not kept:
                 return False, position
         turn += np.uint64(1)
@@ -117,41 +106,18 @@ def _keeps(whole: np.uint64, rest: np.uint64, turns: np.uint64, words: Words, po
 
 
 @kernel
-def _proposal(turns: np.uint64, words: Words, position: int) -> tuple[np.uint64, np.uint64, int]:
-    """U and V of one discrete Laplace magnitude (U + turns V) >> shift [CKS20 Alg 2]."""
-    part = np.uint64(0)
-    kept = turns == np.uint64(1)
-    while not kept:
-        part, position = _below(turns, words, position)
-        if position < 0:
-            return part, part, -1
-        kept, position = _exp_minus(part, turns, words, position)
-        if position < 0:
-            return part, part, -1
-    rounds = np.uint64(0)
-    more = True
-    while more:
-        more, position = _exp_minus_one(words, position)
-        if more:
-            rounds += np.uint64(1)
-    return part, rounds, position
-
-
-@kernel
-def _fill(
-    turns: np.uint64, shift: np.uint64, most: np.uint64, words: Words, out: _Noise, start: int
-) -> tuple[int, int]:
+def _fill(turns: np.uint64, shift: np.uint64, most: np.uint64, words: Words, out: Noise, start: int) -> tuple[int, int]:
     """Proposals with a fair sign, minus zero redrawn, kept or redrawn [CKS20 Alg 3]."""
     position = 0
     for item in range(start, len(out)):
         first = position
         while True:
-            part, rounds, position = _proposal(turns, words, position)
+            part, rounds, position = proposal(turns, words, position)
             if position < 0 or position == len(words):
                 return item, first
             negative = words[position] >> np.uint64(63) == np.uint64(1)
             position += 1
-            magnitude = np.int64((part + turns * rounds) >> shift) if rounds <= most else _MOST
+            magnitude = magnitude_of(part, rounds, turns, shift, most)
             if negative and magnitude == 0:
                 continue
             whole, rest = _distance(part, rounds, turns, shift)

@@ -8,7 +8,7 @@ Why 64 bits are enough, for t <= 2^44 and s = 2^shift with shift <= 20:
   Bernoulli(U / (t K)) is drawn as the conjunction of Bernoulli(U / t) and Bernoulli(1 / K);
 - U + t V is formed only for V <= ceil(SATURATED s / t), so it is below 2 t + SATURATED s < 2^63.
 
-A magnitude that reaches SATURATED = LIMIT + COUNT_LIMIT is not counted further. Counts lie within
+A magnitude beyond SATURATED = LIMIT + COUNT_LIMIT is released as SATURATED. Counts lie within
 +-COUNT_LIMIT and callers clamp count + noise to +-LIMIT, so such a draw ends at the clamp whatever its size.
 What comes out is exactly clamp(count + exact noise), a post-processing of the mechanism that is proved.
 """
@@ -18,8 +18,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from understudy.compiled import high_low_product, kernel
-from understudy.mechanisms.stream import Stream, Words
+from understudy.compiled import kernel
+from understudy.mechanisms.stream import Stream, Words, below
 
 SCALE_BITS = 20
 """Scales are multiples of 2^-SCALE_BITS."""
@@ -30,32 +30,36 @@ COUNT_LIMIT = 1 << 40
 LIMIT = 1 << 41
 """Noisy counts are clamped to +-LIMIT."""
 
-_SATURATED = LIMIT + COUNT_LIMIT
+SATURATED = LIMIT + COUNT_LIMIT
+_SATURATED_MAGNITUDE = np.int64(SATURATED)
 _FACTOR_LIMIT = np.uint64(1 << 19)  # t K < 2^44 2^19 < 2^64
 _WORDS_EACH = 10  # what one draw uses on average, about; more are fetched when they run out
-_Noise = npt.NDArray[np.int64]
+Noise = npt.NDArray[np.int64]
 
 
-def exact_noise(size: int, *, scale: Fraction, stream: Stream) -> _Noise:
+def exact_noise(size: int, *, scale: Fraction, stream: Stream) -> Noise:
     """``size`` independent draws with P(X = k) proportional to e^(-|k| / scale)."""
     return _draw(size, scale, stream, two_sided=True)
 
 
-def exact_geometric(size: int, *, scale: Fraction, stream: Stream) -> _Noise:
+def exact_geometric(size: int, *, scale: Fraction, stream: Stream) -> Noise:
     """``size`` independent draws with P(Y = k) = (1 - q) q^k on 0, 1, 2, ..., where q = e^(-1 / scale)."""
     return _draw(size, scale, stream, two_sided=False)
 
 
-def _draw(size: int, scale: Fraction, stream: Stream, *, two_sided: bool) -> _Noise:
+def kernel_scale(scale: Fraction) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """(turns, shift, most): the scale as turns / 2^shift, and how many turns are counted before a draw is saturated."""
     top, bottom = scale.numerator, scale.denominator
     # The proof of 64-bit safety above needs exactly this; callers have validated it with a sentence.
     assert 0 < scale <= MAX_SCALE and bottom & (bottom - 1) == 0 and bottom <= 1 << SCALE_BITS
+    return np.uint64(top), np.uint64(bottom.bit_length() - 1), np.uint64(-(-SATURATED * bottom // top))
+
+
+def _draw(size: int, scale: Fraction, stream: Stream, *, two_sided: bool) -> Noise:
     out = np.empty(size, dtype=np.int64)
-    shift = np.uint64(bottom.bit_length() - 1)
-    most = np.uint64(-(-_SATURATED * bottom // top))
-    turns = np.uint64(top)
+    numbers = kernel_scale(scale)
     stream.run(
-        lambda words, start: _fill(turns, shift, most, two_sided, words, out, start),
+        lambda words, start: _fill(*numbers, two_sided, words, out, start),
         size,
         words_each=_WORDS_EACH,
     )
@@ -63,30 +67,18 @@ def _draw(size: int, scale: Fraction, stream: Stream, *, two_sided: bool) -> _No
 
 
 @kernel
-def _below(bound: np.uint64, words: Words, position: int) -> tuple[np.uint64, int]:
-    """Uniform in [0, bound) by Lemire's multiply-and-reject; position -1 when the words run out."""
-    while position < len(words):
-        high, low = high_low_product(words[position], bound)
-        position += 1
-        # The sliver 2^64 mod bound is smaller than bound: most draws need no division.
-        if low >= bound or low >= (np.uint64(0) - bound) % bound:
-            return high, position
-    return np.uint64(0), -1
-
-
-@kernel
-def _exp_minus(part: np.uint64, whole: np.uint64, words: Words, position: int) -> tuple[bool, int]:
+def exp_minus(part: np.uint64, whole: np.uint64, words: Words, position: int) -> tuple[bool, int]:
     """Bernoulli(e^(-part/whole)), part <= whole: first k whose Bernoulli(part/whole/k) fails is odd."""
     run = np.uint64(1)
     while True:
         if run <= _FACTOR_LIMIT:
-            value, position = _below(whole * run, words, position)
+            value, position = below(whole * run, words, position)
             again = value < part
         else:
-            value, position = _below(whole, words, position)
+            value, position = below(whole, words, position)
             again = value < part
             if position >= 0:
-                value, position = _below(run, words, position)
+                value, position = below(run, words, position)
                 again = again and value == np.uint64(0)
         if position < 0:
             return False, -1
@@ -96,11 +88,11 @@ def _exp_minus(part: np.uint64, whole: np.uint64, words: Words, position: int) -
 
 
 @kernel
-def _exp_minus_one(words: Words, position: int) -> tuple[bool, int]:
+def exp_minus_one(words: Words, position: int) -> tuple[bool, int]:
     """Bernoulli(1/e): as above with part = whole, whose first trial always succeeds."""
     run = np.uint64(2)
     while True:
-        value, position = _below(run, words, position)
+        value, position = below(run, words, position)
         if position < 0:
             return False, -1
         if value != np.uint64(0):
@@ -109,39 +101,45 @@ def _exp_minus_one(words: Words, position: int) -> tuple[bool, int]:
 
 
 @kernel
+def proposal(turns: np.uint64, words: Words, position: int) -> tuple[np.uint64, np.uint64, int]:
+    """U and V of one magnitude (U + turns V) >> shift [CKS20 Alg 2]; position -1 when the words run out."""
+    part = np.uint64(0)
+    kept = turns == np.uint64(1)
+    while not kept:
+        part, position = below(turns, words, position)
+        if position < 0:
+            return part, part, -1
+        kept, position = exp_minus(part, turns, words, position)
+        if position < 0:
+            return part, part, -1
+    rounds = np.uint64(0)
+    more = True
+    while more:
+        more, position = exp_minus_one(words, position)
+        if more:
+            rounds += np.uint64(1)
+    return part, rounds, position
+
+
+@kernel
+def magnitude_of(part: np.uint64, rounds: np.uint64, turns: np.uint64, shift: np.uint64, most: np.uint64) -> np.int64:
+    """(U + turns V) >> shift, or SATURATED where that many turns end at the clamp anyway."""
+    return np.int64((part + turns * rounds) >> shift) if rounds <= most else _SATURATED_MAGNITUDE
+
+
+@kernel
 def _fill(
-    turns: np.uint64,
-    shift: np.uint64,
-    most: np.uint64,
-    two_sided: bool,
-    words: Words,
-    out: _Noise,
-    start: int,
+    turns: np.uint64, shift: np.uint64, most: np.uint64, two_sided: bool, words: Words, out: Noise, start: int
 ) -> tuple[int, int]:
-    """CKS20 Alg 2, scale turns / 2^shift: magnitude (U + turns V) >> shift, a sign, minus zero redrawn."""
+    """CKS20 Alg 2 with scale turns / 2^shift: a magnitude and a fair sign, minus zero redrawn."""
     position = 0
     for item in range(start, len(out)):
         first = position
         while True:
-            part = np.uint64(0)
-            if turns > np.uint64(1):
-                part, position = _below(turns, words, position)
-                if position < 0:
-                    return item, first
-                accepted, position = _exp_minus(part, turns, words, position)
-                if position < 0:
-                    return item, first
-                if not accepted:
-                    continue
-            rounds = np.uint64(0)
-            more = True
-            while more and rounds < most:
-                more, position = _exp_minus_one(words, position)
-                if position < 0:
-                    return item, first
-                if more:
-                    rounds += np.uint64(1)
-            magnitude = np.int64((part + turns * rounds) >> shift)
+            part, rounds, position = proposal(turns, words, position)
+            if position < 0:
+                return item, first
+            magnitude = magnitude_of(part, rounds, turns, shift, most)
             if not two_sided:
                 out[item] = magnitude
                 break

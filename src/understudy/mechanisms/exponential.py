@@ -9,13 +9,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from understudy.errors import DataError, ParameterError
-from understudy.mechanisms.discrete_laplace import check_epsilon, check_neighbours, float_above
+from understudy.mechanisms.discrete_laplace import RELATION, float_above
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Flag, Number, Text, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
@@ -26,6 +28,11 @@ SCORE_ERROR = Fraction(1, 1 << 16)
 MAX_EPSILON = 1 << 20
 """Beyond this a choice is not private in any sense."""
 
+_FRACTION = Text(
+    words=f"a Fraction above 0 and at most {MAX_EPSILON:,}",
+    example="Fraction(1, 10)",
+    admitted=lambda value: isinstance(value, Fraction) and 0 < value <= MAX_EPSILON,
+)
 _ENLARGED = 1 + 8 * SCORE_ERROR  # the proof needs 1 + 6 SCORE_ERROR
 _UP = 1.0 + 1e-12
 
@@ -36,23 +43,9 @@ class ExponentialSelection(Event):
 
     kind: ClassVar[str] = "exponential-selection"
     proof: ClassVar[str | None] = "exponential_selection.md"
-    epsilon: Fraction
-    """Of one choice."""
-    selections: int
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.epsilon, Fraction) or not 0 < self.epsilon <= MAX_EPSILON:
-            raise ParameterError(
-                f"`epsilon` is {self.epsilon!r}; it must be a Fraction above 0 and at most {MAX_EPSILON:,}. "
-                "Try Fraction(1, 10)."
-            )
-        if isinstance(self.selections, bool) or not isinstance(self.selections, int) or self.selections < 1:
-            raise ParameterError(
-                f"`selections` is {self.selections!r}; it must be a whole number of 1 or more. Try 1, or record no "
-                "event where nothing was chosen."
-            )
-        check_neighbours(self.neighbours)
+    epsilon: Fraction = option(rule=_FRACTION, help="of one choice")
+    selections: int = option(rule=Whole(), help="how many choices")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """The sum of the epsilons, rounded up to a float."""
@@ -64,22 +57,10 @@ class ExponentialSelection(Event):
         each = np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 8), epsilon)
         return each * (self.selections * _UP)
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "ExponentialSelection":
-        """From the plain data of a manifest."""
-        try:
-            read = {**values, "epsilon": Fraction(values["epsilon"]), "neighbours": Neighbours(values["neighbours"])}
-            return cls(**read)
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            raise ParameterError(
-                f"the selection event {values!r} cannot be read ({error}); it needs an `epsilon` like '1/10', "
-                "`selections` and a `neighbours` like 'add-remove'. Take the manifest from its original."
-            ) from error
-
 
 def selection_event(*, epsilon: float, selections: int, neighbours: Neighbours) -> ExponentialSelection:
     """What ``selections`` calls of :func:`select` at ``epsilon`` each will pay; needs no data."""
-    check_epsilon(epsilon)
+    EPSILON.check("epsilon", epsilon)
     return ExponentialSelection(epsilon=Fraction(epsilon), selections=selections, neighbours=neighbours)
 
 
@@ -109,13 +90,9 @@ def select(
 
 def penalties(scores: Sequence[float], *, epsilon: float, sensitivity: float, monotone: bool) -> list[Fraction]:
     """ln(P(best) / P(i)) of every candidate, exactly as it is drawn; 0 for the best."""
-    check_epsilon(epsilon)
-    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int | float) or not 0 < sensitivity < math.inf:
-        raise ParameterError(f"`sensitivity` is {sensitivity!r}; it must be a finite number above 0. Try 1.0.")
-    if not isinstance(monotone, bool):
-        raise ParameterError(
-            f"`monotone` is {monotone!r}; say True only if all scores move the same way between neighbours. Try False."
-        )
+    EPSILON.check("epsilon", epsilon)
+    Number(above=0).check("sensitivity", sensitivity)
+    Flag().check("monotone", monotone)
     if len(scores) == 0:
         raise ParameterError("`scores` is empty; a choice needs at least one candidate. Name the candidates.")
     if not all(math.isfinite(score) for score in scores):
@@ -124,15 +101,15 @@ def penalties(scores: Sequence[float], *, epsilon: float, sensitivity: float, mo
     step = _power_of_two_below(unit * SCORE_ERROR)
     steps = [round(Fraction(score) / step) for score in scores]
     best = max(steps)
-    one = Fraction(epsilon) * step / (unit * _ENLARGED * (1 if monotone else 2))
-    return [one * (best - each) for each in steps]
+    step_penalty = Fraction(epsilon) * step / (unit * _ENLARGED * (1 if monotone else 2))
+    return [step_penalty * (best - each) for each in steps]
 
 
 def _power_of_two_below(value: Fraction) -> Fraction:
     """The largest power of two that is not above ``value``."""
     power = value.numerator.bit_length() - value.denominator.bit_length()  # value lies in (2^(power-1), 2^(power+1))
-    found = Fraction(2) ** power
-    return found if found <= value else found / 2
+    nearest = Fraction(2) ** power
+    return nearest if nearest <= value else nearest / 2
 
 
 def _exp_minus(gap: Fraction, stream: Stream) -> bool:

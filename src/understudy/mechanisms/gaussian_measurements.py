@@ -11,29 +11,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import RefusalError
 from understudy.mechanisms.discrete_gaussian import (
     MAX_DEVIATION,
     MIN_DEVIATION,
-    deviation_of,
+    VARIANCE,
     discrete_gaussian,
+    first_fit,
     gaussian_delta,
     variance_for,
 )
-from understudy.mechanisms.discrete_laplace import (
-    check_delta,
-    check_epsilon,
-    check_neighbours,
-    count_sensitivity,
-    float_above,
-)
+from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, float_above
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.secret import Secret
@@ -55,28 +52,10 @@ class GaussianMeasurements(Event):
 
     kind: ClassVar[str] = "gaussian-measurements"
     proof: ClassVar[str | None] = "gaussian_measurements.md"
-    variance: Fraction
-    units: int
-    delta: float
-    """The delta at which :meth:`guarantee` states its epsilon."""
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        deviation_of(self.variance)
-        check_delta(self.delta)
-        check_neighbours(self.neighbours)
-        if isinstance(self.units, bool) or not isinstance(self.units, int) or self.units < 1:
-            raise ParameterError(f"`units` is {self.units!r}; it must be a whole number of 1 or more. Try 1.")
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "GaussianMeasurements":
-        """From the plain data of a manifest."""
-        return cls(
-            variance=Fraction(values["variance"]),
-            units=values["units"],
-            delta=values["delta"],
-            neighbours=Neighbours(values["neighbours"]),
-        )
+    variance: Fraction = option(rule=VARIANCE, help="of the noise of one measurement")
+    units: int = option(rule=Whole(), help="how many measured numbers a record can move by 1 each")
+    delta: float = option(rule=DELTA, help="at which the guarantee states its epsilon")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """The smallest epsilon, on a grid of 2^-32, whose exact sum is within ``delta``."""
@@ -96,10 +75,7 @@ def _smallest_epsilon(variance: Fraction, units: int, delta: float) -> float:
     low, high = 0, _EPSILONS
     while not fits(high):
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high / _EPSILONS
+    return first_fit(fits, low, high) / _EPSILONS
 
 
 @lru_cache(maxsize=256)
@@ -107,8 +83,8 @@ def gaussian_measurements_event(
     *, epsilon: float, delta: float, units: int, neighbours: Neighbours
 ) -> GaussianMeasurements:
     """The least noise at which ``units`` units stay within (epsilon, delta); needs no data."""
-    check_epsilon(epsilon)
-    check_delta(delta)
+    EPSILON.check("epsilon", epsilon)
+    DELTA.check("delta", delta)
     target = Fraction(math.floor(Fraction(min(epsilon, float(1 << 20))) * _EPSILONS), _EPSILONS)
 
     def fits(deviation: float) -> bool:

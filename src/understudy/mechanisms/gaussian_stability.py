@@ -7,40 +7,35 @@ neighbour occupies cost a delta. See ``proofs/gaussian_stability.md``.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar
+from functools import lru_cache, partial
+from typing import ClassVar
 
 from understudy.errors import ParameterError
 from understudy.mechanisms.discrete_gaussian import (
     MAX_DEVIATION,
     MIN_DEVIATION,
-    deviation_of,
+    VARIANCE,
     discrete_gaussian,
+    first_fit,
     gaussian_delta,
     gaussian_tail,
 )
-from understudy.mechanisms.discrete_laplace import (
-    check_delta,
-    check_epsilon,
-    check_neighbours,
-    count_sensitivity,
-    float_above,
-)
+from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, float_above
 from understudy.mechanisms.exact_laplace import SCALE_BITS
-from understudy.mechanisms.stability import check_threshold, public_levels
+from understudy.mechanisms.stability import THRESHOLD, public_levels, shown_cells
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
-MAX_TABLES = 10_000
-"""More tables than this at one threshold are refused."""
-
+_TABLES = Whole(most=10_000)
 _GRID = 1 << SCALE_BITS
 _EPSILONS = 1 << 32  # a stated epsilon is a multiple of 1 / this, so that it does not hang on the last bit of a sum
 _MARGIN = 1e-12  # relative, far above the rounding of the few float operations in _left and slack
@@ -52,21 +47,14 @@ class GaussianStability(Event):
 
     kind: ClassVar[str] = "gaussian-stability"
     proof: ClassVar[str | None] = "gaussian_stability.md"
-    variance: Fraction
-    """Of the noise on one count; the square of a multiple of 2^-20."""
-    threshold: int
-    tables: int
-    """How many tables, in each of which a record is in at most one cell."""
-    delta: float
-    """The delta at which :meth:`guarantee` states its epsilon; above :attr:`slack`."""
-    neighbours: Neighbours
+    variance: Fraction = option(rule=VARIANCE, help="of the noise on one count")
+    threshold: int = option(rule=THRESHOLD, help="smallest noisy count that is shown")
+    tables: int = option(rule=_TABLES, help="how many tables, in each of which a record is in at most one cell")
+    delta: float = option(rule=DELTA, help="at which the guarantee states its epsilon; above the slack")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def __post_init__(self) -> None:
-        deviation_of(self.variance)
-        check_threshold(self.threshold)
-        _check_tables(self.tables)
-        check_delta(self.delta)
-        check_neighbours(self.neighbours)
+        super().__post_init__()
         if not _left(self.delta, self.lone, self.tables) > 0:
             raise ParameterError(
                 f"`delta` is {self.delta}; it must exceed {self.slack:.6g}, the probability that a lone cell shows. "
@@ -98,28 +86,6 @@ class GaussianStability(Event):
         """Probability that the lone cell of some table shows: 1 - (1 - P(X >= T - 1))^tables, rounded up."""
         return min(1.0, -math.expm1(self.tables * math.log1p(-self.lone)) * (1 + _MARGIN))
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "GaussianStability":
-        """From the plain data of a manifest."""
-        try:
-            read = {
-                **values,
-                "variance": Fraction(values["variance"]),
-                "neighbours": Neighbours(values["neighbours"]),
-            }
-            return cls(**read)
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            raise ParameterError(
-                f"the noise event {values!r} cannot be read ({error}); it needs a `variance` like '729/4', a "
-                "`threshold`, `tables`, a `delta` and a `neighbours` like 'add-remove'. Take the manifest from its "
-                "original."
-            ) from error
-
-
-def _check_tables(tables: int) -> None:
-    if isinstance(tables, bool) or not isinstance(tables, int) or not 1 <= tables <= MAX_TABLES:
-        raise ParameterError(f"`tables` is {tables!r}; it must be a whole number from 1 to {MAX_TABLES:,}. Try 1.")
-
 
 def _left(delta: float, lone: float, cells: int) -> float:
     """The d with 1 - (1 - lone)^cells (1 - d) = delta, from below: what lone cells leave for the others."""
@@ -143,16 +109,8 @@ def _smallest_epsilon(variance: Fraction, threshold: int, tables: int, delta: fl
             high = max(2 * steps, _EPSILONS)
             while not fits(high):
                 low, high = high, 2 * high
-            steps = _first(fits, low, high)
+            steps = first_fit(fits, low, high)
     return steps / _EPSILONS
-
-
-def _first(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """Bisection: ``fits`` fails at ``low`` and holds at ``high``; where it begins to hold."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
 
 
 def gaussian_stability_event(*, epsilon: float, delta: float, tables: int, neighbours: Neighbours) -> GaussianStability:
@@ -165,9 +123,9 @@ def gaussian_stability_event(*, epsilon: float, delta: float, tables: int, neigh
     >>> round(float(event.variance) ** 0.5, 2), event.threshold
     (13.36, 71)
     """
-    check_epsilon(epsilon)
-    check_delta(delta)
-    _check_tables(tables)
+    EPSILON.check("epsilon", epsilon)
+    DELTA.check("delta", delta)
+    _TABLES.check("tables", tables)
     each = count_sensitivity(neighbours)
     steps = math.floor(min(Fraction(epsilon), Fraction(1 << 20)) * _EPSILONS)
 
@@ -181,7 +139,7 @@ def gaussian_stability_event(*, epsilon: float, delta: float, tables: int, neigh
             f"`epsilon` is {epsilon} at `delta` {delta}; for {tables} tables the noise on one count would exceed "
             f"{MAX_DEVIATION:,} records. Use a larger epsilon, or fewer tables."
         )
-    deviation = least if price(least) <= allowed else _first(lambda d: price(d) <= allowed, least, most)
+    deviation = least if price(least) <= allowed else first_fit(lambda d: price(d) <= allowed, least, most)
     while True:
         variance = Fraction(deviation, _GRID) ** 2
         threshold = _smallest_threshold(variance, Fraction(steps, _EPSILONS), delta, tables, each)
@@ -209,7 +167,7 @@ def _smallest_threshold(variance: Fraction, epsilon: Fraction, delta: float, tab
     high = 2
     while not fits(high):
         high *= 2
-    return _first(fits, high // 2, high)
+    return first_fit(fits, high // 2, high)
 
 
 def gaussian_stability_entry(columns: Sequence[Sequence[str]], *, event: GaussianStability) -> Entry:
@@ -235,11 +193,5 @@ def gaussian_stable_tables(
     """Noisy counts of those occupied cells that reach the threshold, for all tables, and what that cost."""
     tables = [count.open() for count in counts]
     entry = gaussian_stability_entry([table.columns for table in tables], event=event)
-    released = []
-    for table in tables:
-        # Through the constructor once more: a combination listed twice would be noised twice, at one price.
-        codes, exact = CountTable.sparse(table.columns, table.sizes, *table.occupied()).occupied()
-        noisy = discrete_gaussian(exact, variance=event.variance, stream=stream)
-        kept = noisy >= event.threshold
-        released.append(CountTable.sparse(table.columns, table.sizes, codes[kept], noisy[kept]))
-    return released, entry
+    noised = partial(discrete_gaussian, variance=event.variance, stream=stream)
+    return [shown_cells(table, event.threshold, noised) for table in tables], entry

@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError
 from understudy.mechanisms.discrete_laplace import float_above
+from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 from understudy.privacy.events import Event, Orders, Renyi, event_from_dict
 from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP
 from understudy.privacy.ledger import Entry
@@ -29,13 +31,10 @@ class GroupOf(Event):
     kind: ClassVar[str] = "group-of-records"
     proof: ClassVar[str | None] = "group_of_records.md"
     event: Event
-    records: int
+    records: int = option(rule=Whole(), help="most records of one person")
 
     def __post_init__(self) -> None:
-        if isinstance(self.records, bool) or not isinstance(self.records, int) or self.records < 1:
-            raise ParameterError(
-                f"`records` is {self.records!r}; one person has at least one record, a whole number. Try 1."
-            )
+        super().__post_init__()
         claim = self.event.guarantee() if isinstance(self.event, Event) else None
         if not isinstance(claim, PureDP | ApproxDP) or claim.neighbours.unit != "record" or self.event.proof is None:
             raise ParameterError(
@@ -89,13 +88,7 @@ class GroupOf(Event):
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> "GroupOf":
         """From the plain data of a manifest."""
-        try:
-            return cls(event=event_from_dict(values["event"]), records=values["records"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ParameterError(
-                f"the group event {values!r} cannot be read ({error}); it needs an `event` and `records`. Take the "
-                "manifest from its original."
-            ) from error
+        return cls(event=event_from_dict(values["event"]), records=values["records"])
 
 
 def _times(epsilon: float, records: int) -> float:

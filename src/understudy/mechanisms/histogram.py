@@ -9,28 +9,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_laplace import (
-    check_neighbours,
-    check_scale,
+    RELATION,
+    SCALE,
     count_sensitivity,
     discrete_laplace,
-    float_above,
     laplace_renyi,
-    noise_fields,
+    pure_claim,
     scale_for,
 )
 from understudy.mechanisms.exact_binomial import exact_binomial, tail_chance
 from understudy.mechanisms.exact_laplace import LIMIT, exact_geometric
-from understudy.mechanisms.stability import check_threshold, public_levels
+from understudy.mechanisms.stability import THRESHOLD, occupied_once, public_levels
+from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.events import Event, Orders, Renyi
-from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
+from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import DENSE_LIMIT, Codes, CountTable, code_type
@@ -49,26 +49,16 @@ class GeometricHistogram(Event):
 
     kind: ClassVar[str] = "geometric-histogram"
     proof: ClassVar[str | None] = "geometric_histogram.md"
-    scale: Fraction
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        check_neighbours(self.neighbours)
+    scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """Sensitivity / scale, rounded up to a float."""
-        epsilon = float_above(count_sensitivity(self.neighbours) / self.scale)
-        return PureDP(epsilon=epsilon, neighbours=self.neighbours)
+        return pure_claim(count_sensitivity(self.neighbours), scale=self.scale, neighbours=self.neighbours)
 
     def renyi(self, orders: Orders) -> Renyi:
         """Exact for the worst neighbours."""
         return laplace_renyi(orders, scale=self.scale, neighbours=self.neighbours)
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "GeometricHistogram":
-        """From the plain data of a manifest."""
-        return cls(**noise_fields(values))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,29 +67,17 @@ class SparseHistogram(Event):
 
     kind: ClassVar[str] = "sparse-histogram"
     proof: ClassVar[str | None] = "sparse_histogram.md"
-    scale: Fraction
-    threshold: int
-    """Chosen from the size of the public domain and epsilon alone."""
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        check_threshold(self.threshold)
-        check_neighbours(self.neighbours)
+    scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise")
+    threshold: int = option(rule=THRESHOLD, help="chosen from the size of the public domain and epsilon alone")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """Sensitivity / scale, rounded up to a float; thresholding is post-processing."""
-        epsilon = float_above(count_sensitivity(self.neighbours) / self.scale)
-        return PureDP(epsilon=epsilon, neighbours=self.neighbours)
+        return pure_claim(count_sensitivity(self.neighbours), scale=self.scale, neighbours=self.neighbours)
 
     def renyi(self, orders: Orders) -> Renyi:
         """At most that of the histogram before thresholding."""
         return laplace_renyi(orders, scale=self.scale, neighbours=self.neighbours)
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "SparseHistogram":
-        """From the plain data of a manifest."""
-        return cls(**noise_fields(values))
 
 
 def noisy_histogram_event(
@@ -167,8 +145,7 @@ def noisy_histogram(
 
 def _sparse(table: CountTable, event: SparseHistogram, stream: Stream) -> CountTable:
     """Exactly the law of noise on every cell with those below the threshold set to 0."""
-    # Through the constructor again: a combination listed twice would be noised twice; the search needs order.
-    codes, exact = CountTable.sparse(table.columns, table.sizes, *table.occupied()).occupied()
+    codes, exact = occupied_once(table)
     noisy = discrete_laplace(exact, scale=event.scale, stream=stream)
     kept = noisy >= event.threshold
     chance = tail_chance(event.scale, event.threshold)
@@ -187,14 +164,14 @@ def _sparse(table: CountTable, event: SparseHistogram, stream: Stream) -> CountT
 def _empty_cells(wanted: int, occupied: Codes, sizes: Sequence[int], stream: Stream) -> Codes:
     """``wanted`` distinct cells not ``occupied``, all sets equally likely: uniform draws, clashes redrawn."""
     kind = code_type(max(sizes))
-    found: dict[bytes, None] = {}
-    while len(found) < wanted:
-        missing = wanted - len(found)
+    cells: dict[bytes, None] = {}
+    while len(cells) < wanted:
+        missing = wanted - len(cells)
         bounds = np.tile(np.array(sizes, dtype=np.uint64), missing)
         rows = stream.below_each(bounds).reshape(missing, len(sizes)).astype(kind)
         for row in rows[~_among(rows, occupied)]:
-            found[row.tobytes()] = None
-    return np.frombuffer(b"".join(found), dtype=kind).reshape(wanted, len(sizes))
+            cells[row.tobytes()] = None
+    return np.frombuffer(b"".join(cells), dtype=kind).reshape(wanted, len(sizes))
 
 
 def _among(rows: Codes, table: Codes) -> npt.NDArray[np.bool_]:

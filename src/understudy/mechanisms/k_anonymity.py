@@ -1,9 +1,10 @@
 """k-anonymity of a released table, as an entry of a ledger: a property of that table, not of how it was made."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from understudy.errors import ParameterError
+from understudy.mechanisms.stopgaps import option
+from understudy.parameters import Text, Whole
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Guarantee, KAnonymous
 
@@ -14,26 +15,12 @@ class KAnonymousTable(Event):
 
     kind: ClassVar[str] = "k-anonymous-table"
     proof: ClassVar[str | None] = "k_anonymity.md"
-    k: int
-    """Smallest class, counted in the released table."""
-    quasi_identifiers: tuple[str, ...]
+    k: int = option(rule=Whole(least=2), help="smallest class, counted in the released table")
+    quasi_identifiers: tuple[str, ...] = option(
+        rule=Text(words="one column or more", example="age,sex", admitted=bool), help="columns that classes agree on"
+    )
     criteria: tuple[str, ...] = ()
     """What else every class satisfies, in words."""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 2:
-            raise ParameterError(f"`k` is {self.k!r}; a table where some combination is unique promises nothing.")
-        if not self.quasi_identifiers:
-            raise ParameterError("a k-anonymous table names its quasi-identifiers; there are none.")
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "KAnonymousTable":
-        """From a manifest."""
-        return cls(
-            k=values["k"],
-            quasi_identifiers=tuple(values["quasi_identifiers"]),
-            criteria=tuple(values["criteria"]),
-        )
 
     def guarantee(self) -> Guarantee:
         """The class size; nothing about neighbouring tables."""

@@ -15,14 +15,16 @@ import numpy.typing as npt
 
 from understudy.compiled import kernel
 from understudy.errors import ParameterError
-from understudy.mechanisms.diverse_weights import UNIFORM, block_weights, weight_used
+from understudy.mechanisms.diverse_weights import UNIFORM, block_weights
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Number
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Guarantee, LDiverse
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
 Codes = npt.NDArray[np.unsignedinteger]
+_L = Number(least=1, tried=2)  # 1 asks nothing
 KeysOf = Callable[[Codes], npt.NDArray[np.int32]]
 """Codes of records to one key per column and record."""
 
@@ -49,11 +51,6 @@ class LDiverseDraws(Event):
             if not 1 <= l <= levels:
                 raise ParameterError(f"`ls` holds {l!r} for a column of {levels} levels; l lies between 1 and that.")
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "LDiverseDraws":
-        """From a manifest."""
-        return cls(ls=tuple(values["ls"]), levels=tuple(values["levels"]), floor=values["floor"])
-
     def guarantee(self) -> Guarantee:
         """The smallest l of the columns that can vary at all."""
         varying = [wanted for wanted, levels in zip(self.ls, self.levels, strict=True) if levels > 1]
@@ -77,7 +74,7 @@ def check_l(
             )
     chosen = []
     for name, size in zip(names, levels, strict=True):
-        value = _number(l[name] if isinstance(l, Mapping) else l)
+        value = float(_L.check("l", l[name] if isinstance(l, Mapping) else l))
         if value > size and not cap:
             raise ParameterError(
                 f"`l` is {value:g} and column {name!r} has {size} level{'s' if size > 1 else ''}: no distribution over "
@@ -86,33 +83,6 @@ def check_l(
             )
         chosen.append(min(value, float(size)))
     return tuple(chosen)
-
-
-def _number(l: float) -> float:  # noqa: E741 - the field's own name for it
-    if isinstance(l, bool) or not isinstance(l, int | float) or not 1 <= l < math.inf:
-        raise ParameterError(f"`l` is {l!r}; it must be a number of 1 or more (1 asks nothing). Try 2.")
-    return float(l)
-
-
-def smallest_weight(counts: npt.ArrayLike, *, l: float) -> float:  # noqa: E741
-    """The mixing weight of one block: min {w in [0, 1]: H((1 - w) P + w U) >= log l}, as really drawn from.
-
-    >>> round(smallest_weight((7, 2, 1), l=2.5), 9), smallest_weight((5, 5, 0), l=2), smallest_weight((0, 0), l=1.5)
-    (0.211576535, 0.0, 1.0)
-    """
-    levels = len(np.asarray(counts))
-    if _number(l) > levels:
-        raise ParameterError(f"`l` is {l:g} and the block has {levels} levels; l is at most the level count.")
-    return weight_used(counts, l=l)[0]
-
-
-def dirichlet_alpha(weight: float, *, records: int, levels: int) -> float:
-    """The same as virtual records per level (pegs.txt): w = C alpha / (N + C alpha).
-
-    >>> round(dirichlet_alpha(smallest_weight((7, 2, 1), l=2.5), records=10, levels=3), 9)
-    0.894513099
-    """
-    return math.inf if weight >= 1 else weight * records / (levels * (1 - weight))
 
 
 def largest_probability(*, l: float, levels: int) -> float:  # noqa: E741
@@ -159,24 +129,14 @@ class DiverseTables:
         """Blocks of one column, without the last one."""
         return int(self.first[column]), int(self.first[column + 1]) - 1
 
-    def law(self, block: int, levels: int) -> npt.NDArray[np.uint64]:
-        """Integer weights of one block, level by level."""
-        u, _, start, packed = (int(value) for value in self.blocks[block])
-        shift, cells = packed & 255, packed >> 8
-        weights = np.full(levels, u, dtype=np.uint64)
-        if shift != UNIFORM:
-            counts = np.diff(self.cumulative[start : start + cells], prepend=0).astype(np.uint64)
-            weights[self.levels[start : start + cells].astype(np.int64)] += counts << np.uint64(shift)
-        return weights
-
     def zero_blocks(self) -> list[int]:
         """How many blocks of each column give some level no chance at all (only possible without a floor)."""
-        found = []
+        numbers = []
         for column, size in enumerate(self.sizes):
             begin, end = self.block_range(column)
             cells = (self.blocks[begin:end, 3] >> np.uint64(8)).astype(np.int64)
-            found.append(int(((self.blocks[begin:end, 0] == 0) & (cells < size)).sum()))
-        return found
+            numbers.append(int(((self.blocks[begin:end, 0] == 0) & (cells < size)).sum()))
+        return numbers
 
 
 def split_counts(counts: Secret[CountTable], parts: int, stream: Stream) -> list[Secret[CountTable]]:

@@ -38,10 +38,10 @@ class Cells:
 
 def labelled_cells(table: Secret[CountTable], *, target: str, positive: int) -> Secret[Cells]:
     """Counts of all columns as features and label; every level of the target but ``positive`` is negative."""
-    found = table.open()
-    place = found.columns.index(target)
-    codes, counts = found.occupied()
-    if max(size for at, size in enumerate(found.sizes) if at != place) > 256:
+    opened = table.open()
+    place = opened.columns.index(target)
+    codes, counts = opened.occupied()
+    if max(size for at, size in enumerate(opened.sizes) if at != place) > 256:
         raise RefusalError("some feature has more than 256 levels; a tree takes at most 256. Declare wider bins.")
     split = np.zeros((len(codes), 2), dtype=np.int64)
     split[np.arange(len(codes)), (codes[:, place] == positive).astype(np.intp)] = counts
@@ -66,13 +66,13 @@ def split_apart(cells: Secret[Cells], parts: int, stream: Stream) -> list[Secret
     codes = np.repeat(np.repeat(held.codes, 2, axis=0), held.counts.ravel(), axis=0)
     labels = np.repeat(np.tile(np.array([0, 1]), len(held.codes)), held.counts.ravel())
     lot = stream.below_each(np.full(len(codes), parts, dtype=np.uint64)).astype(np.intp)
-    found = []
+    split = []
     for part in range(parts):
         inside = lot == part
         counts = np.zeros((int(inside.sum()), 2), dtype=np.int64)
         counts[np.arange(len(counts)), labels[inside]] = 1
-        found.append(Secret(pooled(codes[inside], counts)))
-    return found
+        split.append(Secret(pooled(codes[inside], counts)))
+    return split
 
 
 def set_aside(cells: Secret[Cells], *, one_in: int, stream: Stream) -> tuple[Secret[Cells], Secret[Cells]]:
@@ -93,12 +93,8 @@ def noisy_leaf_counts(
 ) -> tuple[npt.NDArray[np.int64], Entry]:
     """(negative, positive) counts of every leaf with exact noise: one histogram, since a record is in one leaf."""
     entry = leaf_counts_entry(scale_for(epsilon, 1), reads=reads)
-    held = cells.open()
-    exact = np.zeros((leaves, 2), dtype=np.int64)
-    if len(held.codes):
-        np.add.at(exact, leaf_of(held.codes), held.counts)
     assert isinstance(entry.event, GeometricHistogram)
-    return discrete_laplace(exact, scale=entry.event.scale, stream=stream), entry
+    return discrete_laplace(_leaf_counts(cells.open(), leaf_of, leaves), scale=entry.event.scale, stream=stream), entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +156,11 @@ def contributions(
 
 def kept_leaf_counts(cells: Secret[Cells], leaf_of: LeafOf, leaves: int) -> Secret[Sequence[npt.NDArray[np.int64]]]:
     """Exact (negative, positive) counts of every leaf of one tree, still in a box: for models whose answers pay."""
-    held = cells.open()
+    return Secret([_leaf_counts(cells.open(), leaf_of, leaves)])
+
+
+def _leaf_counts(cells: Cells, leaf_of: LeafOf, leaves: int) -> npt.NDArray[np.int64]:
     exact = np.zeros((leaves, 2), dtype=np.int64)
-    if len(held.codes):
-        np.add.at(exact, leaf_of(held.codes), held.counts)
-    return Secret([exact])
+    if len(cells.codes):
+        np.add.at(exact, leaf_of(cells.codes), cells.counts)
+    return exact

@@ -1,7 +1,7 @@
 """Several tables, each with Laplace noise at an equal share of the budget; the ledger adds the shares up.
 
-Every table has its own line and its own proof (``stability_histogram.md``, ``geometric_histogram.md``); their sum is
-basic composition [DR14 Thm 3.16], and where it is smaller the ledger takes the sum of their Renyi curves. Shares are
+Every table has its own line and its own proof (``geometric_histogram.md``, ``sparse_histogram.md``); their sum is basic
+composition [DR14 Thm 3.16], and where it is smaller the ledger takes the sum of their Renyi curves. Shares are
 rounded down, so that the sum of the lines never exceeds what was asked for.
 """
 
@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from understudy.errors import ParameterError
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon
-from understudy.mechanisms.histogram import noisy_histogram, noisy_histogram_entry
-from understudy.mechanisms.stability import stable_histogram, stable_histogram_entry
+from understudy.mechanisms.histogram import noisy_histogram
+from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
@@ -28,44 +27,10 @@ def share_of(total: float, tables: int) -> float:
     return near if Fraction(near) * tables <= Fraction(total) else math.nextafter(near, 0.0)
 
 
-def stable_tables_entries(
-    columns: Sequence[Sequence[str]], *, epsilon: float, delta: float, neighbours: Neighbours
-) -> list[Entry]:
-    """The lines that :func:`stable_tables` will write in the ledger; needs no data."""
-    check_epsilon(epsilon)
-    check_delta(delta)
-    each = {"epsilon": share_of(epsilon, len(columns)), "delta": share_of(delta, len(columns))}
-    return [stable_histogram_entry(names, **each, neighbours=neighbours) for names in columns]
-
-
-def stable_tables(
-    counts: Sequence[Secret[CountTable]], *, epsilon: float, delta: float, neighbours: Neighbours, stream: Stream
-) -> tuple[list[CountTable], list[Entry]]:
-    """Noisy counts of the occupied cells that reach a threshold; (epsilon, delta) is for all tables together."""
-    check_epsilon(epsilon)
-    check_delta(delta)
-    each = {"epsilon": share_of(epsilon, len(counts)), "delta": share_of(delta, len(counts))}
-    pairs = [stable_histogram(count, **each, neighbours=neighbours, stream=stream) for count in counts]
-    return [table for table, _ in pairs], [entry for _, entry in pairs]
-
-
-def noisy_tables_entries(
-    columns: Sequence[Sequence[str]], sizes: Sequence[Sequence[int]], *, epsilon: float, neighbours: Neighbours
-) -> list[Entry]:
-    """The lines that :func:`noisy_tables` will write in the ledger; needs no data."""
-    check_epsilon(epsilon)
-    each = share_of(epsilon, len(columns))
-    return [
-        noisy_histogram_entry(names, shape, epsilon=each, neighbours=neighbours)
-        for names, shape in zip(columns, sizes, strict=True)
-    ]
-
-
 def noisy_tables(
     counts: Sequence[Secret[CountTable]], *, epsilon: float, neighbours: Neighbours, stream: Stream
 ) -> tuple[list[CountTable], list[Entry]]:
     """Noisy counts of every cell of every table, none below 0 (PrivBayes); ``epsilon`` is for all tables together."""
-    check_epsilon(epsilon)
-    each = share_of(epsilon, len(counts))
+    each = share_of(EPSILON.check("epsilon", epsilon), len(counts))
     pairs = [noisy_histogram(count, epsilon=each, neighbours=neighbours, stream=stream) for count in counts]
     return [table for table, _ in pairs], [entry for _, entry in pairs]

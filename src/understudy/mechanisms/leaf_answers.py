@@ -70,13 +70,13 @@ def neighbouring_means(negative: int, positive: int) -> tuple[float, float]:
     The chapter's own formulas divide by zero at one record, leave the interval [0, 1], and miss two of the four cases.
     """
     total = negative + positive
-    found = [(positive + 1) / (total + 1), positive / (total + 1)]
+    shares = [(positive + 1) / (total + 1), positive / (total + 1)]
     if total > 1:
         if positive >= 1:
-            found.append((positive - 1) / (total - 1))
+            shares.append((positive - 1) / (total - 1))
         if negative >= 1:
-            found.append(positive / (total - 1))
-    return max(found), min(found)
+            shares.append(positive / (total - 1))
+    return max(shares), min(shares)
 
 
 def locally_noisy_mean(

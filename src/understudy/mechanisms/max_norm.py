@@ -9,26 +9,25 @@ sqrt(2) d scale for Laplace noise of the same price. See ``proofs/max_norm_sums.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from understudy.errors import ParameterError
-from understudy.mechanisms.discrete_laplace import (
-    check_epsilon,
-    check_neighbours,
-    count_sensitivity,
-    float_above,
-    noise_fields,
-)
+from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, pure_claim
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Text, Whole
 from understudy.privacy.events import Event, Orders, Renyi
-from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
+from understudy.privacy.guarantees import Neighbours, PureDP
 
 MAX_DIMENSIONS = 4096
 """Most sums in one release."""
-MAX_NOISE_SCALE = 1 << 40
-"""Larger noise leaves nothing useful."""
+_MAX_SCALE = 1 << 40  # larger noise leaves nothing useful
+_SCALE = Text(
+    words=f"a Fraction above 0 and at most {_MAX_SCALE:,}",
+    example="max_norm_event(epsilon=...)",
+    admitted=lambda value: isinstance(value, Fraction) and 0 < value <= _MAX_SCALE,
+)
 _GRID = 1 << 20
 _UP = 1.0 + 1e-12
 
@@ -39,56 +38,30 @@ class MaxNormSums(Event):
 
     kind: ClassVar[str] = "max-norm-sums"
     proof: ClassVar[str | None] = "max_norm_sums.md"
-    scale: Fraction
-    sensitivity: int
-    """Most that one record adds to, or takes from, any single sum."""
-    dimensions: int
-    """How many sums; the price does not depend on it, the noise does."""
-    neighbours: Neighbours
+    scale: Fraction = option(rule=_SCALE, help="of the noise")
+    sensitivity: int = option(rule=Whole(most=1 << 30), help="most that one record changes any single sum by")
+    dimensions: int = option(
+        rule=Whole(most=MAX_DIMENSIONS), help="how many sums; the price does not depend on it, the noise does"
+    )
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
-    def __post_init__(self) -> None:
-        check_neighbours(self.neighbours)
-        if not isinstance(self.scale, Fraction) or not 0 < self.scale <= MAX_NOISE_SCALE:
-            raise ParameterError(
-                f"`scale` is {self.scale!r}; it must be a Fraction above 0 and at most {MAX_NOISE_SCALE:,}. "
-                "Use max_norm_event(epsilon=...)."
-            )
-        for name, most in (("sensitivity", 1 << 30), ("dimensions", MAX_DIMENSIONS)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1 to {most:,}. Try 1.")
-
-    @property
-    def _epsilon(self) -> float:
-        return float_above(count_sensitivity(self.neighbours) * self.sensitivity / self.scale)
-
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> PureDP:
         """Sensitivity / scale, twice that where a record is replaced; rounded up to a float."""
-        return PureDP(epsilon=self._epsilon, neighbours=self.neighbours)
+        moved = count_sensitivity(self.neighbours) * self.sensitivity
+        return pure_claim(moved, scale=self.scale, neighbours=self.neighbours)
 
     def renyi(self, orders: Orders) -> Renyi:
         """What every epsilon-DP release has: at most epsilon, and at most order epsilon^2 / 2 [BS16 Prop 3.3]."""
-        epsilon = self._epsilon
+        epsilon = self.guarantee().epsilon
         return np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 2), epsilon) * _UP
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "MaxNormSums":
-        """From the plain data of a manifest."""
-        return cls(**noise_fields(values))
 
 
 def max_norm_event(*, epsilon: float, sensitivity: int, dimensions: int, neighbours: Neighbours) -> MaxNormSums:
     """The least noise at which the sums cost at most ``epsilon``; needs no data."""
-    check_epsilon(epsilon)
+    EPSILON.check("epsilon", epsilon)
     moved = count_sensitivity(neighbours) * sensitivity
     scale = Fraction(math.ceil(moved / Fraction(epsilon) * _GRID), _GRID)
     return MaxNormSums(scale=scale, sensitivity=sensitivity, dimensions=dimensions, neighbours=neighbours)
-
-
-def max_norm_deviation(event: MaxNormSums) -> float:
-    """Standard deviation of the noise on one sum, about: that of the continuous law."""
-    d = event.dimensions
-    return math.sqrt((d + 1) * (d + 2) / 3) * float(event.scale)
 
 
 def max_norm_noise(dimensions: int, *, scale: Fraction, stream: Stream) -> list[int]:

@@ -13,12 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon, discrete_laplace, scale_for
+from understudy.mechanisms.discrete_gaussian import first_fit
+from understudy.mechanisms.discrete_laplace import discrete_laplace, scale_for
 from understudy.mechanisms.exact_laplace import exact_noise
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
 from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Number, Whole
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.ledger import Ledger
@@ -41,16 +44,9 @@ class SubsampledBinomial(Event):
 
     kind: ClassVar[str] = "subsampled-binomial"
     proof: ClassVar[str | None] = "subsampled_binomial.md"
-    keep: int
-    """Probability of keeping a worker, over 2^32."""
-    trials: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        for name, value, most in (("keep", self.keep, KEEP_ALL), ("trials", self.trials, _MOST_TRIALS)):
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1 to {most:,}.")
+    keep: int = option(rule=Whole(most=KEEP_ALL), help="probability of keeping a worker, over 2^32")
+    trials: int = option(rule=Whole(most=_MOST_TRIALS), help="fair coins added to every cell")
+    epsilon: int | float = option(rule=EPSILON, help="at which the guarantee states its delta")
 
     def guarantee(self) -> Guarantee:
         """The exact hockey-stick divergence of two cells, rounded up."""
@@ -67,9 +63,9 @@ def _two_cells(keep: int, trials: int, epsilon: float) -> float:
         [math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in range(trials + 1)]
     )
     without = np.append(np.exp(ways - trials * math.log(2)), 0.0)
-    one = (1 - share) * without + share * np.concatenate([[0.0], without[:-1]])
-    assert len(values) == len(one)
-    gains = one[:, None] * without[None, :] - math.exp(epsilon) * without[:, None] * one[None, :]
+    with_worker = (1 - share) * without + share * np.concatenate([[0.0], without[:-1]])
+    assert len(values) == len(with_worker)
+    gains = with_worker[:, None] * without[None, :] - math.exp(epsilon) * without[:, None] * with_worker[None, :]
     return float(np.sum(np.maximum(gains, 0.0)))
 
 
@@ -79,11 +75,10 @@ def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: fl
     if method == "laplace":
         return GeometricHistogram(scale=scale_for(epsilon, 2), neighbours=relation)
     assert delta is not None
-    check_delta(delta)
+    DELTA.check("delta", delta)
     if method == "sba":
         return stable_histogram_event(epsilon=epsilon, delta=delta, neighbours=relation)
-    if not 2.0**-32 <= keep <= 1:
-        raise ParameterError(f"`subsample` is {keep}; it is the share of workers kept, above 0 and up to 1. Try 0.5.")
+    Number(least=2.0**-32, most=1, tried=0.5).check("subsample", keep)
     share = round(keep * KEEP_ALL)
     # further noise of its own is post-processing, so delta falls as trials grow and a bisection finds the least
     low, high = 0, 1
@@ -92,13 +87,10 @@ def baseline_event(method: str, *, epsilon: float, delta: float | None, keep: fl
         if high > _MOST_TRIALS:
             raise ParameterError(
                 f"`epsilon` is {epsilon} and `delta` {delta}; subsampling would need more than {_MOST_TRIALS:,} coins "
-                "per "
-                "cell, and nothing would be left of the data. Use a larger epsilon or a smaller `subsample`."
+                "per cell, and nothing would be left of the data. Use a larger epsilon or a smaller `subsample`."
             )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _two_cells(share, middle, epsilon) * _UP <= delta else (middle, high)
-    return SubsampledBinomial(keep=share, trials=high, epsilon=epsilon)
+    trials = first_fit(lambda n: _two_cells(share, n, epsilon) * _UP <= delta, low, high)
+    return SubsampledBinomial(keep=share, trials=trials, epsilon=epsilon)
 
 
 def check_cells(event: Event, public: Destinations, units: int) -> None:
@@ -124,25 +116,25 @@ def draw_baseline(
     """Destination and unit of every synthetic worker; a destination whose cells all fell away has none."""
     if event not in [entry.event for entry in ledger.entries]:
         raise RefusalError("the ledger does not pay for this perturbation; quote and reserve it before drawing.")
-    found = histograms.open()
+    counted = histograms.open()
     if isinstance(event, StabilityHistogram):
-        noisy = discrete_laplace(found.counts, scale=event.scale, stream=stream)
+        noisy = discrete_laplace(counted.counts, scale=event.scale, stream=stream)
         kept = noisy >= event.threshold
-        return _drawn(found.rows[kept], found.units[kept], noisy[kept], public, stream)
+        return _drawn(counted.rows[kept], counted.units[kept], noisy[kept], public, stream)
     check_cells(event, public, units)
     parts = []
     step = max(1, _CHUNK // units)
     for start in range(0, len(public), step):
         stop = min(start + step, len(public))
         grid = np.zeros((stop - start, units), dtype=np.int64)
-        span = slice(found.starts[start], found.starts[stop])
-        rows = found.rows[span] - start
+        span = slice(counted.starts[start], counted.starts[stop])
+        rows = counted.rows[span] - start
         if isinstance(event, GeometricHistogram):
-            grid[rows, found.units[span]] = found.counts[span]
+            grid[rows, counted.units[span]] = counted.counts[span]
             grid += exact_noise(grid.size, scale=event.scale, stream=stream).reshape(grid.shape)
         else:
             assert isinstance(event, SubsampledBinomial)
-            grid[rows, found.units[span]] = _kept(found.counts[span], event.keep, stream)
+            grid[rows, counted.units[span]] = _kept(counted.counts[span], event.keep, stream)
             # twice the count less its mean, so that weights stay whole
             grid = 2 * (grid + _coins(grid.size, event.trials, stream).reshape(grid.shape)) - event.trials
         rows, cells = np.nonzero(grid > 0)

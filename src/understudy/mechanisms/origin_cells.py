@@ -23,9 +23,9 @@ def class_cells(
     cells: Secret[Histograms], domain: OriginDomain, region_of: npt.NDArray[np.int64] | None
 ) -> Secret[Histograms]:
     """Count by region where there are regions, and by merged class where a class is one cell: public functions both."""
-    found = cells.open()
-    units = found.units.copy() if region_of is None else region_of[found.units]
-    rows = found.rows
+    counted = cells.open()
+    units = counted.units.copy() if region_of is None else region_of[counted.units]
+    rows = counted.rows
     if bool(domain.merged.any()):
         _merge(rows, units, domain.destinations, domain.vectors, domain.cosines, domain.merged, domain.units)
-    return Secret(Histograms.of(rows, units, found.counts, number=len(found.starts) - 1))
+    return Secret(Histograms.of(rows, units, counted.counts, number=len(counted.starts) - 1))

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.compiled import high_low_product, kernel
-from understudy.mechanisms.origin_draws import KEEP_ALL
+from understudy.compiled import kernel
+from understudy.mechanisms.stream import below
 
 EARTH_MILES = 3958.7613
 """Mean radius of the earth."""
@@ -91,6 +91,10 @@ class OriginDomain:
         """A unit is within an edge when the product of the vectors is at least this."""
         return np.where(np.isfinite(self.edges), np.cos(np.minimum(self.edges, math.pi)), -2.0)
 
+    def geometry(self) -> tuple[Any, ...]:
+        """Where units and destinations lie, as the kernels want it."""
+        return (self.destinations, self.places, self.vectors, self.edges, self.cosines, *self.index.arrays())
+
     @property
     def cells(self) -> Integers:
         """Cells of each class: its units, or one where it is merged."""
@@ -149,7 +153,7 @@ def count_classes(
     if open_ended:
         reach = edges[classes - 2] if classes > 1 else 0.0
     for place in range(start, stop):
-        found = 0
+        inside = 0
         low, high, first, last = _box(places[place], reach, shape, box)
         for row in range(low, high + 1):
             if first > last:
@@ -160,54 +164,35 @@ def count_classes(
                 kind = class_of(destinations[place], vectors[order[position]], cosines)
                 if kind < classes - 1:
                     out[place, kind] += 1
-                    found += 1
-        out[place, classes - 1] = len(vectors) - found
+                    inside += 1
+        out[place, classes - 1] = len(vectors) - inside
 
 
 @kernel
-def below(words: Any, position: int, bound: int) -> tuple[Any, int]:
-    """An exactly uniform integer in [0, bound) (Lemire), and the next word; -1 where the words ran out."""
-    limit = np.uint64(bound)
-    while position < len(words):
-        high, low = high_low_product(words[position], limit)
-        position += 1
-        if low >= limit or low >= (np.uint64(0) - limit) % limit:
-            return np.int64(high), position
-    return np.int64(0), -1
+def draw_member(kind: int, row: int, geometry: Any, words: Any, position: int) -> tuple[Any, int]:
+    """An exactly uniform unit of a class around a destination, and the next word; -1 where the words ran out.
 
-
-@kernel
-def draw_member(
-    kind: int,
-    destination: Any,
-    place: Any,
-    vectors: Any,
-    edges: Any,
-    cosines: Any,
-    order: Any,
-    offsets: Any,
-    shape: Any,
-    box: Any,
-    words: Any,
-    position: int,
-) -> tuple[Any, int]:
-    """An exactly uniform unit of a class that is not empty, and the next word; -1 where the words ran out."""
+    The class is not empty; ``geometry`` is :meth:`OriginDomain.geometry`.
+    """
+    destinations, places, vectors, edges, cosines, order, offsets, shape, box = geometry
     if len(cosines) == 1:
-        return below(words, position, len(vectors))
-    low, high, first, last = _box(place, edges[kind], shape, box)
+        unit, position = below(np.uint64(len(vectors)), words, position)
+        return np.int64(unit), position
+    low, high, first, last = _box(places[row], edges[kind], shape, box)
     total = 0
-    for row in range(low, high + 1):
-        total += offsets[row * shape[1] + last + 1] - offsets[row * shape[1] + first]
+    for line in range(low, high + 1):
+        total += offsets[line * shape[1] + last + 1] - offsets[line * shape[1] + first]
     while True:
-        pick, position = below(words, position, total)
+        drawn, position = below(np.uint64(total), words, position)
         if position < 0:
             return np.int64(0), -1
-        for row in range(low, high + 1):
-            begin = offsets[row * shape[1] + first]
-            size = offsets[row * shape[1] + last + 1] - begin
+        pick = np.int64(drawn)
+        for line in range(low, high + 1):
+            begin = offsets[line * shape[1] + first]
+            size = offsets[line * shape[1] + last + 1] - begin
             if pick < size:
                 unit = order[begin + pick]
-                if class_of(destination, vectors[unit], cosines) == kind:
+                if class_of(destinations[row], vectors[unit], cosines) == kind:
                     return unit, position
                 break
             pick -= size
@@ -238,6 +223,3 @@ def everywhere(units: int, destinations: int) -> OriginDomain:
         members=np.full((destinations, 1), units, dtype=np.int64),
         index=Index.none(),
     )
-
-
-assert KEEP_ALL == 1 << 32  # the sampler compares 32 random bits

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError
 from understudy.mechanisms.dirichlet import rational_alpha
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon
 from understudy.mechanisms.origin_tails import DP, PDP, PURE, prices, search
+from understudy.mechanisms.stopgaps import EPSILON, option
+from understudy.parameters import DELTA, Flag, Number, OneOf, Text
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, ProbabilisticDP, PureDP
 
@@ -67,10 +68,10 @@ class Destinations:
         """Whether any cell may be dropped."""
         return bool(np.any((self.keeps < KEEP_ALL) & (self.cells > 0)))
 
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """As the kernels want them."""
-        wide = np.float64
-        return self.cells.astype(wide), self.weights.astype(wide), self.keeps.astype(wide) / KEEP_ALL
+    def arrays(self) -> tuple[Any, ...]:
+        """Workers, draws, cells, weights and keep probabilities, as the kernels of ``origin_tails`` want them."""
+        cells, weights, keeps = (values.astype(np.float64) for values in (self.cells, self.weights, self.keeps))
+        return self.workers, self.draws, cells, weights, keeps / KEEP_ALL
 
     def distinct(self) -> tuple["Destinations", npt.NDArray[np.int64]]:
         """Each kind of destination once, and where each destination went."""
@@ -98,15 +99,6 @@ def pure_alpha(*, draws: int, epsilon: float) -> float:
     return draws / math.expm1(epsilon)
 
 
-def paper_shrinking_cost(*, smallest_keep: float, largest_alpha: float) -> float:
-    """What theorem 5.2 adds to epsilon: ln(1/min f) + ceil(max alpha) ln 2. True for m <= n, and never below ours then.
-
-    >>> round(paper_shrinking_cost(smallest_keep=0.0378, largest_alpha=0.04), 4)
-    3.9686
-    """
-    return -math.log(smallest_keep) + math.ceil(largest_alpha) * math.log(2)
-
-
 def theorem_44_alphas(
     public: Destinations, *, epsilon: float, delta: float, highest: npt.NDArray[np.float64] | None = None
 ) -> npt.NDArray[np.float64]:
@@ -117,8 +109,8 @@ def theorem_44_alphas(
     For a calibration only: it is false for single workers (``proofs/origin_draws.md``), and what a release promises is
     recomputed from the law itself. Needs m = n and epsilon above ln 3.
     """
-    check_epsilon(epsilon)
-    check_delta(delta)
+    EPSILON.check("epsilon", epsilon)
+    DELTA.check("delta", delta)
     if epsilon <= math.log(3):
         raise ParameterError(
             f"`epsilon` is {epsilon}; theorem 4.4 needs more than ln 3 = 1.0986. Use --certificate exact."
@@ -136,22 +128,22 @@ def certified_alphas(
     public: Destinations, *, certificate: Certificate, epsilon: float, delta: float
 ) -> npt.NDArray[np.float64]:
     """The smallest alphas that a certificate of ours allows; never above theorem 4.1's."""
-    check_epsilon(epsilon)
+    EPSILON.check("epsilon", epsilon)
     highest = public.draws / math.expm1(epsilon) * (1 + 1e-11)
     if certificate is Certificate.PURE:
         return np.asarray(highest)
-    check_delta(delta)
-    if max(int(public.workers.max()), int(public.draws.max())) > MOST_WORKERS:
+    DELTA.check("delta", delta)
+    most = max(int(public.workers.max()), int(public.draws.max()))
+    if most > MOST_WORKERS:
         raise ParameterError(
-            f"a destination has {max(int(public.workers.max()), int(public.draws.max())):,} workers; certificates "
-            "other than "
-            f"pure are computed up to {MOST_WORKERS:,}. Split it, or use --certificate pure."
+            f"a destination has {most:,} workers; certificates other than pure are computed up to {MOST_WORKERS:,}. "
+            "Split it, or use --certificate pure."
         )
     kind = _KERNEL_KIND[certificate.value]
     # under shrinking delta is multiplied by G, which is at most 2 up to alpha = 1 (m <= n) and explodes beyond
     top = np.minimum(highest, 1.0) if certificate is Certificate.EXACT and public.shrinks else highest
-    found = _searched(public, kind, paper=False, epsilon=epsilon, delta=delta / _UP, highest=top)
-    return np.where(found > 0, found, highest)
+    alphas = _searched(public, kind, paper=False, epsilon=epsilon, delta=delta / _UP, highest=top)
+    return np.where(alphas > 0, alphas, highest)
 
 
 def _searched(
@@ -162,7 +154,7 @@ def _searched(
     np.maximum.at(top, where, highest)
     out = np.zeros(len(once))
     lost = delta * _LOST_SHARE
-    search(kind, paper, once.workers, once.draws, top, *once.arrays(), epsilon, delta, lost, _STEP, _LOWEST, out)
+    search(kind, paper, top, once.arrays(), epsilon, delta, lost, _STEP, _LOWEST, out)
     return out[where]
 
 
@@ -172,15 +164,21 @@ class OriginDraws(Event):
 
     kind: ClassVar[str] = "origin-draws"
     proof: ClassVar[str | None] = "origin_draws.md"
-    certificate: str
-    epsilon: float
-    """The ratio that outputs are held to before shrinking and rejection are paid for."""
-    lost: float
-    """Probability set aside for the case that shrinking keeps unusually few cells; 0 without shrinking."""
-    rejects: bool
-    """Whether outputs outside gamma-Good are drawn again (lemma 5.2), gamma = e^epsilon - 1."""
-    groups: tuple[str, ...]
-    """Kinds of destinations: ``n m alpha cells*weight@keep ...``, all public; keep is over 2^32."""
+    certificate: str = option(rule=OneOf.of(item.value for item in Certificate), help="how the promise is proved")
+    epsilon: int | float = option(
+        rule=EPSILON, help="ratio that outputs are held to before shrinking and rejection are paid for"
+    )
+    lost: int | float = option(
+        rule=Number(least=0, below=1),
+        help="probability set aside for the case that shrinking keeps unusually few cells; 0 without shrinking",
+    )
+    rejects: bool = option(
+        rule=Flag(), help="whether outputs outside gamma-Good, gamma = e^epsilon - 1, are drawn again (lemma 5.2)"
+    )
+    groups: tuple[str, ...] = option(
+        rule=Text(words="one kind of destination or more", example="5 5 1/2 10*1@4294967296", admitted=bool),
+        help="kinds of destinations: `workers draws alpha cells*weight@keep ...`, all public; keep is over 2^32",
+    )
 
     @classmethod
     def of(
@@ -200,27 +198,10 @@ class OriginDraws(Event):
             certificate=certificate.value, epsilon=epsilon, lost=lost, rejects=rejects, groups=tuple(sorted(texts))
         )
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "OriginDraws":
-        """From the plain data of a manifest."""
-        try:
-            return cls(**{**values, "groups": tuple(values["groups"])})
-        except (KeyError, TypeError) as error:
-            raise ParameterError(
-                f"the origin draws of a manifest cannot be read ({error}). Take it from its original."
-            ) from error
-
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        if self.certificate not in list(Certificate):
-            known = ", ".join(item.value for item in Certificate)
-            raise ParameterError(f"`certificate` is {self.certificate!r}; it must be one of {known}.")
-        if not 0 <= self.lost < 1:
-            raise ParameterError(f"`lost` is {self.lost}; it is a probability below 1.")
+        super().__post_init__()
         if self.rejects and self.certificate != Certificate.PROBABILISTIC:
             raise ParameterError("rejection is proved for the certificate probabilistic only (lemma 5.2).")
-        if not self.groups:
-            raise ParameterError("`groups` is empty; there is at least one destination.")
         public, _ = _parsed(self.groups)
         if public.shrinks and self.lost == 0 and self.certificate != Certificate.PURE:
             raise ParameterError("`lost` is 0; a domain that is shrunk needs a probability set aside for it.")
@@ -277,7 +258,7 @@ def _prices(event: OriginDraws) -> tuple[npt.NDArray[np.float64], npt.NDArray[np
     public, alphas = _parsed(event.groups)
     added, deltas = np.zeros(len(public)), np.zeros(len(public))
     kind = _KERNEL_KIND[event.certificate]
-    prices(kind, public.workers, public.draws, alphas, *public.arrays(), event.epsilon, event.lost, added, deltas)
+    prices(kind, alphas, public.arrays(), event.epsilon, event.lost, added, deltas)
     return added, deltas
 
 
@@ -301,12 +282,12 @@ def _parsed(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float
             workers, draws, alpha, *rest = text.split(" ")
             head = int(workers), int(draws)
             exact = Fraction(alpha)
-            found = [_class_of(word) for word in rest]
+            kinds = [_class_of(word) for word in rest]
             if (
                 min(head) < 1
                 or exact <= 0
-                or not found
-                or any(cells < 1 or weight < 1 or not 0 < keep <= KEEP_ALL for cells, weight, keep in found)
+                or not kinds
+                or any(cells < 1 or weight < 1 or not 0 < keep <= KEEP_ALL for cells, weight, keep in kinds)
             ):
                 raise ValueError("a number is out of range")
         except (ValueError, ZeroDivisionError, AttributeError) as error:
@@ -316,12 +297,12 @@ def _parsed(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float
             ) from None
         heads.append(head)
         alphas.append(float(exact))
-        classes.append(found)
-    width = max(len(found) for found in classes)
+        classes.append(kinds)
+    width = max(len(kinds) for kinds in classes)
     grid = np.zeros((len(groups), width, 3), dtype=np.int64)
     grid[:, :, 1:] = (1, KEEP_ALL)
-    for row, found in enumerate(classes):
-        grid[row, : len(found)] = found
+    for row, kinds in enumerate(classes):
+        grid[row, : len(kinds)] = kinds
     workers_draws = np.array(heads, dtype=np.int64)
     public = Destinations(
         workers=workers_draws[:, 0].copy(),
@@ -347,7 +328,7 @@ def deltas_at(
     values = np.array([float(alpha) for alpha in alphas])
     lost = delta / _UP * _LOST_SHARE
     kind = _KERNEL_KIND[certificate.value]
-    prices(kind, public.workers, public.draws, values, *public.arrays(), epsilon, lost, added, deltas)
+    prices(kind, values, public.arrays(), epsilon, lost, added, deltas)
     return deltas * _UP
 
 

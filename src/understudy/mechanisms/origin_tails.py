@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from understudy.compiled import kernel
 
-__all__ = ["DP", "PDP", "PURE", "disclosure_delta", "hockey_stick", "log_reference_zero_sample", "prices", "search"]
-
 PURE, PDP, DP = 0, 1, 2
 """Certificates as the kernels know them."""
 
@@ -86,23 +84,23 @@ def hockey_stick(  # noqa: PLR0912 - one sum, its recurrence and its two bounds
     before = workers - 1 + mass
     scale = math.exp(epsilon)
     total = 0.0
-    other = 0
+    other_hits = 0
     while True:
-        least = (alpha * (scale - 1.0) + scale * other) * _BELOW
+        least = (alpha * (scale - 1.0) + scale * other_hits) * _BELOW
         first = math.floor(least) + 1
-        left = draws - other
+        left = draws - other_hits
         if first > left:
             break
         rest = before - alpha if alone else before - 2.0 * alpha
-        share = 1.0 if alone else math.exp(_log_chance(draws, alpha, before - alpha, other))
+        share = 1.0 if alone else math.exp(_log_chance(draws, alpha, before - alpha, other_hits))
         inner = 0.0
         if rest <= 0.0:  # two cells and nothing else
-            inner = max(0.0, 1.0 + left / alpha - scale * (1.0 + other / alpha))
+            inner = max(0.0, 1.0 + left / alpha - scale * (1.0 + other_hits / alpha))
         else:
             level = _log_chance(left, alpha, rest, first)
             term, sum_ = 1.0, 0.0
             for hits in range(first, left + 1):
-                gain = 1.0 + hits / alpha - scale * (1.0 + other / alpha)
+                gain = 1.0 + hits / alpha - scale * (1.0 + other_hits / alpha)
                 if gain > 0.0:
                     sum_ += term * gain
                 if hits < left:
@@ -124,7 +122,7 @@ def hockey_stick(  # noqa: PLR0912 - one sum, its recurrence and its two bounds
         if inner < _REST * total:
             total += inner  # the inner value falls in m_j, and probabilities add up to at most 1: this bounds the rest
             break
-        other += 1
+        other_hits += 1
     return min(1.0, total * before / (before + draws))
 
 
@@ -248,70 +246,40 @@ def price(
 
 
 @kernel
-def prices(
-    kind: int,
-    workers: Any,
-    draws: Any,
-    alphas: Any,
-    cells: Any,
-    weights: Any,
-    keeps: Any,
-    epsilon: float,
-    lost: float,
-    added: Any,
-    deltas: Any,
-) -> None:
-    """:func:`price` of many destinations, into ``added`` and ``deltas``."""
-    for place in range(len(workers)):
-        found = price(
-            kind,
-            workers[place],
-            draws[place],
-            alphas[place],
-            cells[place],
-            weights[place],
-            keeps[place],
-            epsilon,
-            lost,
-        )
-        added[place], deltas[place] = found
+def _price_of(place: int, kind: int, alpha: float, public: Any, epsilon: float, lost: float) -> tuple[float, float]:
+    workers, draws, cells, weights, keeps = public
+    return price(kind, workers[place], draws[place], alpha, cells[place], weights[place], keeps[place], epsilon, lost)
+
+
+@kernel
+def prices(kind: int, alphas: Any, public: Any, epsilon: float, lost: float, added: Any, deltas: Any) -> None:
+    """:func:`price` of many destinations (``Destinations.arrays``), into ``added`` and ``deltas``."""
+    for place in range(len(alphas)):
+        added[place], deltas[place] = _price_of(place, kind, alphas[place], public, epsilon, lost)
 
 
 @kernel
 def _certified(
-    kind: int,
-    paper: bool,
-    workers: int,
-    draws: int,
-    alpha: float,
-    cells: Any,
-    weights: Any,
-    keeps: Any,
-    epsilon: float,
-    delta: float,
-    lost: float,
+    place: int, kind: int, paper: bool, alpha: float, public: Any, epsilon: float, delta: float, lost: float
 ) -> bool:
     if not paper:
-        return price(kind, workers, draws, alpha, cells, weights, keeps, epsilon, lost)[1] <= delta
+        return _price_of(place, kind, alpha, public, epsilon, lost)[1] <= delta
+    workers, draws, cells, weights, _ = public
     total, mass = 0.0, 0.0
-    for place in range(len(cells)):
-        total += cells[place]
-        mass += cells[place] * weights[place] * alpha
+    for number in range(cells.shape[1]):
+        total += cells[place, number]
+        mass += cells[place, number] * weights[place, number] * alpha
     scale = math.exp(epsilon)
     allowed = math.log(delta) + math.log(scale - 2.0) - math.log(2.0 * total) - epsilon
-    return log_reference_zero_sample(workers, draws, alpha, mass - alpha, scale - 1.0) <= allowed
+    return log_reference_zero_sample(workers[place], draws[place], alpha, mass - alpha, scale - 1.0) <= allowed
 
 
 @kernel
 def search(
     kind: int,
     paper: bool,
-    workers: Any,
-    draws: Any,
     highest: Any,
-    cells: Any,
-    weights: Any,
-    keeps: Any,
+    public: Any,
     epsilon: float,
     delta: float,
     lost: float,
@@ -323,46 +291,21 @@ def search(
 
     Bounds are not monotone in alpha, so the grid is walked from above, and only the last gap is bisected.
     """
-    for place in range(len(workers)):
+    for place in range(len(highest)):
         good, bad = 0.0, 0.0
         alpha = highest[place]
         while alpha > lowest:
-            if _certified(
-                kind,
-                paper,
-                workers[place],
-                draws[place],
-                alpha,
-                cells[place],
-                weights[place],
-                keeps[place],
-                epsilon,
-                delta,
-                lost,
-            ):
-                good = alpha
-                alpha *= step
-            else:
+            if not _certified(place, kind, paper, alpha, public, epsilon, delta, lost):
                 bad = alpha
                 break
+            good = alpha
+            alpha *= step
         if good > 0.0 and bad > 0.0:
             for _ in range(40):
                 middle = 0.5 * (good + bad)
                 if good - bad <= 1e-9 * good:
                     break
-                if _certified(
-                    kind,
-                    paper,
-                    workers[place],
-                    draws[place],
-                    middle,
-                    cells[place],
-                    weights[place],
-                    keeps[place],
-                    epsilon,
-                    delta,
-                    lost,
-                ):
+                if _certified(place, kind, paper, middle, public, epsilon, delta, lost):
                     good = middle
                 else:
                     bad = middle

@@ -14,14 +14,16 @@ import numpy.typing as npt
 
 from understudy.compiled import kernel
 from understudy.errors import RefusalError
-from understudy.mechanisms.origin_domain import OriginDomain, below, class_of, draw_member
+from understudy.mechanisms.origin_domain import OriginDomain, class_of, draw_member
 from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations, OriginDraws
-from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.stream import Stream, below, first_above
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
 Integers = npt.NDArray[np.int64]
+
+assert KEEP_ALL == 1 << 32  # keep probabilities are compared with 32 random bits
 
 
 @kernel
@@ -66,21 +68,9 @@ def exact_binomial_bits(trials: Any, keep: int, words: Any, position: int) -> tu
 
 
 @kernel
-def _find(values: Any, begin: int, end: int, wanted: int) -> int:
-    """First position in [begin, end) whose value is above ``wanted`` in ascending ``values``."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if values[middle] > wanted:
-            end = middle
-        else:
-            begin = middle + 1
-    return begin
-
-
-@kernel
 def _has(values: Any, begin: int, end: int, wanted: int) -> int:
     """Position of ``wanted`` in ascending ``values[begin:end]``, or -1."""
-    place = _find(values, begin, end, wanted) - 1
+    place = first_above(values, begin, end, wanted) - 1
     return place if place >= begin and values[place] == wanted else -1
 
 
@@ -96,15 +86,12 @@ def _spot(table: Any, key: int) -> Any:
 
 @kernel
 def _is_good(
-    drawn: Any, begin: int, end: int, units: Any, counts: Any, kinds: Any, alphas: Any, classes: Any, gamma: float
+    drawn: Any, begin: int, end: int, units: Any, counts: Any, alphas: Any, classes: Any, gamma: float
 ) -> bool:
     """Whether an output is gamma-Good (lemma 5.2): representative of the histogram, or of one with one worker moved."""
     order = np.argsort(drawn)
     broken, where, size = 0, -1, 0
-    fits = np.zeros(end - begin, dtype=np.bool_)
-    """Whether a cell of the histogram would still be within its limit with one worker less."""
-    for place in range(begin, end):
-        fits[place - begin] = True
+    fits = np.ones(end - begin, dtype=np.bool_)  # whether a cell would be within its limit with one worker less
     position = 0
     while position < len(drawn):
         unit = drawn[order[position]]
@@ -132,162 +119,201 @@ def _is_good(
 
 
 @kernel
-def _draw_all(  # noqa: PLR0912, PLR0915 - one urn: a kernel cannot share its many arrays cheaply
-    starts: Any,
-    units: Any,
-    cumulative: Any,
-    counts: Any,
-    workers: Any,
-    draws: Any,
+def _seen_classes(place: int, histogram: Any, size: int, geometry: Any, kinds: Any, seen: Any) -> None:
+    """The class of every origin of a destination, and how many origins each class has."""
+    starts, units = histogram[0], histogram[1]
+    destinations, vectors, cosines = geometry[0], geometry[2], geometry[4]
+    for item in range(starts[place], starts[place + 1]):
+        unit = units[item]
+        kind = unit - size if unit >= size else class_of(destinations[place], vectors[unit], cosines)
+        kinds[item - starts[place]] = kind
+        seen[kind] += 1
+
+
+@kernel
+def _kept_cells(place: int, public: Any, seen: Any, there: Any, words: Any, position: int) -> int:
+    """How many cells of each class stay after shrinking (algorithm 2), and the next word; -1 where they ran out."""
+    cells, keeps = public[2], public[4]
+    for kind in range(len(there)):
+        there[kind] = cells[place, kind]
+        if keeps[place, kind] < KEEP_ALL and cells[place, kind] > 0:
+            kept, position = exact_binomial_bits(cells[place, kind] - seen[kind], keeps[place, kind], words, position)
+            if position < 0:
+                return -1
+            there[kind] = seen[kind] + kept
+    return position
+
+
+@kernel
+def _kept_unit(
+    place: int, kind: int, key: int, shown: Any, histogram: Any, geometry: Any, words: Any, position: int
+) -> tuple[Any, int]:
+    """The unit of a kept cell, found when it is first drawn: uniform among those not observed and not shown."""
+    slots, slot_units, taken_units = shown
+    spot = _spot(slots, key)
+    if slots[spot] < 0:
+        starts, units = histogram[0], histogram[1]
+        while True:
+            unit, position = draw_member(kind, place, geometry, words, position)
+            if position < 0:
+                return np.int64(0), -1
+            taken = _spot(taken_units, unit)
+            if taken_units[taken] < 0 and _has(units, starts[place], starts[place + 1], unit) < 0:
+                break
+        slots[spot], slot_units[spot], taken_units[taken] = key, unit, unit
+    return slot_units[spot], position
+
+
+@kernel
+def _virtual_unit(
+    place: int,
+    kind: int,
+    slot: int,
+    seen: Any,
+    kinds: Any,
+    shown: Any,
+    is_merged: bool,
+    is_kept: bool,
+    size: int,
+    histogram: Any,
+    geometry: Any,
+    words: Any,
+    position: int,
+) -> tuple[Any, int]:
+    """The unit behind the slot-th virtual cell of a class, and the next word; -1 where the words ran out."""
+    if is_merged:
+        return np.int64(size + kind), position
+    if is_kept:
+        return (np.int64(slot), position) if len(seen) == 1 else draw_member(kind, place, geometry, words, position)
+    starts, units = histogram[0], histogram[1]
+    if slot < seen[kind]:  # an observed origin's own virtual count
+        for item in range(starts[place], starts[place + 1]):
+            if kinds[item - starts[place]] == kind:
+                if slot == 0:
+                    return units[item], position
+                slot -= 1
+    key = (slot - seen[kind]) * len(seen) + kind
+    return _kept_unit(place, kind, key, shown, histogram, geometry, words, position)
+
+
+@kernel
+def _draw_place(
+    place: int,
+    histogram: Any,
+    public: Any,
+    numerator: int,
+    denominator: int,
+    merged: Any,
+    size: int,
+    is_shrunk: bool,
+    seen: Any,
+    kinds: Any,
+    geometry: Any,
+    words: Any,
+    position: int,
+    drawn: Any,
+    drawn_kinds: Any,
+) -> int:
+    """The urn of one destination, into ``drawn``; returns the next word, or -1 where the words ran out."""
+    starts, units, cumulative = histogram[0], histogram[1], histogram[2]
+    workers, weights, keeps = public[0], public[3], public[4]
+    begin, end, real = starts[place], starts[place + 1], workers[place]
+    there = np.zeros(len(seen), dtype=np.int64)
+    position = _kept_cells(place, public, seen, there, words, position)
+    if position < 0:
+        return -1
+    virtual = np.int64(0)
+    for kind in range(len(there)):
+        virtual += there[kind] * weights[place, kind] * numerator
+    room = np.int64(16)
+    while is_shrunk and room < 4 * len(drawn):
+        room *= 2
+    shown = (  # kept cells that have shown themselves, which units they are, and these units
+        np.full(room, -1, dtype=np.int64),
+        np.zeros(room, dtype=np.int64),
+        np.full(room, -1, dtype=np.int64),
+    )
+    for draw in range(len(drawn)):
+        pick_word, position = below(np.uint64(denominator * (real + draw) + virtual), words, position)
+        if position < 0:
+            return -1
+        pick = np.int64(pick_word)
+        if pick < denominator * real:  # a real worker
+            item = first_above(cumulative, begin, end, pick // denominator)
+            drawn[draw], drawn_kinds[draw] = units[item], kinds[item - begin]
+            continue
+        if pick < denominator * (real + draw):  # an earlier synthetic worker
+            earlier = (pick - denominator * real) // denominator
+            drawn[draw], drawn_kinds[draw] = drawn[earlier], drawn_kinds[earlier]
+            continue
+        rest = pick - denominator * (real + draw)
+        kind = 0
+        while rest >= there[kind] * weights[place, kind] * numerator:
+            rest -= there[kind] * weights[place, kind] * numerator
+            kind += 1
+        slot = rest // (weights[place, kind] * numerator)
+        is_kept = keeps[place, kind] >= KEEP_ALL
+        unit, position = _virtual_unit(
+            place, kind, slot, seen, kinds, shown, merged[kind], is_kept, size, histogram, geometry, words, position
+        )
+        if position < 0:
+            return -1
+        drawn[draw], drawn_kinds[draw] = unit, kind
+    return position
+
+
+@kernel
+def _draw_all(
+    histogram: Any,
+    public: Any,
     output: Any,
     numerators: Any,
     denominators: Any,
-    cells: Any,
-    weights: Any,
-    keeps: Any,
     merged: Any,
     gamma: float,
     size: int,
-    destinations: Any,
-    places: Any,
-    vectors: Any,
-    edges: Any,
-    cosines: Any,
-    order: Any,
-    offsets: Any,
-    shape: Any,
-    box: Any,
+    geometry: Any,
     words: Any,
     out: Any,
     begin_at: int,
 ) -> tuple[int, int]:
     """Algorithms 1 and 2 for the destinations from ``begin_at`` on; see :meth:`Stream.run` for what is returned."""
-    classes = cells.shape[1]
+    starts, units, _, counts = histogram
+    _, draws, cells, weights, keeps = public
     position = 0
-    kinds = np.zeros(0, dtype=np.int64)
     for place in range(begin_at, len(draws)):
         before = position
         begin, end = starts[place], starts[place + 1]
-        wanted, real, den = draws[place], workers[place], denominators[place]
+        is_shrunk = bool(np.any((keeps[place] < KEEP_ALL) & (cells[place] > 0)))
+        seen, kinds = np.zeros(cells.shape[1], dtype=np.int64), np.zeros(end - begin, dtype=np.int64)
+        if is_shrunk or gamma > 0.0:
+            _seen_classes(place, histogram, size, geometry, kinds, seen)
+        numerator, denominator = numerators[place], denominators[place]
+        drawn, drawn_kinds = np.zeros(draws[place], dtype=np.int64), np.zeros(draws[place], dtype=np.int64)
         while True:  # again and again only under accept/reject
-            seen = np.zeros(classes, dtype=np.int64)
-            kinds = np.zeros(end - begin, dtype=np.int64)
-            shrunk = False
-            for kind in range(classes):
-                shrunk = shrunk or (keeps[place, kind] < KEEP_ALL and cells[place, kind] > 0)
-            if shrunk or gamma > 0.0:
-                for item in range(begin, end):
-                    unit = units[item]
-                    kind = unit - size if unit >= size else class_of(destinations[place], vectors[unit], cosines)
-                    kinds[item - begin] = kind
-                    seen[kind] += 1
-            there = np.zeros(classes, dtype=np.int64)
-            virtual = np.int64(0)
-            for kind in range(classes):
-                there[kind] = cells[place, kind]
-                if keeps[place, kind] < KEEP_ALL and cells[place, kind] > 0:
-                    kept, position = exact_binomial_bits(
-                        cells[place, kind] - seen[kind], keeps[place, kind], words, position
-                    )
-                    if position < 0:
-                        return place, before
-                    there[kind] = seen[kind] + kept
-                virtual += there[kind] * weights[place, kind] * numerators[place]
-            drawn = np.zeros(wanted, dtype=np.int64)
-            drawn_kinds = np.zeros(wanted, dtype=np.int64)
-            room = np.int64(16)
-            while shrunk and room < 4 * wanted:
-                room *= 2
-            slots = np.full(room, -1, dtype=np.int64)  # kept cells that have shown themselves, and which units they are
-            slot_units = np.zeros(room, dtype=np.int64)
-            shown = np.full(room, -1, dtype=np.int64)
-            for draw in range(wanted):
-                pick, position = below(words, position, den * (real + draw) + virtual)
-                if position < 0:
-                    return place, before
-                if pick < den * real:  # a real worker
-                    item = _find(cumulative, begin, end, pick // den)
-                    drawn[draw] = units[item]
-                    drawn_kinds[draw] = kinds[item - begin]
-                    continue
-                if pick < den * (real + draw):  # an earlier synthetic worker
-                    earlier = (pick - den * real) // den
-                    drawn[draw], drawn_kinds[draw] = drawn[earlier], drawn_kinds[earlier]
-                    continue
-                rest = pick - den * (real + draw)
-                kind = 0
-                while rest >= there[kind] * weights[place, kind] * numerators[place]:
-                    rest -= there[kind] * weights[place, kind] * numerators[place]
-                    kind += 1
-                slot = rest // (weights[place, kind] * numerators[place])
-                drawn_kinds[draw] = kind
-                if merged[kind]:
-                    drawn[draw] = size + kind
-                    continue
-                if keeps[place, kind] >= KEEP_ALL:
-                    if classes == 1:
-                        drawn[draw] = slot
-                        continue
-                    unit, position = draw_member(
-                        kind,
-                        destinations[place],
-                        places[place],
-                        vectors,
-                        edges,
-                        cosines,
-                        order,
-                        offsets,
-                        shape,
-                        box,
-                        words,
-                        position,
-                    )
-                    if position < 0:
-                        return place, before
-                    drawn[draw] = unit
-                    continue
-                if slot < seen[kind]:  # an observed origin's own virtual count
-                    for item in range(begin, end):
-                        if kinds[item - begin] == kind:
-                            if slot == 0:
-                                drawn[draw] = units[item]
-                                break
-                            slot -= 1
-                    continue
-                key = (slot - seen[kind]) * classes + kind
-                found = _spot(slots, key)
-                if slots[found] < 0:  # a kept cell shows itself: uniform among those not observed and not shown
-                    while True:
-                        unit, position = draw_member(
-                            kind,
-                            destinations[place],
-                            places[place],
-                            vectors,
-                            edges,
-                            cosines,
-                            order,
-                            offsets,
-                            shape,
-                            box,
-                            words,
-                            position,
-                        )
-                        if position < 0:
-                            return place, before
-                        taken = _spot(shown, unit)
-                        if shown[taken] < 0 and _has(units, begin, end, unit) < 0:
-                            break
-                    slots[found], slot_units[found], shown[taken] = key, unit, unit
-                drawn[draw] = slot_units[found]
-            if gamma <= 0.0:
+            position = _draw_place(
+                place,
+                histogram,
+                public,
+                numerator,
+                denominator,
+                merged,
+                size,
+                is_shrunk,
+                seen,
+                kinds,
+                geometry,
+                words,
+                position,
+                drawn,
+                drawn_kinds,
+            )
+            if position < 0:
+                return place, before
+            alphas = weights[place] * numerator / denominator
+            if gamma <= 0.0 or _is_good(drawn, begin, end, units, counts, alphas, drawn_kinds, gamma):
                 break
-            alphas = np.zeros(classes)
-            for kind in range(classes):
-                alphas[kind] = weights[place, kind] * numerators[place] / den
-            if _is_good(drawn, begin, end, units, counts, kinds, alphas, drawn_kinds, gamma):
-                break
-        for draw in range(wanted):
-            out[output[place] + draw] = drawn[draw]
+        out[output[place] : output[place + 1]] = drawn
     return len(draws), position
 
 
@@ -323,13 +349,16 @@ def draw_origins(
     events = [entry.event for entry in ledger.entries if isinstance(entry.event, OriginDraws)]
     if not any(event.covers(public, alphas, rejects=gamma is not None) for event in events):
         raise RefusalError("the ledger does not pay for these draws; quote and reserve them before drawing.")
-    found = histograms.open()
+    counted = histograms.open()
+    histogram = (counted.starts, counted.units, _cumulative(counted), counted.counts)
     numerators = np.array([alpha.numerator for alpha in alphas], dtype=np.int64)
     denominators = np.array([alpha.denominator for alpha in alphas], dtype=np.int64)
     check_weights(public, alphas)
     output = np.concatenate([[0], np.cumsum(public.draws)]).astype(np.int64)
     out = np.zeros(int(output[-1]), dtype=np.int64)
-    cumulative = _cumulative(found)
+    facts = (public.workers, public.draws, public.cells, public.weights, public.keeps)
+    geometry = domain.geometry()
+    limit = -1.0 if gamma is None else gamma
     start = 0
     kept = np.empty(0, dtype=np.uint64)
     while start < len(public):
@@ -338,27 +367,15 @@ def draw_origins(
         fresh = stream.words(max(1024, min(4 * need + 64, 1 << 18), len(kept)))
         pool = np.concatenate([kept, fresh])
         start, used = _draw_all(
-            found.starts,
-            found.units,
-            cumulative,
-            found.counts,
-            public.workers,
-            public.draws,
+            histogram,
+            facts,
             output,
             numerators,
             denominators,
-            public.cells,
-            public.weights,
-            public.keeps,
             domain.merged,
-            -1.0 if gamma is None else gamma,
+            limit,
             domain.units,
-            domain.destinations,
-            domain.places,
-            domain.vectors,
-            domain.edges,
-            domain.cosines,
-            *domain.index.arrays(),
+            geometry,
             pool,
             out,
             start,
@@ -369,46 +386,18 @@ def draw_origins(
     return out
 
 
-def _cumulative(found: Histograms) -> Integers:
+def _cumulative(counted: Histograms) -> Integers:
     """Workers of a destination up to and with each of its origins."""
-    total = np.concatenate([[0], np.cumsum(found.counts)])
-    return np.asarray(total[1:] - np.repeat(total[found.starts[:-1]], np.diff(found.starts)), dtype=np.int64)
+    total = np.concatenate([[0], np.cumsum(counted.counts)])
+    return np.asarray(total[1:] - np.repeat(total[counted.starts[:-1]], np.diff(counted.starts)), dtype=np.int64)
 
 
 @kernel
-def _place_all(
-    kinds: Any,
-    rows: Any,
-    destinations: Any,
-    places: Any,
-    vectors: Any,
-    edges: Any,
-    cosines: Any,
-    order: Any,
-    offsets: Any,
-    shape: Any,
-    box: Any,
-    words: Any,
-    out: Any,
-    start: int,
-) -> tuple[int, int]:
+def _place_all(kinds: Any, rows: Any, geometry: Any, words: Any, out: Any, start: int) -> tuple[int, int]:
     position = 0
     for item in range(start, len(kinds)):
         before = position
-        unit, position = draw_member(
-            kinds[item],
-            destinations[rows[item]],
-            places[rows[item]],
-            vectors,
-            edges,
-            cosines,
-            order,
-            offsets,
-            shape,
-            box,
-            words,
-            position,
-        )
+        unit, position = draw_member(kinds[item], rows[item], geometry, words, position)
         if position < 0:
             return item, before
         out[item] = unit
@@ -418,13 +407,6 @@ def _place_all(
 def place_members(kinds: Integers, rows: Integers, domain: OriginDomain, stream: Stream) -> Integers:
     """A uniform unit of class ``kinds[i]`` around destination ``rows[i]``: post-processing of merged cells."""
     out = np.zeros(len(kinds), dtype=np.int64)
-    arrays = (
-        domain.destinations,
-        domain.places,
-        domain.vectors,
-        domain.edges,
-        domain.cosines,
-        *domain.index.arrays(),
-    )
-    stream.run(lambda words, start: _place_all(kinds, rows, *arrays, words, out, start), len(out), words_each=8)
+    geometry = domain.geometry()
+    stream.run(lambda words, start: _place_all(kinds, rows, geometry, words, out, start), len(out), words_each=8)
     return out

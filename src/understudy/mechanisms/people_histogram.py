@@ -2,23 +2,30 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from understudy.errors import ParameterError
 from understudy.mechanisms.discrete_laplace import (
-    check_scale,
+    SCALE,
     discrete_laplace,
-    float_above,
     laplace_renyi,
+    pure_claim,
     scale_for,
 )
+from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Text
 from understudy.privacy.events import Event, Orders, Renyi
-from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
+from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
+
+_PEOPLE = Text(
+    words="a Neighbours relation of people, who are what is counted: add-remove-person or replace-person",
+    example="Neighbours.ADD_REMOVE_PERSON",
+    admitted=lambda value: isinstance(value, Neighbours) and value.unit == "person",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,35 +34,16 @@ class PeopleHistogram(Event):
 
     kind: ClassVar[str] = "people-histogram"
     proof: ClassVar[str | None] = "records_per_person.md"
-    scale: Fraction
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        if not isinstance(self.neighbours, Neighbours) or self.neighbours.unit != "person":
-            raise ParameterError(
-                f"`neighbours` is {self.neighbours!r}; people are counted, so the relation is one of people: "
-                "add-remove-person or replace-person."
-            )
+    scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise")
+    neighbours: Neighbours = option(rule=_PEOPLE, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """One person is in one cell: 1 / scale, rounded up. (A replaced person keeps their number of records.)"""
-        return PureDP(epsilon=float_above(1 / self.scale), neighbours=self.neighbours)
+        return pure_claim(1, scale=self.scale, neighbours=self.neighbours)
 
     def renyi(self, orders: Orders) -> Renyi:
         """Exact for one more person in one cell."""
         return laplace_renyi(orders, scale=self.scale, neighbours=Neighbours.ADD_REMOVE)
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "PeopleHistogram":
-        """From the plain data of a manifest."""
-        try:
-            return cls(scale=Fraction(values["scale"]), neighbours=Neighbours(values["neighbours"]))
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            raise ParameterError(
-                f"the event {values!r} cannot be read ({error}); it needs `scale` and `neighbours`. Take the manifest "
-                "from its original."
-            ) from error
 
 
 def people_histogram_event(*, epsilon: float, neighbours: Neighbours) -> PeopleHistogram:

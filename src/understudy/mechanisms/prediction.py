@@ -9,14 +9,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.discrete_laplace import check_neighbours
+from understudy.errors import RefusalError
+from understudy.mechanisms.discrete_laplace import RELATION
+from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Text, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.ledger import Ledger
@@ -26,6 +28,16 @@ from understudy.sources.tables import CountTable, code_type
 T = TypeVar("T")
 Units = npt.NDArray[np.int64]
 
+_ALPHA = Text(
+    words="a positive Fraction",
+    example="Fraction(1)",
+    admitted=lambda value: isinstance(value, Fraction) and value > 0,
+)
+_LEVELS = Text(
+    words="one whole number of levels, 1 or more, for each column",
+    example="(2, 3)",
+    admitted=lambda value: bool(value) and all(Whole().admits(levels) for levels in value),
+)
 _MOST_BITS = 40  # finer than any model knows its probabilities; floats of 53 bits still divide it exactly
 _UP = 1 + 2.0**-48  # a stated price is never below the true one because of rounding (proof file, "Rounding")
 
@@ -36,35 +48,10 @@ class PerturbedPrediction(Event):
 
     kind: ClassVar[str] = "perturbed-prediction"
     proof: ClassVar[str | None] = "perturbed_prediction.md"
-    alpha: Fraction
-    levels: tuple[int, ...]
-    draws: int
-    neighbours: Neighbours
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "PerturbedPrediction":
-        """Read back from a manifest."""
-        try:
-            return cls(
-                alpha=Fraction(values["alpha"]),
-                levels=tuple(values["levels"]),
-                draws=values["draws"],
-                neighbours=Neighbours(values["neighbours"]),
-            )
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            raise ParameterError(
-                f"the event {values!r} cannot be read ({error}); it needs `alpha`, `levels`, `draws` and `neighbours`. "
-                "Take the manifest from its original."
-            ) from error
-
-    def __post_init__(self) -> None:
-        check_neighbours(self.neighbours)
-        if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
-            raise ParameterError(f"`draws` is {self.draws!r}; it must be a whole number of 1 or more. Try 1.")
-        if not isinstance(self.alpha, Fraction) or self.alpha <= 0:
-            raise ParameterError(f"`alpha` is {self.alpha!r}; it must be a positive fraction. Try 1.")
-        if not self.levels or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in self.levels):
-            raise ParameterError(f"`levels` is {self.levels!r}; it needs one number of levels, 1 or more, per column.")
+    alpha: Fraction = option(rule=_ALPHA, help="virtual records per level, added to every prediction")
+    levels: tuple[int, ...] = option(rule=_LEVELS, help="the level count of each column")
+    draws: int = option(rule=Whole(), help="draws from each column")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def scaled(self, factor: Fraction) -> "PerturbedPrediction":
         """The same draws with alpha multiplied."""
@@ -109,9 +96,7 @@ def to_units(predicted: npt.NDArray[np.float64], *, bits: int) -> Units:
     [[4, 12], [8, 8]]
     """
     g = np.array(predicted, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mass = g.sum(axis=1)
-        broken = ~(np.isfinite(g).all(axis=1) & (g >= 0).all(axis=1) & np.isfinite(mass) & (mass > 0))
+    mass, broken = _masses(g)
     g[broken], mass[broken] = 1.0, g.shape[1]
     whole = 1 << bits
     units: Units = np.floor(g / mass[:, None] * whole).astype(np.int64)
@@ -119,6 +104,14 @@ def to_units(predicted: npt.NDArray[np.float64], *, bits: int) -> Units:
     units[np.arange(len(g)), units.argmax(axis=1)] += whole - units.sum(axis=1)
     assert (units >= 0).all()  # the largest share is at least 1/C, far more than the rounding
     return units
+
+
+def _masses(predicted: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The sum of each row, and which rows are no prediction at all."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass = predicted.sum(axis=1)
+        sound = np.isfinite(predicted).all(axis=1) & (predicted >= 0).all(axis=1) & np.isfinite(mass) & (mass > 0)
+    return mass, ~sound
 
 
 def draw_predicted(
@@ -155,10 +148,8 @@ def draw_predicted(
 
 def _held_to(predicted: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     """Predictions without what is not allowed; one that leaves nothing, or is none, becomes uniform over the rest."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        held = np.where(inside, predicted, 0.0)
-        mass = held.sum(axis=1)
-        broken = ~(np.isfinite(held).all(axis=1) & (held >= 0).all(axis=1) & np.isfinite(mass) & (mass > 0))
+    held = np.where(inside, predicted, 0.0)
+    _, broken = _masses(held)
     held[broken] = inside[broken]
     return held
 

@@ -54,7 +54,7 @@ def unseal(box: dict[str, str], *, key: bytes, bound_to: bytes) -> Secret[dict[s
     try:
         nonce, text = (base64.b64decode(box[name], validate=True) for name in ("nonce", "text"))
         plain = ChaCha20Poly1305(key).decrypt(nonce, text, bound_to)
-        found = json.loads(plain)
+        content = json.loads(plain)
     except (InvalidTag, binascii.Error, KeyError, ValueError, TypeError):
         raise ReleaseError("its confidential part does not decrypt: the file was changed. Copy it again.") from None
-    return Secret(found)
+    return Secret(content)

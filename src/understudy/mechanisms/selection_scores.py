@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
+from understudy.parameters import Whole
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
@@ -54,8 +55,7 @@ def mutual_information_sensitivity(n: int, *, binary: bool) -> float:
     >>> round(mutual_information_sensitivity(1000, binary=True), 8)
     0.00790726
     """
-    if isinstance(n, bool) or not isinstance(n, int) or not 2 <= n <= MAX_RECORDS:
-        raise ParameterError(f"`n` is {n!r}; it must be a whole number of records from 2 to {MAX_RECORDS:,}.")
+    Whole(least=2, most=MAX_RECORDS).check("n", n)
     if binary:
         return math.log(n) / n - (n - 1) / n * math.log1p(-1 / n)
     return 2 / n * math.log((n + 1) / 2) + (n - 1) / n * math.log1p(2 / (n - 1))
@@ -76,8 +76,7 @@ def conditional_entropy_sensitivity(n_max: int) -> float:
 
     (n+1) ln(n+1) - n ln n <= ln(n+1) + 1.
     """
-    if isinstance(n_max, bool) or not isinstance(n_max, int) or not 1 <= n_max <= MAX_RECORDS:
-        raise ParameterError(f"`n_max` is {n_max!r}; it must be a whole number of records from 1 to {MAX_RECORDS:,}.")
+    Whole(most=MAX_RECORDS).check("n_max", n_max)
     return math.log(n_max + 1) + 1
 
 
@@ -89,13 +88,13 @@ def fixed_size(counts: Sequence[Secret[CountTable]], stated: int, *, capped: boo
     """
     if not capped or not counts:
         return stated
-    found = int(counts[0].open().occupied()[1].sum())
-    if not 2 <= found <= stated:
+    size = int(counts[0].open().occupied()[1].sum())
+    if not 2 <= size <= stated:
         raise DataError(
             f"the data do not have between 2 and {stated:,} records after the cap, and the price rests on that; state "
             "the publicly known size of the table."
         )
-    return found
+    return size
 
 
 def score_tables(
@@ -114,8 +113,8 @@ def score_tables(
     """
     tables = [_compact(count.open()) for count in counts]
     for table in tables:
-        found = int(table.sum())
-        if found > records or (exactly and found != records):
+        size = int(table.sum())
+        if size > records or (exactly and size != records):
             bound = "exactly" if exactly else "at most"
             raise DataError(
                 f"the data do not have {bound} {records:,} records, which is what the price rests on; "

@@ -60,6 +60,23 @@ class Weights:
         return len(self.cumulative) - 1
 
 
+def counts_by_key(
+    table: CountTable, *, key_of: KeyOf, key_space: int, dense: bool
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64] | None]:
+    """Counts of the last column by key, with an empty row behind them, and the keys of the rows unless ``dense``."""
+    codes, tally = table.occupied()
+    columns = [np.ascontiguousarray(codes[:, position]) for position in range(codes.shape[1])]
+    target = columns[-1].astype(np.int64)
+    keys = key_of(columns[:-1]) if len(columns) > 1 else np.zeros(len(target), dtype=np.int64)
+    distinct, slots, rows = None, keys, key_space
+    if not dense:
+        distinct, slots = np.unique(keys, return_inverse=True)
+        rows = len(distinct)
+    grid = np.zeros((rows + 1, table.sizes[-1]), dtype=np.uint64)
+    np.add.at(grid, (slots, target), tally.astype(np.uint64))
+    return grid, distinct
+
+
 def smoothed(
     counts: Secret[CountTable], *, virtual: VirtualRecords, key_of: KeyOf, key_space: int, dense: bool
 ) -> Secret[Weights]:
@@ -67,18 +84,7 @@ def smoothed(
 
     The last column of the table is the target, the others are what the key reads.
     """
-    codes, tally = counts.open().occupied()
-    columns = [np.ascontiguousarray(codes[:, position]) for position in range(codes.shape[1])]
-    target = columns[-1].astype(np.int64)
-    keys = key_of(columns[:-1]) if len(columns) > 1 else np.zeros(len(target), dtype=np.int64)
-    levels = len(virtual.numerators)
-    if dense:
-        distinct, slots, rows = None, keys, key_space
-    else:
-        distinct, slots = np.unique(keys, return_inverse=True)
-        rows = len(distinct)
-    grid = np.zeros((rows + 1, levels), dtype=np.uint64)
-    np.add.at(grid, (slots, target), tally.astype(np.uint64))
+    grid, distinct = counts_by_key(counts.open(), key_of=key_of, key_space=key_space, dense=dense)
     heaviest = int(grid.sum(axis=1, dtype=np.uint64).max()) * virtual.denominator + sum(virtual.numerators)
     if heaviest >= 1 << 63:
         raise RefusalError(

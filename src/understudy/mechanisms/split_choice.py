@@ -9,26 +9,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_gaussian import discrete_gaussian
-from understudy.mechanisms.discrete_laplace import (
-    check_delta,
-    check_epsilon,
-    check_scale,
-    discrete_laplace,
-    float_above,
-    noise_fields,
-    scale_for,
-)
+from understudy.mechanisms.discrete_laplace import ADD_REMOVE, SCALE, discrete_laplace, float_above, scale_for
 from understudy.mechanisms.exponential import MAX_EPSILON, select
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.labelled import Cells, LeafOf
+from understudy.mechanisms.stopgaps import EPSILON, option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Text, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
@@ -37,17 +32,18 @@ AR = Neighbours.ADD_REMOVE
 PRICED_ALPHAS = (0.5, 1.0, 2.0)
 """The alphas whose gain has a score with a proved sensitivity."""
 MAX_RECORDS = 1 << 31
+_FRACTION = Text(
+    words=f"a Fraction of 0 or more, at most {MAX_EPSILON:,}",
+    example="Fraction(1, 10)",
+    admitted=lambda value: isinstance(value, Fraction) and 0 <= value <= MAX_EPSILON,
+)
+_LEVELS = Whole(most=1 << 16, tried=3)
 _HELLINGER = 8.5
 _SLACK = Fraction(1, 1 << 13)  # covers the float error of two scores; see proofs/stable_splits.md
 _UP = 1.0 + 1e-12
 
 Answers = npt.NDArray[np.bool_]
 Tables = npt.NDArray[np.int64]
-
-
-def _whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 16:
-        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1. Try 3.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,17 +55,9 @@ class TreeSplits(Event):
 
     kind: ClassVar[str] = "tree-splits"
     proof: ClassVar[str | None] = "tree_splits.md"
-    epsilon: Fraction
-    levels: int
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.epsilon, Fraction) or not 0 <= self.epsilon <= MAX_EPSILON:
-            raise ParameterError(
-                f"`epsilon` is {self.epsilon!r}; it must be a Fraction of 0 or more. Try Fraction(1, 10)."
-            )
-        _whole("levels", self.levels)
-        _add_remove(self.neighbours)
+    epsilon: Fraction = option(rule=_FRACTION, help="of one level")
+    levels: int = option(rule=_LEVELS, help="levels of the tree")
+    neighbours: Neighbours = option(rule=ADD_REMOVE, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """Levels x epsilon, rounded up to a float."""
@@ -81,13 +69,6 @@ class TreeSplits(Event):
         each = np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 8), epsilon)
         return each * (self.levels * _UP)
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "TreeSplits":
-        """From the plain data of a manifest."""
-        return cls(
-            epsilon=Fraction(values["epsilon"]), levels=values["levels"], neighbours=Neighbours(values["neighbours"])
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class StableSplits(Event):
@@ -95,17 +76,10 @@ class StableSplits(Event):
 
     kind: ClassVar[str] = "stable-splits"
     proof: ClassVar[str | None] = "stable_splits.md"
-    scale: Fraction
-    threshold: int
-    levels: int
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        _whole("levels", self.levels)
-        _add_remove(self.neighbours)
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or self.threshold < 2:
-            raise ParameterError(f"`threshold` is {self.threshold!r}; it must be a whole number of 2 or more.")
+    scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise")
+    threshold: int = option(rule=Whole(least=2), help="smallest noisy lead at which a question is asked")
+    levels: int = option(rule=_LEVELS, help="levels of the tree")
+    neighbours: Neighbours = option(rule=ADD_REMOVE, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """Levels x (1 / scale, q^(T-1) / (1 + q)), both rounded up."""
@@ -114,21 +88,11 @@ class StableSplits(Event):
         epsilon = float_above(self.levels / self.scale)
         return ApproxDP(epsilon=epsilon, delta=min(delta, 1.0), neighbours=self.neighbours)
 
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "StableSplits":
-        """From the plain data of a manifest."""
-        return cls(**noise_fields(values))
-
-
-def _add_remove(neighbours: Neighbours) -> None:
-    if neighbours is not AR:
-        raise ParameterError(f"`neighbours` is {neighbours!r}; splits are priced under Neighbours.ADD_REMOVE.")
-
 
 def stable_threshold(*, epsilon: float, delta: float) -> tuple[Fraction, int]:
     """Noise scale and the smallest threshold T whose q^(T-1) / (1 + q) stays within ``delta``, for one level."""
-    check_epsilon(epsilon)
-    check_delta(delta)
+    EPSILON.check("epsilon", epsilon)
+    DELTA.check("delta", delta)
     scale = scale_for(epsilon, 1)
     q = math.exp(-1 / scale)
     threshold = max(2, 1 + math.ceil(float(scale) * math.log(1 / (delta * (1 + q)))))
@@ -149,10 +113,7 @@ def score_sensitivity(alpha: float, public_rows: int | None) -> tuple[float, boo
                 "`public_rows` is missing; at alpha 1 the sensitivity grows with the number of records, so that a "
                 "public upper bound on it is needed. Give one, or use alpha 2."
             )
-        if isinstance(public_rows, bool) or not isinstance(public_rows, int) or not 1 <= public_rows <= MAX_RECORDS:
-            raise ParameterError(
-                f"`public_rows` is {public_rows!r}; it must be a whole number from 1 to {MAX_RECORDS:,}."
-            )
+        Whole(most=MAX_RECORDS, tried=1000).check("public_rows", public_rows)
         return math.log(public_rows + 1) + 1, True
     raise ParameterError(
         f"`alpha` is {alpha}; a private choice by its gain has a proved sensitivity only for alpha "
@@ -188,19 +149,19 @@ def _x_log_x(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def _tables(cells: Cells, asked: Answers, leaf_of: LeafOf, leaves: int) -> Tables:
     """Counts ``[leaf, question, x, y]``."""
-    found = np.zeros((leaves, asked.shape[1], 2, 2), dtype=np.int64)
+    tables = np.zeros((leaves, asked.shape[1], 2, 2), dtype=np.int64)
     if len(cells.codes):
         places = leaf_of(cells.codes)
         for leaf in range(leaves):
             inside = places == leaf
             yes = asked[inside].T.astype(np.int64) @ cells.counts[inside]
-            found[leaf, :, 1] = yes
-            found[leaf, :, 0] = cells.counts[inside].sum(axis=0) - yes
-    if found.sum(axis=(-2, -1)).max(initial=0) > MAX_RECORDS:
+            tables[leaf, :, 1] = yes
+            tables[leaf, :, 0] = cells.counts[inside].sum(axis=0) - yes
+    if tables.sum(axis=(-2, -1)).max(initial=0) > MAX_RECORDS:
         raise RefusalError(
             f"there are more than {MAX_RECORDS:,} records; scores would not be exact enough. Split them."
         )
-    return found
+    return tables
 
 
 AskAll = Callable[[npt.NDArray[np.uint8]], Answers]
@@ -220,15 +181,9 @@ def choose_splits(
 ) -> list[int]:
     """One question for every leaf of a level; the level costs ``epsilon``. The caller records :class:`TreeSplits`."""
     sensitivity, monotone = score_sensitivity(alpha, public_rows)
-    held = cells.open()
-    _check_rows(held, public_rows)
-    scores = split_scores(_tables(held, ask(held.codes), leaf_of, leaves), alpha)
-    return [
-        select(row.tolist(), epsilon=epsilon, sensitivity=sensitivity, monotone=monotone, neighbours=AR, stream=stream)[
-            0
-        ]
-        for row in scores
-    ]
+    scores = _level_scores(cells, ask, leaf_of, leaves, alpha, public_rows)
+    choose = partial(select, epsilon=epsilon, sensitivity=sensitivity, monotone=monotone, neighbours=AR, stream=stream)
+    return [choose(row.tolist())[0] for row in scores]
 
 
 def choose_stable_splits(
@@ -244,19 +199,22 @@ def choose_stable_splits(
     stream: Stream,
 ) -> list[int | None]:
     """The best question of every leaf where its lead is stable, else None; a level costs one level of the event."""
-    held = cells.open()
-    _check_rows(held, public_rows)
-    scores = split_scores(_tables(held, ask(held.codes), leaf_of, leaves), alpha)
+    scores = _level_scores(cells, ask, leaf_of, leaves, alpha, public_rows)
     distances = np.array([stable_distance(row.tolist(), alpha, public_rows) for row in scores], dtype=np.int64)
     noisy = discrete_laplace(distances, scale=scale, stream=stream)
     return [int(np.argmax(row)) if lead >= threshold else None for row, lead in zip(scores, noisy, strict=True)]
 
 
-def _check_rows(cells: Cells, public_rows: int | None) -> None:
-    if public_rows is not None and int(cells.counts.sum()) > public_rows:
+def _level_scores(
+    cells: Secret[Cells], ask: AskAll, leaf_of: LeafOf, leaves: int, alpha: float, public_rows: int | None
+) -> npt.NDArray[np.float64]:
+    """The score of every question in every leaf."""
+    held = cells.open()
+    if public_rows is not None and int(held.counts.sum()) > public_rows:
         raise RefusalError(
             f"there are more records than the public bound of {public_rows:,}; the promise would not hold. Raise it."
         )
+    return split_scores(_tables(held, ask(held.codes), leaf_of, leaves), alpha)
 
 
 def stable_distance(scores: Sequence[float], alpha: float, public_rows: int | None) -> int:

@@ -5,34 +5,40 @@ cell that only one neighbour occupies proves which neighbour it was. See ``proof
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
-from understudy.errors import ParameterError
+import numpy as np
+import numpy.typing as npt
+
 from understudy.mechanisms.discrete_laplace import (
-    check_delta,
-    check_neighbours,
-    check_scale,
+    RELATION,
+    SCALE,
     count_sensitivity,
     discrete_laplace,
     float_above,
     laplace_renyi,
-    noise_fields,
     scale_for,
 )
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT
+from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, Whole
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
-from understudy.sources.tables import CountTable
+from understudy.sources.tables import Codes, CountTable
 
 # Decimal's exp is correctly rounded: 60 digits leave an error far below the 1e-30 that is added.
 _WIDE = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+THRESHOLD = Whole(least=1, most=COUNT_LIMIT, tried=20)
+"""The proof needs released counts to be positive."""
+
 _UP = Decimal(1) + Decimal("1e-30")
 
 
@@ -42,14 +48,9 @@ class StabilityHistogram(Event):
 
     kind: ClassVar[str] = "stability-histogram"
     proof: ClassVar[str | None] = "stability_histogram.md"
-    scale: Fraction
-    threshold: int
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        check_threshold(self.threshold)
-        check_neighbours(self.neighbours)
+    scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise")
+    threshold: int = option(rule=THRESHOLD, help="smallest noisy count that is shown")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
     def guarantee(self) -> Guarantee:
         """Epsilon as for noise on every cell; delta = q^(T-1) / (1 + q), attained. Both rounded up."""
@@ -67,20 +68,6 @@ class StabilityHistogram(Event):
     def slack(self) -> float:
         """Probability that a cell of one record shows: delta."""
         return stability_delta(self.scale, self.threshold)
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "StabilityHistogram":
-        """From the plain data of a manifest."""
-        return cls(**noise_fields(values))
-
-
-def check_threshold(threshold: int) -> None:
-    """Refuse thresholds for which the proof does not hold (it needs T >= 1) or that no count can reach."""
-    if isinstance(threshold, bool) or not isinstance(threshold, int) or not 1 <= threshold <= COUNT_LIMIT:
-        raise ParameterError(
-            f"`threshold` is {threshold!r}; it must be a whole number from 1 to {COUNT_LIMIT:,}, because the "
-            "proof needs released counts to be positive. Use stability_threshold(...)."
-        )
 
 
 def _delta_bound(scale: Fraction, threshold: int) -> Decimal:
@@ -105,7 +92,7 @@ def stability_threshold(*, epsilon: float, delta: float, neighbours: Neighbours)
     (Fraction(1, 1), 15)
     """
     scale = scale_for(epsilon, count_sensitivity(neighbours))
-    check_delta(delta)
+    DELTA.check("delta", delta)
     allowed = Decimal(delta)
     q = math.exp(-1 / scale)
     threshold = max(1, 1 + math.ceil(-float(scale) * (math.log(delta) + math.log1p(q))))
@@ -147,8 +134,19 @@ def stable_histogram(
     entry = stable_histogram_entry(table.columns, epsilon=epsilon, delta=delta, neighbours=neighbours)
     event = entry.event
     assert isinstance(event, StabilityHistogram)
-    # Through the constructor once more: a combination listed twice would be noised twice, at one price.
-    codes, exact = CountTable.sparse(table.columns, table.sizes, *table.occupied()).occupied()
-    noisy = discrete_laplace(exact, scale=event.scale, stream=stream)
-    kept = noisy >= event.threshold
-    return CountTable.sparse(table.columns, table.sizes, codes[kept], noisy[kept]), entry
+    return shown_cells(table, event.threshold, partial(discrete_laplace, scale=event.scale, stream=stream)), entry
+
+
+def occupied_once(table: CountTable) -> tuple[Codes, npt.NDArray[np.int64]]:
+    """The occupied cells in order, each once: a combination listed twice would be noised twice, at one price."""
+    return CountTable.sparse(table.columns, table.sizes, *table.occupied()).occupied()
+
+
+def shown_cells(
+    table: CountTable, threshold: int, noised: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
+) -> CountTable:
+    """Noisy counts of the occupied cells that reach the threshold."""
+    codes, exact = occupied_once(table)
+    noisy = noised(exact)
+    kept = noisy >= threshold
+    return CountTable.sparse(table.columns, table.sizes, codes[kept], noisy[kept])

@@ -14,7 +14,7 @@ import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,13 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 
 from understudy.compiled import high_low_product, kernel
 from understudy.errors import ParameterError
+from understudy.parameters import Text
 
 Words = npt.NDArray[np.uint64]
 
+_SEED = Text(
+    words="a whole number", example="1", admitted=lambda value: isinstance(value, int) and not isinstance(value, bool)
+)
 _ZEROS = bytes(1 << 20)
 _LANE_BYTES = 1 << 37  # half of what a 32-bit counter of 64-byte blocks can address
 
@@ -89,8 +93,7 @@ class Stream:
     @classmethod
     def seeded(cls, seed: int) -> Self:
         """Reproducible, for tests and simulation only."""
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise ParameterError(f"`seed` is {seed!r}; it must be a whole number. Try 1.")
+        _SEED.check("seed", seed)
         return cls(key=_hashed(f"understudy seeded stream{seed}"))
 
     @classmethod
@@ -120,7 +123,7 @@ class Stream:
         """
         if seed is None:
             return cls.from_system()
-        cls.seeded(seed)  # refuses what is no seed
+        _SEED.check("seed", seed)
         return cls(key=_hashed(f"understudy seeded part {seed}/{number}"))
 
     @property
@@ -224,19 +227,38 @@ def _hashed(text: str) -> StreamKey:
 
 
 @kernel
+def below(bound: np.uint64, words: Words, position: int) -> tuple[np.uint64, int]:
+    """An exactly uniform number in [0, bound) and the next position; position -1 when the words run out.
+
+    Lemire's multiply-and-reject: the high half of word x bound, redrawn in the biased sliver 2^64 mod bound. That is
+    smaller than bound, so that most draws need no division.
+    """
+    while position < len(words):
+        high, low = high_low_product(words[position], bound)
+        position += 1
+        if low >= bound or low >= (np.uint64(0) - bound) % bound:
+            return high, position
+    return np.uint64(0), -1
+
+
+@kernel
+def first_above(values: Any, begin: int, end: int, wanted: Any) -> Any:
+    """First position in [begin, end) whose value is above ``wanted`` in ascending ``values``, or ``end``."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if values[middle] > wanted:
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
+
+
+@kernel
 def _below_each(bounds: Words, words: Words, out: Words, start: int) -> tuple[int, int]:
-    """Lemire's multiply-and-reject: high half of word x bound, redrawn in the biased sliver."""
     position = 0
     for item in range(start, len(bounds)):
-        bound = bounds[item]
-        threshold = (np.uint64(0) - bound) % bound
-        first = position
-        while True:
-            if position == len(words):
-                return item, first
-            high, low = high_low_product(words[position], bound)
-            position += 1
-            if low >= threshold:
-                out[item] = high
-                break
+        value, after = below(bounds[item], words, position)
+        if after < 0:
+            return item, position
+        out[item], position = value, after
     return len(bounds), position

@@ -9,24 +9,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_laplace import (
-    check_neighbours,
-    check_scale,
+    RELATION,
+    SCALE,
     count_sensitivity,
     discrete_laplace,
-    float_above,
-    noise_fields,
+    pure_claim,
     scale_for,
 )
+from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Number, Whole
 from understudy.privacy.events import Event, Orders, Renyi
-from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
+from understudy.privacy.guarantees import Neighbours, PureDP
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import DENSE_LIMIT, CountTable
 
@@ -41,34 +42,19 @@ class WeightedHistogram(Event):
 
     kind: ClassVar[str] = "weighted-histogram"
     proof: ClassVar[str | None] = "weighted_histogram.md"
-    scale: Fraction
-    largest: int
-    """The largest weight, in units."""
-    neighbours: Neighbours
+    scale: Fraction = option(rule=SCALE, help="of the discrete Laplace noise")
+    largest: int = option(rule=Whole(), help="the largest weight, in units")
+    neighbours: Neighbours = option(rule=RELATION, help="the relation that it is priced for")
 
-    def __post_init__(self) -> None:
-        check_scale(self.scale)
-        check_neighbours(self.neighbours)
-        if isinstance(self.largest, bool) or not isinstance(self.largest, int) or self.largest < 1:
-            raise ParameterError(
-                f"`largest` is {self.largest!r}; the largest weight is a whole number of units, 1 or more. Try 1."
-            )
-
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> PureDP:
         """Largest weight / scale, twice under replace-one: the record leaves one cell and enters another."""
-        epsilon = float_above(count_sensitivity(self.neighbours) * self.largest / self.scale)
-        return PureDP(epsilon=epsilon, neighbours=self.neighbours)
+        moved = count_sensitivity(self.neighbours) * self.largest
+        return pure_claim(moved, scale=self.scale, neighbours=self.neighbours)
 
     def renyi(self, orders: Orders) -> Renyi:
         """At most epsilon, and order epsilon^2 / 2 [BS16 Prop 1.4]."""
-        claim = self.guarantee()
-        assert isinstance(claim, PureDP)
-        return np.minimum(np.asarray(orders, dtype=np.float64) * (claim.epsilon**2 / 2) * _UP, claim.epsilon)
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> "WeightedHistogram":
-        """From the plain data of a manifest."""
-        return cls(**noise_fields(values))
+        epsilon = self.guarantee().epsilon
+        return np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 2) * _UP, epsilon)
 
 
 def weight_units(weights: Sequence[Fraction], step: Fraction) -> tuple[tuple[int, ...], Fraction]:
@@ -124,8 +110,7 @@ def noise_reach(event: WeightedHistogram, confidence: float) -> int:
     >>> noise_reach(event, 0.95)
     3
     """
-    if isinstance(confidence, bool) or not isinstance(confidence, float) or not 0 < confidence < 1:
-        raise ParameterError(f"`confidence` is {confidence!r}; it must lie strictly between 0 and 1. Try 0.95.")
+    Number(above=0, below=1, tried=0.95).check("confidence", confidence)
     q = math.exp(-1 / event.scale)
     reach = max(0, math.ceil(float(event.scale) * math.log(2 / ((1 + q) * (1 - confidence)))) - 2)
     while 2 * math.exp(-(reach + 1) / event.scale) / (1 + q) > 1 - confidence:

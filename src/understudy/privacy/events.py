@@ -9,13 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codec import from_plain
 from understudy.errors import ReleaseError
+from understudy.parameters import Declared
 from understudy.privacy.guarantees import Guarantee, NoFormal
 
 Orders = npt.NDArray[np.float64]
@@ -25,7 +28,7 @@ _EVENTS: dict[str, type["Event"]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event(ABC):
+class Event(Declared, ABC):
     """One priced use of private data. Subclasses are frozen, and their meaning never changes once released."""
 
     kind: ClassVar[str]
@@ -95,10 +98,10 @@ def event_from_dict(data: dict[str, Any]) -> Event:
             f"event kind {kind!r} is unknown to this version of understudy; install the version that wrote it."
         )
     cls = _EVENTS[kind]
-    read: Callable[[dict[str, Any]], Event] = getattr(cls, "from_fields", lambda values: cls(**values))
+    read: Callable[[dict[str, Any]], Event] = getattr(cls, "from_fields", partial(from_plain, cls))
     try:
         return read({name: value for name, value in data.items() if name != "kind"})
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as reason:
         raise ReleaseError(
-            f"an event of kind {kind!r} cannot be priced ({reason}); it was changed by hand. Take the original file."
+            f"an event of kind {kind!r} cannot be read ({reason}); it was changed by hand. Take the original file."
         ) from None

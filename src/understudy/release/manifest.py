@@ -23,7 +23,7 @@ from understudy.version import __version__
 
 FORMAT = 2
 DECLARED_ROWS = "declared by the caller, as a number that was chosen without looking at the data"
-_LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "opendp", "dp-accounting", "cryptography", "scikit-learn")
+_LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "dp-accounting", "cryptography", "scikit-learn")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,8 +47,8 @@ def _below(state: Any, bound: int) -> Any:
 @kernel
 def _shuffle(values: Any, state: Any) -> None:
     for number in range(len(values) - 1, 0, -1):
-        other = _below(state, number + 1)
-        values[number], values[other] = values[other], values[number]
+        swapped = _below(state, number + 1)
+        values[number], values[swapped] = values[swapped], values[number]
 
 
 @kernel
@@ -71,22 +71,24 @@ def _fill(values: Any, shares: Any, ends: Any, state: Any) -> None:
 
 
 @kernel
-def _holds(rows: Any, row: int, first: int, one: int, second: int, two: int, rules: Any) -> Any:
-    """Whether the row breaks no rule of two columns once they hold these values."""
+def _holds(rows: Any, row: int, column: int, value: int, rules: Any) -> Any:
+    """Whether the row breaks no rule once this column holds this value."""
     class_of, member_at, member, stride, table_at, table, check_at, check = rules
-    for turn in range(2):
-        column = first if turn == 0 else second
-        for number in range(check_at[column], check_at[column + 1]):
-            cell = table_at[check[number]]
-            for place in range(member_at[check[number]], member_at[check[number] + 1]):
-                other = member[place]
-                value = one if other == first else two if other == second else rows[other, row]
-                cell += class_of[other, value] * stride[place]
-            if not table[cell]:
-                return False
-        if first == second:
-            break
+    for number in range(check_at[column], check_at[column + 1]):
+        cell = table_at[check[number]]
+        for place in range(member_at[check[number]], member_at[check[number] + 1]):
+            held = value if member[place] == column else rows[member[place], row]
+            cell += class_of[member[place], held] * stride[place]
+        if not table[cell]:
+            return False
     return True
+
+
+@kernel
+def _cell(offsets: Any, sizes: Any, column: int, level: int, partner: int, value: int) -> Any:
+    """Where the table of two columns keeps the cell of these two values."""
+    first, second, width = (level, value, sizes[partner]) if column < partner else (value, level, sizes[column])
+    return offsets[column, partner] + first * width + second
 
 
 @kernel
@@ -101,27 +103,17 @@ def _descend(rows: Any, sizes: Any, offsets: Any, gap: Any, shares: Any, share_a
         if new >= sizes[column] or new == old:
             continue
         change = 0.0
-        for other in range(columns):
-            at = offsets[column, other]
-            if at >= 0:
-                value = rows[other, row]
-                if column < other:
-                    enter, leave = at + new * sizes[other] + value, at + old * sizes[other] + value
-                else:
-                    enter, leave = at + value * sizes[column] + new, at + value * sizes[column] + old
+        for partner in range(columns):
+            if offsets[column, partner] >= 0:
+                enter = _cell(offsets, sizes, column, new, partner, rows[partner, row])
+                leave = _cell(offsets, sizes, column, old, partner, rows[partner, row])
                 change += gap[enter] - gap[leave] + 1.0
-        if change >= 0 or not _holds(rows, row, column, new, column, new, rules):
+        if change >= 0 or not _holds(rows, row, column, new, rules):
             continue
-        for other in range(columns):
-            at = offsets[column, other]
-            if at >= 0:
-                value = rows[other, row]
-                if column < other:
-                    enter, leave = at + new * sizes[other] + value, at + old * sizes[other] + value
-                else:
-                    enter, leave = at + value * sizes[column] + new, at + value * sizes[column] + old
-                gap[enter] += 1.0
-                gap[leave] -= 1.0
+        for partner in range(columns):
+            if offsets[column, partner] >= 0:
+                gap[_cell(offsets, sizes, column, new, partner, rows[partner, row])] += 1.0
+                gap[_cell(offsets, sizes, column, old, partner, rows[partner, row])] -= 1.0
         rows[column, row] = new
 
 

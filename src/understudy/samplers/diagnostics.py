@@ -72,17 +72,17 @@ class ChainReport:
 
     def warnings(self) -> list[str]:
         """What a user should know before trusting the rows."""
-        said = []
+        sentences = []
         if holes := {name: number for name, number in self.zero_blocks.items() if number}:
             listed = ", ".join(f"{name} ({number:,})" for name, number in holes.items())
-            said.append(
+            sentences.append(
                 f"some blocks of {listed} give levels no chance at all, so the chains may be reducible: what they "
                 "converge to can depend on where they start. Use a floor above 0."
             )
         for name, rho in self.autocorrelation.items():
             if len(rho) > 5 and rho[5] > 0.1:
-                said.append(f"{name!r} still has autocorrelation {rho[5]:.2f} after 5 sweeps; use more sweeps.")
-        return said
+                sentences.append(f"{name!r} still has autocorrelation {rho[5]:.2f} after 5 sweeps; use more sweeps.")
+        return sentences
 
 
 def chain_report(

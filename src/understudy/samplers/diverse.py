@@ -6,7 +6,6 @@ Chunks, not threads, own the streams, so the same seed gives the same rows on an
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,11 @@ import numpy.typing as npt
 from understudy.blocks.minhash import GOLDEN, NO_HASH, RecordMinHash, key_from, mixed
 from understudy.blocks.nearest import BlockIndex, nearest_block
 from understudy.codebook.constraints import Step
-from understudy.compiled import high_low_product, kernel
+from understudy.compiled import kernel
 from understudy.mechanisms.diverse_weights import UNIFORM
 from understudy.mechanisms.l_diversity import DiverseTables
-from understudy.mechanisms.stream import Stream
-from understudy.samplers.threads import WordPool
+from understudy.mechanisms.stream import Stream, below, first_above
+from understudy.samplers.threads import Progress, WordPool, run_all
 from understudy.sources.tables import code_type
 
 Codes = npt.NDArray[np.unsignedinteger]
@@ -59,32 +58,24 @@ class DiverseSampler:
         out = [np.empty(rows, dtype=self._kind) for _ in self.tables.sizes]
         starts = range(0, rows, _CHUNK)
         streams = [stream.spawn() for _ in starts]
-        stopped, lock, done = threading.Event(), threading.Lock(), [0]
+        progress = Progress(rows, report)
 
-        def work(start: int, own: Stream) -> None:
+        def work(number: int, stopped: threading.Event) -> None:
             if stopped.is_set():
                 return
-            pool, counted = WordPool(own), np.zeros(3, dtype=np.int64)
-            end = min(start + _CHUNK, rows)
+            pool, counted = WordPool(streams[number]), np.zeros(3, dtype=np.int64)
+            start, end = starts[number], min(starts[number] + _CHUNK, rows)
             for begin in range(start, end, _GROUP):
                 group = _Group(self, min(_GROUP, end - begin), pool, counted)
                 for _ in range(sweeps):
                     group.sweep()
                 for column, values in zip(out, group.state, strict=True):
                     column[begin : begin + len(values)] = values
-            with lock:
-                done[0] += end - start
+            with progress.lock:
                 self.unseen += counted
-                if report:
-                    report(done[0], rows)
+            progress.add(end - start)
 
-        with ThreadPoolExecutor(threads or os.cpu_count() or 1) as executor:
-            try:
-                for future in [executor.submit(work, start, own) for start, own in zip(starts, streams, strict=True)]:
-                    future.result()
-            except BaseException:
-                stopped.set()
-                raise
+        run_all(work, len(starts), threads or os.cpu_count() or 1)
         return out
 
     def trace(self, *, chains: int, sweeps: int, stream: Stream) -> Codes:
@@ -136,28 +127,12 @@ class _Group:
         """Draw some columns of all chains, within ``rules`` where they hold any."""
         sampler = self._sampler
         hashing, tables, index = sampler._hashing, sampler.tables, sampler._index
+        hashes = (hashing.tokens, hashing.offsets, self._suffix, self._prefix)
+        blocks = (sampler._sizes, tables.slots, tables.first, tables.blocks, tables.levels, tables.cumulative)
+        near = (index.picked, index.starts, index.entries, index.copies)
         self._run(
             lambda *where: _sweep(
-                self.state,
-                self._suffix,
-                self._prefix,
-                hashing.tokens,
-                hashing.offsets,
-                sampler._sizes,
-                tables.slots,
-                tables.first,
-                tables.blocks,
-                tables.levels,
-                tables.cumulative,
-                index.picked,
-                index.starts,
-                index.entries,
-                index.copies,
-                self._counted,
-                self._pool.words,
-                last,
-                *rules,
-                *where,
+                self.state, hashes, blocks, near, self._counted, self._pool.words, last, *rules, *where
             ),
             first,
             last,
@@ -170,13 +145,9 @@ def _scatter(state: Any, sizes: Any, words: Any, position: int, column: int, cha
     while column < state.shape[0]:
         bound = np.uint64(sizes[column])
         while chain < state.shape[1]:
-            while True:
-                if position == len(words):
-                    return column, chain, position
-                pick, low = high_low_product(words[position], bound)
-                position += 1
-                if low >= bound or low >= (np.uint64(0) - bound) % bound:
-                    break
+            pick, position = below(bound, words, position)
+            if position < 0:
+                return column, chain, len(words)
             state[column, chain] = pick
             chain += 1
         column += 1
@@ -203,20 +174,9 @@ def _suffixes(state: Any, tokens: Any, offsets: Any, suffix: Any, prefix: Any) -
 @kernel
 def _sweep(
     state: Any,
-    suffix: Any,
-    prefix: Any,
-    tokens: Any,
-    offsets: Any,
-    sizes: Any,
-    slots: Any,
-    first: Any,
+    hashes: Any,
     blocks: Any,
-    levels: Any,
-    cumulative: Any,
-    picked: Any,
-    starts: Any,
-    entries: Any,
-    copies: Any,
+    near: Any,
     counted: Any,
     words: Any,
     last: int,
@@ -231,16 +191,16 @@ def _sweep(
     Where rules narrow a column (``sets`` is not empty), a level that is not allowed is drawn again, and after some
     attempts any allowed level is taken.
     """
-    chains = state.shape[1]
-    hashes = tokens.shape[0]
-    key_space = slots.shape[1]
+    tokens, offsets, suffix, prefix = hashes
+    sizes, slots, first, weights, levels, cumulative = blocks
+    picked, starts, entries, copies = near
     while column < last:
-        while chain < chains:
+        while chain < state.shape[1]:
             total = np.uint64(0)
-            for number in range(hashes):
+            for number in range(len(tokens)):
                 smallest = min(prefix[number, chain], suffix[column + 1, number, chain])
                 total = mixed(total * np.uint64(GOLDEN) + smallest)
-            block: Any = np.int64(slots[column, key_from(total, key_space)])
+            block: Any = np.int64(slots[column, key_from(total, slots.shape[1])])
             unseen, lost = 0, 0
             if block < 0:
                 unseen = 1
@@ -252,17 +212,17 @@ def _sweep(
                     block = first[column + 1] - 1
             if len(sets):
                 level, position = _draw_allowed(
-                    blocks[block], sizes[column], levels, cumulative, words, position, allowed[sets[chain]]
+                    weights[block], sizes[column], levels, cumulative, words, position, allowed[sets[chain]]
                 )
             else:
-                level, position = _draw_level(blocks[block], sizes[column], levels, cumulative, words, position)
+                level, position = _draw_level(weights[block], sizes[column], levels, cumulative, words, position)
             if level < 0:
                 return column, chain, position
             counted[0] += 1
             counted[1] += unseen
             counted[2] += lost
             state[column, chain] = level
-            for number in range(hashes):
+            for number in range(len(tokens)):
                 prefix[number, chain] = min(prefix[number, chain], tokens[number, offsets[column] + level])
             chain += 1
         column += 1
@@ -271,21 +231,10 @@ def _sweep(
 
 
 @kernel
-def _below(bound: Any, words: Any, position: int) -> Any:
-    """A uniform number below ``bound`` and the next position, which is negative when the words ran out."""
-    while position < len(words):
-        pick, low = high_low_product(words[position], bound)
-        position += 1
-        if low >= bound or low >= (np.uint64(0) - bound) % bound:
-            return pick, position
-    return np.uint64(0), -1
-
-
-@kernel
 def _draw_level(block: Any, size: int, levels: Any, cumulative: Any, words: Any, position: int) -> Any:
     """A level of the block, -1 when the words ran out, and how many words are used up."""
     virtual = block[0]
-    pick, after = _below(block[1], words, position)
+    pick, after = below(block[1], words, position)
     if after < 0:
         return np.int64(-1), len(words)
     smooth = virtual * np.uint64(size)
@@ -304,7 +253,7 @@ def _draw_allowed(block: Any, size: int, levels: Any, cumulative: Any, words: An
     number = np.uint64(0)
     for code in range(size):
         number += np.uint64(allowed[code])
-    pick, position = _below(number, words, position)
+    pick, position = below(number, words, position)
     if position < 0:
         return np.int64(-1), len(words)
     for code in range(size):
@@ -319,17 +268,10 @@ def _draw_allowed(block: Any, size: int, levels: Any, cumulative: Any, words: An
 def _level(pick: np.uint64, start: np.uint64, packed: np.uint64, levels: Any, cumulative: Any) -> Any:
     """The level of the pick-th weight among the real records."""
     record: Any = np.int64(pick >> (packed & np.uint64(UNIFORM)))
-    begin = np.int64(start)
-    low: Any = begin
-    high: Any = begin + np.int64(packed >> np.uint64(8)) - 1
-    if high - low <= _SCAN_CELLS:
-        while cumulative[low] <= record:
-            low += 1
-        return np.int64(levels[low])
-    while low < high:
-        middle = (low + high) >> 1
-        if cumulative[middle] <= record:
-            low = middle + 1
-        else:
-            high = middle
+    low: Any = np.int64(start)
+    high: Any = low + np.int64(packed >> np.uint64(8)) - 1
+    if high - low > _SCAN_CELLS:
+        return np.int64(levels[first_above(cumulative, low, high, record)])
+    while cumulative[low] <= record:
+        low += 1
     return np.int64(levels[low])

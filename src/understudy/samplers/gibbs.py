@@ -14,13 +14,12 @@ from understudy.codebook import Codebook
 from understudy.codebook.constraints import Allowed, Step
 from understudy.mechanisms.smoothing import Weights
 from understudy.mechanisms.stream import Stream
-from understudy.samplers.kernels import LookUp, draw_by_halving, draw_by_scan, mark_visits
+from understudy.samplers.kernels import SCAN_LEVELS, LookUp, draw_by_halving, draw_by_scan, mark_visits
 from understudy.samplers.threads import BLOCK, WordPool, in_threads
 from understudy.samplers.within import draw_within, fill_sets, outside_of
 from understudy.sources.tables import code_type
 
 Codes = npt.NDArray[np.unsignedinteger]
-_SCAN_LEVELS = 64
 
 
 class ConditionalSampler:
@@ -127,13 +126,8 @@ class ConditionalSampler:
         if step is not None:
             self._draw_within(step, slots, source, out, block)
             return
-        draw = draw_by_scan if cumulative.shape[1] <= _SCAN_LEVELS else draw_by_halving
-        done = 0
-        while True:
-            done, source.position = draw(slots, cumulative, source.words, source.position, out, done)
-            if done == len(slots):
-                return
-            source.refill()
+        draw = draw_by_scan if cumulative.shape[1] <= SCAN_LEVELS else draw_by_halving
+        source.run(lambda done, position: draw(slots, cumulative, source.words, position, out, done), len(slots))
 
     def _left_out(self, step: Step) -> npt.NDArray[np.uint64]:
         """Virtual records outside each set of levels; none where the tables are released ones."""
@@ -151,24 +145,13 @@ class ConditionalSampler:
         table = self._weights[step.column]
         prior = table.unseen if self._virtual else -1
         stage = np.zeros(1, dtype=np.int64)
-        done = 0
-        while True:
-            done, source.position = draw_within(
-                slots,
-                sets,
-                *step.choices.runs,
-                table.cumulative,
-                self._outside[step.column],
-                prior,
-                source.words,
-                source.position,
-                out,
-                done,
-                stage,
-            )
-            if done == len(slots):
-                return
-            source.refill()
+        weights = (table.cumulative, self._outside[step.column], prior)
+        source.run(
+            lambda done, position: draw_within(
+                slots, sets, *step.choices.runs, *weights, source.words, position, out, done, stage
+            ),
+            len(slots),
+        )
 
 
 class _VisitedSet:

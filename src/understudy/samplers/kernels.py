@@ -9,60 +9,48 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.compiled import high_low_product, kernel
+from understudy.compiled import kernel
+from understudy.mechanisms.stream import Words, below, first_above
 
 Keys = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
+SCAN_LEVELS = 64
+"""Up to so many levels a scan without branches is faster than a binary search."""
 
 _EMPTY = -1
 
 
 @kernel
+def level_by_scan(cumulative: Any, slot: int, pick: Any) -> int:
+    """The level of the pick-th unit of weight in a row of few levels: how many cumulative weights are at most pick."""
+    level = 0
+    for place in range(cumulative.shape[1] - 1):
+        level += cumulative[slot, place] <= pick
+    return level
+
+
+@kernel
 def draw_by_scan(slots: Keys, cumulative: Any, words: Words, position: int, out: Any, start: int) -> tuple[int, int]:
-    """Draw one category per row; few levels, so count how many cumulative weights lie at or below the pick.
+    """Draw one level per row from tables of few levels.
 
     Returns (rows finished, words used so far); rows are unfinished only when the words ran out.
     """
-    levels = cumulative.shape[1]
     for row in range(start, len(slots)):
-        slot = slots[row]
-        total = cumulative[slot, levels - 1]
-        while True:
-            if position == len(words):
-                return row, position
-            pick, low = high_low_product(words[position], total)
-            position += 1
-            if low >= total or low >= (np.uint64(0) - total) % total:
-                break
-        category = 0
-        for level in range(levels - 1):
-            category += cumulative[slot, level] <= pick
-        out[row] = category
+        pick, position = below(cumulative[slots[row], -1], words, position)
+        if position < 0:
+            return row, len(words)
+        out[row] = level_by_scan(cumulative, slots[row], pick)
     return len(slots), position
 
 
 @kernel
 def draw_by_halving(slots: Keys, cumulative: Any, words: Words, position: int, out: Any, start: int) -> tuple[int, int]:
     """The same for columns of many levels, by binary search."""
-    levels = cumulative.shape[1]
+    last = cumulative.shape[1] - 1
     for row in range(start, len(slots)):
-        slot = slots[row]
-        total = cumulative[slot, levels - 1]
-        while True:
-            if position == len(words):
-                return row, position
-            pick, low = high_low_product(words[position], total)
-            position += 1
-            if low >= total or low >= (np.uint64(0) - total) % total:
-                break
-        first, last = 0, levels - 1
-        while first < last:
-            middle = (first + last) >> 1
-            if cumulative[slot, middle] <= pick:
-                first = middle + 1
-            else:
-                last = middle
-        out[row] = first
+        pick, position = below(cumulative[slots[row], last], words, position)
+        if position < 0:
+            return row, len(words)
+        out[row] = first_above(cumulative[slots[row]], 0, last, pick)
     return len(slots), position
 
 

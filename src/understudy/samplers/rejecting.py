@@ -43,14 +43,14 @@ class Mixing:
 
     def warnings(self, *, fixed: Sequence[str] = ()) -> list[str]:
         """What a user should know about chains that hardly move; ``fixed`` columns are not meant to."""
-        said = []
+        sentences = []
         for name, share in self.moved.items():
             if share == 0 and name not in fixed:
                 cause = f": the table of {self.blockers[name]!r} rejects every change" if name in self.blockers else ""
-                said.append(
+                sentences.append(
                     f"no chain ever changed {name!r}{cause}. Use fewer parents or a larger epsilon, or drop the column."
                 )
-        return said
+        return sentences
 
 
 class RejectingSampler:
@@ -71,7 +71,6 @@ class RejectingSampler:
         self._book = book
         self._allowed = allowed or book.allowed
         self._sampler = ConditionalSampler(book, keys, weights, allowed=self._allowed)
-        self._weights = weights
         self._alive = [_alive(table) for table in weights]
         names = book.names
         self._readers = [[j for j, key in enumerate(keys) if name in key.reads] for name in names]
@@ -91,7 +90,7 @@ class RejectingSampler:
         keys = np.empty(among, dtype=np.int64)
         pool = WordPool(stream.spawn())
         kept = [column.copy() for column in rows]
-        found = np.zeros(among, dtype=np.bool_)
+        is_start = np.zeros(among, dtype=np.bool_)
         for _ in range(_WARM_UP_SWEEPS):
             for column in range(len(rows)):
                 slots = sampler.slots(column, rows, keys)
@@ -100,10 +99,10 @@ class RejectingSampler:
             fits = self._satisfied(rows, keys)
             for states, values in zip(kept, rows, strict=True):
                 states[fits] = values[fits]  # a later sweep may leave the known states again
-            found |= fits
+            is_start |= fits
             if fits.all():
                 break
-        good = np.flatnonzero(found)
+        good = np.flatnonzero(is_start)
         if len(good) == 0:
             raise RefusalError(self._no_start(rows, keys))
         chosen = good[stream.below_each(np.full(count, len(good), dtype=np.uint64)).astype(np.int64)]

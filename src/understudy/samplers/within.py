@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook.constraints import Step
-from understudy.compiled import high_low_product, kernel
+from understudy.compiled import kernel
+from understudy.mechanisms.stream import below, first_above
+from understudy.samplers.kernels import SCAN_LEVELS, level_by_scan
 
 Numbers = npt.NDArray[np.int64]
-_SCAN_LEVELS = 64
 
 
 @kernel
@@ -35,29 +36,18 @@ def _level(cumulative: Any, slot: int, pick: Any, first: int, last: int, lows: N
     """The level that holds the pick-th unit of weight of the runs."""
     run = first
     while True:
-        below = np.uint64(0)
+        before = np.uint64(0)
         if lows[run] > 0:
-            below = cumulative[slot, lows[run] - 1]
-        here = cumulative[slot, highs[run] - 1] - below
+            before = cumulative[slot, lows[run] - 1]
+        here = cumulative[slot, highs[run] - 1] - before
         if pick < here or run == last - 1:
             break
         pick -= here
         run += 1
-    pick += below  # from here on a place in the whole row
-    levels = cumulative.shape[1]
-    if levels <= _SCAN_LEVELS:  # branch-free, as in draw_by_scan
-        category = 0
-        for level in range(levels - 1):
-            category += cumulative[slot, level] <= pick
-        return category
-    low, high = lows[run], highs[run] - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if cumulative[slot, middle] <= pick:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    pick += before  # from here on a place in the whole row
+    if cumulative.shape[1] <= SCAN_LEVELS:
+        return level_by_scan(cumulative, slot, pick)
+    return first_above(cumulative[slot], lows[run], highs[run] - 1, pick)
 
 
 @kernel
@@ -106,13 +96,9 @@ def draw_within(
             if is_bare:
                 for run in range(first, last):
                     total += np.uint64(highs[run] - lows[run])
-            while True:
-                if position == len(words):
-                    return row, position
-                pick, low = high_low_product(words[position], total)
-                position += 1
-                if low >= total or low >= (np.uint64(0) - total) % total:
-                    break
+            pick, position = below(total, words, position)
+            if position < 0:
+                return row, len(words)
             if is_bare:
                 out[row] = _any_level(pick, first, last, lows, highs)
                 break

@@ -10,8 +10,7 @@ from typing import ClassVar, Protocol, cast
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
-from understudy.mechanisms.calibrate import smallest_alpha
-from understudy.mechanisms.dirichlet import rational_alpha
+from understudy.mechanisms.dirichlet import rational_alpha, smallest_alpha
 from understudy.mechanisms.group import GroupOf
 from understudy.parameters import EPSILON, ROWS, Number, Panel, option
 from understudy.privacy.events import Event

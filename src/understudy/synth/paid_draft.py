@@ -31,7 +31,7 @@ from understudy.codebook import (
 from understudy.codebook.columns import Role, Text
 from understudy.codebook.unit import unit_faults
 from understudy.errors import DataError, ParameterError, RefusalError
-from understudy.mechanisms.discrete_laplace import check_delta, check_epsilon, scale_for
+from understudy.mechanisms.discrete_laplace import scale_for
 from understudy.mechanisms.drafting import (
     PricedDraft,
     Purse,
@@ -46,6 +46,7 @@ from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.laplace_tables import share_of
 from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, EPSILON
 from understudy.privacy.account import Account, digest_of_choices
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
@@ -102,8 +103,8 @@ class PaidPlan:
     """The id column and the cap, where the price is meant for a person with all their records."""
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
+        EPSILON.check("epsilon", self.epsilon)
+        DELTA.check("delta", self.delta)
         whole = isinstance(self.bins, int) and not isinstance(self.bins, bool)
         if not whole or self.bins not in (2, 4, 8, 16, 32):
             raise ParameterError(f"`bins` is {self.bins!r}; medians of medians give 2, 4, 8, 16 or 32 bins. Try 8.")

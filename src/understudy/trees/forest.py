@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Categorical
-from understudy.mechanisms.discrete_laplace import check_epsilon, scale_for
+from understudy.mechanisms.discrete_laplace import scale_for
 from understudy.mechanisms.labelled import UNIT, Cells, Grove, grove_sums, leaf_counts_entry, noisy_leaf_counts
 from understudy.mechanisms.max_norm import MaxNormSums
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import EPSILON
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
@@ -70,7 +71,7 @@ def forest_price(features: Sequence[Feature], *, epsilon: float) -> tuple[Entry,
     Whether the votes come in one round or in two halves is told by the noisy class counts, and the bound of a vote by
     them too. Either way they cost at most their share, which one round of it covers.
     """
-    check_epsilon(epsilon)
+    EPSILON.check("epsilon", epsilon)
     first, votes, last = (share * epsilon for share in SHARES)
     classes = leaf_counts_entry(scale_for(first, 1), reads=_CLASSES)
     bands = leaf_counts_entry(scale_for(last, 1), reads=_BANDS)
@@ -107,7 +108,7 @@ def grow_forest(
 
     ``replicates`` copies under fresh noise carry the band of every score; 0 leaves the band out.
     """
-    check_epsilon(epsilon)
+    EPSILON.check("epsilon", epsilon)
     groves = groves_of(features)
     first, votes, last = (share * epsilon for share in SHARES)
     classes, paid = noisy_leaf_counts(cells, _everybody, 1, epsilon=first, stream=stream, reads=_CLASSES)

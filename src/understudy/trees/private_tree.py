@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import ParameterError
-from understudy.mechanisms.discrete_laplace import check_epsilon
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
 from understudy.mechanisms.labelled import Cells, noisy_leaf_counts, split_apart
 from understudy.mechanisms.split_choice import (
@@ -21,6 +20,7 @@ from understudy.mechanisms.split_choice import (
     stable_threshold,
 )
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import EPSILON
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
@@ -54,7 +54,7 @@ class TreePlan:
     public_rows: int | None = None
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        EPSILON.check("epsilon", self.epsilon)
         if self.structure not in STRUCTURES:
             raise ParameterError(
                 f"`structure` is {self.structure!r}; it must be one of {', '.join(STRUCTURES)}. Try 'exponential'."
