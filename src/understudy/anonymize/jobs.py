@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from understudy.anonymize.cells import Cells, cells_of
+from understudy.anonymize.fitted import Anonymized
 from understudy.anonymize.measure import class_sizes
 from understudy.anonymize.problem import check_quasi
 from understudy.anonymize.recipe import Recipe
 from understudy.anonymize.report.gather import Findings, gather, people_in
 from understudy.anonymize.report.page import anonymity_page
 from understudy.anonymize.risk import RiskFigures, risk_figures
-from understudy.anonymize.run import Anonymized
 from understudy.anonymize.verify import is_anonymized
 from understudy.codebook import Codebook, Role
 from understudy.errors import ParameterError, ReleaseError

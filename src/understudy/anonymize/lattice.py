@@ -21,7 +21,7 @@ MOST_NODES = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class Optimum:
     """The optimum, and what it took to find it."""
 
     outcome: Outcome
@@ -30,7 +30,7 @@ class Found:
     nodes: int
 
 
-def search(problem: Problem, loss: Loss, *, report: Report | None = None) -> Found:
+def search(problem: Problem, loss: Loss, *, report: Report | None = None) -> Optimum:
     """The feasible node of smallest loss; among equals the first one met."""
     nodes = math.prod(problem.dims)
     if nodes > MOST_NODES:
@@ -52,7 +52,7 @@ def search(problem: Problem, loss: Loss, *, report: Report | None = None) -> Fou
             report("searching the lattice", lattice.closed, nodes)
     if lattice.best is None:
         raise RefusalError(_how_close(problem, lattice.closest))
-    return Found(outcome=lattice.best, loss=lattice.best_loss, visited=lattice.visited, nodes=nodes)
+    return Optimum(outcome=lattice.best, loss=lattice.best_loss, visited=lattice.visited, nodes=nodes)
 
 
 class _Lattice:
@@ -114,16 +114,15 @@ def _raised(node: Node, place: int) -> Node:
 
 
 def _how_close(problem: Problem, closest: Outcome | None) -> str:
-    asked = ", ".join([f"{problem.k}-anonymity", *(one.said for one in problem.criteria)])
+    asked = ", ".join([f"{problem.k}-anonymity", *(criterion.label for criterion in problem.criteria)])
     n = problem.rows
-    said = (
+    sentence = (
         f"no generalisation reaches {asked} while suppressing at most {problem.share:.4g} of the {n:,} rows "
         f"({problem.allowed:,})"
     )
     if closest is not None:
-        heights = ", ".join(
-            f"{name}: {hierarchy.names[height]}"
-            for name, hierarchy, height in zip(problem.quasi, problem.hierarchies, closest.node, strict=True)
+        heights = ", ".join(f"{name}: {step}" for name, step in problem.steps_at(closest.node).items())
+        sentence += (
+            f"; the closest would suppress {closest.suppressed:,} rows ({closest.suppressed / n:.4g}), at {heights}"
         )
-        said += f"; the closest would suppress {closest.suppressed:,} rows ({closest.suppressed / n:.4g}), at {heights}"
-    return said + ". Raise the suppression limit, add coarser steps, or ask for less."
+    return sentence + ". Raise the suppression limit, add coarser steps, or ask for less."

@@ -10,14 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.anonymize.problem import Node, Outcome, Problem
-from understudy.errors import ParameterError
 
 
 class Loss(ABC):
     """One way to count what was lost."""
 
     name: ClassVar[str]
-    says: ClassVar[str]
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -39,7 +37,6 @@ class Height(Loss):
     """Sum of the heights: how many steps were taken [Samarati01]. Suppression costs nothing."""
 
     name: ClassVar[str] = "height"
-    says: ClassVar[str] = "sum of generalisation steps over the quasi-identifiers"
 
     def known(self) -> npt.NDArray[np.float64]:
         """The loss itself."""
@@ -58,7 +55,6 @@ class Discernibility(Loss):
     """Rows that each row cannot be told from: size squared per class, and the whole table per suppressed row [BA05]."""
 
     name: ClassVar[str] = "discernibility"
-    says: ClassVar[str] = "for every row the number of rows it cannot be told from; all of them for a suppressed row"
 
     def lower(self, outcome: Outcome) -> float:
         """Classes as they stand: joining them adds up to more, and a suppressed row costs no less than its class."""
@@ -77,7 +73,6 @@ class NonUniformEntropy(Loss):
     """
 
     name: ClassVar[str] = "entropy"
-    says: ClassVar[str] = "non-uniform entropy: bits by which the released values are vaguer than the true ones"
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -121,10 +116,3 @@ class NonUniformEntropy(Loss):
 
 
 LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Height, Discernibility, NonUniformEntropy)}
-
-
-def make_loss(name: str, problem: Problem) -> Loss:
-    """The loss called ``name``."""
-    if name not in LOSSES:
-        raise ParameterError(f"`loss` is {name!r}; it must be one of {', '.join(LOSSES)}.")
-    return LOSSES[name](problem)

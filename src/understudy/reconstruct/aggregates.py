@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
+from understudy.parameters import OneOf
 from understudy.reconstruct.grams import Floats
 
 KINDS = ("mean", "sum", "median")
+UNMATCHED = OneOf(("error", "ignore"))
 Codes = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
 
@@ -39,8 +41,7 @@ class Aggregate:
     """What messages call it."""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ParameterError(f"`kind` is {self.kind!r}; an aggregate is one of {', '.join(KINDS)}.")
+        OneOf(KINDS).check("kind", self.kind)
         faults = [group for group, value in self.values.items() if not math.isfinite(value)]
         if faults:
             raise DataError(
@@ -96,45 +97,32 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> Level:
     """Find every individual's group. ``columns`` hold the labels, one array per grouping column, None for missing."""
-    if unmatched not in ("error", "ignore"):
-        raise ParameterError(f"`unmatched` is {unmatched!r}; groups without a partner are an error, or ignore them.")
-    known = {group: code for code, group in enumerate(aggregate.values)}
-    members, strange = [], set()
-    for labels in columns:
-        distinct, inverse = _distinct(labels)
-        codes = np.array([known.get(label, -1) if label is not None else -1 for label in distinct], dtype=np.int64)
-        strange |= {label for label in distinct if label is not None and label not in known}
-        members.append(codes[inverse])
-    for place in range(1, len(members)):  # in one group once, however many columns say so
-        for earlier in members[:place]:
-            members[place] = np.where(members[place] == earlier, -1, members[place])
+    published = tuple(aggregate.values)
+    members, unknown = group_members(columns, published)
     counts = sum(
-        (np.bincount(codes[codes >= 0], minlength=len(known)) for codes in members),
-        np.zeros(len(known), dtype=np.int64),
+        (np.bincount(codes[codes >= 0], minlength=len(published)) for codes in members),
+        np.zeros(len(published), dtype=np.int64),
     )
-    empty = [group for group, count in zip(known, counts, strict=True) if count == 0]
+    empty = [group for group, count in zip(published, counts, strict=True) if count == 0]
     notes = []
-    if (strange or empty) and unmatched == "error":
-        said = [f"{some(sorted(strange))} only among the individuals"] if strange else []
-        said += [f"{some(empty)} only in the aggregates"] if empty else []
+    if (unknown or empty) and unmatched == "error":
+        faults = [f"{some(unknown)} only among the individuals"] if unknown else []
+        faults += [f"{some(empty)} only in the aggregates"] if empty else []
         raise DataError(
-            f"{aggregate.name} does not fit the individuals: {'; '.join(said)}. Mend the labels, or ignore groups "
-            "without a "
-            "partner: unmatched = 'ignore' (--unmatched ignore)."
+            f"{aggregate.name} does not fit the individuals: {'; '.join(faults)}. Mend the labels, or ignore groups "
+            "without a partner: unmatched = 'ignore' (--unmatched ignore)."
         )
-    if strange:
-        notes.append(
-            f"{len(strange):,} groups of individuals have no figure in {aggregate.name}: {some(sorted(strange))}."
-        )
+    if unknown:
+        notes.append(f"{len(unknown):,} groups of individuals have no figure in {aggregate.name}: {some(unknown)}.")
     if empty:
         notes.append(f"{len(empty):,} groups of {aggregate.name} have no individuals and are not used: {some(empty)}.")
     kept = np.flatnonzero(counts)
     if len(kept) == 0:
         raise DataError(f"{aggregate.name} shares no group with the individuals; is the grouping column the right one?")
-    renumber = np.full(len(known) + 1, -1, dtype=np.int64)
+    renumber = np.full(len(published) + 1, -1, dtype=np.int64)
     renumber[kept] = np.arange(len(kept))
-    groups = [group for group, count in zip(known, counts, strict=True) if count]
-    means, deviations, said = _as_means(aggregate, groups, counts[kept])
+    groups = [published[code] for code in kept]
+    means, deviations, more_notes = _as_means(aggregate, groups, counts[kept])
     return Level(
         aggregate=aggregate,
         groups=tuple(groups),
@@ -142,16 +130,26 @@ def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> 
         counts=counts[kept],
         means=means,
         deviations=deviations,
-        notes=(*notes, *said),
+        notes=(*notes, *more_notes),
     )
 
 
-def _distinct(labels: Texts) -> tuple[list[str | None], Codes]:
+def group_members(columns: Sequence[Texts], groups: Sequence[str]) -> tuple[list[Codes], list[str]]:
+    """Each individual's group by column of labels (-1 for none), and the labels that name no group."""
     import pandas as pd
 
-    codes, distinct = pd.factorize(labels, use_na_sentinel=True)
-    names: list[str | None] = [*map(str, distinct), None]
-    return names, np.where(codes < 0, len(names) - 1, codes).astype(np.int64)
+    known = {group: code for code, group in enumerate(groups)}
+    members: list[Codes] = []
+    unknown: set[str] = set()
+    for labels in columns:
+        place, distinct = pd.factorize(labels, use_na_sentinel=True)
+        names = [str(label) for label in distinct]
+        unknown.update(name for name in names if name not in known)
+        codes = np.array([*(known.get(name, -1) for name in names), -1], dtype=np.int64)[place]
+        for earlier in members:  # in one group once, however many columns say so
+            codes = np.where(codes == earlier, -1, codes)
+        members.append(codes)
+    return members, sorted(unknown)
 
 
 def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[Floats, Floats, list[str]]:
@@ -165,17 +163,15 @@ def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[F
         lacking = [group for group in groups if not math.isfinite(aggregate.sizes.get(group, math.nan))]
         if lacking:
             raise DataError(
-                f"{aggregate.name} has no size for {some(lacking)}; fill the column of sizes, or leave it out: "
-                "people are "
-                "then counted in the individuals' file."
+                f"{aggregate.name} has no size for {some(lacking)}; fill the column of sizes, or leave it out: people "
+                "are then counted in the individuals' file."
             )
         sizes = np.array([aggregate.sizes[group] for group in groups], dtype=np.float64)
         small = [group for group, size, count in zip(groups, sizes, counts, strict=True) if size < count]
         if small:
             raise DataError(
-                f"{aggregate.name} has fewer people than the individuals' file in {some(small)}; a figure covers "
-                "at least "
-                "the people listed. Mend the sizes, or leave the column of sizes out."
+                f"{aggregate.name} has fewer people than the individuals' file in {some(small)}; a figure covers at "
+                "least the people listed. Mend the sizes, or leave the column of sizes out."
             )
     if aggregate.kind == "sum":
         values, spread = values / sizes, spread / sizes
@@ -186,8 +182,7 @@ def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[F
     elif sampled.any():
         spread = np.where(sampled, np.nan, spread)
         notes.append(
-            f"{int(sampled.sum()):,} figures of {aggregate.name} cover more people than the individuals' file "
-            "lists: they "
-            "guide, and are not met by force."
+            f"{int(sampled.sum()):,} figures of {aggregate.name} cover more people than the individuals' file lists: "
+            "they guide, and are not met by force."
         )
     return values, spread, notes

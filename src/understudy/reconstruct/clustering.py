@@ -1,65 +1,53 @@
 """CUDIA behind the common interface."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.errors import DataError, RefusalError
+from understudy.parameters import Number, OneOf, Whole, option
 from understudy.reconstruct.cudia import Fitted, greedy, mcem, memberships
 from understudy.reconstruct.design import Design, as_frame
-from understudy.reconstruct.estimators import Effects, Reconstructor, Report, correction
+from understudy.reconstruct.estimators import Effects, Reconstructor, correction
 from understudy.reconstruct.grams import Floats
-from understudy.reconstruct.links import Link, link_of, rake
+from understudy.reconstruct.links import LINKS, Link, rake
+from understudy.reconstruct.methods import SEED
 from understudy.reconstruct.mixture import People
 from understudy.reconstruct.problem import Stack
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CUDIA(Reconstructor):
     """Clusters whose target means explain the averages of one partition; an individual gets the means of its clusters.
 
-    version: ``mcem`` (Monte-Carlo EM) or ``greedy`` (deterministic). Needs more groups than clusters, with different
-    mixtures.
+    Needs more groups than clusters, with different mixtures.
     """
 
-    name = "cudia"
+    name: ClassVar[str] = "cudia"
+    standardise: bool = field(default=True, init=False)
+    intercept: bool = field(default=True, init=False)
+    clusters: int = option(3, rule=Whole(tried=3), help="Number of clusters.")
+    version: str = option(
+        "mcem", rule=OneOf(("mcem", "greedy")), help="mcem: Monte-Carlo EM; greedy: deterministic from its start on."
+    )
+    iterations: int = option(40, rule=Whole(tried=40), help="Iterations at most.")
+    sweeps: int = option(5, rule=Whole(tried=5), help="Gibbs sweeps in each iteration of mcem.")
+    ridge: float = option(1e-3, rule=Number(least=0, tried=1e-3), help="Penalty of the clusters' means.")
+    seed: int | None = option(None, rule=SEED, help="Makes the fit reproducible.")
 
-    def __init__(
-        self,
-        *,
-        clusters: int = 3,
-        version: str = "mcem",
-        iterations: int = 40,
-        sweeps: int = 5,
-        ridge: float = 1e-3,
-        seed: int | None = None,
-        columns: Sequence[str] | None = None,
-        link: str = "identity",
-        aggregates_of: str = "value",
-        correct: bool = True,
-        unmatched: str = "error",
-    ) -> None:
-        super().__init__(columns=columns, link=link, aggregates_of=aggregates_of, correct=correct, unmatched=unmatched)
-        self.clusters = clusters
-        self.version = version
-        self.iterations = iterations
-        self.sweeps = sweeps
-        self.ridge = ridge
-        self.seed = seed
-
-    def fit(self, individuals: Any, aggregates: Any, report: Report | None = None) -> "CUDIA":
+    def fit(self, individuals: Any, aggregates: Any) -> Self:
         """Learn clusters and their means of the target."""
-        if self.version not in ("mcem", "greedy"):
-            raise ParameterError(f"`version` is {self.version!r}; it must be mcem or greedy.")
         self.models_: dict[str, Fitted] = {}
         self._frame = as_frame(individuals)
         try:
-            super().fit(self._frame, aggregates, report)
+            super().fit(self._frame, aggregates)
         finally:
             del self._frame
         return self
 
-    def _fit_together(self, stacks: Sequence[Stack], link: Link, report: Report | None) -> None:
+    def _fit_together(self, stacks: Sequence[Stack], link: Link) -> None:
         self.people_ = people_of(self.design_, self._frame)
         if self.people_.numbers.shape[1] + len(self.people_.words) == 0:
             raise DataError("cudia has no column to find clusters in; give individuals with at least one that varies.")
@@ -67,14 +55,12 @@ class CUDIA(Reconstructor):
             if not stack.is_partition:
                 raise RefusalError(
                     f"cudia takes one partition per target, and {stack.target!r} has several levels or overlapping "
-                    "groups; choose "
-                    "one of them, or a method that stacks (ludia, pc-er, shrunken)."
+                    "groups; choose one of them, or a method that stacks (ludia, pc-er, shrunken)."
                 )
             if len(stack.means) < self.clusters:
                 raise DataError(
-                    f"there are {len(stack.means)} groups for {self.clusters} clusters; the means of clusters need "
-                    "at least as "
-                    "many groups. Ask for fewer clusters."
+                    f"there are {len(stack.means)} groups for {self.clusters} clusters; the means of clusters need at "
+                    "least as many groups. Ask for fewer clusters."
                 )
             self._fit_one(stack, link)
 
@@ -88,17 +74,16 @@ class CUDIA(Reconstructor):
         )
         published = self._on_link(stack, link)
         shared: dict[str, Any] = {"clusters": self.clusters, "iterations": self.iterations, "ridge": self.ridge}
-        rng = np.random.default_rng(self.seed)
+        shared["rng"] = np.random.default_rng(self.seed)
         if self.version == "mcem":
-            fitted = mcem(inner, codes[inside], published, sweeps=self.sweeps, rng=rng, **shared)
+            fitted = mcem(inner, codes[inside], published, sweeps=self.sweeps, **shared)
         else:
-            fitted = greedy(inner, codes[inside], published, rng=rng, **shared)
+            fitted = greedy(inner, codes[inside], published, **shared)
         rank = int(np.linalg.matrix_rank(fitted.shares, tol=1e-3 * np.sqrt(len(fitted.shares))))
         if rank < self.clusters:
             self.notes_.append(
-                f"the mixtures of clusters hardly differ between groups (rank {rank} of {self.clusters}): the "
-                "averages cannot tell the "
-                "means of the clusters apart. Ask for fewer clusters."
+                f"the mixtures of clusters hardly differ between groups (rank {rank} of {self.clusters}): the averages "
+                "cannot tell the means of the clusters apart. Ask for fewer clusters."
             )
         self.models_[stack.target] = fitted
         base = memberships(fitted, self.people_, codes) @ fitted.eta
@@ -134,7 +119,7 @@ class CUDIA(Reconstructor):
     def predict(self, new: Any) -> dict[str, Floats]:
         """Values for new records, by target."""
         self._check_fitted()
-        frame, link = as_frame(new), link_of(self.link)
+        frame, link = as_frame(new), LINKS[self.link]
         people = people_of(self.design_, frame)
         found = {}
         for target, effects in self.effects_.items():

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.errors import ParameterError
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.mixture import Clusters, Codes, People, minka, starting_clusters
 
@@ -65,7 +64,6 @@ def mcem(
     rng: np.random.Generator,
 ) -> Fitted:
     """Monte-Carlo EM. ``groups`` are codes of the partition (all known); ``means`` the published averages."""
-    _check(clusters, iterations, sweeps, ridge)
     p = len(means)
     sizes = np.bincount(groups, minlength=p).astype(float)
     resp = starting_clusters(people, clusters, rng)
@@ -124,7 +122,6 @@ def greedy(
     rng: np.random.Generator,
 ) -> Fitted:
     """Deterministic from its start on: memberships, clusters, shares and eta in turn, each lowering one objective."""
-    _check(clusters, iterations, 1, ridge)
     p = len(means)
     sizes = np.bincount(groups, minlength=p).astype(float)
     z = starting_clusters(people, clusters, rng).argmax(axis=1)
@@ -213,11 +210,3 @@ def _eta(pi: Floats, means: Floats, sizes: Floats, ridge: float, variance: Float
     inner = pi.T @ (weights[:, None] * pi) + ridge * float(weights.mean()) * np.eye(pi.shape[1])
     solved = np.linalg.lstsq(inner, pi.T @ (weights * (means - centre)), rcond=None)[0]
     return np.asarray(centre + solved, dtype=np.float64)
-
-
-def _check(clusters: int, iterations: int, sweeps: int, ridge: float) -> None:
-    for name, value, least in (("clusters", clusters, 1), ("iterations", iterations, 1), ("sweeps", sweeps, 1)):
-        if value < least:
-            raise ParameterError(f"`{name}` is {value}; it must be {least} or more.")
-    if not ridge >= 0:
-        raise ParameterError(f"`ridge` is {ridge}; it must be 0 or more.")

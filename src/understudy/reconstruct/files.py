@@ -18,8 +18,6 @@ from understudy.release.folders import digest_of, new_folder
 from understudy.sources.inputs import RECONSTRUCTED
 from understudy.version import __version__
 
-__all__ = ["PAGE", "TABLE", "AggregateSpec", "read_aggregate", "save"]
-
 TABLE, PAGE, FACTS = "reconstructed", "report.html", "reconstruction.json"
 _FORM = "FILE:GROUP:FIGURE, for example counties.csv:county:avg_charge"
 

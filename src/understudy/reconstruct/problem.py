@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,12 @@ class Stack:
         return isinstance(self.groups, DiagonalGram)
 
     @cached_property
+    def rows(self) -> tuple[slice, ...]:
+        """The rows of A that belong to each level."""
+        ends = np.cumsum([0, *(len(level.groups) for level in self.levels)]).tolist()
+        return tuple(slice(start, end) for start, end in pairwise(ends))
+
+    @cached_property
     def labels(self) -> tuple[tuple[str, str], ...]:
         """Name of the aggregate and of the group, for every row of A."""
         return tuple((level.aggregate.name, group) for level in self.levels for group in level.groups)
@@ -138,8 +145,7 @@ class Stack:
             worst = ", ".join(f"{self.labels[row][1]!r} of {self.labels[row][0]}" for row in rows)
             raise DataError(
                 f"the aggregates of {self.target!r} contradict each other by up to {gap.max():.4g}: no individuals "
-                "have all "
-                f"of them (most at odds: {worst}). If they are rounded or noisy, say by how much (noise=SD)."
+                f"have all of them (most at odds: {worst}). If they are rounded or noisy, say by how much (noise=SD)."
             )
 
     @cached_property
@@ -156,13 +162,12 @@ class Stack:
         weights = part.pinv(np.eye(part.size))  # W of the exact figures
         place = np.full(len(exact) + 1, -1, dtype=np.int64)
         place[:-1][exact] = np.arange(part.size)
-        own, above = [], 0
-        for level in self.levels:
+        own = []
+        for level, span in zip(self.levels, self.rows, strict=True):
             shares = np.concatenate([1.0 / level.counts, [0.0]])
             for codes in level.members:
-                rows = place[np.where(codes >= 0, codes + above, -1)]
+                rows = place[np.where(codes >= 0, codes + span.start, -1)]
                 own.append((rows, np.where(rows >= 0, shares[codes], 0.0)))
-            above += len(level.groups)
         found: Floats = np.zeros(self.matrix.shape[1])
         for rows, shares in own:  # a_i'W a_i, with as many entries in a_i as there are grouping columns
             for others, theirs in own:

@@ -47,10 +47,8 @@ class Met:
 def how_far_met(stack: Stack, values: Floats) -> list[Met]:
     """Compare A y with what was published, level by level."""
     gaps = np.abs(stack.average(values) - stack.means)
-    found, above = [], 0
-    for level in stack.levels:
-        rows = slice(above, above + len(level.groups))
-        above += len(level.groups)
+    found = []
+    for level, rows in zip(stack.levels, stack.rows, strict=True):
         exact = stack.exact[rows]
         found.append(
             Met(
@@ -118,8 +116,7 @@ def disclosure_notes(stack: Stack) -> list[str]:
     given_away = int(stack.disclosed.sum())
     if given_away > single:
         found.append(
-            f"{given_away:,} individuals' values of {stack.target!r} follow exactly from the aggregates, most of "
-            "them by "
-            "differences between overlapping groups."
+            f"{given_away:,} individuals' values of {stack.target!r} follow exactly from the aggregates, most of them "
+            "by differences between overlapping groups."
         )
     return found

@@ -6,8 +6,8 @@ from typing import Any
 from understudy.evaluate.report.figures import Figure
 from understudy.evaluate.report.numbers import number, percent
 from understudy.evaluate.report.page import render
+from understudy.reconstruct.advice import BLIND, ELSEWHERE, LIMIT
 from understudy.reconstruct.figures import bars, curves
-from understudy.reconstruct.risk import ELSEWHERE, LIMIT
 from understudy.version import __version__
 
 
@@ -46,13 +46,10 @@ def _notes(doc: Mapping[str, Any]) -> list[str]:
     if doc["ranks"]:
         found.append(f"{doc['value']} is ordinal: its levels count as their ranks, 0 for the first.")
     found.append(
-        "Close: the share of people guessed within a tenth of a standard deviation. The exposed tenth are the "
-        "people whose "
-        "guess gained most over the overall average; beside their error stands what would be guessed of the same "
-        "people "
-        "without groups. Some gain by chance alone: “random” is the same attack on groups of the same sizes "
-        "drawn "
-        "at random."
+        "Close: the share of people guessed within a tenth of a standard deviation. The exposed tenth are the people "
+        "whose guess gained most over the overall average; beside their error stands what would be guessed of the "
+        "same people without groups. Some gain by chance alone: “random” is the same attack on groups of the same "
+        "sizes drawn at random."
     )
     found.append(
         "The attacks: mp says the group's average of everybody; er draws a line through the averages of the groups; "
@@ -65,8 +62,7 @@ def _notes(doc: Mapping[str, Any]) -> list[str]:
     )
     found.append(
         f"“{ELSEWHERE}”: a regression on the known columns without any group, learned from the other half of the "
-        "people. What is not "
-        "below this error was learned about everybody, not about somebody."
+        "people. What is not below this error was learned about everybody, not about somebody."
     )
     return found
 
@@ -80,7 +76,7 @@ def _overview(doc: Mapping[str, Any]) -> dict[str, Any]:
             "smallest",
             "disclosed",
             "error, best attack",
-            "overall average only",
+            BLIND,
             "lowered by",
             "passes",
         ),
@@ -115,7 +111,7 @@ def _attacks(doc: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]
         ),
         "rows": [
             (
-                "overall average only",
+                BLIND,
                 number(study["blind"]["mae"]),
                 number(study["blind"]["median"]),
                 percent(study["blind"]["close"]),
@@ -179,7 +175,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
             "Lower bars mean that more is given away.",
             [study["name"] for study in studies],
             [
-                ("overall average only", [study["blind"]["mae"] for study in studies]),
+                (BLIND, [study["blind"]["mae"] for study in studies]),
                 ("average of the group", [study["attacks"]["mp"]["mae"] for study in studies]),
                 ("best attack", [study["attacks"][study["best"]]["mae"] for study in studies]),
                 (ELSEWHERE, [study["attacks"][ELSEWHERE]["mae"] for study in studies]),
@@ -215,7 +211,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
             x="people in the group",
             y="mean absolute error",
             log=True,
-            level=[("overall average only", studies[0]["blind"]["mae"])],
+            level=[(BLIND, studies[0]["blind"]["mae"])],
             wide=True,
         ),
     ]
@@ -239,7 +235,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
                 y="error",
                 log=True,
                 level=[
-                    ("overall average only", study["blind"]["mae"]),
+                    (BLIND, study["blind"]["mae"]),
                     ("best attack without noise", study["attacks"][study["best"]]["mae"]),
                 ],
                 wide=True,

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.errors import ParameterError
+from understudy.parameters import Number, Whole
 from understudy.reconstruct.grams import Floats
-from understudy.reconstruct.links import link_of, rake, spread_offsets
+from understudy.reconstruct.links import LINKS, rake, spread_offsets
 from understudy.reconstruct.problem import Stack
 from understudy.reconstruct.result import Reconstruction
 
@@ -28,10 +29,9 @@ def reconstructions(
     model: "Reconstructor", count: int, *, seed: int | None, spread: float | None
 ) -> list[Reconstruction]:
     """``count`` plausible answers."""
-    if count < 1:
-        raise ParameterError(f"`count` is {count}; draw 1 or more reconstructions.")
-    if spread is not None and not 0 <= spread < np.inf:
-        raise ParameterError(f"`spread` is {spread}; a standard deviation is a finite number of 0 or more.")
+    Whole().check("count", count)
+    if spread is not None:
+        Number(least=0).check("spread", spread)
     if spread is None and not model.uses_columns:
         raise ParameterError(
             f"{model.name} gives everybody the average of the group, so nothing shows how people scatter about it; say "
@@ -48,7 +48,7 @@ def reconstructions(
 
 def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
     """Slopes by the bootstrap, scatter about them."""
-    link = link_of(model.link)
+    link = LINKS[model.link]
     fixed = copy.copy(model)
     fixed.notes_ = []
     for name in ("rank", "penalty"):  # as chosen in the fit
@@ -62,16 +62,15 @@ def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None
             sigma = effects.spread if spread is None else spread
             matrix = model.problem_.matrix @ effects.beta
             noisy = model._variance(stack, link)
-            roots = (
-                np.sqrt(stack.groups.values)[:, None] * stack.groups.turn(np.eye(stack.groups.size))
-                if not (stack.is_partition)
-                else None
-            )
-            shock = rng.standard_normal(len(stack.means))
-            scattered = np.sqrt(stack.groups.diagonal) * shock if roots is None else roots.T @ shock
+            scattered = rng.standard_normal(len(stack.means))
+            if stack.is_partition:
+                scattered *= np.sqrt(stack.groups.diagonal)
+            else:
+                roots = np.sqrt(stack.groups.values)[:, None] * stack.groups.turn(np.eye(stack.groups.size))
+                scattered = roots.T @ scattered
             drift = sigma * scattered + np.sqrt(noisy) * rng.standard_normal(len(stack.means))
             averages.append(stack.average(matrix) + drift)
-        effects_of = fixed._effects_for(stacks, np.stack(averages, axis=1), link, None)
+        effects_of = fixed._effects_for(stacks, np.stack(averages, axis=1), link)
         for target, effects in effects_of.items():
             sigma = model.effects_[target].spread if spread is None else spread
             line = effects.linear(model.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
@@ -84,7 +83,7 @@ def meet(model: "Reconstructor", stack: Stack, linear: Floats) -> Floats:
     exact = stack.exact
     if not model.correct or not exact.any():
         return linear
-    link = link_of(model.link)
+    link = LINKS[model.link]
     if link.name != "identity" and model.aggregates_of == "value":
         return linear + spread_offsets(stack, rake(stack, link, linear))
     gap = np.zeros(len(stack.means))

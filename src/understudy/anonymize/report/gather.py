@@ -14,8 +14,8 @@ import pyarrow as pa
 from understudy.anonymize.cells import STAR, Cells
 from understudy.anonymize.measure import class_sizes, row_classes
 from understudy.anonymize.mosaic import Mosaic, mosaic_counts
+from understudy.anonymize.released import table_of
 from understudy.anonymize.risk import RiskFigures, risk_figures
-from understudy.anonymize.run import table_of
 from understudy.anonymize.verify import verify_anonymized
 from understudy.codebook import Codebook, Role
 from understudy.errors import ReleaseError
