@@ -285,7 +285,7 @@ def test_other_commands_refuse_what_they_cannot_read(run, discharges, released, 
     )
     assert "--codebook is missing" in run("anonymize", "risk", data).err
     assert "above" in run("anonymize", "risk", data, "-c", book).out
-    assert "strictly between 0 and 1" in run("anonymize", "risk", data, "-c", book, "--threshold", 2).err
+    assert "above 0 and below 1" in run("anonymize", "risk", data, "-c", book, "--threshold", 2).err
     again = run(
         *(
             "anonymize",

@@ -17,17 +17,7 @@ from understudy.anonymize.hierarchy import Hierarchy
 from understudy.anonymize.measure import Measured, measure
 from understudy.anonymize.perturb import AddNoise, RankSwap
 from understudy.anonymize.recipe import Recipe, anonymize, load_recipe, read_recipe
-from understudy.anonymize.steps import (
-    Bin,
-    BottomCode,
-    Drop,
-    Generalise,
-    GroupLevels,
-    GroupRare,
-    Keep,
-    Round,
-    TopCode,
-)
+from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupLevels, GroupRare, Keep, Round, TopCode
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 
 __all__ = [

@@ -19,9 +19,7 @@ from understudy.parameters import Number, OneOf, Panel, Text, Whole, option
 
 _AT_MOST = option(
     rule=Text(
-        words="a table of columns and steps",
-        example="{ age = 2 }",
-        admitted=lambda value: isinstance(value, Mapping),
+        words="a table of columns and steps", example="{ age = 2 }", admitted=lambda value: isinstance(value, Mapping)
     ),
     help="The coarsest step allowed for a column, by name or number.",
 )

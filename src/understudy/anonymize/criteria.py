@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.anonymize.entries import COLUMN, Several, read_options
+from understudy.anonymize.entries import COLUMN, Several, read_entry
 from understudy.parameters import Declared, Number, OneOf, Panel, Rule, Whole, option
 
 Histogram = npt.NDArray[np.int64]
@@ -232,4 +232,4 @@ CRITERIA = Several(each=_CriterionRule(), words="a list of criteria", example=f"
 def criterion_from_dict(entry: Mapping[str, Any]) -> Criterion:
     """What :meth:`Criterion.to_dict` wrote, or what a recipe says."""
     kind = OneOf.of(KINDS).check("kind", entry.get("kind"))
-    return read_options(KINDS[kind], kind, {key: value for key, value in entry.items() if key != "kind"})
+    return read_entry(KINDS[kind], kind, {key: value for key, value in entry.items() if key != "kind"})

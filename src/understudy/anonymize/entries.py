@@ -1,7 +1,7 @@
 """What recipes and manifests write down: tables whose keys are the declared options of a class."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -71,13 +71,12 @@ def read_text(path: Path, called: str, absent: str) -> str:
         raise CodebookError(f"{called} {str(path)!r} cannot be read ({reason.strerror}).") from None
 
 
-def read_options(cls: type[Class], name: str, entry: Mapping[str, Any]) -> Class:
+def read_entry(cls: type[Class], name: str, entry: Mapping[str, Any]) -> Class:
     """The object whose options a table gives; ``name`` is what messages call it."""
     options = options_of(cls)
     if unknown := sorted(set(entry) - set(options)):
         raise ParameterError(f"{name} has unknown keys {', '.join(unknown)}; it knows {', '.join(options)}.")
-    needed = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]  # type: ignore[arg-type]
-    if lacking := [key for key in needed if key not in entry]:
+    if lacking := [key for key, option in options.items() if option.is_required and key not in entry]:
         raise ParameterError(f"{name} lacks {', '.join(lacking)}.")
     # a text stands for itself in a file; on the command line it may stand for a list or a number
     return cls(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.anonymize.cells import STAR, base_texts, join_labels
-from understudy.anonymize.entries import ExactNumber, Several, exact, read_options, read_text
+from understudy.anonymize.entries import ExactNumber, Several, exact, read_entry, read_text
 from understudy.anonymize.hierarchy import Hierarchy, build
 from understudy.codebook import Column, Dates, Grain, Integer, Levelled, Number
 from understudy.errors import CodebookError, ParameterError
@@ -99,7 +99,7 @@ def rule_from_dict(name: str, data: Any, folder: Path) -> Rule:
     if isinstance(entry.get("arx"), str):
         entry["arx"] = folder / entry["arx"]
     try:
-        return read_options(Rule, "it", entry)
+        return read_entry(Rule, "it", entry)
     except ParameterError as fault:
         raise ParameterError(f"{called}: {fault}") from None
 

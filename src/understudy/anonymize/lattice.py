@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.anonymize.losses import Loss
-from understudy.anonymize.problem import Node, Outcome, Problem
+from understudy.anonymize.problem import Node, NodeOutcome, Problem
 from understudy.errors import RefusalError
 from understudy.sources.base import Report
 
@@ -24,7 +24,7 @@ MOST_NODES = 1 << 24
 class Optimum:
     """The optimum, and what it took to find it."""
 
-    outcome: Outcome
+    outcome: NodeOutcome
     loss: float
     visited: int
     nodes: int
@@ -61,10 +61,10 @@ class _Lattice:
     def __init__(self, problem: Problem, loss: Loss) -> None:
         self.problem, self.loss = problem, loss
         self.bounds = loss.known()
-        self.best: Outcome | None = None
+        self.best: NodeOutcome | None = None
         self.best_loss = math.inf
         self.visited = 0
-        self.closest: Outcome | None = None
+        self.closest: NodeOutcome | None = None
 
     @property
     def closed(self) -> int:
@@ -113,7 +113,7 @@ def _raised(node: Node, place: int) -> Node:
     return (*node[:place], node[place] + 1, *node[place + 1 :])
 
 
-def _how_close(problem: Problem, closest: Outcome | None) -> str:
+def _how_close(problem: Problem, closest: NodeOutcome | None) -> str:
     asked = ", ".join([f"{problem.k}-anonymity", *(criterion.label for criterion in problem.criteria)])
     n = problem.rows
     sentence = (

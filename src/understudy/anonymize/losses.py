@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.anonymize.problem import Node, Outcome, Problem
+from understudy.anonymize.problem import Node, NodeOutcome, Problem
 
 
 class Loss(ABC):
@@ -25,11 +25,11 @@ class Loss(ABC):
         return np.zeros(self.problem.dims)
 
     @abstractmethod
-    def lower(self, outcome: Outcome) -> float:
+    def lower(self, outcome: NodeOutcome) -> float:
         """A bound for this node and every coarser one, once its classes are known."""
 
     @abstractmethod
-    def of(self, outcome: Outcome) -> float:
+    def of(self, outcome: NodeOutcome) -> float:
         """The loss of a node, suppression included."""
 
 
@@ -42,11 +42,11 @@ class Height(Loss):
         """The loss itself."""
         return np.asarray(np.indices(self.problem.dims).sum(axis=0), dtype=np.float64)
 
-    def lower(self, outcome: Outcome) -> float:
+    def lower(self, outcome: NodeOutcome) -> float:
         """The loss itself."""
         return float(sum(outcome.node))
 
-    def of(self, outcome: Outcome) -> float:
+    def of(self, outcome: NodeOutcome) -> float:
         """The sum of the heights."""
         return float(sum(outcome.node))
 
@@ -56,11 +56,11 @@ class Discernibility(Loss):
 
     name: ClassVar[str] = "discernibility"
 
-    def lower(self, outcome: Outcome) -> float:
+    def lower(self, outcome: NodeOutcome) -> float:
         """Classes as they stand: joining them adds up to more, and a suppressed row costs no less than its class."""
         return float((outcome.sizes.astype(np.float64) ** 2).sum())
 
-    def of(self, outcome: Outcome) -> float:
+    def of(self, outcome: NodeOutcome) -> float:
         """Sum of squares of the kept classes, rows times table for the rest."""
         kept = outcome.sizes[~outcome.bad].astype(np.float64)
         return float((kept**2).sum()) + float(outcome.suppressed) * self.problem.rows
@@ -99,11 +99,11 @@ class NonUniformEntropy(Loss):
             total = total + bits.reshape(shape)
         return total
 
-    def lower(self, outcome: Outcome) -> float:
+    def lower(self, outcome: NodeOutcome) -> float:
         """The loss without suppression."""
         return float(sum(bits[height] for bits, height in zip(self._totals, outcome.node, strict=True)))
 
-    def of(self, outcome: Outcome) -> float:
+    def of(self, outcome: NodeOutcome) -> float:
         """Kept rows at their heights, suppressed ones as if every value were one."""
         return self.lower(outcome) + self._suppression(outcome.node, outcome.cells)
 

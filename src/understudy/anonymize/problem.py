@@ -20,7 +20,7 @@ _KEY_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
+class NodeOutcome:
     """What one node of the lattice would release."""
 
     node: Node
@@ -106,7 +106,7 @@ class Problem:
             for name, hierarchy, height in zip(self.quasi, self.hierarchies, node, strict=True)
         }
 
-    def evaluate(self, node: Node) -> Outcome:
+    def evaluate(self, node: Node) -> NodeOutcome:
         """Form the classes, suppress those that break a rule, and see whether the limit is kept."""
         keys = self.keys(node, self.codes)
         slots, owners, classes, sizes = self._tables(len(keys))
@@ -134,7 +134,7 @@ class Problem:
                 feasible = int(sizes[bad].sum()) <= self.allowed
             else:
                 break
-        return Outcome(
+        return NodeOutcome(
             node=node,
             sizes=sizes,
             bad=bad,
@@ -145,7 +145,7 @@ class Problem:
             feasible=feasible,
         )
 
-    def is_hopeless(self, outcome: Outcome) -> bool:
+    def is_hopeless(self, outcome: NodeOutcome) -> bool:
         """Whether this node and every finer one must fail."""
         return not outcome.feasible if self.is_monotone else outcome.too_small > self.allowed
 

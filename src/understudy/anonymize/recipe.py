@@ -8,24 +8,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from understudy.anonymize.anonymity import FullDomain, Mondrian
-from understudy.anonymize.entries import COLUMN, Several, read_options, read_text
+from understudy.anonymize.entries import COLUMN, Several, read_entry, read_text
 from understudy.anonymize.fitted import Anonymized, FittedAnonymized
 from understudy.anonymize.hierarchies import Rule as HierarchyRule
 from understudy.anonymize.hierarchies import rule_from_dict
 from understudy.anonymize.outcome import outcome_of
 from understudy.anonymize.perturb import AddNoise, RankSwap
 from understudy.anonymize.state import Step
-from understudy.anonymize.steps import (
-    Bin,
-    BottomCode,
-    Drop,
-    Generalise,
-    GroupLevels,
-    GroupRare,
-    Keep,
-    Round,
-    TopCode,
-)
+from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupLevels, GroupRare, Keep, Round, TopCode
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 from understudy.errors import CodebookError, ParameterError
 from understudy.mechanisms.stream import Stream
@@ -202,7 +192,7 @@ def step_from_dict(entry: Any) -> Step:
     do = OneOf.of(STEPS).check("do", entry.get("do") if isinstance(entry, Mapping) else entry)
     if not isinstance(entry, Mapping):
         raise ParameterError(f'it is {entry!r}; write it as a table, such as do = "{do}".')
-    return read_options(STEPS[do], do, {key: value for key, value in entry.items() if key != "do"})
+    return read_entry(STEPS[do], do, {key: value for key, value in entry.items() if key != "do"})
 
 
 def anonymize(

@@ -9,7 +9,6 @@ from understudy.anonymize.cells import Cells
 from understudy.anonymize.criteria import Criterion
 from understudy.anonymize.hierarchies import Rule
 from understudy.anonymize.hierarchy import Hierarchy
-from understudy.codec import to_plain
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Declared
 from understudy.sources.base import Report
@@ -61,7 +60,4 @@ class Step(Declared, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""
-        return {
-            "do": self.do,
-            **{key: to_plain(value) for key, value in self.get_params().items() if value is not None},
-        }
+        return {"do": self.do, **{key: value for key, value in self.parameters().items() if value is not None}}

@@ -45,7 +45,7 @@ class Aggregate:
         faults = [group for group, value in self.values.items() if not math.isfinite(value)]
         if faults:
             raise DataError(
-                f"{self.name} has no number for {some(faults)}; remove the groups without a figure from the file."
+                f"{self.name} has no number for {listed(faults)}; remove the groups without a figure from the file."
             )
         if not self.values:
             raise DataError(f"{self.name} has no groups; give a table with a group and a figure in each row.")
@@ -89,7 +89,7 @@ class Level:
         return len(self.members) == 1
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
+def listed(names: Sequence[str], most: int = 5) -> str:
     """A few of many names."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
@@ -106,16 +106,18 @@ def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> 
     empty = [group for group, count in zip(published, counts, strict=True) if count == 0]
     notes = []
     if (unknown or empty) and unmatched == "error":
-        faults = [f"{some(unknown)} only among the individuals"] if unknown else []
-        faults += [f"{some(empty)} only in the aggregates"] if empty else []
+        faults = [f"{listed(unknown)} only among the individuals"] if unknown else []
+        faults += [f"{listed(empty)} only in the aggregates"] if empty else []
         raise DataError(
             f"{aggregate.name} does not fit the individuals: {'; '.join(faults)}. Mend the labels, or ignore groups "
             "without a partner: unmatched = 'ignore' (--unmatched ignore)."
         )
     if unknown:
-        notes.append(f"{len(unknown):,} groups of individuals have no figure in {aggregate.name}: {some(unknown)}.")
+        notes.append(f"{len(unknown):,} groups of individuals have no figure in {aggregate.name}: {listed(unknown)}.")
     if empty:
-        notes.append(f"{len(empty):,} groups of {aggregate.name} have no individuals and are not used: {some(empty)}.")
+        notes.append(
+            f"{len(empty):,} groups of {aggregate.name} have no individuals and are not used: {listed(empty)}."
+        )
     kept = np.flatnonzero(counts)
     if len(kept) == 0:
         raise DataError(f"{aggregate.name} shares no group with the individuals; is the grouping column the right one?")
@@ -163,14 +165,14 @@ def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[F
         lacking = [group for group in groups if not math.isfinite(aggregate.sizes.get(group, math.nan))]
         if lacking:
             raise DataError(
-                f"{aggregate.name} has no size for {some(lacking)}; fill the column of sizes, or leave it out: people "
-                "are then counted in the individuals' file."
+                f"{aggregate.name} has no size for {listed(lacking)}; fill the column of sizes, or leave it out: "
+                "people are then counted in the individuals' file."
             )
         sizes = np.array([aggregate.sizes[group] for group in groups], dtype=np.float64)
         small = [group for group, size, count in zip(groups, sizes, counts, strict=True) if size < count]
         if small:
             raise DataError(
-                f"{aggregate.name} has fewer people than the individuals' file in {some(small)}; a figure covers at "
+                f"{aggregate.name} has fewer people than the individuals' file in {listed(small)}; a figure covers at "
                 "least the people listed. Mend the sizes, or leave the column of sizes out."
             )
     if aggregate.kind == "sum":

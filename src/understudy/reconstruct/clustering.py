@@ -107,27 +107,27 @@ class CUDIA(Reconstructor):
 
     def _drawn(self, rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
         """A cluster for every individual by its membership, and scatter about the cluster's mean."""
-        found = {}
+        draws = {}
         for target, fitted in self.models_.items():
             stack = self.effects_[target].stack
             chance = memberships(fitted, self.people_, stack.levels[0].members[0])
             z = (rng.random((len(chance), 1)) > np.cumsum(chance, axis=1)[:, :-1]).sum(axis=1)
             sigma = fitted.spread if spread is None else spread
-            found[target] = fitted.eta[z] + sigma * rng.standard_normal(len(z))
-        return found
+            draws[target] = fitted.eta[z] + sigma * rng.standard_normal(len(z))
+        return draws
 
     def predict(self, new: Any) -> dict[str, Floats]:
         """Values for new records, by target."""
         self._check_fitted()
         frame, link = as_frame(new), LINKS[self.link]
         people = people_of(self.design_, frame)
-        found = {}
+        predictions = {}
         for target, effects in self.effects_.items():
             members = [self._members(frame, level) for level in effects.stack.levels]
             base = memberships(self.models_[target], people, members[0][0]) @ self.models_[target].eta
             empty = np.zeros((len(frame), len(effects.beta)))
-            found[target] = link.back(base + effects.linear(empty, members, new=True))
-        return found
+            predictions[target] = link.back(base + effects.linear(empty, members, new=True))
+        return predictions
 
 
 def people_of(design: Design, frame: Any) -> People:
@@ -149,5 +149,5 @@ def people_of(design: Design, frame: Any) -> People:
             words.append((raw > 0.5).astype(np.int64))
             sizes.append(2)
             at += 1
-    found = np.stack(numbers, axis=1) if numbers else np.zeros((len(frame), 0))
-    return People(numbers=found, words=tuple(words), sizes=tuple(sizes))
+    stacked = np.stack(numbers, axis=1) if numbers else np.zeros((len(frame), 0))
+    return People(numbers=stacked, words=tuple(words), sizes=tuple(sizes))

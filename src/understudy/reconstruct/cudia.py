@@ -48,8 +48,8 @@ def memberships(fitted: Fitted, people: People, groups: Codes) -> Floats:
 def _softmax(logs: Floats) -> Floats:
     logs = logs - logs.max(axis=1, keepdims=True)
     np.exp(logs, out=logs)
-    found: Floats = logs / logs.sum(axis=1, keepdims=True)
-    return found
+    shares: Floats = logs / logs.sum(axis=1, keepdims=True)
+    return shares
 
 
 def mcem(
@@ -99,11 +99,10 @@ def mcem(
         alpha = minka(alpha, logs.mean(axis=0))
         pi = averaged
         history.append(float(_log_normal(means, averaged, eta, t2, sizes).sum()))
-    typical = (sizes[:, None] * pi).sum(axis=0) / sizes.sum()
     return Fitted(
         clusters=theta,
         shares=pi,
-        typical=typical,
+        typical=_typical(pi, sizes),
         eta=eta,
         spread=float(np.sqrt(t2)),
         history=tuple(history),
@@ -149,11 +148,10 @@ def greedy(
         )
         if len(history) > 1 and history[-2] - history[-1] <= 1e-10 * abs(history[-2]):
             break
-    typical = (sizes[:, None] * pi).sum(axis=0) / sizes.sum()
     return Fitted(
         clusters=theta,
         shares=pi,
-        typical=typical,
+        typical=_typical(pi, sizes),
         eta=eta,
         spread=0.0,
         history=tuple(history),
@@ -161,12 +159,16 @@ def greedy(
     )
 
 
+def _typical(pi: Floats, sizes: Floats) -> Floats:
+    return np.asarray((sizes[:, None] * pi).sum(axis=0) / sizes.sum())
+
+
 def _mirror(pi: Floats, counts: Floats, means: Floats, eta: Floats, weights: Floats) -> Floats:
     """Exponentiated-gradient steps with halving on -sum c log pi + w/2 (s - pi eta)^2, group by group; never uphill."""
 
     def cost(share: Floats) -> Floats:
-        found: Floats = -(counts * np.log(share)).sum(axis=1) + 0.5 * weights * (means - share @ eta) ** 2
-        return found
+        costs: Floats = -(counts * np.log(share)).sum(axis=1) + 0.5 * weights * (means - share @ eta) ** 2
+        return costs
 
     now, step = cost(pi), np.full(len(pi), 1.0)
     scale = counts.sum(axis=1, keepdims=True)
@@ -189,14 +191,14 @@ def _counts(groups: Codes, z: Codes, p: int, k: int) -> Floats:
 
 def _variance(pi: Floats, eta: Floats, t2: float, sizes: Floats) -> Floats:
     """Sigma_p^2 (4.4), kept above rounding."""
-    found = (pi @ (eta**2 + t2) - (pi @ eta) ** 2) / sizes
-    return np.maximum(found, 1e-9 * (1.0 + float(np.var(eta))) / sizes)
+    variance = (pi @ (eta**2 + t2) - (pi @ eta) ** 2) / sizes
+    return np.maximum(variance, 1e-9 * (1.0 + float(np.var(eta))) / sizes)
 
 
 def _log_normal(means: Floats, pi: Floats, eta: Floats, t2: float, sizes: Floats) -> Floats:
     variance = _variance(pi, eta, t2, sizes)
-    found: Floats = -0.5 * (means - pi @ eta) ** 2 / variance - 0.5 * np.log(variance)
-    return found
+    logs: Floats = -0.5 * (means - pi @ eta) ** 2 / variance - 0.5 * np.log(variance)
+    return logs
 
 
 def _centre(means: Floats, sizes: Floats) -> float:

@@ -52,20 +52,20 @@ class Effects:
         The group of a ``new`` record is merely unknown, so it gets what is typical of a level; somebody of the fit
         who has no group in a level was not averaged there and gets nothing, but for people without any group at all.
         """
-        found: Floats = matrix @ self.beta
+        linear: Floats = matrix @ self.beta
         nowhere = np.logical_and.reduce([codes < 0 for columns in members for codes in columns])
         for number, (level, rows, columns) in enumerate(zip(self.stack.levels, self.stack.rows, members, strict=True)):
             own = self.offsets[rows]
             table = np.concatenate([own, [0.0]])
             typical = float((own * level.counts).sum() / level.counts.sum())
             unknown = np.logical_and.reduce([codes < 0 for codes in columns]) if new else nowhere
-            found = found + typical * unknown
+            linear = linear + typical * unknown
             for codes in columns:
-                found = found + table[codes]
+                linear = linear + table[codes]
             if number == 0 and self.gamma is not None:
                 gamma = np.concatenate([self.gamma, np.zeros((1, self.gamma.shape[1]))])
-                found = found + (matrix * gamma[columns[0]]).sum(axis=1)
-        return found
+                linear = linear + (matrix * gamma[columns[0]]).sum(axis=1)
+        return linear
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -182,15 +182,15 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
         if not self.intercept:
             centre = np.zeros(len(stacks))
         sketch = self.problem_.sketch(stacks, (published - centre) / size)
-        found, spreads = self._with_noise(stacks, sketch, size, link)
-        self.notes_ += [note for note in found.notes if note not in self.notes_]
+        slopes, spreads = self._with_noise(stacks, sketch, size, link)
+        self.notes_ += [note for note in slopes.notes if note not in self.notes_]
         constant = self.problem_.matrix.shape[1] - 1 if self.intercept else None
         effects = {}
         for number, stack in enumerate(stacks):
-            beta = found.beta[:, number] * size[number]
+            beta = slopes.beta[:, number] * size[number]
             if constant is not None:
                 beta[constant] += centre[number]
-            lift = np.zeros(len(stack.means)) if found.lift is None else found.lift[:, number] * size[number]
+            lift = np.zeros(len(stack.means)) if slopes.lift is None else slopes.lift[:, number] * size[number]
             effects[stack.target] = self._finish(
                 stack, link, beta, lift, float(spreads[number] * size[number]), sketch, constant
             )
@@ -204,14 +204,14 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
 
     def _with_noise(self, stacks: Sequence[Stack], sketch: Sketch, size: Floats, link: Link) -> tuple[Slopes, Floats]:
         """Slopes, and the individuals' spread; averages with noise of known size weigh accordingly less."""
-        found = self._slopes(sketch)
+        slopes = self._slopes(sketch)
         variances = np.stack([self._variance(stack, link) for stack in stacks], axis=1) / size**2
-        spreads = _spreads(sketch, found.beta, variances)
+        spreads = _spreads(sketch, slopes.beta, variances)
         if variances.any():
             noise = variances.mean(axis=1) / max(float(np.mean(spreads**2)), 1e-12)
-            found = self._slopes(replace(sketch, noise=noise))
-            spreads = _spreads(sketch, found.beta, variances)
-        return found, spreads
+            slopes = self._slopes(replace(sketch, noise=noise))
+            spreads = _spreads(sketch, slopes.beta, variances)
+        return slopes, spreads
 
     def _variance(self, stack: Stack, link: Link) -> Floats:
         """Variance of each published average on the link's scale (delta method)."""
@@ -300,11 +300,11 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
         self._check_fitted()
         frame, link = as_frame(new), LINKS[self.link]
         matrix = self.design_.matrix(frame)
-        found = {}
+        predictions = {}
         for target, effects in self.effects_.items():
             members = [self._members(frame, level) for level in effects.stack.levels]
-            found[target] = link.back(effects.linear(matrix, members, new=True))
-        return found
+            predictions[target] = link.back(effects.linear(matrix, members, new=True))
+        return predictions
 
     @staticmethod
     def _members(frame: Any, level: Any) -> list[Any]:
@@ -328,8 +328,8 @@ def _spreads(sketch: Sketch, beta: Floats, variances: Floats) -> Floats:
     free = max(p - int(np.linalg.matrix_rank(sketch.means)), 1)
     moment = ((gaps**2 - variances) / k).mean(axis=0) * (p / free)
     floor = 1e-12 + 1e-2 * (gaps**2 / k).mean(axis=0)  # where declared noise explains all, some scatter is left
-    found: Floats = np.sqrt(np.maximum(moment, floor))
-    return found
+    spreads: Floats = np.sqrt(np.maximum(moment, floor))
+    return spreads
 
 
 def correction(stack: Stack, gap: Floats, variances: Floats, spread: float) -> Floats:

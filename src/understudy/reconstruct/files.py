@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import DataError, ParameterError
-from understudy.reconstruct.aggregates import KINDS, Aggregate, some
+from understudy.reconstruct.aggregates import KINDS, Aggregate, listed
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.problem import group_labels
 from understudy.reconstruct.result import MARK, NO_PROTECTION, Reconstruction
@@ -89,12 +89,12 @@ def read_aggregate(spec: AggregateSpec) -> Aggregate:
     noise_column = None if spec.noise is None or _number(spec.noise) is not None else spec.noise
     lacking = [name for name in [*wanted, *([noise_column] if noise_column else [])] if name not in frame.columns]
     if lacking:
-        raise DataError(f"{spec.file!r} has no column {lacking[0]!r}; it has {some(list(frame.columns), 12)}.")
+        raise DataError(f"{spec.file!r} has no column {lacking[0]!r}; it has {listed(list(frame.columns), 12)}.")
     missing = [name for name in spec.key.split("+") if name not in frame.columns]
     if missing:
         raise DataError(
             f"{spec.file!r} has no column {missing[0]!r} to name the groups; it has "
-            f"{some(list(frame.columns), 12)}. Write "
+            f"{listed(list(frame.columns), 12)}. Write "
             "individuals' column = table's column if they differ."
         )
     labels = group_labels(frame, spec.key)[0]
@@ -104,7 +104,7 @@ def read_aggregate(spec: AggregateSpec) -> Aggregate:
     names = [str(label) for label in labels]
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise DataError(f"{spec.file!r} lists the group {some(twice)} twice; keep one line for each.")
+        raise DataError(f"{spec.file!r} lists the group {listed(twice)} twice; keep one line for each.")
     noise: float | dict[str, float] | None = None
     if noise_column:
         noise = _column(frame, noise_column, names, spec.file)
@@ -138,18 +138,12 @@ def _column(frame: Any, name: str, groups: Sequence[str], file: str, *, gaps: bo
         raise DataError(f"{file!r} has {words[0]!r} in the column {name!r}, which must hold numbers.")
     if not gaps and np.isnan(numbers).any():
         empty = [group for group, number in zip(groups, numbers, strict=True) if math.isnan(number)]
-        raise DataError(f"{file!r} has no {name!r} for {some(empty)}; remove the groups without a figure.")
+        raise DataError(f"{file!r} has no {name!r} for {listed(empty)}; remove the groups without a figure.")
     return dict(zip(groups, numbers.tolist(), strict=True))
 
 
 def save(
-    folder: str | Path,
-    frame: Any,
-    results: Sequence[Reconstruction],
-    *,
-    page: str,
-    facts: Mapping[str, Any],
-    csv: bool,
+    folder: str | Path, frame: Any, results: Sequence[Reconstruction], *, page: str, facts: Mapping[str, Any], csv: bool
 ) -> list[str]:
     """Write tables, facts and page to a new folder, all or nothing; everything in it says that it is reconstructed."""
     import pyarrow as pa
@@ -163,8 +157,8 @@ def save(
             for target, values in result.values.items():
                 table = table.append_column(f"{target}_{MARK}", pa.array(values))
                 table = table.append_column(f"{target}_disclosed", pa.array(result.disclosed[target]))
-            told = {b"understudy.kind": MARK.encode(), b"understudy.statement": result.statement.encode()}
-            table = table.replace_schema_metadata(told | RECONSTRUCTED.mark())
+            metadata = {b"understudy.kind": MARK.encode(), b"understudy.statement": result.statement.encode()}
+            table = table.replace_schema_metadata(metadata | RECONSTRUCTED.mark())
             name = TABLE if result.draw is None else f"{TABLE}-{result.draw}"
             pa.parquet.write_table(table, scratch / f"{name}.parquet")
             written.append(f"{name}.parquet")

@@ -80,12 +80,12 @@ def rake(stack: Stack, link: Link, linear: Floats, *, rounds: int = 500, toleran
 
 def spread_offsets(stack: Stack, offsets: Floats) -> Floats:
     """Offsets of an individual's groups, added up (A' would divide by the group's size)."""
-    found = np.zeros(stack.matrix.shape[1])
+    shifts = np.zeros(stack.matrix.shape[1])
     for level, rows in zip(stack.levels, stack.rows, strict=True):
         own = np.concatenate([offsets[rows], [0.0]])
         for codes in level.members:
-            found += own[codes]
-    return found
+            shifts += own[codes]
+    return shifts
 
 
 def _shift(stack: Stack, members: tuple[Codes, ...], rows: slice, link: Link, linear: Floats) -> Floats:
@@ -113,5 +113,5 @@ def _shift(stack: Stack, members: tuple[Codes, ...], rows: slice, link: Link, li
 
 def _own(members: tuple[Codes, ...], shift: Floats) -> Floats:
     own = np.concatenate([shift, [0.0]])
-    found: Floats = sum((own[codes] for codes in members), np.zeros(len(members[0])))
-    return found
+    shifts: Floats = sum((own[codes] for codes in members), np.zeros(len(members[0])))
+    return shifts

@@ -10,7 +10,7 @@ import numpy as np
 from understudy.errors import DataError, ParameterError
 from understudy.parameters import Whole, options_of
 from understudy.reconstruct import METHODS
-from understudy.reconstruct.aggregates import some
+from understudy.reconstruct.aggregates import listed
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.figures import figures_of
@@ -115,7 +115,7 @@ def _truth(frame: Any, words: Sequence[str], targets: Sequence[str]) -> dict[str
     """``COLUMN``, or ``TARGET=COLUMN`` where there are several targets."""
     import pandas as pd
 
-    found = {}
+    known = {}
     names = list(dict.fromkeys(targets))
     for word in words:
         target, equals, column = word.partition("=")
@@ -128,13 +128,13 @@ def _truth(frame: Any, words: Sequence[str], targets: Sequence[str]) -> dict[str
         if column not in frame.columns:
             raise DataError(
                 f"the individuals have no column {column!r} to score against; they have "
-                f"{some(list(frame.columns), 12)}."
+                f"{listed(list(frame.columns), 12)}."
             )
         numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64)
         if np.isnan(numbers).any():
             raise DataError(f"the column {column!r} must hold a number in every row to be scored against.")
-        found[target] = (column, numbers)
-    return found
+        known[target] = (column, numbers)
+    return known
 
 
 def _scores(model: Reconstructor, result: Reconstruction, truth: Mapping[str, Floats]) -> dict[str, dict[str, float]]:

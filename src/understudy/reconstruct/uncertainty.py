@@ -38,12 +38,12 @@ def reconstructions(
             "how much: `spread`, a standard deviation (--spread)."
         )
     rng = np.random.default_rng(seed)
-    found = []
+    draws = []
     for number in range(1, count + 1):
         linear = model._drawn(rng, spread)
         settled = {stack.target: meet(model, stack, linear[stack.target]) for stack in model.problem_.stacks}
-        found.append(model._result(settled, number))
-    return found
+        draws.append(model._result(settled, number))
+    return draws
 
 
 def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
@@ -54,7 +54,7 @@ def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None
     for name in ("rank", "penalty"):  # as chosen in the fit
         if hasattr(model, f"{name}_"):
             setattr(fixed, name, getattr(model, f"{name}_"))
-    found: dict[str, Floats] = {}
+    lines: dict[str, Floats] = {}
     for stacks in model.problem_.together():
         averages = []
         for stack in stacks:
@@ -74,8 +74,8 @@ def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None
         for target, effects in effects_of.items():
             sigma = model.effects_[target].spread if spread is None else spread
             line = effects.linear(model.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
-            found[target] = line + sigma * rng.standard_normal(len(line))
-    return found
+            lines[target] = line + sigma * rng.standard_normal(len(line))
+    return lines
 
 
 def meet(model: "Reconstructor", stack: Stack, linear: Floats) -> Floats:

@@ -78,7 +78,7 @@ def anonymity_page(doc: Mapping[str, Any]) -> str:
         duplicates=duplicates,
         mosaics=mosaics,
         homogeneity=[
-            (name, percent(found["before"]), percent(found["after"])) for name, found in doc["homogeneity"].items()
+            (name, percent(shares["before"]), percent(shares["after"])) for name, shares in doc["homogeneity"].items()
         ],
         glossary=GLOSSARY,
     )
