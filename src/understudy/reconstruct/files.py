@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,31 +86,25 @@ def _is_option(word: str) -> bool:
 def read_aggregate(spec: AggregateSpec) -> Aggregate:
     """Read a published table."""
     frame = as_frame(spec.file)
-    wanted = [spec.figure, *([spec.size] if spec.size else [])]
-    noise_column = None if spec.noise is None or _number(spec.noise) is not None else spec.noise
-    lacking = [name for name in [*wanted, *([noise_column] if noise_column else [])] if name not in frame.columns]
-    if lacking:
-        raise DataError(f"{spec.file!r} has no column {lacking[0]!r}; it has {listed(list(frame.columns), 12)}.")
-    missing = [name for name in spec.key.split("+") if name not in frame.columns]
-    if missing:
+    noise: Any = None if spec.noise is None else _number(spec.noise)
+    noise_column = spec.noise if noise is None else None
+    columns = listed(list(frame.columns), 12)
+    wanted = [name for name in (spec.figure, spec.size, noise_column) if name]
+    if lacking := [name for name in wanted if name not in frame.columns]:
+        raise DataError(f"{spec.file!r} has no column {lacking[0]!r}; it has {columns}.")
+    if lacking := [name for name in spec.key.split("+") if name not in frame.columns]:
         raise DataError(
-            f"{spec.file!r} has no column {missing[0]!r} to name the groups; it has "
-            f"{listed(list(frame.columns), 12)}. Write "
-            "individuals' column = table's column if they differ."
+            f"{spec.file!r} has no column {lacking[0]!r} to name the groups; it has {columns}. Write individuals' "
+            "column = table's column if they differ."
         )
     labels = group_labels(frame, spec.key)[0]
-    nameless = [str(row + 2) for row, label in enumerate(labels) if label is None]
-    if nameless:
+    if nameless := [str(row + 2) for row, label in enumerate(labels) if label is None]:
         raise DataError(f"{spec.file!r} has no group in line {', '.join(nameless[:5])}; name it or remove the line.")
     names = [str(label) for label in labels]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
         raise DataError(f"{spec.file!r} lists the group {listed(twice)} twice; keep one line for each.")
-    noise: float | dict[str, float] | None = None
     if noise_column:
         noise = _column(frame, noise_column, names, spec.file)
-    elif spec.noise is not None:
-        noise = _number(spec.noise)
     return Aggregate(
         by=spec.by,
         target=spec.target,

@@ -145,19 +145,22 @@ def assess(
     stream = Stream.checked(stream)
     rng = stream.generator()
     groupings = groupings_of(own, question.groups)
-    steps = len(groupings) * (1 + len(question.epsilons)) + 1
-    studied, done = [], 0
     asked = [grouping for grouping in groupings if grouping.asked]
-    for published in [*([grouping] for grouping in groupings), *([asked] if len(asked) > 1 else [])]:
+    publications = [*([grouping] for grouping in groupings), *([asked] if len(asked) > 1 else [])]
+    priced = [(grouping, epsilon) for grouping in asked if grouping.public for epsilon in question.epsilons]
+    studied: list[dict[str, Any]] = []
+    noisy: list[dict[str, Any]] = []
+
+    def progress() -> None:
+        if report:
+            report("attacking", len(studied) + len(noisy), len(publications) + len(priced))
+
+    for published in publications:
         studied.append(_study(own, published, question, rng))
-        done += 1
-        _tell(report, done, steps)
-    noisy = []
-    for grouping in groupings:
-        for epsilon in question.epsilons if grouping.public and grouping.asked else ():
-            noisy.append(_study_noisy(own, grouping, question, epsilon, stream))
-            done += 1
-            _tell(report, done, steps)
+        progress()
+    for grouping, epsilon in priced:
+        noisy.append(_study_noisy(own, grouping, question, epsilon, stream))
+        progress()
     document = {
         "format": "understudy-reconstruction-risk/1",
         "confidential": _WHY,
@@ -187,11 +190,6 @@ def _unit(book: Codebook, own: OwnTable) -> dict[str, Any]:
     """Whom noise is priced for, where people have several records."""
     assert book.unit is not None and own.people is not None
     return {"id": book.unit.id, "cap": book.unit.cap, "people": len(np.unique(own.people))}
-
-
-def _tell(report: Report | None, done: int, steps: int) -> None:
-    if report:
-        report("attacking", done, steps)
 
 
 def _attackers(own: OwnTable, noisy: bool) -> dict[str, Reconstructor]:
@@ -259,9 +257,8 @@ def _study(
             {f"random_{key}": value for key, value in _score(truth, guess, blind).items()}
         )
     scores = {name: score for name, score in scores.items() if "mae" in score}
-    best = min((name for name in scores if name not in (LIMIT, ELSEWHERE)), key=lambda name: scores[name]["mae"])
+    best, gain = _best(scores, blind)
     disclosed = int(stack.disclosed.sum())
-    gain = 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300)
     together = len(groupings) > 1
     return {
         "name": " and ".join(g.name for g in groupings) + (", published together" if together else ""),
@@ -279,6 +276,12 @@ def _study(
         "gain": gain,
         "passes": bool(gain <= question.most and disclosed == 0),
     }
+
+
+def _best(scores: Mapping[str, Score], blind: Floats) -> tuple[str, float]:
+    """The best attack, and the share by which it lowers the error of knowing only the overall average."""
+    best = min((name for name in scores if name not in (LIMIT, ELSEWHERE)), key=lambda name: scores[name]["mae"])
+    return best, 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300)
 
 
 def _score(truth: Floats, guess: Floats, blind: Floats) -> Score:
@@ -375,9 +378,10 @@ def _study_noisy(
         means = {str(k): float(mean) for k, mean in zip(there, guessed, strict=True)}
         for name, guess in _guesses(own, [(grouping.codes, means, noise)], noisy=True)[0].items():
             runs.setdefault(name, []).append(_score(truth, np.clip(guess, lower, upper), blind))
-    scores = {name: {key: float(np.mean([s[key] for s in each])) for key in each[0]} for name, each in runs.items()}
-    best = min(scores, key=lambda name: scores[name]["mae"])
-    gain = 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300)
+    scores = {
+        name: {key: float(np.mean([run[key] for run in series])) for key in series[0]} for name, series in runs.items()
+    }
+    best, gain = _best(scores, blind)
     return {
         "name": grouping.name,
         "epsilon": epsilon,
