@@ -14,6 +14,7 @@ from understudy.parameters import Number
 
 Sizes = npt.NDArray[np.int64]
 
+THRESHOLD = Number(above=0, below=1, tried=0.2)
 BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, None))
 """Class sizes that are put together in a histogram; the last has no upper end."""
 
@@ -56,7 +57,7 @@ def risk_figures(sizes: Sizes, *, population: Sizes | None = None, threshold: fl
     >>> figures.journalist_highest, figures.marketer
     (0.16666666666666666, 0.15)
     """
-    Number(above=0, below=1, tried=0.2).check("threshold", threshold)
+    THRESHOLD.check("threshold", threshold)
     sizes = np.asarray(sizes, dtype=np.int64)
     n = int(sizes.sum())
     own = 1.0 / sizes

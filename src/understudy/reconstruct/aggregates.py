@@ -28,15 +28,11 @@ class Aggregate:
     """What was averaged; aggregates of one target are stacked (algorithm 3)."""
     values: Mapping[str, float]
     kind: str = "mean"
-    """``mean``, ``sum``, or ``median``: a median is no linear figure; it stands in for the mean and is never met by
-    force.
-    """
+    """``mean``, ``sum``, or ``median``, which stands in for the mean and is never met by force."""
     sizes: Mapping[str, float] | None = None
     """People behind each figure, where published; else those in the individuals' file are counted."""
     noise: float | Mapping[str, float] | None = None
-    """Standard deviation of the error of each figure as it was published (noise, rounding), in its own unit; None:
-    exact.
-    """
+    """Standard deviation of the error of each published figure (noise, rounding), in its own unit; None: exact."""
     label: str = ""
     """What messages call it."""
 

@@ -24,7 +24,7 @@ from understudy.parameters import Number, OneOf, Whole, option
 from understudy.reconstruct.design import Design, as_frame
 from understudy.reconstruct.estimators import Effects, Reconstructor, correction
 from understudy.reconstruct.grams import Floats
-from understudy.reconstruct.links import LINKS, Link, rake
+from understudy.reconstruct.links import rake
 from understudy.reconstruct.methods import SEED
 from understudy.reconstruct.mixture import Clusters, Codes, People, minka, starting_clusters
 from understudy.reconstruct.problem import Stack
@@ -252,7 +252,7 @@ class CUDIA(Reconstructor):
             del self._frame
         return self
 
-    def _fit_together(self, stacks: Sequence[Stack], link: Link) -> None:
+    def _fit_together(self, stacks: Sequence[Stack]) -> None:
         self.people_ = people_of(self.design_, self._frame)
         if self.people_.numbers.shape[1] + len(self.people_.words) == 0:
             raise DataError("cudia has no column to find clusters in; give individuals with at least one that varies.")
@@ -267,9 +267,9 @@ class CUDIA(Reconstructor):
                     f"there are {len(stack.means)} groups for {self.clusters} clusters; the means of clusters need at "
                     "least as many groups. Ask for fewer clusters."
                 )
-            self._fit_one(stack, link)
+            self._fit_one(stack)
 
-    def _fit_one(self, stack: Stack, link: Link) -> None:
+    def _fit_one(self, stack: Stack) -> None:
         codes = stack.levels[0].members[0]
         inside = codes >= 0
         inner = People(
@@ -277,7 +277,7 @@ class CUDIA(Reconstructor):
             words=tuple(word[inside] for word in self.people_.words),
             sizes=self.people_.sizes,
         )
-        published = self._on_link(stack, link)
+        published = self._on_link(stack)
         shared: dict[str, Any] = {"clusters": self.clusters, "iterations": self.iterations, "ridge": self.ridge}
         shared["rng"] = np.random.default_rng(self.seed)
         if self.version == "mcem":
@@ -295,11 +295,11 @@ class CUDIA(Reconstructor):
         lift = np.zeros(len(stack.means))
         if self.correct:
             spread = max(fitted.spread, float(fitted.eta.std()), 1e-9)
-            lift = correction(stack, published - stack.average(base), self._variance(stack, link), spread)
+            lift = correction(stack, published - stack.average(base), self._variance(stack), spread)
         offsets = lift / stack.levels[0].counts
-        if self.correct and self.aggregates_of == "value" and link.name != "identity":
+        if self.correct and self._averages_are_curved:
             own = np.concatenate([offsets, [0.0]])[codes]
-            offsets = offsets + rake(stack, link, base + own)
+            offsets = offsets + rake(stack, self._link, base + own)
         empty = np.zeros(self.problem_.matrix.shape[1])
         self.effects_[stack.target] = Effects(
             stack=stack, beta=empty, offsets=offsets, gamma=None, spread=fitted.spread
@@ -324,14 +324,14 @@ class CUDIA(Reconstructor):
     def predict(self, new: Any) -> dict[str, Floats]:
         """Values for new records, by target."""
         self._check_fitted()
-        frame, link = as_frame(new), LINKS[self.link]
+        frame = as_frame(new)
         people = people_of(self.design_, frame)
         predictions = {}
         for target, effects in self.effects_.items():
             members = [self._members(frame, level) for level in effects.stack.levels]
             base = memberships(self.models_[target], people, members[0][0]) @ self.models_[target].eta
             empty = np.zeros((len(frame), len(effects.beta)))
-            predictions[target] = link.back(base + effects.linear(empty, members, new=True))
+            predictions[target] = self._link.back(base + effects.linear(empty, members, new=True))
         return predictions
 
 

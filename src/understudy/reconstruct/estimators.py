@@ -123,7 +123,6 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
     def fit(self, individuals: Any, aggregates: Aggregate | Sequence[Aggregate]) -> Self:
         """Learn from individuals without the target and averages of the target by group."""
         self.__post_init__()  # set_params of scikit-learn changes parameters without a check
-        link = LINKS[self.link]
         wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
         frame = as_frame(individuals)
         if len(frame) == 0:
@@ -138,7 +137,7 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
             self.notes_ += [note for level in stack.levels for note in level.notes] + disclosure_notes(stack)
         self.effects_: dict[str, Effects] = {}
         for stacks in self.problem_.together():
-            self._fit_together(stacks, link)
+            self._fit_together(stacks)
         return self
 
     def _check_names(self, frame: Any, aggregates: Sequence[Aggregate]) -> None:
@@ -167,11 +166,11 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
             )
         return list(self.columns)
 
-    def _fit_together(self, stacks: Sequence[Stack], link: Link) -> None:
-        published = np.stack([self._on_link(stack, link) for stack in stacks], axis=1)
-        self.effects_ |= self._effects_for(stacks, published, link)
+    def _fit_together(self, stacks: Sequence[Stack]) -> None:
+        published = np.stack([self._on_link(stack) for stack in stacks], axis=1)
+        self.effects_ |= self._effects_for(stacks, published)
 
-    def _effects_for(self, stacks: Sequence[Stack], published: Floats, link: Link) -> dict[str, Effects]:
+    def _effects_for(self, stacks: Sequence[Stack], published: Floats) -> dict[str, Effects]:
         """Slopes from these averages (the published ones, or a bootstrap's), corrected to the published ones."""
         weights = 1.0 / stacks[0].groups.diagonal
         centre = (
@@ -182,7 +181,7 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
         if not self.intercept:
             centre = np.zeros(len(stacks))
         sketch = self.problem_.sketch(stacks, (published - centre) / size)
-        slopes, spreads = self._with_noise(stacks, sketch, size, link)
+        slopes, spreads = self._with_noise(stacks, sketch, size)
         self.notes_ += [note for note in slopes.notes if note not in self.notes_]
         constant = self.problem_.matrix.shape[1] - 1 if self.intercept else None
         effects = {}
@@ -192,20 +191,29 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
                 beta[constant] += centre[number]
             lift = np.zeros(len(stack.means)) if slopes.lift is None else slopes.lift[:, number] * size[number]
             effects[stack.target] = self._finish(
-                stack, link, beta, lift, float(spreads[number] * size[number]), sketch, constant
+                stack, beta, lift, float(spreads[number] * size[number]), sketch, constant
             )
         return effects
 
-    def _on_link(self, stack: Stack, link: Link) -> Floats:
+    @property
+    def _link(self) -> Link:
+        return LINKS[self.link]
+
+    @property
+    def _averages_are_curved(self) -> bool:
+        """Whether averages of the values are no averages on the link's scale."""
+        return self.aggregates_of == "value" and self.link != "identity"
+
+    def _on_link(self, stack: Stack) -> Floats:
         if self.aggregates_of == "link":
             return stack.means
-        link.check(stack.means, f"the averages of {stack.target!r}")
-        return link.forth(stack.means)
+        self._link.check(stack.means, f"the averages of {stack.target!r}")
+        return self._link.forth(stack.means)
 
-    def _with_noise(self, stacks: Sequence[Stack], sketch: Sketch, size: Floats, link: Link) -> tuple[Slopes, Floats]:
+    def _with_noise(self, stacks: Sequence[Stack], sketch: Sketch, size: Floats) -> tuple[Slopes, Floats]:
         """Slopes, and the individuals' spread; averages with noise of known size weigh accordingly less."""
         slopes = self._slopes(sketch)
-        variances = np.stack([self._variance(stack, link) for stack in stacks], axis=1) / size**2
+        variances = np.stack([self._variance(stack) for stack in stacks], axis=1) / size**2
         spreads = _spreads(sketch, slopes.beta, variances)
         if variances.any():
             noise = variances.mean(axis=1) / max(float(np.mean(spreads**2)), 1e-12)
@@ -213,33 +221,33 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
             spreads = _spreads(sketch, slopes.beta, variances)
         return slopes, spreads
 
-    def _variance(self, stack: Stack, link: Link) -> Floats:
+    def _variance(self, stack: Stack) -> Floats:
         """Variance of each published average on the link's scale (delta method)."""
         known = np.where(np.isnan(stack.deviations), 0.0, stack.deviations)
-        if self.aggregates_of == "value" and link.name != "identity":
-            known = known / np.maximum(link.slope(link.forth(stack.means)), 1e-12)
+        if self._averages_are_curved:
+            known = known / np.maximum(self._link.slope(self._link.forth(stack.means)), 1e-12)
         return known**2
 
     def _finish(
-        self, stack: Stack, link: Link, beta: Floats, lift: Floats, spread: float, sketch: Sketch, constant: int | None
+        self, stack: Stack, beta: Floats, lift: Floats, spread: float, sketch: Sketch, constant: int | None
     ) -> Effects:
         """Group effects, correction where the model is linear in the averages, raking where it is not."""
         matrix = self.problem_.matrix
-        published = self._on_link(stack, link)
+        published = self._on_link(stack)
         held = sketch.means @ beta + stack.groups.times(lift)
         trusted = np.where(stack.known_noise, published - held, 0.0)  # the others only guide
-        noise = self._variance(stack, link) / max(spread**2, 1e-300)
+        noise = self._variance(stack) / max(spread**2, 1e-300)
         gamma = self._group_effects(stack, matrix, trusted, noise, constant)
         if gamma is not None:
             own = np.concatenate([gamma, np.zeros((1, gamma.shape[1]))])[stack.levels[0].members[0]]
             held = held + stack.average((matrix * own).sum(axis=1))
         if self.correct:
-            lift = lift + correction(stack, published - held, self._variance(stack, link), spread)
+            lift = lift + correction(stack, published - held, self._variance(stack), spread)
         sizes = np.concatenate([level.counts for level in stack.levels])
         effects = Effects(stack=stack, beta=beta, offsets=lift / sizes, gamma=gamma, spread=spread)
-        if self.correct and self.aggregates_of == "value" and link.name != "identity":
+        if self.correct and self._averages_are_curved:
             linear = effects.linear(matrix, [level.members for level in stack.levels], new=False)
-            effects = replace(effects, offsets=effects.offsets + rake(stack, link, linear))
+            effects = replace(effects, offsets=effects.offsets + rake(stack, self._link, linear))
         return effects
 
     # ------------------------------------------------------------------ what comes out
@@ -275,8 +283,7 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
         return effects.linear(self.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
 
     def _result(self, linear: dict[str, Floats], draw: int | None) -> Reconstruction:
-        link = LINKS[self.link]
-        values = {target: link.back(line) for target, line in linear.items()}
+        values = {target: self._link.back(line) for target, line in linear.items()}
         met = [
             item
             for stack in self.problem_.stacks
@@ -298,12 +305,12 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
     def predict(self, new: Any) -> dict[str, Floats]:
         """Values for new records, by target; the group's own level where the record names a known group."""
         self._check_fitted()
-        frame, link = as_frame(new), LINKS[self.link]
+        frame = as_frame(new)
         matrix = self.design_.matrix(frame)
         predictions = {}
         for target, effects in self.effects_.items():
             members = [self._members(frame, level) for level in effects.stack.levels]
-            predictions[target] = link.back(effects.linear(matrix, members, new=True))
+            predictions[target] = self._link.back(effects.linear(matrix, members, new=True))
         return predictions
 
     @staticmethod

@@ -17,7 +17,7 @@ import numpy as np
 from understudy.errors import ParameterError
 from understudy.parameters import Number, Whole
 from understudy.reconstruct.grams import Floats
-from understudy.reconstruct.links import LINKS, rake, spread_offsets
+from understudy.reconstruct.links import rake, spread_offsets
 from understudy.reconstruct.problem import Stack
 from understudy.reconstruct.result import Reconstruction
 
@@ -48,7 +48,6 @@ def reconstructions(
 
 def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
     """Slopes by the bootstrap, scatter about them."""
-    link = LINKS[model.link]
     fixed = copy.copy(model)
     fixed.notes_ = []
     for name in ("rank", "penalty"):  # as chosen in the fit
@@ -61,7 +60,7 @@ def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None
             effects = model.effects_[stack.target]
             sigma = effects.spread if spread is None else spread
             matrix = model.problem_.matrix @ effects.beta
-            noisy = model._variance(stack, link)
+            noisy = model._variance(stack)
             scattered = rng.standard_normal(len(stack.means))
             if stack.is_partition:
                 scattered *= np.sqrt(stack.groups.diagonal)
@@ -70,7 +69,7 @@ def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None
                 scattered = roots.T @ scattered
             drift = sigma * scattered + np.sqrt(noisy) * rng.standard_normal(len(stack.means))
             averages.append(stack.average(matrix) + drift)
-        effects_of = fixed._effects_for(stacks, np.stack(averages, axis=1), link)
+        effects_of = fixed._effects_for(stacks, np.stack(averages, axis=1))
         for target, effects in effects_of.items():
             sigma = model.effects_[target].spread if spread is None else spread
             line = effects.linear(model.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
@@ -83,9 +82,8 @@ def meet(model: "Reconstructor", stack: Stack, linear: Floats) -> Floats:
     exact = stack.exact
     if not model.correct or not exact.any():
         return linear
-    link = LINKS[model.link]
-    if link.name != "identity" and model.aggregates_of == "value":
-        return linear + spread_offsets(stack, rake(stack, link, linear))
+    if model._averages_are_curved:
+        return linear + spread_offsets(stack, rake(stack, model._link, linear))
     gap = np.zeros(len(stack.means))
     groups = stack.groups if exact.all() else stack.groups.part(exact)
     gap[exact] = groups.pinv((stack.means - stack.average(linear))[exact])
