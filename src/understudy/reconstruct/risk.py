@@ -50,7 +50,7 @@ class RiskQuestion(Declared):
 
     facts: ClassVar[MethodFacts] = MethodFacts(
         name="noisy averages",
-        command="understudy reconstruct risk --epsilon E",
+        command="understudy reconstruct risk --epsilons E",
         route="N",
         neighbours=BOTH_RELATIONS,
         guarantee="ε-DP, sums released once",
