@@ -17,9 +17,9 @@ import understudy as us
 from benchmarks.sweep import seconds
 from understudy.anonymize.cells import Cells, cells_of
 from understudy.anonymize.hierarchies import from_arx, from_intervals, from_prefixes
-from understudy.anonymize.hierarchy import Hierarchy, identity
-from understudy.anonymize.lattice import Found, search
-from understudy.anonymize.losses import LOSSES, make_loss
+from understudy.anonymize.hierarchy import Hierarchy, build
+from understudy.anonymize.lattice import Optimum, search
+from understudy.anonymize.losses import LOSSES
 from understudy.anonymize.mondrian import apply_partition, partition
 from understudy.anonymize.problem import pose
 from understudy.codebook import Categorical, Codebook, Ordinal
@@ -35,7 +35,7 @@ def adult() -> tuple[str, Source, Mapping[str, Hierarchy]]:
         print("group data: UNDERSTUDY_DATA names no folder with arx_adult; generated discharges stand in")
         book = us.datasets.discharges_codebook()
         names = ("age.yrs", "sex", "ethncty", "race", "patzip", "pay", "disp", "typ")
-        trees = {name: identity(book.column(name)) for name in names}
+        trees = {name: build(book.column(name), ()) for name in names}
         trees["age.yrs"] = from_intervals(book.column("age.yrs"), [10, 20])
         trees["patzip"] = from_prefixes(book.column("patzip"), [2, 1])
         return "discharges", us.open(us.datasets.discharges(rows=30_162, seed=1), book), trees
@@ -57,12 +57,12 @@ def lattice() -> None:
     print(f"{label}: counting the finest table of {len(names)} quasi-identifiers once: {counting * 1000:.2f} ms")
     for loss in LOSSES:
         for share in (0.0, 0.02):
-            kept: list[Found] = []
+            kept: list[Optimum] = []
 
-            def work(loss: str = loss, share: float = share, kept: list[Found] = kept) -> None:
+            def work(loss: str = loss, share: float = share, kept: list[Optimum] = kept) -> None:
                 cells = cells_of(source)
                 problem = pose(cells, quasi=names, hierarchies=trees, k=5, suppression=share)
-                kept.append(search(problem, make_loss(loss, problem)))
+                kept.append(search(problem, LOSSES[loss](problem)))
 
             work()
             spent = statistics.median(seconds(work) for _ in range(ROUNDS))
@@ -76,7 +76,7 @@ def lattice() -> None:
             )
 
 
-def problem_rows(found: Found) -> int:
+def problem_rows(found: Optimum) -> int:
     return int(found.outcome.sizes.sum())
 
 
@@ -93,7 +93,7 @@ def million() -> None:
     wide = Cells(columns=columns, codes=codes, counts=np.ones(rows, dtype=np.int64))
 
     def cut(cells: Cells, quasi: tuple[str, ...]) -> tuple[int, int]:
-        trees = {name: identity(cells.column(name)) for name in quasi}
+        trees = {name: build(cells.column(name), ()) for name in quasi}
         found = partition(cells, quasi=quasi, hierarchies=trees, k=5, criteria=())
         made = apply_partition(cells, found)
         assert made.select(quasi).counts.min() >= 5

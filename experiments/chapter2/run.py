@@ -7,9 +7,10 @@ import numpy as np
 
 from experiments.chapter2.figures import bars, fitted_plots, level_counts, scatter_matrix
 from experiments.chapter2.models import fit, regression_table, summary_table
+from experiments.chapter2.mosaic import mosaic_svg
 from experiments.chapter2.study import COLUMNS, QUASI, ROWS, K, Study, prepare
 from understudy.anonymize.measure import class_sizes, measure
-from understudy.anonymize.mosaic import mosaic_counts, mosaic_svg
+from understudy.anonymize.mosaic import mosaic_counts
 from understudy.anonymize.risk import band_counts
 
 OUT = Path("out") / "chapter2"

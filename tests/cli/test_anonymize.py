@@ -235,7 +235,7 @@ BAD = [
     (("--k", 1, "--suppression", 0), "--k is 1"),
     (("--k", 9999, "--suppression", 0), "the table has 3,000 rows"),
     (("--k", "five", "--suppression", 0), "is not a whole number"),
-    (("--k", 5, "--suppression", 1.5), "between 0 and 1"),
+    (("--k", 5, "--suppression", 1.5), "at least 0 and at most 1"),
     (("--k", 5, "--suppression", 0, "--loss", "joy"), "--loss is 'joy'"),
     (("--k", 5, "--mondrian", "--suppression", 0.1), "suppresses nothing"),
     (("--k", 5, "--mondrian", "--quasi", ""), "no quasi-identifier is declared"),
@@ -246,7 +246,7 @@ BAD = [
     (("--k", 5, "--mondrian", "--hierarchy", "patzip=arx:none.csv"), "no hierarchy file"),
     (("--k", 5, "--mondrian", "--distinct", "disp"), "write COLUMN=VALUE"),
     (("--k", 5, "--mondrian", "--distinct", "sex=2", "--quasi", "sex,pay"), "quasi-identifier and sensitive at once"),
-    (("--k", 5, "--mondrian", "--closeness", "disp=2"), "distance between 0 and 1"),
+    (("--k", 5, "--mondrian", "--closeness", "disp=2"), "at least 0 and at most 1"),
     (("--k", 5, "--mondrian", "--closeness", "disp=0.2,far"), "`distance` is 'far'"),
     (("--recipe", "none.toml"), "no recipe at"),
     (("--k", 5, "--mondrian", "--unknown", "maybe"), "--unknown is 'maybe'"),
@@ -285,7 +285,7 @@ def test_other_commands_refuse_what_they_cannot_read(run, discharges, released, 
     )
     assert "--codebook is missing" in run("anonymize", "risk", data).err
     assert "above" in run("anonymize", "risk", data, "-c", book).out
-    assert "strictly between 0 and 1" in run("anonymize", "risk", data, "-c", book, "--threshold", 2).err
+    assert "above 0 and below 1" in run("anonymize", "risk", data, "-c", book, "--threshold", 2).err
     again = run(
         *(
             "anonymize",

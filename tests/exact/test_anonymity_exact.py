@@ -35,9 +35,9 @@ from understudy.anonymize import (
 )
 from understudy.anonymize.anonymity import apply_node
 from understudy.anonymize.cells import Cells
-from understudy.anonymize.hierarchy import identity
+from understudy.anonymize.hierarchy import build
 from understudy.anonymize.lattice import search
-from understudy.anonymize.losses import make_loss
+from understudy.anonymize.losses import LOSSES
 from understudy.anonymize.problem import pose
 from understudy.anonymize.recipe import STEPS
 from understudy.anonymize.state import State
@@ -142,8 +142,8 @@ def anonymised(codes):
     """The released multiset for k = 2 with suppression by deletion."""
     column = Categorical(name="x", levels=("a", "b"))
     cells = small_cells(column, codes)
-    problem = pose(cells, quasi=["x"], hierarchies={"x": identity(column)}, k=2, suppression=0.5, delete=True)
-    made = apply_node(cells, problem, search(problem, make_loss("discernibility", problem)))
+    problem = pose(cells, quasi=["x"], hierarchies={"x": build(column, ())}, k=2, suppression=0.5, delete=True)
+    made = apply_node(cells, problem, search(problem, LOSSES["discernibility"](problem)))
     return {made.columns[0].labels[code]: int(count) for code, count in zip(made.codes[:, 0], made.counts, strict=True)}
 
 

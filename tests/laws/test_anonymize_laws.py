@@ -15,12 +15,12 @@ from understudy.anonymize.cells import Cells
 from understudy.anonymize.criteria import Closeness, EntropyDiversity, RecursiveDiversity
 from understudy.anonymize.hierarchy import build
 from understudy.anonymize.lattice import search
-from understudy.anonymize.losses import LOSSES, make_loss
+from understudy.anonymize.losses import LOSSES
 from understudy.anonymize.measure import measure
 from understudy.anonymize.mondrian import apply_partition, partition
 from understudy.anonymize.outcome import tree_words
 from understudy.anonymize.problem import pose
-from understudy.anonymize.run import table_of
+from understudy.anonymize.released import table_of
 from understudy.codebook import Ordinal
 from understudy.errors import RefusalError
 
@@ -56,9 +56,9 @@ def test_the_optimum_is_that_of_brute_force(table, k, wanted, share, delete, los
     best = optimum(names, trees, rows, k, wanted, problem.allowed, delete, loss)
     if best is None:
         with pytest.raises(RefusalError, match="no generalisation reaches"):
-            search(problem, make_loss(loss, problem))
+            search(problem, LOSSES[loss](problem))
         return
-    found = search(problem, make_loss(loss, problem))
+    found = search(problem, LOSSES[loss](problem))
     assert found.loss == pytest.approx(best[0], rel=1e-9, abs=1e-9)
     assert found.visited <= found.nodes
     # and what is written has it all, within the limit
@@ -159,7 +159,7 @@ def test_generalising_never_loses_k_and_never_needs_more_suppression(table, k):
                 above = problem.evaluate((*node[:place], node[place] + 1, *node[place + 1 :]))
                 assert above.too_small <= here.too_small
                 for loss in LOSSES:
-                    assert make_loss(loss, problem).lower(above) >= make_loss(loss, problem).lower(here) - 1e-9
+                    assert LOSSES[loss](problem).lower(above) >= LOSSES[loss](problem).lower(here) - 1e-9
 
 
 @quick
@@ -211,9 +211,9 @@ def test_the_optimum_of_skewed_tables(seed):
         best = optimum(names, trees, rows, k, wanted, problem.allowed, False, loss)
         if best is None:
             with pytest.raises(RefusalError):
-                search(problem, make_loss(loss, problem))
+                search(problem, LOSSES[loss](problem))
         else:
-            assert search(problem, make_loss(loss, problem)).loss == pytest.approx(best[0], rel=1e-9)
+            assert search(problem, LOSSES[loss](problem)).loss == pytest.approx(best[0], rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -11,23 +11,13 @@ True
 
 from understudy.anonymize.anonymity import FullDomain, Mondrian
 from understudy.anonymize.criteria import Closeness, DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from understudy.anonymize.fitted import Anonymized
+from understudy.anonymize.hierarchies import Rule
 from understudy.anonymize.hierarchy import Hierarchy
 from understudy.anonymize.measure import Measured, measure
 from understudy.anonymize.perturb import AddNoise, RankSwap
-from understudy.anonymize.recipe import Recipe, load_recipe, read_recipe
-from understudy.anonymize.rules import Rule
-from understudy.anonymize.run import Anonymized, anonymize
-from understudy.anonymize.steps import (
-    Bin,
-    BottomCode,
-    Drop,
-    Generalise,
-    GroupLevels,
-    GroupRare,
-    Keep,
-    Round,
-    TopCode,
-)
+from understudy.anonymize.recipe import Recipe, anonymize, load_recipe, read_recipe
+from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupLevels, GroupRare, Keep, Round, TopCode
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 
 __all__ = [

@@ -5,47 +5,57 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from understudy.anonymize.cells import Cells, star_map, with_star
-from understudy.anonymize.criteria import Closeness, Criterion, check_k
-from understudy.anonymize.hierarchy import Hierarchy, build
-from understudy.anonymize.lattice import Found, search
-from understudy.anonymize.losses import LOSSES, make_loss
+from understudy.anonymize.cells import Cells
+from understudy.anonymize.criteria import CRITERIA, Criterion, uses_distance
+from understudy.anonymize.hierarchy import Hierarchy
+from understudy.anonymize.lattice import Optimum, search
+from understudy.anonymize.losses import LOSSES
 from understudy.anonymize.mondrian import apply_partition, partition
-from understudy.anonymize.problem import Problem, check_quasi, check_share, pose
+from understudy.anonymize.problem import Problem, check_quasi, pose
 from understudy.anonymize.state import State, Step
 from understudy.errors import ParameterError
+from understudy.parameters import Number, OneOf, Panel, Text, Whole, option
+
+_AT_MOST = option(
+    rule=Text(
+        words="a table of columns and steps", example="{ age = 2 }", admitted=lambda value: isinstance(value, Mapping)
+    ),
+    help="The coarsest step allowed for a column, by name or number.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Anonymity(Step):
-    k: int
-    criteria: tuple[Criterion, ...] = ()
     is_record_wise = False
-
-    def __post_init__(self) -> None:
-        check_k(self.k)
+    k: int = option(
+        rule=Whole(least=2, tried=5),
+        help="Rows that must share every combination of quasi-identifiers.",
+        panel=Panel.PRIVACY,
+    )
+    criteria: tuple[Criterion, ...] = option(
+        (), rule=CRITERIA, help="What every class must satisfy besides.", panel=Panel.PRIVACY
+    )
 
     def _hierarchies(self, state: State) -> dict[str, Hierarchy]:
         check_quasi(state.quasi)
-        for one in self.criteria:
-            state.cells.place(one.column)
-        names = dict.fromkeys([*state.quasi, *(one.column for one in self.criteria if _needs_tree(one))])
-        return {name: state.hierarchy(name) for name in names}
+        for criterion in self.criteria:
+            state.cells.place(criterion.column)
+        return {name: state.hierarchy(name) for name in dict.fromkeys([*state.quasi, *self._tree_columns])}
 
-    def _asked(self, state: State, hierarchies: Mapping[str, Hierarchy]) -> State:
-        trees = {one.column: hierarchies[one.column] for one in self.criteria if _needs_tree(one)}
-        return replace(
+    @property
+    def _tree_columns(self) -> list[str]:
+        return [criterion.column for criterion in self.criteria if uses_distance(criterion, "hierarchical")]
+
+    def _after(self, state: State, cells: Cells, hierarchies: Mapping[str, Hierarchy], **facts: Any) -> State:
+        """The state with what was asked, so that it is counted in the released table."""
+        asked = replace(
             state,
             k=max(self.k, state.k or 0),
             criteria=(*state.criteria, *self.criteria),
-            trees={**state.trees, **trees},
+            trees={**state.trees, **{name: hierarchies[name] for name in self._tree_columns}},
         )
-
-
-def _needs_tree(one: Criterion) -> bool:
-    return isinstance(one, Closeness) and one.distance == "hierarchical"
+        return asked.after(cells, do=self.do, **facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,22 +63,18 @@ class FullDomain(_Anonymity):
     """Every quasi-identifier to one step of its hierarchy, the same for all rows, at the smallest loss."""
 
     do: ClassVar[str] = "full-domain"
-    says: ClassVar[str] = "k-anonymity by generalising whole columns, optimal on the lattice"
-    suppression: float
-    """Largest share of the rows that may be suppressed; no default."""
-    loss: str = "entropy"
-    suppressed: str = "star"
-    """``star`` keeps suppressed rows with stars, if they can form a class; ``delete`` never keeps them."""
-    at_most: Mapping[str, Any] = field(default_factory=dict)
-    """The coarsest step allowed for a column, by name or number."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_share(self.suppression)
-        if self.loss not in LOSSES:
-            raise ParameterError(f"`loss` is {self.loss!r}; it must be one of {', '.join(LOSSES)}.")
-        if self.suppressed not in ("star", "delete"):
-            raise ParameterError(f"`suppressed` is {self.suppressed!r}; it must be star or delete.")
+    suppression: float = option(
+        rule=Number(least=0, most=1, tried=0.01),
+        help="Largest share of the rows that may be suppressed; no default.",
+        panel=Panel.PRIVACY,
+    )
+    loss: str = option("entropy", rule=OneOf.of(LOSSES), help="What is made as small as possible.")
+    suppressed: str = option(
+        "star",
+        rule=OneOf(("star", "delete")),
+        help="star: suppressed rows stay with stars, if they can form a class; delete: they never stay.",
+    )
+    at_most: Mapping[str, Any] = field(default_factory=dict, metadata=_AT_MOST.metadata)
 
     def apply(self, state: State) -> State:
         """Search, recode, suppress."""
@@ -76,7 +82,7 @@ class FullDomain(_Anonymity):
         for name, step in self.at_most.items():
             if name not in state.quasi:
                 raise ParameterError(f"`at_most` names {name!r}; quasi-identifiers are {', '.join(state.quasi)}.")
-            hierarchies[name] = _lowered(hierarchies[name], hierarchies[name].find(step))
+            hierarchies[name] = hierarchies[name].up_to(step)
         problem = pose(
             state.cells,
             quasi=state.quasi,
@@ -86,56 +92,36 @@ class FullDomain(_Anonymity):
             suppression=self.suppression,
             delete=self.suppressed == "delete",
         )
-        found = search(problem, make_loss(self.loss, problem), report=state.report)
-        cells = apply_node(state.cells, problem, found)
-        facts = {
-            "do": self.do,
-            "loss": self.loss,
-            "loss_value": found.loss,
-            "steps": {
-                name: hierarchy.names[height]
-                for name, hierarchy, height in zip(problem.quasi, problem.hierarchies, found.outcome.node, strict=True)
-            },
-            "nodes": found.nodes,
-            "visited": found.visited,
-            "suppressed": found.outcome.suppressed,
-            "deleted": found.outcome.deleted,
-            "allowed": problem.allowed,
-        }
-        return self._asked(replace(state, cells=cells), hierarchies).told(**facts)
+        optimum = search(problem, LOSSES[self.loss](problem), report=state.report)
+        return self._after(
+            state,
+            apply_node(state.cells, problem, optimum),
+            hierarchies,
+            loss=self.loss,
+            loss_value=optimum.loss,
+            steps=problem.steps_at(optimum.outcome.node),
+            nodes=optimum.nodes,
+            visited=optimum.visited,
+            suppressed=optimum.outcome.suppressed,
+            deleted=optimum.outcome.deleted,
+            allowed=problem.allowed,
+        )
 
 
-def _lowered(hierarchy: Hierarchy, height: int) -> Hierarchy:
-    if height == 0:
-        return build(hierarchy.column, (), top=False)
-    return replace(
-        hierarchy,
-        names=hierarchy.names[: height + 1],
-        labels=hierarchy.labels[: height + 1],
-        maps=hierarchy.maps[: height + 1],
-    )
-
-
-def apply_node(cells: Cells, problem: Problem, found: Found) -> Cells:
+def apply_node(cells: Cells, problem: Problem, optimum: Optimum) -> Cells:
     """The table at the chosen heights, with the suppressed rows starred or gone."""
-    node, outcome = found.outcome.node, found.outcome
-    places = [cells.place(name) for name in problem.quasi]
-    stacked = np.vstack([problem.codes, cells.codes[:, places]]).astype(np.int32)
-    keys = problem.keys(node, stacked)
-    out: npt.NDArray[np.bool_] = np.isin(keys[len(problem.codes) :], keys[: len(problem.codes)][outcome.cells])
+    node, outcome = optimum.outcome.node, optimum.outcome
+    known, asked = problem.keys_beside(node, cells)
+    suppressed = np.isin(asked, known[outcome.cells])
     columns, codes = list(cells.columns), cells.codes.copy()
-    for place, hierarchy, height in zip(places, problem.hierarchies, node, strict=True):
+    for name, hierarchy, height in zip(problem.quasi, problem.hierarchies, node, strict=True):
+        place = cells.place(name)
         codes[:, place] = hierarchy.maps[height][codes[:, place]]
         columns[place] = hierarchy.at(height)
+    recoded = replace(cells, columns=tuple(columns), codes=codes)
     if outcome.deleted:
-        kept = ~out
-        return Cells(columns=tuple(columns), codes=codes[kept], counts=cells.counts[kept]).merged()
-    if out.any():
-        for place in places:
-            starred, star = with_star(columns[place])
-            codes[:, place] = np.where(out, star, star_map(columns[place], starred)[codes[:, place]])
-            columns[place] = starred
-    return Cells(columns=tuple(columns), codes=codes, counts=cells.counts).merged()
+        return recoded.filtered(~suppressed).merged()
+    return recoded.starred(dict.fromkeys(problem.quasi, suppressed)) if suppressed.any() else recoded.merged()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +129,9 @@ class Mondrian(_Anonymity):
     """Boxes of at least k rows, cut at the median; every box is released as its ranges and sets."""
 
     do: ClassVar[str] = "mondrian"
-    says: ClassVar[str] = "k-anonymity by boxes, cut at medians"
 
     def apply(self, state: State) -> State:
         """Cut and recode; nothing is suppressed."""
         hierarchies = self._hierarchies(state)
         cut = partition(state.cells, quasi=state.quasi, hierarchies=hierarchies, k=self.k, criteria=self.criteria)
-        cells = apply_partition(state.cells, cut)
-        return self._asked(replace(state, cells=cells), hierarchies).told(do=self.do, boxes=cut.boxes, suppressed=0)
+        return self._after(state, apply_partition(state.cells, cut), hierarchies, boxes=cut.boxes, suppressed=0)

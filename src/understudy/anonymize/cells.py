@@ -4,7 +4,7 @@ Everything in this room works on these counts, so that it runs on any source. Wh
 its codebook can say: a number is known to its bin, a date to its grain.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,6 +89,16 @@ class Cells:
         """Only some of the records."""
         return replace(self, codes=self.codes[kept], counts=self.counts[kept])
 
+    def starred(self, suppressed: Mapping[str, npt.NDArray[np.bool_]]) -> "Cells":
+        """Columns whose values read ``*`` in some of the records."""
+        columns, codes = list(self.columns), self.codes.copy()
+        for name, records in suppressed.items():
+            place = self.place(name)
+            column, star, mapping = _with_star(columns[place])
+            codes[:, place] = np.where(records, star, mapping[codes[:, place]])
+            columns[place] = column
+        return Cells(columns=tuple(columns), codes=codes, counts=self.counts).merged()
+
     def merged(self) -> "Cells":
         """Equal records put together, in lexicographic order: the order of the source is not kept."""
         sizes = [column.size for column in self.columns]
@@ -133,6 +143,16 @@ def base_texts(column: Column) -> tuple[str, ...]:
     return labels
 
 
+def join_labels(column: Number, low: int, high: int) -> str:
+    """What the values from one bin of a number to another are called together."""
+    if isinstance(column, Integer):
+        first, last = column.grids[low][0], sum(column.grids[high]) - 1
+        return str(first) if first == last else f"{first}-{last}"
+    if low == high:
+        return column.labels[low]
+    return column.labels[low].partition(",")[0] + "," + column.labels[high].partition(",")[2]
+
+
 def levelled(column: Column, levels: Sequence[str], *, missing: bool, ordered: bool | None = None) -> Column:
     """The same column with other levels, listed by name; ``missing`` says whether its missing level stays."""
     kind = Ordinal if (is_ordered(column) if ordered is None else ordered) else Categorical
@@ -155,22 +175,17 @@ def as_levels(column: Column) -> Column:
     return levelled(column, base_texts(column), missing=column.missing is not None)
 
 
-def with_star(column: Column) -> tuple[Column, int]:
-    """The column with a level for suppressed values, and that level's code; codes of the others stay.
+def _with_star(column: Column) -> tuple[Column, int, Codes]:
+    """The column with a level for suppressed values, that level's code, and the new code of every old one.
 
-    The missing level, if any, is always the last, so that a star in front of it moves its code: see ``star_map``.
+    The missing level, if any, is always the last, so that a star in front of it moves its code.
     """
     plain = as_levels(column)
     assert isinstance(plain, Categorical | Ordinal)
-    if STAR in plain.levels:
-        return plain, plain.levels.index(STAR)
-    return replace(plain, levels=(*plain.levels, STAR)), len(plain.levels)
-
-
-def star_map(old: Column, new: Column) -> npt.NDArray[np.int32]:
-    """Codes of ``old`` in ``new``, which has a star more."""
-    mapping = np.arange(old.size, dtype=np.int32)
-    if old.missing_code is not None:
-        assert new.missing_code is not None
-        mapping[old.missing_code] = new.missing_code
-    return mapping
+    levels = plain.levels if STAR in plain.levels else (*plain.levels, STAR)
+    starred = replace(plain, levels=levels)
+    mapping = np.arange(column.size, dtype=np.int32)
+    if column.missing_code is not None:
+        assert starred.missing_code is not None
+        mapping[column.missing_code] = starred.missing_code
+    return starred, levels.index(STAR), mapping

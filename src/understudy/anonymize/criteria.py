@@ -9,65 +9,50 @@ Missing sensitive values count as one more level.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
+from understudy.anonymize.entries import COLUMN, Several, read_entry
+from understudy.parameters import Declared, Number, OneOf, Panel, Rule, Whole, option
 
 Histogram = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
+Tree = npt.NDArray[np.int64]
+"""The node of every level at every height; the last height is one root."""
 
 SLACK = 1e-12
 """Comparisons of floats allow this much, so that (5, 5) is 2-diverse."""
 
-DISTANCES = ("equal", "ordered", "hierarchical")
-
-
-def check_k(k: int) -> int:
-    """A whole number of at least 2: with 1 nothing is asked."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 2:
-        raise ParameterError(f"`k` is {k!r}; it must be a whole number of 2 or more (1 asks nothing). Try 5.")
-    return k
-
-
-def _check_l(l: Any, *, whole: bool) -> None:  # noqa: E741 - the field's own name for it
-    kinds = int if whole else int | float
-    if isinstance(l, bool) or not isinstance(l, kinds) or not 1 <= l < math.inf:
-        word = "whole number" if whole else "number"
-        raise ParameterError(f"`l` is {l!r}; it must be a {word} of 1 or more (1 asks nothing). Try 2.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Criterion(ABC):
+class Criterion(Declared, ABC):
     """Base: ``measure`` says how good one class is, ``passes`` whether that is enough."""
 
     kind: ClassVar[str]
-    column: str
+    worst: ClassVar[Any] = staticmethod(min)
+    """What is achieved over all classes, from the numbers of each."""
+    column: str = option(rule=COLUMN, help="The sensitive column.", panel=Panel.PRIVACY)
 
     @property
     @abstractmethod
-    def said(self) -> str:
+    def label(self) -> str:
         """In a few words, for statements."""
 
     @abstractmethod
-    def measure(self, histogram: Histogram, whole: Histogram, tree: npt.NDArray[np.int64] | None = None) -> float:
+    def measure(self, histogram: Histogram, whole: Histogram, tree: Tree | None = None) -> float:
         """The number that the criterion is about, for one class."""
 
     @abstractmethod
     def passes(self, measured: float) -> bool:
         """Whether a class with this number is good enough."""
 
-    def worst(self, measured: list[float]) -> float:
-        """What is achieved over all classes."""
-        return min(measured)
-
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {"kind": self.kind, **vars(self)}
+        return {"kind": self.kind, **self.get_params()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,17 +60,14 @@ class DistinctDiversity(Criterion):
     """At least l different values in every class."""
 
     kind: ClassVar[str] = "distinct-l-diversity"
-    l: int  # noqa: E741 - the field's own name for it
-
-    def __post_init__(self) -> None:
-        _check_l(self.l, whole=True)
+    l: int = option(rule=Whole(tried=2), help="Different values at least.", panel=Panel.PRIVACY)  # noqa: E741
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """In a few words."""
         return f"distinct {self.l}-diversity of {self.column}"
 
-    def measure(self, histogram: Histogram, whole: Histogram, tree: npt.NDArray[np.int64] | None = None) -> float:
+    def measure(self, histogram: Histogram, whole: Histogram, tree: Tree | None = None) -> float:
         """Number of different values."""
         return float((histogram > 0).sum())
 
@@ -99,17 +81,16 @@ class EntropyDiversity(Criterion):
     """Entropy of the sensitive column in every class at least log l; reported as exp(H)."""
 
     kind: ClassVar[str] = "entropy-l-diversity"
-    l: float  # noqa: E741 - the field's own name for it
-
-    def __post_init__(self) -> None:
-        _check_l(self.l, whole=False)
+    l: float = option(  # noqa: E741
+        rule=Number(least=1, tried=2), help="exp of the entropy at least.", panel=Panel.PRIVACY
+    )
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """In a few words."""
         return f"entropy {self.l:g}-diversity of {self.column}"
 
-    def measure(self, histogram: Histogram, whole: Histogram, tree: npt.NDArray[np.int64] | None = None) -> float:
+    def measure(self, histogram: Histogram, whole: Histogram, tree: Tree | None = None) -> float:
         """exp of the entropy."""
         shares = histogram[histogram > 0] / histogram.sum()
         return float(np.exp(-(shares * np.log(shares)).sum()))
@@ -124,20 +105,16 @@ class RecursiveDiversity(Criterion):
     """Recursive (c, l): the commonest value is rarer than c times all but the l - 1 commonest together."""
 
     kind: ClassVar[str] = "recursive-l-diversity"
-    c: float
-    l: int  # noqa: E741 - the field's own name for it
-
-    def __post_init__(self) -> None:
-        _check_l(self.l, whole=True)
-        if isinstance(self.c, bool) or not isinstance(self.c, int | float) or not 0 < self.c < math.inf:
-            raise ParameterError(f"`c` is {self.c!r}; it must be a number above 0. Try 2.")
+    worst: ClassVar[Any] = staticmethod(max)
+    c: float = option(rule=Number(above=0, tried=2), help="The factor c.", panel=Panel.PRIVACY)
+    l: int = option(rule=Whole(tried=2), help="The number l.", panel=Panel.PRIVACY)  # noqa: E741
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """In a few words."""
         return f"recursive ({self.c:g}, {self.l})-diversity of {self.column}"
 
-    def measure(self, histogram: Histogram, whole: Histogram, tree: npt.NDArray[np.int64] | None = None) -> float:
+    def measure(self, histogram: Histogram, whole: Histogram, tree: Tree | None = None) -> float:
         """The ratio r_1 / (r_l + ... + r_m) that must stay below c; infinite where there are fewer than l values."""
         counts = np.sort(histogram)[::-1]
         tail = int(counts[self.l - 1 :].sum())
@@ -147,32 +124,26 @@ class RecursiveDiversity(Criterion):
         """Strictly below c."""
         return measured < self.c
 
-    def worst(self, measured: list[float]) -> float:
-        """The largest ratio."""
-        return max(measured)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Closeness(Criterion):
     """Earth mover's distance between every class and the whole released table at most t."""
 
     kind: ClassVar[str] = "t-closeness"
-    t: float
-    distance: str
-    """``equal`` (all values are equally far apart), ``ordered`` (by rank) or ``hierarchical`` (by a tree)."""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.t, bool) or not isinstance(self.t, int | float) or not 0 <= self.t <= 1:
-            raise ParameterError(f"`t` is {self.t!r}; it is a distance between 0 and 1. Try 0.2.")
-        if self.distance not in DISTANCES:
-            raise ParameterError(f"`distance` is {self.distance!r}; it must be one of {', '.join(DISTANCES)}.")
+    worst: ClassVar[Any] = staticmethod(max)
+    t: float = option(rule=Number(least=0, most=1, tried=0.2), help="The distance allowed.", panel=Panel.PRIVACY)
+    distance: str = option(
+        rule=OneOf(("equal", "ordered", "hierarchical")),
+        help="equal: all values are equally far apart; ordered: by rank; hierarchical: by a tree.",
+        panel=Panel.PRIVACY,
+    )
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """In a few words."""
         return f"{self.t:g}-closeness of {self.column} ({self.distance} distance)"
 
-    def measure(self, histogram: Histogram, whole: Histogram, tree: npt.NDArray[np.int64] | None = None) -> float:
+    def measure(self, histogram: Histogram, whole: Histogram, tree: Tree | None = None) -> float:
         """The distance of one class to the whole."""
         p, q = histogram / histogram.sum(), whole / whole.sum()
         if self.distance == "equal":
@@ -186,9 +157,10 @@ class Closeness(Criterion):
         """At most t."""
         return measured <= self.t + SLACK
 
-    def worst(self, measured: list[float]) -> float:
-        """The largest distance."""
-        return max(measured)
+
+def uses_distance(criterion: Criterion, distance: str) -> bool:
+    """Whether a criterion needs the order, or the tree, of its column's values."""
+    return isinstance(criterion, Closeness) and criterion.distance == distance
 
 
 def equal_distance(p: Shares, q: Shares) -> float:
@@ -216,7 +188,7 @@ def ordered_distance(p: Shares, q: Shares) -> float:
     return float(np.abs(np.cumsum(p - q)).sum() / (len(p) - 1))
 
 
-def hierarchical_distance(p: Shares, q: Shares, tree: npt.NDArray[np.int64]) -> float:
+def hierarchical_distance(p: Shares, q: Shares, tree: Tree) -> float:
     """What flows between the children of a node costs its height over the tree's [Li07 section 5].
 
     ``tree[h][value]`` is the node of a value at height h; height 0 are the values, the last row is the root.
@@ -234,19 +206,30 @@ def hierarchical_distance(p: Shares, q: Shares, tree: npt.NDArray[np.int64]) -> 
     return total
 
 
-_KINDS: dict[str, type[Criterion]] = {
+KINDS: dict[str, type[Criterion]] = {
     cls.kind: cls for cls in (DistinctDiversity, EntropyDiversity, RecursiveDiversity, Closeness)
 }
 
 
-def criterion_from_dict(data: dict[str, Any]) -> Criterion:
-    """Read back what :meth:`Criterion.to_dict` wrote, or what a recipe says."""
-    kind = data.get("kind")
-    if kind not in _KINDS:
-        raise ParameterError(f"criterion kind {kind!r} is unknown; kinds are {', '.join(_KINDS)}.")
-    cls = _KINDS[kind]
-    fields = {name: value for name, value in data.items() if name != "kind"}
-    wanted = [one.name for one in dataclass_fields(cls)]
-    if set(fields) != set(wanted):
-        raise ParameterError(f"a criterion of kind {kind!r} has {', '.join(fields)}; it needs {', '.join(wanted)}.")
-    return cls(**fields)
+class _CriterionRule(Rule):
+    """A criterion, also as a table of a recipe."""
+
+    words = "a criterion"
+    example = '{ kind = "distinct-l-diversity", column = "disease", l = 2 }'
+
+    def admits(self, value: Any) -> bool:
+        """A criterion."""
+        return isinstance(value, Criterion)
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """From the table of a recipe or a manifest."""
+        return criterion_from_dict(given) if isinstance(given, Mapping) else self.check(name, given)
+
+
+CRITERIA = Several(each=_CriterionRule(), words="a list of criteria", example=f"[{_CriterionRule.example}]", least=0)
+
+
+def criterion_from_dict(entry: Mapping[str, Any]) -> Criterion:
+    """What :meth:`Criterion.to_dict` wrote, or what a recipe says."""
+    kind = OneOf.of(KINDS).check("kind", entry.get("kind"))
+    return read_entry(KINDS[kind], kind, {key: value for key, value in entry.items() if key != "kind"})

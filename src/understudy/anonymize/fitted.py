@@ -5,10 +5,13 @@ itself? Two tables that differ by one record are then sent to two that differ by
 per record (``mechanisms/proofs/k_anonymity.md``). :func:`is_record_wise` answers it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from understudy.anonymize.cells import Cells
+from understudy.anonymize.measure import Measured
 from understudy.anonymize.outcome import Outcome
 from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.stream import Stream
@@ -94,7 +97,7 @@ class FittedAnonymized(FittedWhole):
             real_records=True,
             anonymity={
                 "quasi_identifiers": list(state.quasi),
-                "asked": {"k": state.k, "criteria": [one.to_dict() for one in state.criteria]},
+                "asked": {"k": state.k, "criteria": [criterion.to_dict() for criterion in state.criteria]},
                 "measured": measured.to_dict(),
                 "applied": [{name: fact[name] for name in fact if name in _PUBLIC} for fact in state.facts],
                 "trees": dict(self.outcome.trees),
@@ -109,12 +112,12 @@ class FittedAnonymized(FittedWhole):
             why = f"records of real people, some of them alone with their combination of {names}"
             entries = [Entry.unpriced(stage="release", reads="every record", why=why)]
         else:
-            said = tuple(one.said for one, _ in measured.achieved)
+            criteria = tuple(criterion.label for criterion, _ in measured.achieved)
             entries = [
                 Entry(
                     stage="release",
                     reads="every record",
-                    event=KAnonymousTable(k=measured.k, quasi_identifiers=state.quasi, criteria=said),
+                    event=KAnonymousTable(k=measured.k, quasi_identifiers=state.quasi, criteria=criteria),
                     assumptions=(f"an intruder can link by {names} and by nothing else in the table",),
                 )
             ]
@@ -139,3 +142,24 @@ class FittedAnonymized(FittedWhole):
 
     def __repr__(self) -> str:
         return f"<anonymised table of {len(self.outcome.book.columns)} columns, not handed over yet>"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Anonymized:
+    """The release, and what it was made from; everything but the release is confidential."""
+
+    release: Release
+    before: Cells
+    """The table as it was read."""
+    facts: tuple[Mapping[str, Any], ...]
+    """What each step did."""
+    quasi: tuple[str, ...]
+    measured: Measured
+
+    @classmethod
+    def of(cls, fitted: FittedAnonymized, release: Release) -> "Anonymized":
+        """The release of a fit, with its facts."""
+        made = fitted.outcome
+        return cls(
+            release=release, before=made.before, facts=made.state.facts, quasi=made.state.quasi, measured=made.measured
+        )

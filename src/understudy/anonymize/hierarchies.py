@@ -2,19 +2,106 @@
 
 import csv
 import datetime as dt
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from math import floor
 from pathlib import Path
+from typing import Any
 
-from understudy.anonymize.cells import STAR, base_texts
+from understudy.anonymize.cells import STAR, base_texts, join_labels
+from understudy.anonymize.entries import ExactNumber, Several, exact, read_entry, read_text
 from understudy.anonymize.hierarchy import Hierarchy, build
-from understudy.codebook import Column, Continuous, Dates, Grain, Integer, Levelled, Number
+from understudy.codebook import Column, Dates, Grain, Integer, Levelled, Number
 from understudy.errors import CodebookError, ParameterError
+from understudy.parameters import Declared, Flag, OneOf, Text, Whole, option
 
 _SHOWN = 8
 _MOST_IN_BIN = 1000
+_UNITS = ("month", "quarter", "year", "decade")
+_FINER = {Grain.DAY: 0, Grain.MONTH: 1, Grain.YEAR: 3}
+"""The first unit that is coarser than a grain."""
+_KINDS = ("codebook", "intervals", "prefix", "dates", "arx")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(Declared):
+    """How a recipe names a hierarchy: public words, turned into a tree when the column is at hand.
+
+    One of intervals, prefix, dates and arx; without any of them the codebook's own steps.
+    """
+
+    intervals: tuple[Any, ...] | None = option(
+        None,
+        rule=Several(each=ExactNumber(above=0), words="a list of widths above 0", example="[5, 10, 20]"),
+        help="Widths of intervals of numbers, finest first.",
+    )
+    start: float = option(0, rule=ExactNumber(), help="Where the intervals are counted from.")
+    prefix: tuple[int, ...] | None = option(
+        None,
+        rule=Several(each=Whole(least=0), words="a list of lengths", example="[4, 3]"),
+        help="Characters that are kept, most first.",
+    )
+    dates: tuple[str, ...] | None = option(
+        None,
+        rule=Several(each=OneOf(_UNITS), words=f"a list of units ({', '.join(_UNITS)})", example='["month", "year"]'),
+        help="Units that dates are joined by, finest first.",
+    )
+    arx: Path | None = option(  # noqa: RUF009 - a declared option
+        None,
+        rule=Text(words="the name of a file", example="zip.csv", admitted=lambda value: isinstance(value, Path)),
+        help="A hierarchy file of ARX.",
+    )
+    top: bool = option(True, rule=Flag(), help="Whether a last step may replace everything by *.")
+
+    def build(self, column: Column) -> Hierarchy:
+        """The hierarchy of a column, checked."""
+        if self.intervals:
+            return from_intervals(column, self.intervals, start=self.start, top=self.top)
+        if self.prefix:
+            return from_prefixes(column, self.prefix, top=self.top)
+        if self.dates:
+            return from_dates(column, self.dates, top=self.top)
+        if self.arx is not None:
+            return from_arx(column, self.arx, top=self.top)
+        return from_codebook(column, top=self.top)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; a file is known by its name and digest, never by its place."""
+        plain: dict[str, Any] = {"codebook": True}
+        if self.intervals:
+            plain = {"intervals": [_as_number(width) for width in self.intervals], "start": _as_number(self.start)}
+        elif self.prefix:
+            plain = {"prefix": list(self.prefix)}
+        elif self.dates:
+            plain = {"dates": list(self.dates)}
+        elif self.arx is not None:
+            digest = hashlib.sha256(self.arx.read_bytes()).hexdigest() if self.arx.is_file() else None
+            plain = {"arx": self.arx.name, "digest": f"sha256:{digest}"}
+        return plain if self.top else {**plain, "top": False}
+
+
+def _as_number(value: Any) -> int | float:
+    return value if isinstance(value, int | float) else float(value)
+
+
+def rule_from_dict(name: str, data: Any, folder: Path) -> Rule:
+    """From a recipe; files are looked for beside it."""
+    called = f"the hierarchy of {name!r}"
+    if not isinstance(data, Mapping):
+        raise ParameterError(f"{called} is {data!r}; write it as a table, such as prefix = [3, 2].")
+    given = [kind for kind in _KINDS if kind in data]
+    if len(given) > 1:
+        raise ParameterError(f"{called} is given by {' and by '.join(given)}; choose one.")
+    entry = {key: value for key, value in data.items() if key != "codebook"}
+    if isinstance(entry.get("arx"), str):
+        entry["arx"] = folder / entry["arx"]
+    try:
+        return read_entry(Rule, "it", entry)
+    except ParameterError as fault:
+        raise ParameterError(f"{called}: {fault}") from None
 
 
 def from_codebook(column: Column, *, top: bool = True) -> Hierarchy:
@@ -48,23 +135,14 @@ def from_intervals(
     >>> from_intervals(age, [10, 20]).labels[1][:3]
     ('0-9', '10-19', '20-29')
     """
-    sizes = [_exactly(column, "width", width) for width in widths]
-    origin = _exactly(column, "start", start)
-    if not sizes or any(size <= 0 for size in sizes):
+    sizes, origin = [exact(width) for width in widths], exact(start)
+    if not sizes or origin is None or any(size is None or size <= 0 for size in sizes):
         raise ParameterError(
-            f"the intervals of column {column.name!r} are {list(widths)}; give widths above 0, such as [5, 10, 20]."
+            f"the intervals of column {column.name!r} are {list(widths)}, counted from {start!r}; give finite "
+            "numbers, and widths above 0, such as [5, 10, 20]."
         )
-    steps = [(f"by {_plain(size)}", _intervals(column, size, origin)) for size in sizes]
+    steps = [(f"by {_plain(size)}", _intervals(column, size, origin)) for size in sizes if size is not None]
     return build(column, steps, top=top)
-
-
-def _exactly(column: Column, what: str, value: int | float | Decimal) -> Fraction:
-    try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise ParameterError(
-            f"the {what} {value!r} of the intervals of column {column.name!r} is no finite number; write it like 5."
-        ) from None
 
 
 def _plain(value: Fraction) -> str:
@@ -95,14 +173,10 @@ def _intervals(column: Column, width: Fraction, start: Fraction) -> list[str]:
         if place == max(places):  # its last level often means "or more"
             labels.append(f"{_plain(low)}+")
         elif whole:
-            labels.append(_span(int(low), int(high) - 1))
+            labels.append(_plain(low) if high == low + 1 else f"{_plain(low)}-{_plain(high - 1)}")
         else:
             labels.append(f"[{_plain(low)}, {_plain(high)})")
     return labels
-
-
-def _span(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low}-{high}"
 
 
 def _bins(column: Number, width: Fraction, start: Fraction) -> list[str]:
@@ -120,17 +194,7 @@ def _bins(column: Number, width: Fraction, start: Fraction) -> list[str]:
     for code, place in enumerate(places):
         first.setdefault(place, code)
         last[place] = code
-    return [_range_label(column, first[place], last[place]) for place in places]
-
-
-def _range_label(column: Number, low: int, high: int) -> str:
-    """The values from one bin to another, as the codebook's bins really hold them."""
-    if isinstance(column, Integer):
-        return _span(column.grids[low][0], sum(column.grids[high]) - 1)
-    assert isinstance(column, Continuous)
-    if low == high:
-        return column.labels[low]
-    return column.labels[low].partition(",")[0] + "," + column.labels[high].partition(",")[2]
+    return [join_labels(column, first[place], last[place]) for place in places]
 
 
 def from_prefixes(column: Column, keep: Sequence[int], *, mask: str = STAR, top: bool = True) -> Hierarchy:
@@ -152,11 +216,6 @@ def from_prefixes(column: Column, keep: Sequence[int], *, mask: str = STAR, top:
     texts = base_texts(column)
     steps = [(f"first {n}", [text[:n] + mask * max(len(text) - n, 0) for text in texts]) for n in keep]
     return build(column, steps, top=top)
-
-
-_UNITS = ("month", "quarter", "year", "decade")
-_FINER = {Grain.DAY: 0, Grain.MONTH: 1, Grain.YEAR: 3}
-"""The first unit that is coarser than a grain."""
 
 
 def from_dates(column: Column, units: Sequence[str], *, top: bool = True) -> Hierarchy:
@@ -191,7 +250,7 @@ def _unit(day: dt.date, unit: str) -> str:
 
 def from_arx(column: Column, path: str | Path, *, top: bool = True) -> Hierarchy:
     """A hierarchy file of ARX: one line per value, then its group at each step, separated by ``;`` or ``,``."""
-    lines = _read(Path(path))
+    lines = _read_lines(Path(path))
     widths = {len(line) for line in lines}
     faults = []
     if len(widths) > 1:
@@ -201,9 +260,10 @@ def from_arx(column: Column, path: str | Path, *, top: bool = True) -> Hierarchy
         if known.setdefault(line[0], line) != line:
             faults.append(f"the value {line[0]!r} is listed twice, with different groups; list it once.")
     texts = _first_values(column, known, faults)
-    if lost := [text for text in texts if text not in known]:
-        shown = ", ".join(map(repr, lost[:_SHOWN])) + (f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else "")
-        faults.append(f"it misses the value{'s' * (len(lost) > 1)} {shown}; add a line for each.")
+    if missing := [text for text in texts if text not in known]:
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        shown = ", ".join(map(repr, missing[:_SHOWN])) + more
+        faults.append(f"it misses the value{'s' * (len(missing) > 1)} {shown}; add a line for each.")
     if not faults and max(widths) < 2:
         faults.append("it has no step beside the values; add at least one field per line.")
     if faults:
@@ -224,25 +284,17 @@ def _first_values(column: Column, known: dict[str, list[str]], faults: list[str]
         values = [str(value) for value in range(first, first + width)] if 1 < width <= _MOST_IN_BIN else []
         if not values or texts[code] in known:
             continue
-        if lost := next((value for value in values if value not in known), None):
-            texts[code] = lost
-        elif len({tuple(known[value][1:]) for value in values}) > 1:
+        if unknown := next((value for value in values if value not in known), None):
+            texts[code] = unknown
+            continue
+        if len({tuple(known[value][1:]) for value in values}) > 1:
             faults.append(f"it parts the values of the bin {texts[code]}; add an edge to the codebook.")
-            texts[code] = values[0]
-        else:
-            texts[code] = values[0]
+        texts[code] = values[0]
     return tuple(texts)
 
 
-def _read(path: Path) -> list[list[str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise CodebookError(f"there is no hierarchy file {str(path)!r}; check the path.") from None
-    except UnicodeDecodeError:
-        raise CodebookError(f"the hierarchy file {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
-    except OSError as reason:
-        raise CodebookError(f"the hierarchy file {str(path)!r} cannot be read ({reason.strerror}).") from None
+def _read_lines(path: Path) -> list[list[str]]:
+    text = read_text(path, "the hierarchy file", "there is no hierarchy file")
     first = text.partition("\n")[0]
     delimiter = ";" if ";" in first else ","
     lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter) if line]

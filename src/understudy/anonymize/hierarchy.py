@@ -1,7 +1,7 @@
 """A generalisation hierarchy: every value of a column sent to coarser and coarser groups, as a tree."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -59,19 +59,10 @@ class Hierarchy:
             f"{', '.join(f'{h} ({name})' for h, name in enumerate(self.names))}."
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """As plain data, for a manifest: public knowledge only."""
-        return {
-            "column": self.column.name,
-            "steps": [
-                {"name": name, "groups": len(labels)} for name, labels in zip(self.names, self.labels, strict=True)
-            ],
-        }
-
-
-def identity(column: Column, *, top: bool = True) -> Hierarchy:
-    """A column that can only be kept or suppressed."""
-    return build(column, (), top=top)
+    def up_to(self, step: int | str) -> "Hierarchy":
+        """The hierarchy without the steps above this one."""
+        end = self.find(step) + 1
+        return replace(self, names=self.names[:end], labels=self.labels[:end], maps=self.maps[:end])
 
 
 def build(column: Column, steps: Sequence[tuple[str, Sequence[str]]], *, top: bool = True) -> Hierarchy:
@@ -95,18 +86,18 @@ def build(column: Column, steps: Sequence[tuple[str, Sequence[str]]], *, top: bo
     names, labels, maps = ["as it stands"], [tuple(base_texts(column))], [np.arange(column.size, dtype=np.int32)]
     for name, groups in steps:
         assert len(groups) == proper
-        found = tuple(dict.fromkeys(groups))
-        code = {label: place for place, label in enumerate(found)}
+        distinct = tuple(dict.fromkeys(groups))
+        code = {label: place for place, label in enumerate(distinct)}
         mapping = [code[label] for label in groups]
         if column.missing is not None:
-            mapping.append(0 if found == (STAR,) else len(found))
-            if column.missing in found:
+            mapping.append(0 if distinct == (STAR,) else len(distinct))
+            if column.missing in distinct:
                 faults.append(
                     f"step {name!r} has a group called {column.missing!r}, which is also the token of missing values; "
                     "rename the group."
                 )
         names.append(name)
-        labels.append(found)
+        labels.append(distinct)
         maps.append(np.array(mapping, dtype=np.int32))
     if top and (int(maps[-1].max()) > 0 or len(maps) == 1):
         names.append(STAR)

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from understudy.anonymize.cells import Cells, cells_of
+from understudy.anonymize.fitted import Anonymized
 from understudy.anonymize.measure import class_sizes
 from understudy.anonymize.problem import check_quasi
 from understudy.anonymize.recipe import Recipe
 from understudy.anonymize.report.gather import Findings, gather, people_in
 from understudy.anonymize.report.page import anonymity_page
-from understudy.anonymize.risk import RiskFigures, risk_figures
-from understudy.anonymize.run import Anonymized
+from understudy.anonymize.risk import THRESHOLD, RiskFigures, risk_figures
 from understudy.anonymize.verify import is_anonymized
 from understudy.codebook import Codebook, Role
 from understudy.errors import ParameterError, ReleaseError
@@ -63,6 +63,7 @@ def measure_risk(
     report: Report | None = None,
 ) -> tuple[tuple[str, ...], RiskFigures]:
     """Risk of a table behind its codebook, or of a released one, which is no look at the confidential table."""
+    THRESHOLD.check("threshold", threshold)
     if is_anonymized(data):
         import json
 
@@ -102,6 +103,7 @@ def write_report(
 ) -> Findings:
     """The page about a release, from the confidential table and the release's folder."""
     check_page_target(out)
+    THRESHOLD.check("threshold", threshold)
     if not is_anonymized(folder):
         raise ReleaseError(f"{str(folder)!r} holds no anonymised release; make one with `understudy anonymize run`.")
     remember_look(account, f"report about the anonymised release {folder.name}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.anonymize.losses import Loss
-from understudy.anonymize.problem import Node, Outcome, Problem
+from understudy.anonymize.problem import Node, NodeOutcome, Problem
 from understudy.errors import RefusalError
 from understudy.sources.base import Report
 
@@ -21,16 +21,16 @@ MOST_NODES = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class Optimum:
     """The optimum, and what it took to find it."""
 
-    outcome: Outcome
+    outcome: NodeOutcome
     loss: float
     visited: int
     nodes: int
 
 
-def search(problem: Problem, loss: Loss, *, report: Report | None = None) -> Found:
+def search(problem: Problem, loss: Loss, *, report: Report | None = None) -> Optimum:
     """The feasible node of smallest loss; among equals the first one met."""
     nodes = math.prod(problem.dims)
     if nodes > MOST_NODES:
@@ -52,7 +52,7 @@ def search(problem: Problem, loss: Loss, *, report: Report | None = None) -> Fou
             report("searching the lattice", lattice.closed, nodes)
     if lattice.best is None:
         raise RefusalError(_how_close(problem, lattice.closest))
-    return Found(outcome=lattice.best, loss=lattice.best_loss, visited=lattice.visited, nodes=nodes)
+    return Optimum(outcome=lattice.best, loss=lattice.best_loss, visited=lattice.visited, nodes=nodes)
 
 
 class _Lattice:
@@ -61,10 +61,10 @@ class _Lattice:
     def __init__(self, problem: Problem, loss: Loss) -> None:
         self.problem, self.loss = problem, loss
         self.bounds = loss.known()
-        self.best: Outcome | None = None
+        self.best: NodeOutcome | None = None
         self.best_loss = math.inf
         self.visited = 0
-        self.closest: Outcome | None = None
+        self.closest: NodeOutcome | None = None
 
     @property
     def closed(self) -> int:
@@ -113,17 +113,16 @@ def _raised(node: Node, place: int) -> Node:
     return (*node[:place], node[place] + 1, *node[place + 1 :])
 
 
-def _how_close(problem: Problem, closest: Outcome | None) -> str:
-    asked = ", ".join([f"{problem.k}-anonymity", *(one.said for one in problem.criteria)])
+def _how_close(problem: Problem, closest: NodeOutcome | None) -> str:
+    asked = ", ".join([f"{problem.k}-anonymity", *(criterion.label for criterion in problem.criteria)])
     n = problem.rows
-    said = (
+    sentence = (
         f"no generalisation reaches {asked} while suppressing at most {problem.share:.4g} of the {n:,} rows "
         f"({problem.allowed:,})"
     )
     if closest is not None:
-        heights = ", ".join(
-            f"{name}: {hierarchy.names[height]}"
-            for name, hierarchy, height in zip(problem.quasi, problem.hierarchies, closest.node, strict=True)
+        heights = ", ".join(f"{name}: {step}" for name, step in problem.steps_at(closest.node).items())
+        sentence += (
+            f"; the closest would suppress {closest.suppressed:,} rows ({closest.suppressed / n:.4g}), at {heights}"
         )
-        said += f"; the closest would suppress {closest.suppressed:,} rows ({closest.suppressed / n:.4g}), at {heights}"
-    return said + ". Raise the suppression limit, add coarser steps, or ask for less."
+    return sentence + ". Raise the suppression limit, add coarser steps, or ask for less."

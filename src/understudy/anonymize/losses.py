@@ -9,15 +9,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.anonymize.problem import Node, Outcome, Problem
-from understudy.errors import ParameterError
+from understudy.anonymize.problem import Node, NodeOutcome, Problem
 
 
 class Loss(ABC):
     """One way to count what was lost."""
 
     name: ClassVar[str]
-    says: ClassVar[str]
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -27,11 +25,11 @@ class Loss(ABC):
         return np.zeros(self.problem.dims)
 
     @abstractmethod
-    def lower(self, outcome: Outcome) -> float:
+    def lower(self, outcome: NodeOutcome) -> float:
         """A bound for this node and every coarser one, once its classes are known."""
 
     @abstractmethod
-    def of(self, outcome: Outcome) -> float:
+    def of(self, outcome: NodeOutcome) -> float:
         """The loss of a node, suppression included."""
 
 
@@ -39,17 +37,16 @@ class Height(Loss):
     """Sum of the heights: how many steps were taken [Samarati01]. Suppression costs nothing."""
 
     name: ClassVar[str] = "height"
-    says: ClassVar[str] = "sum of generalisation steps over the quasi-identifiers"
 
     def known(self) -> npt.NDArray[np.float64]:
         """The loss itself."""
         return np.asarray(np.indices(self.problem.dims).sum(axis=0), dtype=np.float64)
 
-    def lower(self, outcome: Outcome) -> float:
+    def lower(self, outcome: NodeOutcome) -> float:
         """The loss itself."""
         return float(sum(outcome.node))
 
-    def of(self, outcome: Outcome) -> float:
+    def of(self, outcome: NodeOutcome) -> float:
         """The sum of the heights."""
         return float(sum(outcome.node))
 
@@ -58,13 +55,12 @@ class Discernibility(Loss):
     """Rows that each row cannot be told from: size squared per class, and the whole table per suppressed row [BA05]."""
 
     name: ClassVar[str] = "discernibility"
-    says: ClassVar[str] = "for every row the number of rows it cannot be told from; all of them for a suppressed row"
 
-    def lower(self, outcome: Outcome) -> float:
+    def lower(self, outcome: NodeOutcome) -> float:
         """Classes as they stand: joining them adds up to more, and a suppressed row costs no less than its class."""
         return float((outcome.sizes.astype(np.float64) ** 2).sum())
 
-    def of(self, outcome: Outcome) -> float:
+    def of(self, outcome: NodeOutcome) -> float:
         """Sum of squares of the kept classes, rows times table for the rest."""
         kept = outcome.sizes[~outcome.bad].astype(np.float64)
         return float((kept**2).sum()) + float(outcome.suppressed) * self.problem.rows
@@ -77,7 +73,6 @@ class NonUniformEntropy(Loss):
     """
 
     name: ClassVar[str] = "entropy"
-    says: ClassVar[str] = "non-uniform entropy: bits by which the released values are vaguer than the true ones"
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -104,11 +99,11 @@ class NonUniformEntropy(Loss):
             total = total + bits.reshape(shape)
         return total
 
-    def lower(self, outcome: Outcome) -> float:
+    def lower(self, outcome: NodeOutcome) -> float:
         """The loss without suppression."""
         return float(sum(bits[height] for bits, height in zip(self._totals, outcome.node, strict=True)))
 
-    def of(self, outcome: Outcome) -> float:
+    def of(self, outcome: NodeOutcome) -> float:
         """Kept rows at their heights, suppressed ones as if every value were one."""
         return self.lower(outcome) + self._suppression(outcome.node, outcome.cells)
 
@@ -121,10 +116,3 @@ class NonUniformEntropy(Loss):
 
 
 LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Height, Discernibility, NonUniformEntropy)}
-
-
-def make_loss(name: str, problem: Problem) -> Loss:
-    """The loss called ``name``."""
-    if name not in LOSSES:
-        raise ParameterError(f"`loss` is {name!r}; it must be one of {', '.join(LOSSES)}.")
-    return LOSSES[name](problem)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from understudy.anonymize.criteria import Closeness, Criterion
+from understudy.anonymize.criteria import Criterion, uses_distance
 from understudy.errors import DataError
 
 Tree = Mapping[str, Sequence[str]]
@@ -31,19 +31,18 @@ class Measured:
     @property
     def broken(self) -> tuple[tuple[Criterion, float], ...]:
         """Criteria that the worst class does not pass."""
-        return tuple((one, value) for one, value in self.achieved if not one.passes(value))
+        return tuple((criterion, value) for criterion, value in self.achieved if not criterion.passes(value))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""
         return {
             "k": self.k,
             "classes": self.classes,
-            "criteria": [{**one.to_dict(), "achieved": _finite(value)} for one, value in self.achieved],
+            "criteria": [
+                {**criterion.to_dict(), "achieved": value if np.isfinite(value) else None}
+                for criterion, value in self.achieved
+            ],
         }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def measure(
@@ -65,25 +64,23 @@ def measure(
     sizes = np.bincount(classes)
     order = np.argsort(classes, kind="stable")
     achieved = []
-    for one in criteria:
-        codes, values = _coded(table, one.column, (orders or {}).get(one.column))
-        tree = _tree(values, (trees or {}).get(one.column)) if _needs_tree(one) else None
+    for criterion in criteria:
+        codes, values = _coded(table, criterion.column, (orders or {}).get(criterion.column))
+        tree = None
+        if uses_distance(criterion, "hierarchical"):
+            tree = _tree(values, (trees or {}).get(criterion.column))
         whole = np.bincount(codes, minlength=len(values))
         inside = np.split(codes[order], np.cumsum(sizes)[:-1])
-        numbers = [one.measure(np.bincount(part, minlength=len(values)), whole, tree) for part in inside]
-        achieved.append((one, one.worst(numbers)))
+        numbers = [criterion.measure(np.bincount(part, minlength=len(values)), whole, tree) for part in inside]
+        achieved.append((criterion, criterion.worst(numbers)))
     return Measured(rows=table.num_rows, classes=len(sizes), k=int(sizes.min()), achieved=tuple(achieved))
-
-
-def _needs_tree(one: Criterion) -> bool:
-    return isinstance(one, Closeness) and one.distance == "hierarchical"
 
 
 def row_classes(table: pa.Table, quasi: Sequence[str]) -> npt.NDArray[np.int64]:
     """The class of every row: rows that agree in all quasi-identifiers, missing values being alike."""
-    if lost := [name for name in quasi if name not in table.column_names]:
+    if missing := [name for name in quasi if name not in table.column_names]:
         raise DataError(
-            f"the table has no column {', '.join(map(repr, lost))}; it has {', '.join(table.column_names)}."
+            f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(table.column_names)}."
         )
     classes = np.zeros(table.num_rows, dtype=np.int64)
     for name in quasi:

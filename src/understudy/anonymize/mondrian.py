@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from understudy.anonymize.boxes import cut_boxes
-from understudy.anonymize.cells import STAR, Cells, base_texts, is_ordered, levelled
-from understudy.anonymize.criteria import Criterion
+from understudy.anonymize.cells import STAR, Cells, base_texts, is_ordered, join_labels, levelled
+from understudy.anonymize.criteria import Closeness, Criterion
 from understudy.anonymize.hierarchy import Hierarchy
-from understudy.anonymize.kernels import bad_classes
+from understudy.anonymize.kernels import cut_boxes
 from understudy.anonymize.problem import Problem, pose
-from understudy.codebook import Column, Continuous, Integer, Origin
+from understudy.codebook import Column, Number, Origin
 from understudy.errors import RefusalError
 
 
@@ -41,28 +40,11 @@ def partition(
     problem = pose(cells, quasi=quasi, hierarchies=hierarchies, k=k, criteria=criteria, suppression=0.0)
     ranks = tuple(_ranks(hierarchy) for hierarchy in problem.hierarchies)
     ranked = np.stack([rank[problem.codes[:, place]] for place, rank in enumerate(ranks)], axis=1).astype(np.int32)
-    wholes = problem.wholes(np.ones(len(problem.counts), dtype=bool))
+    wholes = problem.wholes()
     _refuse_whole(problem, wholes)
-    p = problem.packed
     spans = np.array([len(rank) - 1 for rank in ranks], dtype=np.int64)
     box = np.empty(len(ranked), dtype=np.int64)
-    sizes = p.sizes if len(p.sizes) else np.ones(1, dtype=np.int64)
-    boxes = cut_boxes(
-        ranked,
-        problem.counts,
-        problem.sensitive,
-        spans,
-        k,
-        p.kinds,
-        p.places,
-        p.first,
-        p.second,
-        sizes,
-        wholes,
-        p.trees,
-        p.heights,
-        box,
-    )
+    boxes = cut_boxes(ranked, problem.counts, problem.sensitive, spans, k, problem.packed, wholes, box)
     lows = np.full((boxes, len(ranks)), np.iinfo(np.int64).max)
     highs = np.full((boxes, len(ranks)), -1)
     np.minimum.at(lows, box, ranked)
@@ -72,22 +54,17 @@ def partition(
 
 def _refuse_whole(problem: Problem, wholes: npt.NDArray[np.int64]) -> None:
     """The table as one class must pass, or no cut of it can."""
-    if not problem.criteria:
+    if problem.forms_class(np.ones(len(problem.counts), dtype=bool)):
         return
-    p, bad = problem.packed, np.zeros(1, dtype=bool)
-    everything, total = np.zeros(len(problem.counts), dtype=np.int64), np.array([problem.rows])
-    bad_classes(everything, problem.counts, problem.sensitive, total, 1, problem.k, p.kinds, p.places, p.first,
-                p.second, p.sizes, wholes, p.trees, p.heights, bad)  # fmt: skip
-    if bad[0]:
-        measured = [
-            f"{one.said} (the whole table measures {one.measure(whole, whole):.4g})"
-            for one, whole in ((one, wholes[place]) for one, place in zip(problem.criteria, p.places, strict=True))
-            if one.kind != "t-closeness" and not one.passes(one.measure(whole, whole))
-        ]
-        raise RefusalError(
-            f"even the whole table as one class does not satisfy {', '.join(measured)}; no generalisation can. "
-            "Ask for less."
-        )
+    broken = []
+    for criterion, place in zip(problem.criteria, problem.packed.places, strict=True):
+        if not isinstance(criterion, Closeness):  # the whole table is always close to itself
+            value = criterion.measure(wholes[place], wholes[place])
+            if not criterion.passes(value):
+                broken.append(f"{criterion.label} (the whole table measures {value:.4g})")
+    raise RefusalError(
+        f"even the whole table as one class does not satisfy {', '.join(broken)}; no generalisation can. Ask for less."
+    )
 
 
 def _ranks(hierarchy: Hierarchy) -> npt.NDArray[np.int32]:
@@ -106,11 +83,7 @@ def _ranks(hierarchy: Hierarchy) -> npt.NDArray[np.int32]:
 def apply_partition(cells: Cells, cut: Partition) -> Cells:
     """The table with every quasi-identifier replaced by the range or set of its box."""
     problem = cut.problem
-    places = [cells.place(name) for name in problem.quasi]
-    base = tuple(0 for _ in problem.quasi)
-    stacked = np.vstack([problem.codes, cells.codes[:, places]]).astype(np.int32)
-    keys = problem.keys(base, stacked)
-    known, asked = keys[: len(problem.codes)], keys[len(problem.codes) :]
+    known, asked = problem.keys_beside(tuple(0 for _ in problem.quasi), cells)
     order = np.argsort(known, kind="stable")
     box = cut.box[order[np.searchsorted(known[order], asked)]]
     columns, codes = list(cells.columns), cells.codes.copy()
@@ -133,10 +106,10 @@ def _recoded(
         labels, which = _sets(hierarchy, cut.box, cut.problem.codes[:, place], cut.boxes)
     which = which.ravel()
     token = column.missing
-    found = tuple(dict.fromkeys(label for label in labels if label != token))
-    released = levelled(column, found, missing=token is not None and token in labels)
-    at = {label: code for code, label in enumerate(found)}  # a box of missing values only: they stay missing
-    code = np.array([at.get(label, len(found)) for label in labels], dtype=np.int32)
+    levels = tuple(dict.fromkeys(label for label in labels if label != token))
+    released = levelled(column, levels, missing=token is not None and token in labels)
+    code_of = {label: code for code, label in enumerate(levels)}  # a box of missing values only: they stay missing
+    code = np.array([code_of.get(label, len(levels)) for label in labels], dtype=np.int32)
     return replace(released, origin=Origin.DRAFTED, attestation=None), code[which][box]
 
 
@@ -173,11 +146,7 @@ def _proper_range(column: Column, low: int, high: int) -> str:
         return STAR
     if low == high:
         return texts[low]
-    if isinstance(column, Integer):
-        return f"{column.grids[low][0]}-{sum(column.grids[high]) - 1}"
-    if isinstance(column, Continuous):
-        return column.labels[low].partition(",")[0] + "," + column.labels[high].partition(",")[2]
-    return f"{texts[low]} to {texts[high]}"
+    return join_labels(column, low, high) if isinstance(column, Number) else f"{texts[low]} to {texts[high]}"
 
 
 def _set_label(hierarchy: Hierarchy, members: npt.NDArray[np.int64]) -> str:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from understudy.anonymize.cells import Cells, base_texts, cells_of
-from understudy.anonymize.criteria import Closeness, Criterion
+from understudy.anonymize.criteria import Criterion, uses_distance
 from understudy.anonymize.hierarchy import Hierarchy
 from understudy.anonymize.measure import Measured, measure
 from understudy.anonymize.problem import check_quasi
 from understudy.anonymize.released import released
 from understudy.anonymize.state import State
-from understudy.codebook import Codebook, Column, Role
+from understudy.codebook import Codebook, Role
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.provenance import Made
@@ -63,7 +63,7 @@ def outcome_of(
     table, book = released(state.cells, drawn=state.drawn, below_each=stream.below_each, title=source.codebook.title)
     trees = {name: tree_words(hierarchy) for name, hierarchy in state.trees.items()}
     measured = measure(
-        table, quasi=state.quasi, criteria=state.criteria, orders=_orders(book, state.criteria), trees=trees
+        table, quasi=state.quasi, criteria=state.criteria, orders=orders_of(book, state.criteria), trees=trees
     )
     _refuse_less(state, measured)
     return Outcome(table=table, book=book, state=state, before=before, measured=measured, trees=trees)
@@ -85,10 +85,10 @@ def _refuse_input(recipe: "Recipe", source: Source) -> None:
         if rule.arx is None:
             continue
         refuse_same(source.address, rule.arx, f"hierarchy of {name!r}")
-        if (found := find_provenance(rule.arx)).is_release:
+        if (provenance := find_provenance(rule.arx)).is_release:
             raise ParameterError(
-                f"the hierarchy of {name!r} is {found.called}: a rule that was made from data is not public. Give a "
-                "file that everybody may see."
+                f"the hierarchy of {name!r} is {provenance.called}: a rule that was made from data is not public. "
+                "Give a file that everybody may see."
             )
 
 
@@ -103,28 +103,18 @@ def _with_role(cells: Cells, quasi: Sequence[str]) -> Cells:
     return replace(cells, columns=tuple(columns))
 
 
-def _orders(book: Codebook, criteria: Sequence[Criterion]) -> dict[str, list[str]]:
-    """Values of the columns that an ordered distance is about, from low to high, as the table spells them."""
-    return {
-        one.column: spelled(book.column(one.column))
-        for one in criteria
-        if isinstance(one, Closeness) and one.distance == "ordered"
-    }
-
-
-def spelled(column: Column) -> list[str]:
-    """The values of a column from low to high, as a released table spells them."""
-    return list(base_texts(column)) if column.is_modelled else []
+def orders_of(book: Codebook, criteria: Sequence[Criterion]) -> dict[str, list[str]]:
+    """Values of the columns that an ordered distance is about, from low to high, as a released table spells them."""
+    columns = [book.column(criterion.column) for criterion in criteria if uses_distance(criterion, "ordered")]
+    return {column.name: list(base_texts(column)) if column.is_modelled else [] for column in columns}
 
 
 def tree_words(hierarchy: Hierarchy) -> dict[str, list[str]]:
     """The names of the groups of every value, finest first."""
-    words = {}
-    for code, text in enumerate(base_texts(hierarchy.column)):
-        words[text] = [
-            hierarchy.labels[height][int(hierarchy.maps[height][code])] for height in range(1, hierarchy.height + 1)
-        ]
-    return words
+    return {
+        text: [hierarchy.labels[height][int(hierarchy.maps[height][code])] for height in range(1, hierarchy.height + 1)]
+        for code, text in enumerate(base_texts(hierarchy.column))
+    }
 
 
 def _refuse_less(state: State, measured: Measured) -> None:
@@ -135,8 +125,8 @@ def _refuse_less(state: State, measured: Measured) -> None:
             "after the k-anonymous one changed its quasi-identifiers or its rows. Put that step before it."
         )
     if measured.broken:
-        one, value = measured.broken[0]
+        criterion, value = measured.broken[0]
         raise RefusalError(
-            f"the recipe asks for {one.said}, but the released table would measure {value:.4g}: a step after it "
+            f"the recipe asks for {criterion.label}, but the released table would measure {value:.4g}: a step after it "
             "changed the rows or the column. Put that step before it."
         )

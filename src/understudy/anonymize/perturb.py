@@ -2,24 +2,32 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.anonymize.cells import Cells, is_ordered
-from understudy.anonymize.state import State, Step, texts
-from understudy.codebook import Number
+from understudy.anonymize.cells import Cells, Codes, is_ordered
+from understudy.anonymize.entries import COLUMN, COLUMNS, ExactNumber
+from understudy.anonymize.state import State, Step
+from understudy.codebook import Column, Number
 from understudy.compiled import kernel
 from understudy.errors import CodebookError, ParameterError
 from understudy.mechanisms.exact_gaussian import exact_gaussian
 from understudy.mechanisms.exact_laplace import MAX_SCALE, SCALE_BITS, exact_noise
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Number as NumberRule
+from understudy.parameters import OneOf, option
 
 
-def _rows(cells: Cells) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    rows = cells.expanded()
-    return rows, np.ones(len(rows), dtype=np.int64)
+def _of_rows(cells: Cells, rows: Codes) -> Cells:
+    """The same columns, from one row of codes per record."""
+    return Cells(columns=cells.columns, codes=rows, counts=np.ones(len(rows), dtype=np.int64)).merged()
+
+
+def _known(column: Column, codes: Codes) -> npt.NDArray[np.intp]:
+    """The rows whose value is not missing."""
+    return np.flatnonzero(codes != (-1 if column.missing_code is None else column.missing_code))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,21 +38,17 @@ class RankSwap(Step):
     """
 
     do: ClassVar[str] = "rank-swap"
-    says: ClassVar[str] = "swap values of neighbouring rank"
     is_random: ClassVar[bool] = True
     is_record_wise = False
-    columns: tuple[str, ...]
-    share: float
-
-    def __post_init__(self) -> None:
-        texts("columns", self.columns)
-        if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share <= 1:
-            raise ParameterError(f"`share` is {self.share!r}; it is a share of the rows above 0, up to 1. Try 0.05.")
+    columns: tuple[str, ...] = option(rule=COLUMNS, help="Columns of numbers, dates or ordered levels.")
+    share: float = option(
+        rule=NumberRule(above=0, most=1, tried=0.05), help="How far a partner's rank may be, as a share of the rows."
+    )
 
     def apply(self, state: State) -> State:
         """Swap column by column; missing values stay where they are."""
         cells = state.cells
-        rows, ones = _rows(cells)
+        rows = cells.expanded()
         for name in self.columns:
             column = cells.column(name)
             if not is_ordered(column):
@@ -52,10 +56,9 @@ class RankSwap(Step):
                     f"column {name!r} is of kind {column.kind!r}; only numbers, dates and ordinal columns have ranks."
                 )
             place = cells.place(name)
-            known = np.flatnonzero(rows[:, place] != (-1 if column.missing_code is None else column.missing_code))
+            known = _known(column, rows[:, place])
             rows[known, place] = _swapped(rows[known, place], self.share, state.stream)
-        merged = Cells(columns=cells.columns, codes=rows, counts=ones).merged()
-        return replace(state, cells=merged).told(do=self.do, columns=list(self.columns))
+        return state.after(_of_rows(cells, rows), do=self.do, columns=list(self.columns))
 
 
 def _swapped(codes: npt.NDArray[np.int32], share: float, stream: Stream) -> npt.NDArray[np.int32]:
@@ -81,10 +84,10 @@ def _swap(ranked: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], window:
             continue
         ahead = min(window, n - 1 - place)
         for step in range(ahead):
-            other = place + 1 + (offsets[place] + step) % ahead
-            if not taken[other]:
-                ranked[place], ranked[other] = ranked[other], ranked[place]
-                taken[place] = taken[other] = True
+            partner = place + 1 + (offsets[place] + step) % ahead
+            if not taken[partner]:
+                ranked[place], ranked[partner] = ranked[partner], ranked[place]
+                taken[place] = taken[partner] = True
                 break
 
 
@@ -97,18 +100,11 @@ class AddNoise(Step):
     """
 
     do: ClassVar[str] = "noise"
-    says: ClassVar[str] = "add noise to a number"
     is_random: ClassVar[bool] = True
     is_record_wise = True
-    column: str
-    scale: Any
-    law: str = "gaussian"
-
-    def __post_init__(self) -> None:
-        if self.law not in ("gaussian", "laplace"):
-            raise ParameterError(f"`law` is {self.law!r}; it must be gaussian or laplace.")
-        if isinstance(self.scale, bool) or not isinstance(self.scale, int | float) or not self.scale > 0:
-            raise ParameterError(f"`scale` is {self.scale!r}; it must be a number above 0, in the column's own unit.")
+    column: str = option(rule=COLUMN, help="A column of numbers.")
+    scale: float = option(rule=ExactNumber(above=0), help="Scale of the noise, in the column's own unit.")
+    law: str = option("gaussian", rule=OneOf(("gaussian", "laplace")), help="The law of the noise.")
 
     def apply(self, state: State) -> State:
         """Draw inside the bin, add, cut off, and put back into bins."""
@@ -121,9 +117,9 @@ class AddNoise(Step):
             raise ParameterError(
                 f"`scale` is {self.scale}; noise of more than {MAX_SCALE:,} steps of {column.name!r} is not drawn."
             )
-        rows, ones = _rows(cells)
+        rows = cells.expanded()
         place = cells.place(self.column)
-        known = np.flatnonzero(rows[:, place] != (-1 if column.missing_code is None else column.missing_code))
+        known = _known(column, rows[:, place])
         firsts = np.array([first for first, _ in column.grids], dtype=np.int64)
         widths = np.array([width for _, width in column.grids], dtype=np.uint64)
         codes = rows[known, place]
@@ -134,6 +130,5 @@ class AddNoise(Step):
             values += exact_gaussian(len(values), deviation=rounded, stream=state.stream)
         values = np.clip(values, firsts[0], firsts[-1] + int(widths[-1]) - 1)
         rows[known, place] = np.searchsorted(firsts, values, side="right") - 1
-        merged = Cells(columns=cells.columns, codes=rows, counts=ones).merged()
-        drawn = state.drawn | {self.column}
-        return replace(state, cells=merged, drawn=drawn).told(do=self.do, column=self.column)
+        drawn = replace(state, drawn=state.drawn | {self.column})
+        return drawn.after(_of_rows(cells, rows), do=self.do, column=self.column)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.anonymize.cells import Cells
-from understudy.anonymize.criteria import Closeness, Criterion, DistinctDiversity, check_k
+from understudy.anonymize.criteria import Closeness, Criterion, DistinctDiversity, Tree, uses_distance
 from understudy.anonymize.hierarchy import Hierarchy
 from understudy.anonymize.kernels import Packed, bad_classes, class_of, keys_of, pack
 from understudy.errors import DataError, ParameterError
@@ -20,7 +20,7 @@ _KEY_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
+class NodeOutcome:
     """What one node of the lattice would release."""
 
     node: Node
@@ -79,7 +79,7 @@ class Problem:
         for k and for distinct diversity; entropy, recursive diversity and closeness may be spoilt by bad rows
         that join.
         """
-        return self.allowed == 0 or all(isinstance(one, DistinctDiversity) for one in self.criteria)
+        return self.allowed == 0 or all(isinstance(criterion, DistinctDiversity) for criterion in self.criteria)
 
     def keys(self, node: Node, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """One number per line of quasi-identifier codes: equal numbers, one class."""
@@ -93,38 +93,48 @@ class Problem:
         keys_of(codes, np.concatenate(maps), offsets, np.array(radix, dtype=np.int64), keys)
         return keys
 
-    def evaluate(self, node: Node) -> Outcome:
+    def keys_beside(self, node: Node, cells: Cells) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Keys of the problem's own lines, and of those of a table, which can be compared."""
+        places = [cells.place(name) for name in self.quasi]
+        keys = self.keys(node, np.vstack([self.codes, cells.codes[:, places]]).astype(np.int32))
+        return keys[: len(self.codes)], keys[len(self.codes) :]
+
+    def steps_at(self, node: Node) -> dict[str, str]:
+        """The step of every quasi-identifier at a node, by name."""
+        return {
+            name: hierarchy.names[height]
+            for name, hierarchy, height in zip(self.quasi, self.hierarchies, node, strict=True)
+        }
+
+    def evaluate(self, node: Node) -> NodeOutcome:
         """Form the classes, suppress those that break a rule, and see whether the limit is kept."""
         keys = self.keys(node, self.codes)
         slots, owners, classes, sizes = self._tables(len(keys))
         owners[:] = -1
-        found = class_of(keys, self.counts, slots, owners, classes, sizes)
-        sizes = sizes[:found].copy()
-        too_small = int(sizes[sizes < self.k].sum())
-        if not self.criteria:
-            bad = sizes < self.k
-        elif too_small > self.allowed:
-            bad = sizes < self.k  # hopeless already
-        else:
-            bad = self._bad(classes, sizes, self.wholes(np.ones(len(keys), dtype=bool)))
+        number = class_of(keys, self.counts, slots, owners, classes, sizes)
+        sizes = sizes[:number].copy()
+        bad = sizes < self.k
+        too_small = int(sizes[bad].sum())
+        if too_small <= self.allowed:  # otherwise it is hopeless already
+            bad = self.bad(classes, sizes, self.wholes())
         deleted = False
         feasible = int(sizes[bad].sum()) <= self.allowed
         while feasible and bad.any():
             out = bad[classes]
-            if not self.delete and self._is_class(out):
+            if not self.delete and self.forms_class(out):
                 break
             deleted = True
             if bad.all():
                 feasible = False
-            elif any(isinstance(one, Closeness) for one in self.criteria):
-                again = bad | self._bad(classes, sizes, self.wholes(~out))
+            elif any(isinstance(criterion, Closeness) for criterion in self.criteria):
+                again = bad | self.bad(classes, sizes, self.wholes(~out))
                 if (again == bad).all():
                     break
                 bad, deleted = again, False
                 feasible = int(sizes[bad].sum()) <= self.allowed
             else:
                 break
-        return Outcome(
+        return NodeOutcome(
             node=node,
             sizes=sizes,
             bad=bad,
@@ -135,64 +145,34 @@ class Problem:
             feasible=feasible,
         )
 
-    def is_hopeless(self, outcome: Outcome) -> bool:
+    def is_hopeless(self, outcome: NodeOutcome) -> bool:
         """Whether this node and every finer one must fail."""
         return not outcome.feasible if self.is_monotone else outcome.too_small > self.allowed
 
-    def wholes(self, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Histogram of each sensitive column over the kept rows."""
-        found = np.zeros(
-            (max(self.sensitive.shape[1], 1), max(int(self.packed.sizes.max(initial=1)), 1)), dtype=np.int64
-        )
-        for place in range(self.sensitive.shape[1]):
-            np.add.at(found[place], self.sensitive[kept, place], self.counts[kept])
-        return found
+    def wholes(self, kept: npt.NDArray[np.bool_] | slice = slice(None)) -> npt.NDArray[np.int64]:
+        """Histogram of each sensitive column over the kept cells."""
+        columns = self.sensitive.shape[1]
+        histograms = np.zeros((max(columns, 1), int(self.packed.sizes.max())), dtype=np.int64)
+        for place in range(columns):
+            np.add.at(histograms[place], self.sensitive[kept, place], self.counts[kept])
+        return histograms
 
-    def _is_class(self, out: npt.NDArray[np.bool_]) -> bool:
-        """Whether the suppressed rows satisfy everything as one class of stars."""
-        total = np.array([self.counts[out].sum()])
-        if total[0] < self.k:
-            return False
-        whole = self.wholes(np.ones(len(self.counts), dtype=bool))
-        return not self._check(np.zeros(int(out.sum()), np.int64), self.counts[out], self.sensitive[out], total, whole)[
-            0
-        ]
+    def forms_class(self, cells: npt.NDArray[np.bool_]) -> bool:
+        """Whether the rows of some cells satisfy everything as one class."""
+        total = np.array([self.counts[cells].sum()])
+        return not self.bad(np.zeros(int(cells.sum()), np.int64), total, self.wholes(), cells)[0]
 
-    def _bad(
-        self, classes: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], wholes: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.bool_]:
-        return self._check(classes, self.counts, self.sensitive, sizes, wholes)
-
-    def _check(
+    def bad(
         self,
         classes: npt.NDArray[np.int64],
-        counts: npt.NDArray[np.int64],
-        sensitive: npt.NDArray[np.int32],
-        totals: npt.NDArray[np.int64],
+        sizes: npt.NDArray[np.int64],
         wholes: npt.NDArray[np.int64],
+        cells: npt.NDArray[np.bool_] | slice = slice(None),
     ) -> npt.NDArray[np.bool_]:
-        p = self.packed
-        bad = np.zeros(len(totals), dtype=bool)
+        """Which classes of (some of the) cells are too small or break a criterion."""
         if not self.criteria:
-            return totals < self.k
-        bad_classes(
-            classes,
-            counts,
-            sensitive,
-            totals,
-            len(totals),
-            self.k,
-            p.kinds,
-            p.places,
-            p.first,
-            p.second,
-            p.sizes,
-            wholes,
-            p.trees,
-            p.heights,
-            bad,
-        )
-        return bad
+            return sizes < self.k
+        return bad_classes(classes, self.counts[cells], self.sensitive[cells], sizes, self.k, self.packed, wholes)
 
     def _tables(self, rows: int) -> tuple[npt.NDArray[np.int64], ...]:
         if not self._scratch:
@@ -220,15 +200,6 @@ def check_quasi(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def check_share(share: float) -> float:
-    """A suppression limit."""
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise ParameterError(
-            f"the suppression limit is {share!r}; it is a share of the rows between 0 and 1. Try 0.01."
-        )
-    return float(share)
-
-
 def pose(
     cells: Cells,
     *,
@@ -241,10 +212,9 @@ def pose(
 ) -> Problem:
     """Check the request against the table and lay it out for the search."""
     names = check_quasi(quasi)
-    check_k(k)
     if k > cells.rows:
         raise DataError(f"`k` is {k:,} and the table has {cells.rows:,} rows; no class can be that large. Lower k.")
-    sensitive = list(dict.fromkeys(one.column for one in criteria))
+    sensitive = list(dict.fromkeys(criterion.column for criterion in criteria))
     if both := [name for name in sensitive if name in names]:
         raise ParameterError(
             f"column {both[0]!r} is asked to be a quasi-identifier and sensitive at once; within a class it has one "
@@ -252,9 +222,9 @@ def pose(
         )
     wide = cells.select([*names, *sensitive])
     trees = {
-        one.column: tree_of(hierarchies[one.column])
-        for one in criteria
-        if isinstance(one, Closeness) and one.distance == "hierarchical"
+        criterion.column: tree_of(hierarchies[criterion.column])
+        for criterion in criteria
+        if uses_distance(criterion, "hierarchical")
     }
     sizes = [wide.column(name).size for name in sensitive]
     return Problem(
@@ -266,12 +236,12 @@ def pose(
         k=k,
         criteria=tuple(criteria),
         packed=pack(tuple(criteria), sensitive, sizes, trees),
-        share=check_share(suppression),
+        share=float(suppression),
         delete=delete,
     )
 
 
-def tree_of(hierarchy: Hierarchy) -> npt.NDArray[np.int64]:
+def tree_of(hierarchy: Hierarchy) -> Tree:
     """The node of every level at every height; the last height is one root."""
     tree = hierarchy.maps.astype(np.int64)
     return tree if tree[-1].max() == 0 else np.vstack([tree, np.zeros((1, tree.shape[1]), dtype=np.int64)])

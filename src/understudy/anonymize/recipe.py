@@ -1,32 +1,26 @@
 """A recipe: what is done to a table, step by step, as TOML that a person can read and a manifest can repeat."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from understudy.anonymize.anonymity import FullDomain, Mondrian
-from understudy.anonymize.criteria import criterion_from_dict
-from understudy.anonymize.fitted import FittedAnonymized
+from understudy.anonymize.entries import COLUMN, Several, read_entry, read_text
+from understudy.anonymize.fitted import Anonymized, FittedAnonymized
+from understudy.anonymize.hierarchies import Rule as HierarchyRule
+from understudy.anonymize.hierarchies import rule_from_dict
 from understudy.anonymize.outcome import outcome_of
 from understudy.anonymize.perturb import AddNoise, RankSwap
-from understudy.anonymize.rules import Rule, rule_from_dict
 from understudy.anonymize.state import Step
-from understudy.anonymize.steps import (
-    Bin,
-    BottomCode,
-    Drop,
-    Generalise,
-    GroupLevels,
-    GroupRare,
-    Keep,
-    Round,
-    TopCode,
-)
+from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupLevels, GroupRare, Keep, Round, TopCode
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 from understudy.errors import CodebookError, ParameterError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Declared, OneOf, Panel, Rule, Text, option, options_of
+from understudy.privacy.facts import MethodFacts
 from understudy.sources.base import Report, Source
 
 FORMAT = 1
@@ -39,15 +33,68 @@ STEPS: dict[str, type[Step]] = {
 }  # fmt: skip
 
 
+class _StepRule(Rule):
+    """A step, also as a table of a recipe."""
+
+    words = "a step"
+    example = '{ do = "mondrian", k = 5 }'
+
+    def admits(self, value: Any) -> bool:
+        """A step."""
+        return isinstance(value, Step)
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """From the table of a recipe or a manifest."""
+        return step_from_dict(given)
+
+
+_HIERARCHIES = option(
+    rule=Text(
+        words="a table of columns and rules",
+        example="[hierarchies.zip]",
+        admitted=lambda value: (
+            isinstance(value, Mapping) and all(isinstance(rule, HierarchyRule) for rule in value.values())
+        ),
+    ),
+    help="How the values of a column are grouped: COLUMN=RULE; default: the codebook's steps.",
+    flag="--hierarchy",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(Declared):
     """Steps in order, and the hierarchies they may use."""
 
-    steps: tuple[Step, ...]
-    hierarchies: Mapping[str, Rule] = field(default_factory=dict)
-    quasi: tuple[str, ...] | None = None
-    """Quasi-identifiers; None leaves them to the roles in the codebook."""
-    title: str = ""
+    facts: ClassVar[MethodFacts] = MethodFacts(
+        name="anonymize",
+        command="understudy anonymize run",
+        route="none",
+        neighbours=(),
+        guarantee="k-anonymity of one table, with l-diversity and t-closeness where asked",
+        public="which columns an intruder knows (the quasi-identifiers)",
+        paper="k-anonymity, l-diversity, t-closeness; dissertation ch. 2",
+        paper_claim="Each record hides among k; inference about sensitive values is bounded.",
+        sound="holds with conditions",
+        truth="Counted in the released table, for that table alone: homogeneity, composition, minimality and "
+        "knowledge beyond the quasi-identifiers remain. Never beside a DP label, never inherited by what is drawn "
+        "from it.",
+        page="docs/methods/anonymity.md",
+        proofs=("k_anonymity.md",),
+        exact_tests=("tests/exact/test_anonymity_exact.py",),
+        instead="marginals",
+    )
+    steps: tuple[Step, ...] = option(
+        rule=Several(each=_StepRule(), words="a list of steps", example=f"[{_StepRule.example}]"),
+        help="What is done, in order.",
+    )
+    hierarchies: Mapping[str, HierarchyRule] = field(default_factory=dict, metadata=_HIERARCHIES.metadata)
+    quasi: tuple[str, ...] | None = option(
+        None,
+        rule=Several(each=COLUMN, words="a list of column names", example='["age", "sex"]', least=0),
+        help="Quasi-identifiers: what an intruder may know; default: the codebook's roles.",
+        panel=Panel.PRIVACY,
+    )
+    title: str = option("", rule=Text(admitted=lambda value: isinstance(value, str)), help="What the recipe is called.")
 
     @property
     def is_record_wise(self) -> bool:
@@ -84,14 +131,7 @@ class Recipe:
 def load_recipe(path: str | Path) -> Recipe:
     """Read a recipe file; hierarchy files are looked for beside it."""
     place = Path(path)
-    try:
-        text = place.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise CodebookError(f"there is no recipe at {str(path)!r}; check the path.") from None
-    except UnicodeDecodeError:
-        raise CodebookError(f"the recipe {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
-    except OSError as reason:
-        raise CodebookError(f"the recipe {str(path)!r} cannot be read ({reason.strerror}).") from None
+    text = read_text(place, "the recipe", "there is no recipe at")
     try:
         return read_recipe(text, folder=place.parent)
     except CodebookError as reason:
@@ -113,74 +153,56 @@ def read_recipe(text: str, *, folder: Path | None = None) -> Recipe:
     if data.get("format") != FORMAT:
         faults.append(f"format is {data.get('format')!r}; this version reads format = {FORMAT}.")
     known = {"format", "title", "quasi_identifiers", "hierarchies", "steps"}
-    if strange := sorted(set(data) - known):
-        faults.append(f"unknown keys {', '.join(strange)} at the top; known are {', '.join(sorted(known))}.")
-    rules = _rules(data.get("hierarchies", {}), folder or Path(), faults)
-    steps = _steps(data.get("steps", []), faults)
+    if unknown := sorted(set(data) - known):
+        faults.append(f"unknown keys {', '.join(unknown)} at the top; known are {', '.join(sorted(known))}.")
+    hierarchies, steps = data.get("hierarchies", {}), data.get("steps")
+    if not isinstance(hierarchies, Mapping):
+        faults.append("hierarchies must be tables, such as [hierarchies.zip].")
+        hierarchies = {}
+    if not isinstance(steps, list) or not steps:
+        faults.append("there are no [[steps]]; give at least one.")
+        steps = []
+    rules, read = {}, []
+    for name, entry in hierarchies.items():
+        with _listed(faults):
+            rules[name] = rule_from_dict(name, entry, folder or Path())
+    for number, entry in enumerate(steps, start=1):
+        with _listed(faults, f"step {number}: "):
+            read.append(step_from_dict(entry))
     quasi = data.get("quasi_identifiers")
-    if quasi is not None and (not isinstance(quasi, list) or not all(isinstance(name, str) for name in quasi)):
-        faults.append(f"quasi_identifiers is {quasi!r}; it must be a list of column names.")
-        quasi = None
+    if quasi is not None:
+        with _listed(faults):
+            quasi = tuple(options_of(Recipe)["quasi"].rule.check("quasi_identifiers", quasi))
     if faults:
         raise CodebookError(f"the recipe has {len(faults)} fault{'s' * (len(faults) != 1)}:", faults)
-    return Recipe(
-        steps=tuple(steps),
-        hierarchies=rules,
-        quasi=None if quasi is None else tuple(quasi),
-        title=str(data.get("title", "")),
-    )
+    return Recipe(steps=tuple(read), hierarchies=rules, quasi=quasi, title=str(data.get("title", "")))
 
 
-def _rules(data: Any, folder: Path, faults: list[str]) -> dict[str, Rule]:
-    if not isinstance(data, Mapping):
-        faults.append("hierarchies must be tables, such as [hierarchies.zip].")
-        return {}
-    rules = {}
-    for name, entry in data.items():
-        try:
-            rules[name] = rule_from_dict(name, entry, folder)
-        except ParameterError as fault:
-            faults.append(str(fault))
-    return rules
-
-
-def _steps(entries: Any, faults: list[str]) -> list[Step]:
-    if not isinstance(entries, list) or not entries:
-        faults.append("there are no [[steps]]; give at least one.")
-        return []
-    steps = []
-    for number, entry in enumerate(entries, start=1):
-        try:
-            steps.append(step_from_dict(entry))
-        except (ParameterError, CodebookError) as fault:
-            faults.append(f"step {number}: {fault}")
-    return steps
+@contextmanager
+def _listed(faults: list[str], where: str = "") -> Iterator[None]:
+    """Faults are collected, so that all of them are told at once."""
+    try:
+        yield
+    except (ParameterError, CodebookError) as fault:
+        faults.append(f"{where}{fault}")
 
 
 def step_from_dict(entry: Any) -> Step:
     """A step as a recipe or a manifest writes it down."""
-    if not isinstance(entry, dict) or entry.get("do") not in STEPS:
-        found = entry.get("do") if isinstance(entry, dict) else entry
-        raise ParameterError(f"it does {found!r}; steps are {', '.join(STEPS)}.")
-    cls = STEPS[entry["do"]]
-    given = {name: value for name, value in entry.items() if name != "do"}
-    wanted = {one.name: one for one in fields(cls)}
-    if strange := sorted(set(given) - set(wanted)):
-        raise ParameterError(f"{cls.do} has unknown keys {', '.join(strange)}; it knows {', '.join(wanted)}.")
-    needed = [n for n, one in wanted.items() if one.default is MISSING and one.default_factory is MISSING]
-    if lacking := [name for name in needed if name not in given]:
-        raise ParameterError(f"{cls.do} lacks {', '.join(lacking)}.")
-    if not isinstance(given.get("column", ""), str):
-        raise ParameterError(f"{cls.do} has column = {given['column']!r}; it must be the name of a column.")
-    if "criteria" in given:
-        if not isinstance(given["criteria"], list) or not all(isinstance(one, dict) for one in given["criteria"]):
-            raise ParameterError('criteria must be a list of tables, such as [{ kind = "t-closeness", ... }].')
-        given["criteria"] = tuple(criterion_from_dict(one) for one in given["criteria"])
-    if not isinstance(given.get("at_most", {}), dict):
-        raise ParameterError(f"at_most is {given['at_most']!r}; it must be a table, such as {{ age = 2 }}.")
-    for name in ("columns", "levels", "when", "among", "edges"):
-        if name in given:
-            if not isinstance(given[name], list):
-                raise ParameterError(f"{name} is {given[name]!r}; it must be a list.")
-            given[name] = tuple(given[name])
-    return cls(**given)
+    do = OneOf.of(STEPS).check("do", entry.get("do") if isinstance(entry, Mapping) else entry)
+    if not isinstance(entry, Mapping):
+        raise ParameterError(f'it is {entry!r}; write it as a table, such as do = "{do}".')
+    return read_entry(STEPS[do], do, {key: value for key, value in entry.items() if key != "do"})
+
+
+def anonymize(
+    source: Source,
+    recipe: Recipe,
+    *,
+    quasi: Sequence[str] | None = None,
+    stream: Stream | None = None,
+    report: Report | None = None,
+) -> Anonymized:
+    """Apply a recipe and measure what came out. A table that falls short of what was asked is refused."""
+    fitted = recipe.fit(source, quasi=quasi, stream=stream, report=report)
+    return Anonymized.of(fitted, fitted.sample())

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from understudy.anonymize.cells import Cells, as_levels
+from understudy.anonymize.cells import Cells, as_levels, base_texts
 from understudy.codebook import Codebook, Column, Dates, Number, Role, Text
 from understudy.codebook.decode import BelowEach, decode_column
 from understudy.errors import RefusalError
@@ -50,5 +50,15 @@ def _described(column: Column) -> Column:
     """For the codebook. Declared levels all stay, whether they occur or not: which do is not public knowledge."""
     if column.size >= 2:
         return column
-    said = f"{column.description} (reads {column.labels[0]!r} in every row)".strip()
-    return Text(name=column.name, role=Role.IDENTIFIER, description=said)
+    description = f"{column.description} (reads {column.labels[0]!r} in every row)".strip()
+    return Text(name=column.name, role=Role.IDENTIFIER, description=description)
+
+
+def table_of(cells: Cells) -> pa.Table:
+    """Cells as text, for figures about a table before it was anonymised; confidential."""
+    rows = cells.expanded()
+    arrays = {}
+    for place, column in enumerate(cells.columns):
+        labels = pa.array([*base_texts(column), *([None] if column.missing is not None else [])], type=pa.string())
+        arrays[column.name] = labels.take(pa.array(rows[:, place]))
+    return pa.table(arrays)

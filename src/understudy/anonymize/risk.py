@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
+from understudy.parameters import Number
 
 Sizes = npt.NDArray[np.int64]
 
+THRESHOLD = Number(above=0, below=1, tried=0.2)
 BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, None))
 """Class sizes that are put together in a histogram; the last has no upper end."""
 
@@ -56,8 +57,7 @@ def risk_figures(sizes: Sizes, *, population: Sizes | None = None, threshold: fl
     >>> figures.journalist_highest, figures.marketer
     (0.16666666666666666, 0.15)
     """
-    if not 0 < threshold < 1:
-        raise ParameterError(f"`threshold` is {threshold}; it is a probability strictly between 0 and 1. Try 0.2.")
+    THRESHOLD.check("threshold", threshold)
     sizes = np.asarray(sizes, dtype=np.int64)
     n = int(sizes.sum())
     own = 1.0 / sizes
@@ -85,13 +85,9 @@ def band_counts(sizes: Sizes) -> dict[str, int]:
     >>> band_counts(np.array([1, 1, 3, 120]))["1"], band_counts(np.array([1, 1, 3, 120]))["100+"]
     (2, 120)
     """
-    found = {}
+    counts = {}
     for low, high in BANDS:
+        label = f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}"
         inside = sizes >= low if high is None else (sizes >= low) & (sizes <= high)
-        found[band_label(low, high)] = int(sizes[inside].sum())
-    return found
-
-
-def band_label(low: int, high: int | None) -> str:
-    """How a band is called."""
-    return f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}"
+        counts[label] = int(sizes[inside].sum())
+    return counts

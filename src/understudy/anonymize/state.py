@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from understudy.anonymize.cells import Cells
 from understudy.anonymize.criteria import Criterion
+from understudy.anonymize.hierarchies import Rule
 from understudy.anonymize.hierarchy import Hierarchy
-from understudy.anonymize.rules import Rule
-from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Declared
 from understudy.sources.base import Report
 
 
@@ -37,17 +37,16 @@ class State:
         """The hierarchy of a column as it stands now."""
         return self.rules.get(name, Rule()).build(self.cells.column(name))
 
-    def told(self, **facts: Any) -> "State":
-        """With the facts of the step that was just done."""
-        return replace(self, facts=(*self.facts, facts))
+    def after(self, cells: Cells, **facts: Any) -> "State":
+        """The state with the table that a step made, and the facts about that step."""
+        return replace(self, cells=cells, facts=(*self.facts, facts))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step(ABC):
+class Step(Declared, ABC):
     """One line of a recipe. Frozen, public, and applied in its place."""
 
     do: ClassVar[str]
-    says: ClassVar[str]
     is_random: ClassVar[bool] = False
 
     @property
@@ -61,28 +60,4 @@ class Step(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""
-        return {"do": self.do, **{name: _plain(value) for name, value in vars(self).items() if value is not None}}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Criterion):
-        return value.to_dict()
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """A whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number of {least} or more.")
-    return value
-
-
-def texts(name: str, value: Any) -> tuple[str, ...]:
-    """A list of texts."""
-    if isinstance(value, str) or not all(isinstance(item, str) for item in value) or not value:
-        raise ParameterError(f'`{name}` is {value!r}; it must be a list of texts, such as ["a", "b"].')
-    return tuple(value)
+        return {"do": self.do, **{key: value for key, value in self.parameters().items() if value is not None}}

@@ -11,9 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.anonymize.cells import as_levels, base_texts, levelled
-from understudy.anonymize.state import State, Step, texts, whole
+from understudy.anonymize.entries import COLUMN, COLUMNS, LEVELS, NUMBERS, ExactNumber, exact
+from understudy.anonymize.state import State, Step
 from understudy.codebook import Column, Levelled, Number, Ordinal, Origin
 from understudy.errors import CodebookError, ParameterError
+from understudy.parameters import Text, Whole, option
+
+_LEVEL = Text(words="the name of a level", example="other", admitted=lambda value: isinstance(value, str))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,18 +25,14 @@ class Keep(Step):
     """Variable reduction: only these columns go on."""
 
     do: ClassVar[str] = "keep"
-    says: ClassVar[str] = "keep only these columns"
     is_record_wise = True
-    columns: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        texts("columns", self.columns)
+    columns: tuple[str, ...] = option(rule=COLUMNS, help="The columns that go on.")
 
     def apply(self, state: State) -> State:
         """Project; the quasi-identifiers that are left stay quasi-identifiers."""
         cells = state.cells.select(self.columns)
         quasi = tuple(name for name in state.quasi if name in self.columns)
-        return replace(state, cells=cells, quasi=quasi).told(do=self.do, columns=list(cells.names))
+        return replace(state, quasi=quasi).after(cells, do=self.do, columns=list(cells.names))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +40,8 @@ class Drop(Step):
     """Variable reduction: these columns go."""
 
     do: ClassVar[str] = "drop"
-    says: ClassVar[str] = "drop these columns"
     is_record_wise = True
-    columns: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        texts("columns", self.columns)
+    columns: tuple[str, ...] = option(rule=COLUMNS, help="The columns that go.")
 
     def apply(self, state: State) -> State:
         """Project on the others."""
@@ -59,10 +55,8 @@ class Drop(Step):
 
 def _edge(column: Number, at: Any) -> int:
     """Place of an edge strictly inside."""
-    try:
-        wanted = Fraction(str(at))
-    except (ValueError, ZeroDivisionError):
-        raise ParameterError(f"`at` is {at!r}; it must be a number.") from None
+    wanted = exact(ExactNumber().check("at", at))
+    assert wanted is not None
     if wanted not in column.edges[1:-1]:
         near = ", ".join(str(float(edge)) for edge in sorted(column.edges[1:-1], key=lambda e: abs(e - wanted))[:3])
         raise ParameterError(
@@ -73,10 +67,10 @@ def _edge(column: Number, at: Any) -> int:
 
 
 def _place(column: Column, at: Any) -> int:
-    texts_of = base_texts(column)
-    if str(at) not in texts_of:
-        raise ParameterError(f"`at` is {at!r}; column {column.name!r} has the levels {', '.join(texts_of)}.")
-    return texts_of.index(str(at))
+    texts = base_texts(column)
+    if str(at) not in texts:
+        raise ParameterError(f"`at` is {at!r}; column {column.name!r} has the levels {', '.join(texts)}.")
+    return texts.index(str(at))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +78,11 @@ class _EndCode(Step):
     """Values at one end become one."""
 
     is_record_wise = True
-    column: str
-    at: Any
+    column: str = option(rule=COLUMN, help="A column of numbers or ordered levels.")
+    at: float | str = option(
+        rule=Text(words="a number or a level", example="90", admitted=lambda value: value is not None),
+        help="Where the end begins: an edge of the codebook, or a level.",
+    )
 
     def apply(self, state: State) -> State:
         """Join the bins or levels at that end."""
@@ -110,7 +107,6 @@ class TopCode(_EndCode):
     """All values from ``at`` on become one."""
 
     do: ClassVar[str] = "top-code"
-    says: ClassVar[str] = "put the highest values together"
 
     def _edges(self, column: Number, place: int) -> tuple[Fraction, ...]:
         return (*column.edges[: place + 1], column.edges[-1])
@@ -124,7 +120,6 @@ class BottomCode(_EndCode):
     """All values below ``at`` become one (for levels: up to and including ``at``)."""
 
     do: ClassVar[str] = "bottom-code"
-    says: ClassVar[str] = "put the lowest values together"
 
     def _edges(self, column: Number, place: int) -> tuple[Fraction, ...]:
         return (column.edges[0], *column.edges[place:])
@@ -145,24 +140,31 @@ def _binned(state: State, column: Number, edges: Sequence[Fraction], do: str) ->
     mapping = [bisect_right(edges, low) - 1 for low in column.edges[:-1]]
     mapping += [] if column.missing_code is None else [len(edges) - 1]
     cells = state.cells.recoded(column.name, coarse, mapping)
-    return replace(state, cells=cells).told(do=do, column=column.name, levels=coarse.size)
+    return state.after(cells, do=do, column=column.name, levels=coarse.size)
 
 
 def _relabelled(
     state: State, column: Column, labels: Sequence[str], do: str, *, drafted: bool = False, ordered: bool | None = None
 ) -> State:
     """Proper codes to labels; equal labels become one level."""
-    found = tuple(dict.fromkeys(labels))
-    at = {label: code for code, label in enumerate(found)}
-    mapping = [at[label] for label in labels]
-    mapping += [] if column.missing_code is None else [len(found)]
-    fresh = levelled(column, found, missing=column.missing is not None, ordered=ordered)
+    levels = tuple(dict.fromkeys(labels))
+    code_of = {label: code for code, label in enumerate(levels)}
+    mapping = [code_of[label] for label in labels]
+    mapping += [] if column.missing_code is None else [len(levels)]
+    fresh = levelled(column, levels, missing=column.missing is not None, ordered=ordered)
     if drafted:
         fresh = replace(fresh, origin=Origin.DRAFTED, attestation=None)
     if faults := fresh.faults():
         raise CodebookError(f"{do} gives column {column.name!r} levels that contradict each other:", faults)
     cells = state.cells.recoded(column.name, fresh, mapping)
-    return replace(state, cells=cells).told(do=do, column=column.name, levels=fresh.size)
+    return state.after(cells, do=do, column=column.name, levels=fresh.size)
+
+
+def _number(state: State, name: str, done: str) -> Number:
+    column = state.cells.column(name)
+    if not isinstance(column, Number):
+        raise CodebookError(f"column {name!r} is of kind {column.kind!r}; only numbers are {done}.")
+    return column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,39 +172,32 @@ class Bin(Step):
     """Wider bins: by their edges, or all of one width."""
 
     do: ClassVar[str] = "bin"
-    says: ClassVar[str] = "widen the bins of a number"
     is_record_wise = True
-    column: str
-    edges: tuple[Any, ...] | None = None
-    width: Any = None
+    column: str = option(rule=COLUMN, help="A column of numbers.")
+    edges: tuple[Any, ...] | None = option(None, rule=NUMBERS, help="The edges that stay.")
+    width: float | None = option(None, rule=ExactNumber(above=0), help="The width of all bins.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.edges is None) == (self.width is None):
             raise ParameterError(f"bin of {self.column!r} needs edges or a width, one of them.")
 
     def apply(self, state: State) -> State:
         """Only edges that the codebook has can stay."""
-        column = state.cells.column(self.column)
-        if not isinstance(column, Number):
-            raise CodebookError(f"column {self.column!r} is of kind {column.kind!r}; only numbers are binned.")
+        column = _number(state, self.column, "binned")
         wanted = self._wanted(column)
-        if strange := [edge for edge in wanted if edge not in column.edges]:
+        if unknown := [edge for edge in wanted if edge not in column.edges]:
             raise ParameterError(
-                f"bin of {self.column!r} asks for the edge {float(strange[0]):g}, which the codebook's bins do not "
+                f"bin of {self.column!r} asks for the edge {float(unknown[0]):g}, which the codebook's bins do not "
                 "have; add it there, or choose among its edges."
             )
         inside = [edge for edge in wanted if column.edges[0] < edge < column.edges[-1]]
         return _binned(state, column, (column.edges[0], *sorted(set(inside)), column.edges[-1]), self.do)
 
     def _wanted(self, column: Number) -> list[Fraction]:
-        try:
-            if self.edges is not None:
-                return [Fraction(str(edge)) for edge in self.edges]
-            width = Fraction(str(self.width))
-        except (ValueError, ZeroDivisionError):
-            raise ParameterError(f"bin of {self.column!r} has edges or a width that are no numbers.") from None
-        if width <= 0:
-            raise ParameterError(f"bin of {self.column!r} has width {self.width}; it must be above 0.")
+        if self.edges is not None:
+            return [Fraction(str(edge)) for edge in self.edges]
+        width = Fraction(str(self.width))
         first, last = floor(column.edges[0] / width) + 1, floor(column.edges[-1] / width)
         if last - first > 100_000:
             raise ParameterError(f"bin of {self.column!r} with width {self.width} would make too many bins; widen it.")
@@ -214,22 +209,13 @@ class Round(Step):
     """Every number to the nearest multiple of ``to``, halves up."""
 
     do: ClassVar[str] = "round"
-    says: ClassVar[str] = "round a number"
     is_record_wise = True
-    column: str
-    to: Any
+    column: str = option(rule=COLUMN, help="A column of numbers.")
+    to: float = option(rule=ExactNumber(above=0, tried=10), help="What numbers become multiples of.")
 
     def apply(self, state: State) -> State:
         """All values of a bin must round to one multiple, or the bin cannot be rounded."""
-        column = state.cells.column(self.column)
-        if not isinstance(column, Number):
-            raise CodebookError(f"column {self.column!r} is of kind {column.kind!r}; only numbers are rounded.")
-        try:
-            unit = Fraction(str(self.to))
-        except (ValueError, ZeroDivisionError):
-            unit = Fraction(0)
-        if unit <= 0:
-            raise ParameterError(f"`to` is {self.to!r}; it must be a number above 0. Try 10.")
+        column, unit = _number(state, self.column, "rounded"), Fraction(str(self.to))
         labels = []
         for label, (first, count) in zip(column.labels, column.grids, strict=False):
             ends = {floor(value * column.step / unit + Fraction(1, 2)) * unit for value in (first, first + count - 1)}
@@ -250,21 +236,17 @@ class GroupLevels(Step):
     """Named levels become one: public knowledge."""
 
     do: ClassVar[str] = "group"
-    says: ClassVar[str] = "put named levels together"
     is_record_wise = True
-    column: str
-    levels: tuple[str, ...]
-    into: str
-
-    def __post_init__(self) -> None:
-        texts("levels", self.levels)
+    column: str = option(rule=COLUMN, help="A column of levels.")
+    levels: tuple[str, ...] = option(rule=LEVELS, help="The levels that become one.")
+    into: str = option(rule=_LEVEL, help="What the joint level is called.")
 
     def apply(self, state: State) -> State:
         """Join them."""
         column = as_levels(state.cells.column(self.column))
         assert isinstance(column, Levelled)
-        if strange := [level for level in self.levels if level not in column.levels]:
-            raise ParameterError(f"column {self.column!r} has no level {', '.join(map(repr, strange))}.")
+        if unknown := [level for level in self.levels if level not in column.levels]:
+            raise ParameterError(f"column {self.column!r} has no level {', '.join(map(repr, unknown))}.")
         labels = [self.into if level in self.levels else level for level in column.levels]
         return _relabelled(_as_levels(state, self.column), column, labels, self.do)
 
@@ -280,14 +262,10 @@ class GroupRare(Step):
     """Levels that fewer than ``below`` records have become one; which ones is read from the data."""
 
     do: ClassVar[str] = "group-rare"
-    says: ClassVar[str] = "put rare levels together"
     is_record_wise = False
-    column: str
-    below: int
-    into: str = "other"
-
-    def __post_init__(self) -> None:
-        whole("below", self.below, 2)
+    column: str = option(rule=COLUMN, help="A column of levels.")
+    below: int = option(rule=Whole(least=2, tried=5), help="Levels of fewer records are rare.")
+    into: str = option("other", rule=_LEVEL, help="What the joint level is called.")
 
     def apply(self, state: State) -> State:
         """Join the rare ones; if they are still too few together, the next rarest joins them."""
@@ -301,7 +279,7 @@ class GroupRare(Step):
         while rare.any() and counts[rare].sum() < self.below and order:
             rare[order.pop(0)] = True
         if not rare.any():
-            return state.told(do=self.do, column=self.column, grouped=0)
+            return state.after(state.cells, do=self.do, column=self.column, grouped=0)
         rare |= counts == 0  # a level that nobody has says by its absence that it was not rare
         labels = [
             self.into if is_rare or level == self.into else level
@@ -315,14 +293,16 @@ class Generalise(Step):
     """A column to one declared step of its hierarchy."""
 
     do: ClassVar[str] = "generalise"
-    says: ClassVar[str] = "replace values by their groups"
     is_record_wise = True
-    column: str
-    to: Any
+    column: str = option(rule=COLUMN, help="A column with a hierarchy.")
+    to: int | str = option(
+        rule=Text(words="the name or the number of a step", example="1", admitted=lambda value: value is not None),
+        help="The step of the hierarchy that is released.",
+    )
 
     def apply(self, state: State) -> State:
         """Recode by the hierarchy."""
         hierarchy = state.hierarchy(self.column)
         height = hierarchy.find(self.to)
         cells = state.cells.recoded(self.column, hierarchy.at(height), hierarchy.maps[height])
-        return replace(state, cells=cells).told(do=self.do, column=self.column, to=hierarchy.names[height])
+        return state.after(cells, do=self.do, column=self.column, to=hierarchy.names[height])

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from understudy.anonymize.criteria import Closeness, Criterion, criterion_from_dict
+from understudy.anonymize.criteria import criterion_from_dict
 from understudy.anonymize.measure import Measured, measure
-from understudy.anonymize.outcome import spelled
+from understudy.anonymize.outcome import orders_of
 from understudy.anonymize.recipe import step_from_dict
 from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
@@ -29,9 +29,9 @@ def is_anonymized(folder: str | Path) -> bool:
 
 def verify_anonymized(folder: str | Path) -> tuple[Verdict, Measured | None]:
     """The verdict about an anonymised release, and what was measured in the table itself."""
-    found: list[Measured] = []
-    verdict = verify_release(folder, [lambda looked: found.extend(_recheck(looked))])
-    return verdict, found[0] if found else None
+    measured: list[Measured] = []
+    verdict = verify_release(folder, [lambda looked: measured.extend(_recheck(looked))])
+    return verdict, measured[0] if measured else None
 
 
 def recheck_anonymity(looked: Looked) -> None:
@@ -59,20 +59,14 @@ def measure_release(place: Path, manifest: Mapping[str, Any]) -> Measured:
     anonymity = manifest.get("anonymity")
     if not isinstance(anonymity, dict):
         raise ReleaseError(f"{str(place)!r} holds no anonymised release.")
-    criteria = [criterion_from_dict(one) for one in anonymity["asked"]["criteria"]]
-    book = Codebook.load(place / CODEBOOK)
-    orders = {one.column: spelled(book.column(one.column)) for one in criteria if _is_ordered(one)}
+    criteria = [criterion_from_dict(entry) for entry in anonymity["asked"]["criteria"]]
     return measure(
         pq.read_table(place / ANONYMIZED),
         quasi=anonymity["quasi_identifiers"],
         criteria=criteria,
-        orders=orders,
+        orders=orders_of(Codebook.load(place / CODEBOOK), criteria),
         trees=anonymity["trees"],
     )
-
-
-def _is_ordered(one: Criterion) -> bool:
-    return isinstance(one, Closeness) and one.distance == "ordered"
 
 
 def _compare(manifest: dict[str, Any], measured: Measured, passed: list[str], problems: list[str]) -> None:
@@ -85,18 +79,19 @@ def _compare(manifest: dict[str, Any], measured: Measured, passed: list[str], pr
         passed.append(f"the table is {measured.k}-anonymous for {names}, counted again in {measured.classes:,} classes")
     if anonymity["asked"]["k"] is not None and measured.k < anonymity["asked"]["k"]:
         problems.append(f"{anonymity['asked']['k']}-anonymity was asked for, and the table has {measured.k}")
-    for (one, value), said in zip(measured.achieved, stated["criteria"], strict=True):
-        if not one.passes(value):
-            problems.append(f"{one.said} was asked for, and the worst class measures {value:.6g}")
-        elif said["achieved"] is None or abs(said["achieved"] - value) > _CLOSE * max(1.0, abs(value)):
-            problems.append(f"{one.said} measures {value:.6g} in the worst class, the manifest says {said['achieved']}")
+    for (criterion, value), entry in zip(measured.achieved, stated["criteria"], strict=True):
+        label, claim = criterion.label, entry["achieved"]
+        if not criterion.passes(value):
+            problems.append(f"{label} was asked for, and the worst class measures {value:.6g}")
+        elif claim is None or abs(claim - value) > _CLOSE * max(1.0, abs(value)):
+            problems.append(f"{label} measures {value:.6g} in the worst class, the manifest says {claim}")
         else:
-            passed.append(f"{one.said} holds: the worst class measures {value:.6g}")
+            passed.append(f"{label} holds: the worst class measures {value:.6g}")
     claimed = [entry["event"] for entry in manifest["ledger"] if entry["event"]["kind"] == "k-anonymous-table"]
     for event in claimed:
         if event["k"] > measured.k or event["quasi_identifiers"] != anonymity["quasi_identifiers"]:
             problems.append(f"the ledger claims {event['k']}-anonymity, which the table does not have")
-        if set(event["criteria"]) != {one.said for one, _ in measured.achieved}:
+        if set(event["criteria"]) != {criterion.label for criterion, _ in measured.achieved}:
             problems.append("the ledger claims other criteria than those that were measured")
 
 
@@ -104,12 +99,12 @@ def _check_record_wise(manifest: Mapping[str, Any], passed: list[str], problems:
     """What a later price would rest on: every step treats each record by itself, and no seed shifts its noise."""
     if manifest["format"] == 1 or not manifest["record_wise"]:
         return
-    steps = [step_from_dict(one) for one in manifest["parameters"]["steps"]]
+    steps = [step_from_dict(entry) for entry in manifest["parameters"]["steps"]]
     wrong = [f"{step.do} does not treat each record by itself" for step in steps if not step.is_record_wise]
     if any(step.is_random for step in steps) and not str(manifest["randomness"]).startswith("secure"):
         wrong.append("its noise was drawn under a seed, where one record more shifts that of every later row")
-    told = manifest["inputs"].get(InputRole.DATA.name.lower(), {})
-    if not Provenance.from_dict(told).record_wise:
+    source = manifest["inputs"].get(InputRole.DATA.name.lower(), {})
+    if not Provenance.from_dict(source).record_wise:
         wrong.append("it was made from a table in which one person can change the rows of many")
     problems.extend(f"the manifest says that each row came from one record by itself, and {why}" for why in wrong)
     if not wrong:

@@ -9,7 +9,7 @@
 """
 
 from understudy.reconstruct.aggregates import Aggregate
-from understudy.reconstruct.clustering import CUDIA
+from understudy.reconstruct.cudia import CUDIA
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.methods import (
     LUDIA,

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
+from understudy.parameters import OneOf
 from understudy.reconstruct.grams import Floats
 
 KINDS = ("mean", "sum", "median")
+UNMATCHED = OneOf(("error", "ignore"))
 Codes = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
 
@@ -26,25 +28,20 @@ class Aggregate:
     """What was averaged; aggregates of one target are stacked (algorithm 3)."""
     values: Mapping[str, float]
     kind: str = "mean"
-    """``mean``, ``sum``, or ``median``: a median is no linear figure; it stands in for the mean and is never met by
-    force.
-    """
+    """``mean``, ``sum``, or ``median``, which stands in for the mean and is never met by force."""
     sizes: Mapping[str, float] | None = None
     """People behind each figure, where published; else those in the individuals' file are counted."""
     noise: float | Mapping[str, float] | None = None
-    """Standard deviation of the error of each figure as it was published (noise, rounding), in its own unit; None:
-    exact.
-    """
+    """Standard deviation of the error of each published figure (noise, rounding), in its own unit; None: exact."""
     label: str = ""
     """What messages call it."""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ParameterError(f"`kind` is {self.kind!r}; an aggregate is one of {', '.join(KINDS)}.")
+        OneOf(KINDS).check("kind", self.kind)
         faults = [group for group, value in self.values.items() if not math.isfinite(value)]
         if faults:
             raise DataError(
-                f"{self.name} has no number for {some(faults)}; remove the groups without a figure from the file."
+                f"{self.name} has no number for {listed(faults)}; remove the groups without a figure from the file."
             )
         if not self.values:
             raise DataError(f"{self.name} has no groups; give a table with a group and a figure in each row.")
@@ -88,7 +85,7 @@ class Level:
         return len(self.members) == 1
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
+def listed(names: Sequence[str], most: int = 5) -> str:
     """A few of many names."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
@@ -96,45 +93,34 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> Level:
     """Find every individual's group. ``columns`` hold the labels, one array per grouping column, None for missing."""
-    if unmatched not in ("error", "ignore"):
-        raise ParameterError(f"`unmatched` is {unmatched!r}; groups without a partner are an error, or ignore them.")
-    known = {group: code for code, group in enumerate(aggregate.values)}
-    members, strange = [], set()
-    for labels in columns:
-        distinct, inverse = _distinct(labels)
-        codes = np.array([known.get(label, -1) if label is not None else -1 for label in distinct], dtype=np.int64)
-        strange |= {label for label in distinct if label is not None and label not in known}
-        members.append(codes[inverse])
-    for place in range(1, len(members)):  # in one group once, however many columns say so
-        for earlier in members[:place]:
-            members[place] = np.where(members[place] == earlier, -1, members[place])
+    published = tuple(aggregate.values)
+    members, unknown = group_members(columns, published)
     counts = sum(
-        (np.bincount(codes[codes >= 0], minlength=len(known)) for codes in members),
-        np.zeros(len(known), dtype=np.int64),
+        (np.bincount(codes[codes >= 0], minlength=len(published)) for codes in members),
+        np.zeros(len(published), dtype=np.int64),
     )
-    empty = [group for group, count in zip(known, counts, strict=True) if count == 0]
+    empty = [group for group, count in zip(published, counts, strict=True) if count == 0]
     notes = []
-    if (strange or empty) and unmatched == "error":
-        said = [f"{some(sorted(strange))} only among the individuals"] if strange else []
-        said += [f"{some(empty)} only in the aggregates"] if empty else []
+    if (unknown or empty) and unmatched == "error":
+        faults = [f"{listed(unknown)} only among the individuals"] if unknown else []
+        faults += [f"{listed(empty)} only in the aggregates"] if empty else []
         raise DataError(
-            f"{aggregate.name} does not fit the individuals: {'; '.join(said)}. Mend the labels, or ignore groups "
-            "without a "
-            "partner: unmatched = 'ignore' (--unmatched ignore)."
+            f"{aggregate.name} does not fit the individuals: {'; '.join(faults)}. Mend the labels, or ignore groups "
+            "without a partner: unmatched = 'ignore' (--unmatched ignore)."
         )
-    if strange:
-        notes.append(
-            f"{len(strange):,} groups of individuals have no figure in {aggregate.name}: {some(sorted(strange))}."
-        )
+    if unknown:
+        notes.append(f"{len(unknown):,} groups of individuals have no figure in {aggregate.name}: {listed(unknown)}.")
     if empty:
-        notes.append(f"{len(empty):,} groups of {aggregate.name} have no individuals and are not used: {some(empty)}.")
+        notes.append(
+            f"{len(empty):,} groups of {aggregate.name} have no individuals and are not used: {listed(empty)}."
+        )
     kept = np.flatnonzero(counts)
     if len(kept) == 0:
         raise DataError(f"{aggregate.name} shares no group with the individuals; is the grouping column the right one?")
-    renumber = np.full(len(known) + 1, -1, dtype=np.int64)
+    renumber = np.full(len(published) + 1, -1, dtype=np.int64)
     renumber[kept] = np.arange(len(kept))
-    groups = [group for group, count in zip(known, counts, strict=True) if count]
-    means, deviations, said = _as_means(aggregate, groups, counts[kept])
+    groups = [published[code] for code in kept]
+    means, deviations, more_notes = _as_means(aggregate, groups, counts[kept])
     return Level(
         aggregate=aggregate,
         groups=tuple(groups),
@@ -142,16 +128,26 @@ def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> 
         counts=counts[kept],
         means=means,
         deviations=deviations,
-        notes=(*notes, *said),
+        notes=(*notes, *more_notes),
     )
 
 
-def _distinct(labels: Texts) -> tuple[list[str | None], Codes]:
+def group_members(columns: Sequence[Texts], groups: Sequence[str]) -> tuple[list[Codes], list[str]]:
+    """Each individual's group by column of labels (-1 for none), and the labels that name no group."""
     import pandas as pd
 
-    codes, distinct = pd.factorize(labels, use_na_sentinel=True)
-    names: list[str | None] = [*map(str, distinct), None]
-    return names, np.where(codes < 0, len(names) - 1, codes).astype(np.int64)
+    known = {group: code for code, group in enumerate(groups)}
+    members: list[Codes] = []
+    unknown: set[str] = set()
+    for labels in columns:
+        place, distinct = pd.factorize(labels, use_na_sentinel=True)
+        names = [str(label) for label in distinct]
+        unknown.update(name for name in names if name not in known)
+        codes = np.array([*(known.get(name, -1) for name in names), -1], dtype=np.int64)[place]
+        for earlier in members:  # in one group once, however many columns say so
+            codes = np.where(codes == earlier, -1, codes)
+        members.append(codes)
+    return members, sorted(unknown)
 
 
 def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[Floats, Floats, list[str]]:
@@ -165,17 +161,15 @@ def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[F
         lacking = [group for group in groups if not math.isfinite(aggregate.sizes.get(group, math.nan))]
         if lacking:
             raise DataError(
-                f"{aggregate.name} has no size for {some(lacking)}; fill the column of sizes, or leave it out: "
-                "people are "
-                "then counted in the individuals' file."
+                f"{aggregate.name} has no size for {listed(lacking)}; fill the column of sizes, or leave it out: "
+                "people are then counted in the individuals' file."
             )
         sizes = np.array([aggregate.sizes[group] for group in groups], dtype=np.float64)
         small = [group for group, size, count in zip(groups, sizes, counts, strict=True) if size < count]
         if small:
             raise DataError(
-                f"{aggregate.name} has fewer people than the individuals' file in {some(small)}; a figure covers "
-                "at least "
-                "the people listed. Mend the sizes, or leave the column of sizes out."
+                f"{aggregate.name} has fewer people than the individuals' file in {listed(small)}; a figure covers at "
+                "least the people listed. Mend the sizes, or leave the column of sizes out."
             )
     if aggregate.kind == "sum":
         values, spread = values / sizes, spread / sizes
@@ -186,8 +180,7 @@ def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[F
     elif sampled.any():
         spread = np.where(sampled, np.nan, spread)
         notes.append(
-            f"{int(sampled.sum()):,} figures of {aggregate.name} cover more people than the individuals' file "
-            "lists: they "
-            "guide, and are not met by force."
+            f"{int(sampled.sum()):,} figures of {aggregate.name} cover more people than the individuals' file lists: "
+            "they guide, and are not met by force."
         )
     return values, spread, notes

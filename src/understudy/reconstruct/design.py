@@ -14,9 +14,7 @@ MOST_LEVELS = 100
 
 
 def as_frame(individuals: Any) -> Any:
-    """Whatever holds the individuals, as a pandas frame: a path, an Arrow table, a pandas or Polars frame, a
-    dictionary.
-    """
+    """A pandas frame of the individuals, from a path, an Arrow table, a pandas or Polars frame, or a dictionary."""
     import pandas as pd
 
     if isinstance(individuals, pd.DataFrame):
@@ -48,9 +46,8 @@ class _Part:
     name: str
     levels: tuple[str, ...] | None
     """Levels that get an indicator (the commonest one gets none); None for a number."""
-    centre: float = 0.0
-    spread: float = 1.0
     fill: float = 0.0
+    """What stands for a missing number."""
     has_gaps: bool = False
 
 
@@ -79,37 +76,16 @@ class Design:
         cls, frame: Any, columns: Sequence[str], *, standardise: bool, intercept: bool
     ) -> tuple["Design", Floats]:
         """The design of these columns, and the matrix of these individuals."""
-        import pandas as pd
-
         parts, notes, blocks = [], [], []
         for name in columns:
             values = frame[name]
-            numbers = _numbers(values)
-            gaps = bool(values.isna().any())
-            if values.isna().all():
-                raise DataError(f"the column {name!r} is empty; leave it out (choose columns).")
-            if numbers is not None:
-                filled = float(numbers.mean())
-                part = _Part(name=name, levels=None, fill=filled, has_gaps=gaps)
-                if gaps:
-                    notes.append(
-                        f"{name!r} is missing in {int(values.isna().sum()):,} rows: its mean and an indicator stand in."
-                    )
-            else:
-                counted = pd.Series(values.dropna().astype(str)).value_counts()
-                if len(counted) > MOST_LEVELS:
-                    raise DataError(
-                        f"the column {name!r} has {len(counted):,} different words; at most {MOST_LEVELS} can "
-                        "serve as a "
-                        "covariate. Leave it out, or name the columns to use (--columns)."
-                    )
-                ordered = sorted(counted.index, key=lambda level: (-int(counted[level]), level))
-                part = _Part(name=name, levels=tuple(sorted(ordered[1:])), has_gaps=gaps)
-            if (part.levels == () and not gaps) or (
-                numbers is not None and not gaps and float(numbers.std(ddof=0)) == 0.0
-            ):
+            part = _part_of(name, values)
+            if part is None:
                 notes.append(f"{name!r} is constant and says nothing: it was left out.")
                 continue
+            if part.levels is None and part.has_gaps:
+                missing = int(values.isna().sum())
+                notes.append(f"{name!r} is missing in {missing:,} rows: its mean and an indicator stand in.")
             parts.append(part)
             blocks.append(_block(part, values))
         matrix = np.concatenate(blocks, axis=1) if blocks else np.zeros((len(frame), 0))
@@ -129,6 +105,29 @@ class Design:
         blocks = [_block(part, frame[part.name]) for part in self.parts]
         matrix = np.concatenate(blocks, axis=1) if blocks else np.zeros((len(frame), 0))
         return _with_constant((matrix - self.centres) / self.spreads, self.intercept)
+
+
+def _part_of(name: str, values: Any) -> _Part | None:
+    """What a column becomes; None where it is constant."""
+    import pandas as pd
+
+    numbers = _numbers(values)
+    gaps = bool(values.isna().any())
+    if values.isna().all():
+        raise DataError(f"the column {name!r} is empty; leave it out (choose columns).")
+    if numbers is not None:
+        is_constant = not gaps and float(numbers.std(ddof=0)) == 0.0
+        return None if is_constant else _Part(name=name, levels=None, fill=float(numbers.mean()), has_gaps=gaps)
+    counted = pd.Series(values.dropna().astype(str)).value_counts()
+    if len(counted) > MOST_LEVELS:
+        raise DataError(
+            f"the column {name!r} has {len(counted):,} different words; at most {MOST_LEVELS} can serve as a "
+            "covariate. Leave it out, or name the columns to use (--columns)."
+        )
+    ordered = sorted(counted.index, key=lambda level: (-int(counted[level]), level))
+    return (
+        None if len(ordered) == 1 and not gaps else _Part(name=name, levels=tuple(sorted(ordered[1:])), has_gaps=gaps)
+    )
 
 
 def _with_constant(matrix: Floats, intercept: bool) -> Floats:

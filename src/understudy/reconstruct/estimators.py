@@ -1,26 +1,26 @@
 """One interface for every method: ``fit(individuals, aggregates)``, ``reconstruct()``, ``predict(new)``.
 
-As in scikit-learn, constructors only store; what was learned ends in an underscore. Methods differ in how they find
-the slopes; matching, stacking, links, correction and the account of what was met are the same for all.
+Methods are scikit-learn estimators whose parameters are declared options; what was learned ends in an underscore. They
+differ in how they find the slopes; matching, stacking, links, correction and the account of what was met are the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from understudy.errors import DataError, ParameterError
-from understudy.reconstruct.aggregates import Aggregate
+from understudy.parameters import Declared, Flag, Names, OneOf, Panel, option
+from understudy.privacy.facts import MethodFacts
+from understudy.reconstruct.aggregates import UNMATCHED, Aggregate, group_members
 from understudy.reconstruct.design import Design, as_frame, is_identifier
 from understudy.reconstruct.grams import Floats
-from understudy.reconstruct.links import Link, link_of, rake
+from understudy.reconstruct.links import LINKS, Link, rake
 from understudy.reconstruct.problem import Problem, Stack, group_labels
 from understudy.reconstruct.result import Reconstruction, disclosure_notes, how_far_met
 from understudy.reconstruct.sketch import Sketch
-
-Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,58 +52,65 @@ class Effects:
         The group of a ``new`` record is merely unknown, so it gets what is typical of a level; somebody of the fit
         who has no group in a level was not averaged there and gets nothing, but for people without any group at all.
         """
-        found: Floats = matrix @ self.beta
+        linear: Floats = matrix @ self.beta
         nowhere = np.logical_and.reduce([codes < 0 for columns in members for codes in columns])
-        above = 0
-        for number, (level, columns) in enumerate(zip(self.stack.levels, members, strict=True)):
-            own = self.offsets[above : above + len(level.groups)]
+        for number, (level, rows, columns) in enumerate(zip(self.stack.levels, self.stack.rows, members, strict=True)):
+            own = self.offsets[rows]
             table = np.concatenate([own, [0.0]])
             typical = float((own * level.counts).sum() / level.counts.sum())
             unknown = np.logical_and.reduce([codes < 0 for codes in columns]) if new else nowhere
-            found = found + typical * unknown
+            linear = linear + typical * unknown
             for codes in columns:
-                found = found + table[codes]
+                linear = linear + table[codes]
             if number == 0 and self.gamma is not None:
                 gamma = np.concatenate([self.gamma, np.zeros((1, self.gamma.shape[1]))])
-                found = found + (matrix * gamma[columns[0]]).sum(axis=1)
-            above += len(level.groups)
-        return found
+                linear = linear + (matrix * gamma[columns[0]]).sum(axis=1)
+        return linear
 
 
-class Reconstructor(BaseEstimator):  # type: ignore[misc]
-    """What all methods share.
+@dataclass(kw_only=True, eq=False, repr=False)
+class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
+    """What all methods share."""
 
-    columns: individuals' columns to use; None for all that do not name a group.
-    link, aggregates_of: the model is linear on the link's scale; the averages are those of the ``value`` itself, or
-    of the ``link`` of it. correct: meet exact averages by the correction equation (4.7).
-    standardise, intercept: how columns enter. unmatched: ``error`` or ``ignore`` for groups found in one file only.
-    """
+    facts: ClassVar[MethodFacts] = MethodFacts(
+        name="reconstruct",
+        command="understudy reconstruct",
+        route="none",
+        neighbours=(),
+        guarantee="none: an attack tool",
+        public="the averages are published by somebody else",
+        paper="dissertation ch. 4 (LUDIA, CUDIA)",
+        paper_claim="Values can be rebuilt from published averages; aggregation may no longer be safe; LUDIA does it "
+        "best.",
+        sound="no claim",
+        truth="Publishing averages gives no formal protection. LUDIA's objective is degenerate and its answer depends "
+        "on the number of iterations; all linear methods give group mean plus one common slope.",
+        page="docs/methods/reconstruct.md",
+        exact_tests=("tests/exact/test_reconstruct_exact.py",),
+        instead="noisy averages (`understudy reconstruct risk` quotes them)",
+    )
+    name: ClassVar[str]
+    uses_columns: ClassVar[bool] = True
 
-    name = ""
-    uses_columns = True
-
-    def __init__(
-        self,
-        *,
-        columns: Sequence[str] | None = None,
-        link: str = "identity",
-        aggregates_of: str = "value",
-        correct: bool = True,
-        standardise: bool = True,
-        intercept: bool = True,
-        unmatched: str = "error",
-    ) -> None:
-        self.columns = columns
-        self.link = link
-        self.aggregates_of = aggregates_of
-        self.correct = correct
-        self.standardise = standardise
-        self.intercept = intercept
-        self.unmatched = unmatched
+    columns: Sequence[str] | None = option(
+        None, rule=Names(), help="Columns of the individuals to use; default: all that name no group."
+    )
+    link: str = option("identity", rule=OneOf.of(LINKS), help="Scale on which the model is linear.")
+    aggregates_of: str = option(
+        "value", rule=OneOf(("value", "link")), help="What was averaged: the value itself, or its link."
+    )
+    correct: bool = option(
+        True, rule=Flag(), help="Meet exact averages by the correction equation (4.7).", flag="--correction"
+    )
+    standardise: bool = option(True, rule=Flag(), help="Bring all columns to the same spread.")
+    intercept: bool = option(True, rule=Flag(), help="Add a constant column.")
+    unmatched: str = option(
+        "error", rule=UNMATCHED, help="What to do about groups that are found in one file only.", panel=Panel.INPUT
+    )
 
     # ------------------------------------------------------------------ what a method writes
 
-    def _slopes(self, sketch: Sketch, report: Report | None) -> Slopes:
+    def _slopes(self, sketch: Sketch) -> Slopes:
         raise NotImplementedError
 
     def _group_effects(
@@ -113,15 +120,9 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ fit
 
-    def fit(
-        self, individuals: Any, aggregates: Aggregate | Sequence[Aggregate], report: Report | None = None
-    ) -> "Reconstructor":
+    def fit(self, individuals: Any, aggregates: Aggregate | Sequence[Aggregate]) -> Self:
         """Learn from individuals without the target and averages of the target by group."""
-        link = link_of(self.link)
-        if self.aggregates_of not in ("value", "link"):
-            raise ParameterError(
-                f"`aggregates_of` is {self.aggregates_of!r}; averages are those of the value or of the link."
-            )
+        self.__post_init__()  # set_params of scikit-learn changes parameters without a check
         wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
         frame = as_frame(individuals)
         if len(frame) == 0:
@@ -136,16 +137,15 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
             self.notes_ += [note for level in stack.levels for note in level.notes] + disclosure_notes(stack)
         self.effects_: dict[str, Effects] = {}
         for stacks in self.problem_.together():
-            self._fit_together(stacks, link, report)
+            self._fit_together(stacks)
         return self
 
     def _check_names(self, frame: Any, aggregates: Sequence[Aggregate]) -> None:
         inside = sorted({a.target for a in aggregates} & set(map(str, frame.columns)))
         if inside:
             raise DataError(
-                f"the individuals already have a column {inside[0]!r}, the very thing to be reconstructed; leave "
-                "it out of the "
-                "file, or name it as the truth to score against (--truth)."
+                f"the individuals already have a column {inside[0]!r}, the very thing to be reconstructed; leave it "
+                "out of the file, or name it as the truth to score against (--truth)."
             )
 
     def _columns_of(self, frame: Any, aggregates: Sequence[Aggregate]) -> list[str]:
@@ -153,14 +153,12 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         if not self.uses_columns:
             return []
         if self.columns is None:
-            found = [str(name) for name in frame.columns if name not in groups]
-            names = [name for name in found if is_identifier(frame[name])]
-            if names:
-                self.notes_.append(
-                    f"every row has its own {', '.join(map(repr, names))}: left out as a name. Choose columns to "
-                    "use it."
-                )
-            return [name for name in found if name not in names]
+            candidates = [str(name) for name in frame.columns if name not in groups]
+            identifiers = [name for name in candidates if is_identifier(frame[name])]
+            if identifiers:
+                listed = ", ".join(map(repr, identifiers))
+                self.notes_.append(f"every row has its own {listed}: left out as a name. Choose columns to use it.")
+            return [name for name in candidates if name not in identifiers]
         lacking = [name for name in self.columns if name not in frame.columns]
         if lacking:
             raise DataError(
@@ -168,13 +166,11 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
             )
         return list(self.columns)
 
-    def _fit_together(self, stacks: Sequence[Stack], link: Link, report: Report | None) -> None:
-        published = np.stack([self._on_link(stack, link) for stack in stacks], axis=1)
-        self.effects_ |= self._effects_for(stacks, published, link, report)
+    def _fit_together(self, stacks: Sequence[Stack]) -> None:
+        published = np.stack([self._on_link(stack) for stack in stacks], axis=1)
+        self.effects_ |= self._effects_for(stacks, published)
 
-    def _effects_for(
-        self, stacks: Sequence[Stack], published: Floats, link: Link, report: Report | None
-    ) -> dict[str, Effects]:
+    def _effects_for(self, stacks: Sequence[Stack], published: Floats) -> dict[str, Effects]:
         """Slopes from these averages (the published ones, or a bootstrap's), corrected to the published ones."""
         weights = 1.0 / stacks[0].groups.diagonal
         centre = (
@@ -185,66 +181,73 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         if not self.intercept:
             centre = np.zeros(len(stacks))
         sketch = self.problem_.sketch(stacks, (published - centre) / size)
-        found, spreads = self._with_noise(stacks, sketch, size, link, report)
-        self.notes_ += [note for note in found.notes if note not in self.notes_]
+        slopes, spreads = self._with_noise(stacks, sketch, size)
+        self.notes_ += [note for note in slopes.notes if note not in self.notes_]
         constant = self.problem_.matrix.shape[1] - 1 if self.intercept else None
         effects = {}
         for number, stack in enumerate(stacks):
-            beta = found.beta[:, number] * size[number]
+            beta = slopes.beta[:, number] * size[number]
             if constant is not None:
                 beta[constant] += centre[number]
-            lift = np.zeros(len(stack.means)) if found.lift is None else found.lift[:, number] * size[number]
+            lift = np.zeros(len(stack.means)) if slopes.lift is None else slopes.lift[:, number] * size[number]
             effects[stack.target] = self._finish(
-                stack, link, beta, lift, float(spreads[number] * size[number]), sketch, constant
+                stack, beta, lift, float(spreads[number] * size[number]), sketch, constant
             )
         return effects
 
-    def _on_link(self, stack: Stack, link: Link) -> Floats:
+    @property
+    def _link(self) -> Link:
+        return LINKS[self.link]
+
+    @property
+    def _averages_are_curved(self) -> bool:
+        """Whether averages of the values are no averages on the link's scale."""
+        return self.aggregates_of == "value" and self.link != "identity"
+
+    def _on_link(self, stack: Stack) -> Floats:
         if self.aggregates_of == "link":
             return stack.means
-        link.check(stack.means, f"the averages of {stack.target!r}")
-        return link.forth(stack.means)
+        self._link.check(stack.means, f"the averages of {stack.target!r}")
+        return self._link.forth(stack.means)
 
-    def _with_noise(
-        self, stacks: Sequence[Stack], sketch: Sketch, size: Floats, link: Link, report: Report | None
-    ) -> tuple[Slopes, Floats]:
+    def _with_noise(self, stacks: Sequence[Stack], sketch: Sketch, size: Floats) -> tuple[Slopes, Floats]:
         """Slopes, and the individuals' spread; averages with noise of known size weigh accordingly less."""
-        found = self._slopes(sketch, report)
-        variances = np.stack([self._variance(stack, link) for stack in stacks], axis=1) / size**2
-        spreads = _spreads(sketch, found.beta, variances)
+        slopes = self._slopes(sketch)
+        variances = np.stack([self._variance(stack) for stack in stacks], axis=1) / size**2
+        spreads = _spreads(sketch, slopes.beta, variances)
         if variances.any():
             noise = variances.mean(axis=1) / max(float(np.mean(spreads**2)), 1e-12)
-            found = self._slopes(replace(sketch, noise=noise), report)
-            spreads = _spreads(sketch, found.beta, variances)
-        return found, spreads
+            slopes = self._slopes(replace(sketch, noise=noise))
+            spreads = _spreads(sketch, slopes.beta, variances)
+        return slopes, spreads
 
-    def _variance(self, stack: Stack, link: Link) -> Floats:
+    def _variance(self, stack: Stack) -> Floats:
         """Variance of each published average on the link's scale (delta method)."""
         known = np.where(np.isnan(stack.deviations), 0.0, stack.deviations)
-        if self.aggregates_of == "value" and link.name != "identity":
-            known = known / np.maximum(link.slope(link.forth(stack.means)), 1e-12)
+        if self._averages_are_curved:
+            known = known / np.maximum(self._link.slope(self._link.forth(stack.means)), 1e-12)
         return known**2
 
     def _finish(
-        self, stack: Stack, link: Link, beta: Floats, lift: Floats, spread: float, sketch: Sketch, constant: int | None
+        self, stack: Stack, beta: Floats, lift: Floats, spread: float, sketch: Sketch, constant: int | None
     ) -> Effects:
         """Group effects, correction where the model is linear in the averages, raking where it is not."""
         matrix = self.problem_.matrix
-        published = self._on_link(stack, link)
+        published = self._on_link(stack)
         held = sketch.means @ beta + stack.groups.times(lift)
         trusted = np.where(stack.known_noise, published - held, 0.0)  # the others only guide
-        noise = self._variance(stack, link) / max(spread**2, 1e-300)
+        noise = self._variance(stack) / max(spread**2, 1e-300)
         gamma = self._group_effects(stack, matrix, trusted, noise, constant)
         if gamma is not None:
             own = np.concatenate([gamma, np.zeros((1, gamma.shape[1]))])[stack.levels[0].members[0]]
             held = held + stack.average((matrix * own).sum(axis=1))
         if self.correct:
-            lift = lift + correction(stack, published - held, self._variance(stack, link), spread)
+            lift = lift + correction(stack, published - held, self._variance(stack), spread)
         sizes = np.concatenate([level.counts for level in stack.levels])
         effects = Effects(stack=stack, beta=beta, offsets=lift / sizes, gamma=gamma, spread=spread)
-        if self.correct and self.aggregates_of == "value" and link.name != "identity":
+        if self.correct and self._averages_are_curved:
             linear = effects.linear(matrix, [level.members for level in stack.levels], new=False)
-            effects = replace(effects, offsets=effects.offsets + rake(stack, link, linear))
+            effects = replace(effects, offsets=effects.offsets + rake(stack, self._link, linear))
         return effects
 
     # ------------------------------------------------------------------ what comes out
@@ -280,8 +283,7 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
         return effects.linear(self.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
 
     def _result(self, linear: dict[str, Floats], draw: int | None) -> Reconstruction:
-        link = link_of(self.link)
-        values = {target: link.back(line) for target, line in linear.items()}
+        values = {target: self._link.back(line) for target, line in linear.items()}
         met = [
             item
             for stack in self.problem_.stacks
@@ -303,27 +305,19 @@ class Reconstructor(BaseEstimator):  # type: ignore[misc]
     def predict(self, new: Any) -> dict[str, Floats]:
         """Values for new records, by target; the group's own level where the record names a known group."""
         self._check_fitted()
-        frame, link = as_frame(new), link_of(self.link)
+        frame = as_frame(new)
         matrix = self.design_.matrix(frame)
-        found = {}
+        predictions = {}
         for target, effects in self.effects_.items():
             members = [self._members(frame, level) for level in effects.stack.levels]
-            found[target] = link.back(effects.linear(matrix, members, new=True))
-        return found
+            predictions[target] = self._link.back(effects.linear(matrix, members, new=True))
+        return predictions
 
     @staticmethod
     def _members(frame: Any, level: Any) -> list[Any]:
-        columns = level.aggregate.columns
-        if any(name not in frame.columns for name in columns):
+        if any(name not in frame.columns for name in level.aggregate.columns):
             return [np.full(len(frame), -1, dtype=np.int64) for _ in level.members]
-        known = {group: code for code, group in enumerate(level.groups)}
-        found: list[Any] = []
-        for labels in group_labels(frame, level.aggregate.by):
-            codes = np.array([known.get(label, -1) if label is not None else -1 for label in labels], dtype=np.int64)
-            for earlier in found:
-                codes = np.where(codes == earlier, -1, codes)
-            found.append(codes)
-        return found
+        return group_members(group_labels(frame, level.aggregate.by), level.groups)[0]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "effects_"):
@@ -341,14 +335,12 @@ def _spreads(sketch: Sketch, beta: Floats, variances: Floats) -> Floats:
     free = max(p - int(np.linalg.matrix_rank(sketch.means)), 1)
     moment = ((gaps**2 - variances) / k).mean(axis=0) * (p / free)
     floor = 1e-12 + 1e-2 * (gaps**2 / k).mean(axis=0)  # where declared noise explains all, some scatter is left
-    found: Floats = np.sqrt(np.maximum(moment, floor))
-    return found
+    spreads: Floats = np.sqrt(np.maximum(moment, floor))
+    return spreads
 
 
 def correction(stack: Stack, gap: Floats, variances: Floats, spread: float) -> Floats:
-    """K+ gap (4.7) for exact averages; shrunken, (K + V / sigma^2)+ gap, for those with noise of known size; 0 for
-    others.
-    """
+    """K+ gap (4.7) for exact averages, (K + V / sigma^2)+ gap for those with noise of known size, 0 for others."""
     used = stack.known_noise
     lift = np.zeros(len(gap))
     if not used.any():

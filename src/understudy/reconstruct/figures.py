@@ -10,43 +10,44 @@ from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, REAL
 from understudy.pages.numbers import number
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.problem import Stack
 from understudy.reconstruct.result import Reconstruction
 
 MOST_POINTS = 2000
 MOST_LINES = 12
 _INK = (
-    DEEP_BLUE,
-    DEEP_ORANGE,
-    "#009e73",
-    "#7b3f98",
-    "#222222",
-    "#8a6d00",
-    "#cc79a7",
-    "#56b4e9",
-    "#777777",
-    "#d55e00",
-    "#004d40",
-    "#5d4037",
+    *(DEEP_BLUE, DEEP_ORANGE, "#009e73", "#7b3f98", "#222222", "#8a6d00"),
+    *("#cc79a7", "#56b4e9", "#777777", "#d55e00", "#004d40", "#5d4037"),
 )
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def figures_of(model: Reconstructor, result: Reconstruction, truth: dict[str, Floats]) -> list[Figure]:
     """All figures of one reconstruction; those that need the truth only where it is known."""
-    found = []
-    for number_of, target in enumerate(result.values):
+    figures = []
+    for place, target in enumerate(result.values):
         values, known = result.values[target], truth.get(target)
-        found.append(_histogram(number_of, target, values, known))
-        found.append(_published(number_of, model, result, target))
-        if (lines := _lines(number_of, model, target)) is not None:
-            found.append(lines)
+        figures.append(_histogram(place, target, values, known))
+        figures.append(_published(place, model, result, target))
+        if (lines := _lines(place, model, target)) is not None:
+            figures.append(lines)
         if known is not None:
-            found += [_against(number_of, target, values, known), _by_size(number_of, model, target, values, known)]
-    found += _choice(model)
-    return found
+            figures += [_against(place, target, values, known), _by_size(place, model, target, values, known)]
+    return figures + _choice(model)
 
 
-def _histogram(number_of: int, target: str, values: Floats, truth: Floats | None) -> Figure:
+def _figure(
+    key: str, title: str, sentence: str, data: Sequence[dict[str, Any]], shape: dict[str, Any], **table: Any
+) -> Figure:
+    """A figure whose caption says all there is to say."""
+    return Figure(key=key, title=title, spoken=sentence, caption=sentence, data=data, layout=layout(**shape), **table)
+
+
+def _line(name: str, x: Sequence[float], y: Sequence[float], **line: Any) -> dict[str, Any]:
+    return {"type": "scatter", "mode": "lines", "name": text(name), "x": list(x), "y": list(y), "line": line}
+
+
+def _histogram(place: int, target: str, values: Floats, truth: Floats | None) -> Figure:
     everything = values if truth is None else np.concatenate([values, truth])
     low, high = (float(end) for end in np.quantile(everything, [0.005, 0.995]))
     edges = np.linspace(low, high, 31)
@@ -56,29 +57,18 @@ def _histogram(number_of: int, target: str, values: Floats, truth: Floats | None
     shares = {"reconstructed": np.histogram(values, edges)[0] / len(values)}
     if truth is not None:
         shares = {"original": np.histogram(truth, edges)[0] / len(truth), **shares}
-    said = f"Reconstructed {target}: mean {number(float(values.mean()))}, deviation {number(float(values.std()))}"
-    said += "." if truth is None else f"; original: {number(float(truth.mean()))} and {number(float(truth.std()))}."
-    data = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "line": {
-                "shape": "hvh",
-                "color": REAL if name == "original" else DEEP_ORANGE,
-                "dash": "solid" if name == "original" else "dash",
-            },
-            "name": name,
-            "x": middles.tolist(),
-            "y": share.tolist(),
-        }
-        for name, share in shares.items()
-    ]
+    sentence = f"Reconstructed {target}: mean {number(float(values.mean()))}, deviation {number(float(values.std()))}"
+    if truth is not None:
+        sentence += f"; original: {number(float(truth.mean()))} and {number(float(truth.std()))}"
+    styles = {"original": {"color": REAL, "dash": "solid"}, "reconstructed": {"color": DEEP_ORANGE, "dash": "dash"}}
     return Figure(
-        key=f"histogram-{number_of}",
+        key=f"histogram-{place}",
         title=f"Histogram of {target}",
-        spoken=f"Histogram. {said}",
-        caption=said + " The outer half per cent on both sides is not shown.",
-        data=data,
+        spoken=f"Histogram. {sentence}.",
+        caption=f"{sentence}. The outer half per cent on both sides is not shown.",
+        data=[
+            _line(name, middles.tolist(), share.tolist(), shape="hvh", **styles[name]) for name, share in shares.items()
+        ],
         layout=layout(xaxis=axis(title={"text": text(target)}), yaxis=axis(tickformat=".0%", rangemode="tozero")),
         header=("from", *shares),
         rows=[
@@ -87,18 +77,22 @@ def _histogram(number_of: int, target: str, values: Floats, truth: Floats | None
     )
 
 
-def _published(number_of: int, model: Reconstructor, result: Reconstruction, target: str) -> Figure:
+def _stack_of(model: Reconstructor, target: str) -> Stack:
+    return next(stack for stack in model.problem_.stacks if stack.target == target)
+
+
+def _published(place: int, model: Reconstructor, result: Reconstruction, target: str) -> Figure:
     """What the reconstruction averages to, beside what was published."""
-    stack = next(stack for stack in model.problem_.stacks if stack.target == target)
+    stack = _stack_of(model, target)
     values = (result.values if model.aggregates_of == "value" else result.linked)[target]
     held = stack.average(values)
     gap = float(np.abs(held - stack.means).max())
-    said = f"Averages of the reconstruction against the published ones; the largest distance is {gap:.3g}."
+    sentence = f"Averages of the reconstruction against the published ones; the largest distance is {gap:.3g}."
     shown = np.argsort(-np.abs(held - stack.means), kind="stable")[:MOST_POINTS]
     return scatter(
-        f"published-{number_of}",
+        f"published-{place}",
         f"Are the averages of {target} met?",
-        said,
+        sentence,
         [("groups", stack.means[shown], held[shown], [stack.labels[k][1] for k in shown])],
         x="published",
         y="reconstructed",
@@ -106,17 +100,19 @@ def _published(number_of: int, model: Reconstructor, result: Reconstruction, tar
     )
 
 
-def _against(number_of: int, target: str, values: Floats, truth: Floats) -> Figure:
+def _against(place: int, target: str, values: Floats, truth: Floats) -> Figure:
     """Figures 4.5 and 4.6a."""
     shown = np.linspace(0, len(values) - 1, min(MOST_POINTS, len(values))).astype(int)
     error = float(np.abs(values - truth).mean())
     slope = float(np.corrcoef(values, truth)[0, 1]) if values.std() > 0 and truth.std() > 0 else float("nan")
-    said = f"Mean absolute error {number(error)}, correlation {number(slope)}. Perfect points lie on the dotted line."
-    said += " Shown are the values between the outer half per cents."
+    sentence = (
+        f"Mean absolute error {number(error)}, correlation {number(slope)}. Perfect points lie on the dotted line. "
+        "Shown are the values between the outer half per cents."
+    )
     return scatter(
-        f"against-{number_of}",
+        f"against-{place}",
         f"Reconstructed against original {target}",
-        said,
+        sentence,
         [("individuals", truth[shown], values[shown], [str(k + 1) for k in shown])],
         x="original",
         y="reconstructed",
@@ -126,19 +122,19 @@ def _against(number_of: int, target: str, values: Floats, truth: Floats) -> Figu
     )
 
 
-def _by_size(number_of: int, model: Reconstructor, target: str, values: Floats, truth: Floats) -> Figure:
+def _by_size(place: int, model: Reconstructor, target: str, values: Floats, truth: Floats) -> Figure:
     """Error against group size (figure 4.4)."""
-    stack = next(stack for stack in model.problem_.stacks if stack.target == target)
+    stack = _stack_of(model, target)
     error = stack.average(np.abs(values - truth))
     sizes = np.concatenate([level.counts for level in stack.levels])
     small = sizes <= np.median(sizes)
-    said = f"Mean absolute error {number(float(error[small].mean()))} in the smaller half of the groups"
+    sentence = f"Mean absolute error {number(float(error[small].mean()))} in the smaller half of the groups"
     if (~small).any():
-        said += f", {number(float(error[~small].mean()))} in the larger half"
+        sentence += f", {number(float(error[~small].mean()))} in the larger half"
     return scatter(
-        f"size-{number_of}",
+        f"size-{place}",
         f"Error of {target} against group size",
-        said + ".",
+        sentence + ".",
         [("groups", sizes.astype(float), error, [label[1] for label in stack.labels])],
         x="people in the group",
         y="mean absolute error",
@@ -148,7 +144,7 @@ def _by_size(number_of: int, model: Reconstructor, target: str, values: Floats, 
     )
 
 
-def _lines(number_of: int, model: Reconstructor, target: str) -> Figure | None:
+def _lines(place: int, model: Reconstructor, target: str) -> Figure | None:
     """Figure 4.7: the fitted line of every group against the strongest column."""
     effects = model.effects_[target]
     columns = [k for k, name in enumerate(model.design_.names) if name != "constant"]
@@ -160,36 +156,27 @@ def _lines(number_of: int, model: Reconstructor, target: str) -> Figure | None:
     ends = np.quantile(model.problem_.matrix[:, strongest], [0.02, 0.98])
     rest = model.problem_.matrix.mean(axis=0)
     data, rows = [], []
-    for place, group in enumerate(shown):
+    for order, group in enumerate(shown):
         point = np.tile(rest, (2, 1))
         point[:, strongest] = ends
         beta = effects.beta + (effects.gamma[group] if effects.gamma is not None else 0.0)
         y = point @ beta + effects.offsets[group]
         x = ends * model.design_.spreads[strongest] + model.design_.centres[strongest]
         slope = float((y[1] - y[0]) / (x[1] - x[0])) if x[1] > x[0] else float("nan")
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": text(level.groups[group]),
-                "x": x.tolist(),
-                "y": y.tolist(),
-                "line": {"color": _INK[place % len(_INK)], "dash": _DASHES[place % len(_DASHES)], "width": 1.8},
-            }
-        )
+        style = {"color": _INK[order % len(_INK)], "dash": _DASHES[order % len(_DASHES)], "width": 1.8}
+        data.append(_line(level.groups[group], x.tolist(), y.tolist(), **style))
         rows.append((level.groups[group], f"{level.counts[group]:,}", number(float(y.mean())), number(slope)))
     name = model.design_.names[strongest]
     kind = "own slopes" if effects.gamma is not None and effects.gamma[:, strongest].any() else "one common slope"
-    said = f"Fitted lines of the {len(shown)} largest groups against {name}: {kind}, each at its own height."
+    sentence = f"Fitted lines of the {len(shown)} largest groups against {name}: {kind}, each at its own height."
     if model.link != "identity":
-        said += f" On the scale of the link ({model.link})."
-    return Figure(
-        key=f"lines-{number_of}",
-        title=f"Fitted lines of {target} by {level.aggregate.columns[0]}",
-        spoken=said,
-        caption=said,
-        data=data,
-        layout=layout(height=340, xaxis=axis(title={"text": text(name)}), yaxis=axis(title={"text": text(target)})),
+        sentence += f" On the scale of the link ({model.link})."
+    return _figure(
+        f"lines-{place}",
+        f"Fitted lines of {target} by {level.aggregate.columns[0]}",
+        sentence,
+        data,
+        {"height": 340, "xaxis": axis(title={"text": text(name)}), "yaxis": axis(title={"text": text(target)})},
         header=("group", "people", "height", "slope"),
         rows=rows,
     )
@@ -197,30 +184,28 @@ def _lines(number_of: int, model: Reconstructor, target: str) -> Figure | None:
 
 def _choice(model: Reconstructor) -> list[Figure]:
     """How a rank or penalty was chosen by held-out averages."""
-    found = []
+    figures = []
     for name in ("rank", "penalty"):
         scores = getattr(model, f"{name}_scores_", None)
         if scores and getattr(model, name) == "held-out" and len(scores) > 1:
-            x = [float(key) for key in scores]
-            said = f"Squared error of held-out averages; chosen: {name} {getattr(model, f'{name}_'):g}."
-            found.append(
+            figures.append(
                 curves(
                     f"choice-{name}",
                     f"Choice of the {name}",
-                    said,
-                    [("held-out averages", x, list(scores.values()))],
+                    f"Squared error of held-out averages; chosen: {name} {getattr(model, f'{name}_'):g}.",
+                    [("held-out averages", [float(key) for key in scores], list(scores.values()))],
                     x=name,
                     y="squared error",
                     log=name == "penalty",
                 )
             )
-    return found
+    return figures
 
 
 def scatter(
     key: str,
     title: str,
-    said: str,
+    sentence: str,
     series: Sequence[tuple[str, Floats, Floats, Sequence[str]]],
     *,
     x: str,
@@ -247,37 +232,19 @@ def scatter(
     ]
     if diagonal:
         ends = [float(min(s[1].min() for s in series)), float(max(s[1].max() for s in series))]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "perfect",
-                "x": ends,
-                "y": ends,
-                "line": {"dash": "dot", "color": "#222222", "width": 1.2},
-            }
-        )
+        data.append(_line("perfect", ends, ends, dash="dot", color="#222222", width=1.2))
     rows = [
         (str(label), number(float(a)), number(float(b)))
         for _, xs, ys, labels in series
         for label, a, b in zip(labels[:200], xs[:200], ys[:200], strict=True)
     ]
-    return Figure(
-        key=key,
-        title=title,
-        spoken=said,
-        caption=said,
-        data=data,
-        layout=layout(
-            height=340,
-            xaxis=axis(title={"text": x}, **({"type": "log"} if log else {}), **_range(span)),
-            yaxis=axis(title={"text": y}, rangemode="normal" if diagonal else "tozero", **_range(span)),
-            showlegend=len(data) > 1,
-        ),
-        header=header,
-        rows=rows,
-        wide=wide,
-    )
+    shape = {
+        "height": 340,
+        "xaxis": _titled(x, log=log, span=span),
+        "yaxis": _titled(y, rangemode="normal" if diagonal else "tozero", span=span),
+        "showlegend": len(data) > 1,
+    }
+    return _figure(key, title, sentence, data, shape, header=header, rows=rows, wide=wide)
 
 
 def _central(values: Floats) -> tuple[float, float] | None:
@@ -287,14 +254,16 @@ def _central(values: Floats) -> tuple[float, float] | None:
     return (low - margin, high + margin) if high > low else None
 
 
-def _range(span: tuple[float, float] | None) -> dict[str, Any]:
-    return {} if span is None else {"range": list(span)}
+def _titled(title: str, *, log: bool = False, span: tuple[float, float] | None = None, **more: Any) -> dict[str, Any]:
+    """An axis with a title, logarithmic or cut to a range where asked."""
+    scale = {"type": "log"} if log else {}
+    return axis(title={"text": title}, **more, **scale, **({} if span is None else {"range": list(span)}))
 
 
 def curves(
     key: str,
     title: str,
-    said: str,
+    sentence: str,
     series: Sequence[tuple[str, Sequence[float], Sequence[float]]],
     *,
     x: str,
@@ -317,72 +286,27 @@ def curves(
         for k, (name, xs, ys) in enumerate(series)
     ]
     places = [place for _, xs, _ in series for place in xs]
-    for name, height in level:
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": text(name),
-                "x": [min(places), max(places)],
-                "y": [height, height],
-                "line": {"dash": "dot", "color": "#777777", "width": 1.5},
-            }
-        )
+    ends = [min(places), max(places)]
+    data += [_line(name, ends, [height] * 2, dash="dot", color="#777777", width=1.5) for name, height in level]
     rows = [(name, number(float(a)), number(float(b))) for name, xs, ys in series for a, b in zip(xs, ys, strict=True)]
     rows += [(name, "", number(height)) for name, height in level]
-    return Figure(
-        key=key,
-        title=title,
-        spoken=said,
-        caption=said,
-        data=data,
-        layout=layout(
-            height=340,
-            xaxis=axis(title={"text": x}, **({"type": "log"} if log else {})),
-            yaxis=axis(title={"text": y}, rangemode="tozero"),
-        ),
-        header=("line", x, y),
-        rows=rows,
-        wide=wide,
-    )
+    shape = {"height": 340, "xaxis": _titled(x, log=log), "yaxis": _titled(y, rangemode="tozero")}
+    return _figure(key, title, sentence, data, shape, header=("line", x, y), rows=rows, wide=wide)
 
 
 def bars(
-    key: str, title: str, said: str, names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], *, y: str
+    key: str, title: str, sentence: str, names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], *, y: str
 ) -> Figure:
     """Bars side by side, told apart by pattern as well as colour."""
-    data = [
-        {
-            "type": "bar",
-            "name": text(name),
-            "x": [text(label) for label in names],
-            "y": list(values),
-            "marker": {
-                "color": _INK[k % len(_INK)],
-                "pattern": {
-                    "shape": ("", "/", ".", "x", "-")[k % 5],
-                    "fgcolor": "#ffffff",
-                    "bgcolor": _INK[k % len(_INK)],
-                    "size": 6,
-                    "solidity": 0.3,
-                },
-            },
-        }
-        for k, (name, values) in enumerate(series)
-    ]
-    return Figure(
-        key=key,
-        title=title,
-        spoken=said,
-        caption=said,
-        data=data,
-        layout=layout(
-            height=360,
-            barmode="group",
-            xaxis=axis(type="category", showgrid=False),
-            yaxis=axis(title={"text": y}, rangemode="tozero"),
-        ),
-        header=("", *(name for name, _ in series)),
-        rows=[(label, *(number(values[k]) for _, values in series)) for k, label in enumerate(names)],
-        wide=True,
-    )
+    data = []
+    for k, (name, values) in enumerate(series):
+        ink = _INK[k % len(_INK)]
+        shape = ("", "/", ".", "x", "-")[k % 5]
+        pattern = {"shape": shape, "fgcolor": "#ffffff", "bgcolor": ink, "size": 6, "solidity": 0.3}
+        marker = {"color": ink, "pattern": pattern}
+        labels = [text(label) for label in names]
+        data.append({"type": "bar", "name": text(name), "x": labels, "y": list(values), "marker": marker})
+    rows = [(label, *(number(values[k]) for _, values in series)) for k, label in enumerate(names)]
+    axes = {"xaxis": axis(type="category", showgrid=False), "yaxis": _titled(y, rangemode="tozero")}
+    look = {"height": 360, "barmode": "group", **axes}
+    return _figure(key, title, sentence, data, look, header=("", *(name for name, _ in series)), rows=rows, wide=True)

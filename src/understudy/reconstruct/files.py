@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import DataError, ParameterError
-from understudy.reconstruct.aggregates import KINDS, Aggregate, some
+from understudy.reconstruct.aggregates import KINDS, Aggregate, listed
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.problem import group_labels
 from understudy.reconstruct.result import MARK, NO_PROTECTION, Reconstruction
 from understudy.release.folders import digest_of, new_folder
 from understudy.sources.inputs import RECONSTRUCTED
 from understudy.version import __version__
-
-__all__ = ["PAGE", "TABLE", "AggregateSpec", "read_aggregate", "save"]
 
 TABLE, PAGE, FACTS = "reconstructed", "report.html", "reconstruction.json"
 _FORM = "FILE:GROUP:FIGURE, for example counties.csv:county:avg_charge"
@@ -87,31 +86,25 @@ def _is_option(word: str) -> bool:
 def read_aggregate(spec: AggregateSpec) -> Aggregate:
     """Read a published table."""
     frame = as_frame(spec.file)
-    wanted = [spec.figure, *([spec.size] if spec.size else [])]
-    noise_column = None if spec.noise is None or _number(spec.noise) is not None else spec.noise
-    lacking = [name for name in [*wanted, *([noise_column] if noise_column else [])] if name not in frame.columns]
-    if lacking:
-        raise DataError(f"{spec.file!r} has no column {lacking[0]!r}; it has {some(list(frame.columns), 12)}.")
-    missing = [name for name in spec.key.split("+") if name not in frame.columns]
-    if missing:
+    noise: Any = None if spec.noise is None else _number(spec.noise)
+    noise_column = spec.noise if noise is None else None
+    columns = listed(list(frame.columns), 12)
+    wanted = [name for name in (spec.figure, spec.size, noise_column) if name]
+    if lacking := [name for name in wanted if name not in frame.columns]:
+        raise DataError(f"{spec.file!r} has no column {lacking[0]!r}; it has {columns}.")
+    if lacking := [name for name in spec.key.split("+") if name not in frame.columns]:
         raise DataError(
-            f"{spec.file!r} has no column {missing[0]!r} to name the groups; it has "
-            f"{some(list(frame.columns), 12)}. Write "
-            "individuals' column = table's column if they differ."
+            f"{spec.file!r} has no column {lacking[0]!r} to name the groups; it has {columns}. Write individuals' "
+            "column = table's column if they differ."
         )
     labels = group_labels(frame, spec.key)[0]
-    nameless = [str(row + 2) for row, label in enumerate(labels) if label is None]
-    if nameless:
+    if nameless := [str(row + 2) for row, label in enumerate(labels) if label is None]:
         raise DataError(f"{spec.file!r} has no group in line {', '.join(nameless[:5])}; name it or remove the line.")
     names = [str(label) for label in labels]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise DataError(f"{spec.file!r} lists the group {some(twice)} twice; keep one line for each.")
-    noise: float | dict[str, float] | None = None
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise DataError(f"{spec.file!r} lists the group {listed(twice)} twice; keep one line for each.")
     if noise_column:
         noise = _column(frame, noise_column, names, spec.file)
-    elif spec.noise is not None:
-        noise = _number(spec.noise)
     return Aggregate(
         by=spec.by,
         target=spec.target,
@@ -140,18 +133,12 @@ def _column(frame: Any, name: str, groups: Sequence[str], file: str, *, gaps: bo
         raise DataError(f"{file!r} has {words[0]!r} in the column {name!r}, which must hold numbers.")
     if not gaps and np.isnan(numbers).any():
         empty = [group for group, number in zip(groups, numbers, strict=True) if math.isnan(number)]
-        raise DataError(f"{file!r} has no {name!r} for {some(empty)}; remove the groups without a figure.")
+        raise DataError(f"{file!r} has no {name!r} for {listed(empty)}; remove the groups without a figure.")
     return dict(zip(groups, numbers.tolist(), strict=True))
 
 
 def save(
-    folder: str | Path,
-    frame: Any,
-    results: Sequence[Reconstruction],
-    *,
-    page: str,
-    facts: Mapping[str, Any],
-    csv: bool,
+    folder: str | Path, frame: Any, results: Sequence[Reconstruction], *, page: str, facts: Mapping[str, Any], csv: bool
 ) -> list[str]:
     """Write tables, facts and page to a new folder, all or nothing; everything in it says that it is reconstructed."""
     import pyarrow as pa
@@ -165,8 +152,8 @@ def save(
             for target, values in result.values.items():
                 table = table.append_column(f"{target}_{MARK}", pa.array(values))
                 table = table.append_column(f"{target}_disclosed", pa.array(result.disclosed[target]))
-            told = {b"understudy.kind": MARK.encode(), b"understudy.statement": result.statement.encode()}
-            table = table.replace_schema_metadata(told | RECONSTRUCTED.mark())
+            metadata = {b"understudy.kind": MARK.encode(), b"understudy.statement": result.statement.encode()}
+            table = table.replace_schema_metadata(metadata | RECONSTRUCTED.mark())
             name = TABLE if result.draw is None else f"{TABLE}-{result.draw}"
             pa.parquet.write_table(table, scratch / f"{name}.parquet")
             written.append(f"{name}.parquet")

@@ -24,7 +24,7 @@ _RANK = 1e-10
 class GroupGram(ABC):
     """A symmetric non-negative p x p matrix, through its eigenvalues."""
 
-    size: int
+    diagonal: Floats
 
     @property
     @abstractmethod
@@ -32,25 +32,25 @@ class GroupGram(ABC):
         """Its eigenvalues, those that are zero up to rounding set to zero."""
 
     @abstractmethod
-    def turn(self, block: Floats) -> Floats:
-        """Into the basis of eigenvectors."""
-
-    @abstractmethod
-    def back(self, block: Floats) -> Floats:
-        """From the basis of eigenvectors."""
-
-    @abstractmethod
     def part(self, kept: npt.NDArray[np.bool_]) -> "GroupGram":
-        """The matrix of some groups only."""
+        """The matrix of the kept groups only."""
 
     @abstractmethod
     def plus(self, noise: Floats) -> "GroupGram":
         """With something added to the diagonal."""
 
+    def turn(self, block: Floats) -> Floats:
+        """Into the basis of eigenvectors, where a diagonal matrix is already."""
+        return block
+
+    def back(self, block: Floats) -> Floats:
+        """From the basis of eigenvectors."""
+        return block
+
     @property
-    @abstractmethod
-    def diagonal(self) -> Floats:
-        """Its diagonal."""
+    def size(self) -> int:
+        """p."""
+        return len(self.diagonal)
 
     @property
     def rank(self) -> int:
@@ -75,21 +75,21 @@ class GroupGram(ABC):
         """K K+ B: the nearest aggregates that any individuals could have."""
         return self.back(_rows((self.values > 0).astype(float), self.turn(block)))
 
-    def sylvester(self, other: Floats, right: Floats) -> Floats:
-        """M with K M + M S = R for a symmetric S > 0: both are taken apart, and then it is a division.
+    def sylvester(self, weights: Floats, right: Floats) -> Floats:
+        """M with K M + M S = R for symmetric weights S > 0: both are taken apart, and then it is a division.
 
         This is the whole of the Sylvester equation of LUDIA (its U is X B + A'M, see
         :mod:`understudy.reconstruct.ludia`).
         """
-        lam, q = np.linalg.eigh(other)
+        lam, q = np.linalg.eigh(weights)
         lam = np.maximum(lam, np.finfo(float).tiny)
         turned = self.turn(right) @ q
         solved: Floats = self.back(turned / (self.values[:, None] + lam[None, :])) @ q.T
         return solved
 
-    def relax(self, other: Floats, right: Floats) -> Floats:
-        """P with K+ P T + P = R for a symmetric T >= 0: the update of Pi."""
-        tau, q = np.linalg.eigh(other)
+    def relax(self, weights: Floats, right: Floats) -> Floats:
+        """P with K+ P T + P = R for symmetric weights T >= 0: the update of Pi."""
+        tau, q = np.linalg.eigh(weights)
         turned = self.turn(right) @ q
         solved: Floats = self.back(turned / (1.0 + self.inverses[:, None] * np.maximum(tau, 0.0)[None, :])) @ q.T
         return solved
@@ -103,48 +103,33 @@ class DiagonalGram(GroupGram):
     """One partition: K = diag(1 / n_g)."""
 
     def __init__(self, diagonal: Floats) -> None:
-        self._diagonal = np.asarray(diagonal, dtype=np.float64)
-        self.size = len(self._diagonal)
+        self.diagonal = np.asarray(diagonal, dtype=np.float64)
 
     @property
     def values(self) -> Floats:
         """The diagonal itself."""
-        return self._diagonal
-
-    @property
-    def diagonal(self) -> Floats:
-        """Its diagonal."""
-        return self._diagonal
-
-    def turn(self, block: Floats) -> Floats:
-        """Already there."""
-        return block
-
-    def back(self, block: Floats) -> Floats:
-        """Already there."""
-        return block
+        return self.diagonal
 
     def part(self, kept: npt.NDArray[np.bool_]) -> "DiagonalGram":
-        """Some groups only."""
-        return DiagonalGram(self._diagonal[kept])
+        """The kept groups only."""
+        return DiagonalGram(self.diagonal[kept])
 
     def plus(self, noise: Floats) -> "DiagonalGram":
         """With noise on top."""
-        return DiagonalGram(self._diagonal + noise)
+        return DiagonalGram(self.diagonal + noise)
 
 
 class DenseGram(GroupGram):
     """Groups that share people: stacked levels, nested or overlapping."""
 
     def __init__(self, matrix: Floats) -> None:
-        self.size = len(matrix)
-        if self.size > MOST_STACKED:
+        if len(matrix) > MOST_STACKED:
             raise RefusalError(
-                f"the stacked levels have {self.size:,} groups together; beyond {MOST_STACKED:,} their common "
-                "matrix is "
-                "too large to take apart. Leave out the finest level, or reconstruct from one level alone."
+                f"the stacked levels have {len(matrix):,} groups together; beyond {MOST_STACKED:,} their common matrix "
+                "is too large to take apart. Leave out the finest level, or reconstruct from one level alone."
             )
         self.matrix = matrix
+        self.diagonal = np.diagonal(matrix).copy()
 
     @cached_property
     def _taken_apart(self) -> tuple[Floats, Floats]:
@@ -157,23 +142,16 @@ class DenseGram(GroupGram):
         """Its eigenvalues."""
         return self._taken_apart[0]
 
-    @property
-    def diagonal(self) -> Floats:
-        """Its diagonal."""
-        return np.diagonal(self.matrix).copy()
-
     def turn(self, block: Floats) -> Floats:
         """Q' B."""
-        turned: Floats = self._taken_apart[1].T @ block
-        return turned
+        return np.asarray(self._taken_apart[1].T @ block)
 
     def back(self, block: Floats) -> Floats:
         """Q B."""
-        turned: Floats = self._taken_apart[1] @ block
-        return turned
+        return np.asarray(self._taken_apart[1] @ block)
 
     def part(self, kept: npt.NDArray[np.bool_]) -> "DenseGram":
-        """Some groups only."""
+        """The kept groups only."""
         return DenseGram(self.matrix[np.ix_(kept, kept)])
 
     def plus(self, noise: Floats) -> "DenseGram":

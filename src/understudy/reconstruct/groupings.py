@@ -92,23 +92,21 @@ def _numbers(rows: Rows, book: Codebook, name: str) -> npt.NDArray[np.float64]:
 
 def groupings_of(own: OwnTable, asked: Sequence[str]) -> list[Grouping]:
     """Those asked for, then coarser ones: parts of crossings, steps of hierarchies, small groups merged."""
-    found: list[Grouping] = []
+    groupings: list[Grouping] = []
     for text in asked:
         parts = text.split("+")
-        found.append(_crossed(own, [(name, None) for name in parts], asked=True))
+        whole = _crossed(own, [(name, None) for name in parts], asked=True)
+        groupings.append(whole)
         if len(parts) > 1:
-            found += [_crossed(own, [(name, None)], asked=False) for name in parts]
+            groupings += [_crossed(own, [(name, None)], asked=False) for name in parts]
         for name in parts:
             column = own.book.column(name)
             for step in range(len(column.hierarchy)) if isinstance(column, Levelled) else ():
-                found.append(_crossed(own, [(other, step if other == name else None) for other in parts], asked=False))
-        merged = _merged(
-            found[-1] if len(parts) == 1 and found[-1].asked else _crossed(own, [(n, None) for n in parts], asked=True)
-        )
-        if merged is not None:
-            found.append(merged)
+                groupings.append(_crossed(own, [(part, step if part == name else None) for part in parts], asked=False))
+        if (merged := _merged(whole)) is not None:
+            groupings.append(merged)
     kept: dict[str, Grouping] = {}
-    for grouping in found:
+    for grouping in groupings:
         kept.setdefault(grouping.name, grouping)
     return list(kept.values())
 

@@ -30,9 +30,7 @@ def folds_of(sketch: Sketch) -> npt.NDArray[np.int64]:
 
 
 def choose(sketch: Sketch, candidates: Sequence[T], fit: Callable[[Sketch, T], Floats]) -> tuple[T, dict[str, float]]:
-    """The candidate whose slopes predict held-out averages best (weighted squares), the first of equals; and all
-    scores.
-    """
+    """The candidate whose slopes predict held-out averages best (weighted squares), and the scores of all."""
     folds = folds_of(sketch)
     weights = 1.0 / sketch.groups.diagonal
     scores = []

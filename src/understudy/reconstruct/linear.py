@@ -5,7 +5,7 @@ Each gives the slopes ``beta`` of the common form ``X beta + A+(s - A X beta)``;
 
 import numpy as np
 
-from understudy.errors import ParameterError
+from understudy.parameters import Whole
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.sketch import Sketch
 
@@ -22,11 +22,8 @@ def weighted_regression(sketch: Sketch, *, weights: str = "wls") -> Floats:
     """Ecological regression (Z'WZ)^-1 Z'W s, through the least-squares problem itself (no squared condition number).
 
     ``wls``: W = K+, the inverse covariance of averages of independent individuals (generalised least squares where
-    levels are stacked), with the sketch's noise added to K; ``ols``: W = I,
-    the dissertation's own.
+    levels are stacked), with the sketch's noise added to K; ``ols``: W = I, the dissertation's own.
     """
-    if weights not in ("ols", "wls"):
-        raise ParameterError(f"`weights` is {weights!r}; it must be ols or wls.")
     left, right = _whitened(sketch, weights)
     return np.asarray(np.linalg.lstsq(left, right, rcond=1e-12)[0], dtype=np.float64)
 
@@ -44,9 +41,7 @@ def principal_regression(sketch: Sketch, *, rank: int, weights: str = "wls") -> 
 
     The components come from n individuals, so they are known well; only ``rank`` slopes are left to the p averages.
     """
-    most = sketch.columns - (sketch.intercept is not None)
-    if not 1 <= rank <= most:
-        raise ParameterError(f"`rank` is {rank}; it must lie between 1 and {most}, the number of columns.")
+    Whole(most=sketch.columns - (sketch.intercept is not None)).check("rank", rank)
     others = [j for j in range(sketch.columns) if j != sketch.intercept]
     inner = sketch.gram[np.ix_(others, others)]
     if sketch.intercept is not None:  # about the means
@@ -67,8 +62,6 @@ def shrunken_regression(sketch: Sketch, *, penalty: float) -> Floats:
 
     Minimises (s - Z b)'W(s - Z b) + penalty * n * |b|^2, the slopes measured in units of their column's spread.
     """
-    if not penalty >= 0:
-        raise ParameterError(f"`penalty` is {penalty}; it must be 0 or more.")
     if penalty == 0:
         return weighted_regression(sketch)
     left, right = _whitened(sketch, "wls")

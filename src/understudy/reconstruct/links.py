@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.errors import DataError, RefusalError
 from understudy.reconstruct.aggregates import Codes
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.problem import Stack
@@ -29,8 +29,7 @@ class Link:
         if bad.size:
             raise DataError(
                 f"{what} holds {bad[0]:g}; with the link {self.name!r} every figure lies strictly between "
-                f"{self.low:g} and "
-                f"{self.high:g}. Choose another link."
+                f"{self.low:g} and {self.high:g}. Choose another link."
             )
 
 
@@ -56,13 +55,6 @@ LINKS = {
 }
 
 
-def link_of(name: str) -> Link:
-    """The link of this name."""
-    if name not in LINKS:
-        raise ParameterError(f"`link` is {name!r}; it must be one of {', '.join(LINKS)}.")
-    return LINKS[name]
-
-
 def rake(stack: Stack, link: Link, linear: Floats, *, rounds: int = 500, tolerance: float = 1e-10) -> Floats:
     """Offsets per group, on the link's scale, after which the averages of the values are the published exact ones.
 
@@ -70,13 +62,11 @@ def rake(stack: Stack, link: Link, linear: Floats, *, rounds: int = 500, toleran
     proportional fitting), and so on until no level disturbs another.
     """
     offsets = np.zeros(len(stack.means))
-    starts = np.cumsum([0, *(len(level.groups) for level in stack.levels)])
     exact = stack.exact
     scale = max(float(np.abs(stack.means).max(initial=0.0)), 1e-300)
     gap = 0.0
     for _ in range(rounds):
-        for number, level in enumerate(stack.levels):
-            rows = slice(int(starts[number]), int(starts[number + 1]))
+        for level, rows in zip(stack.levels, stack.rows, strict=True):
             offsets[rows] += _shift(stack, level.members, rows, link, linear + spread_offsets(stack, offsets))
         averages = stack.average(link.back(linear + spread_offsets(stack, offsets)))
         gap = float(np.abs(averages - stack.means)[exact].max(initial=0.0))
@@ -84,27 +74,22 @@ def rake(stack: Stack, link: Link, linear: Floats, *, rounds: int = 500, toleran
             return offsets
     raise RefusalError(
         f"the averages of {stack.target!r} could not be met through the link {link.name!r} (still {gap:.3g} apart "
-        "after "
-        f"{rounds} rounds): the levels may ask for values outside its range. Use fewer levels, or the identity."
+        f"after {rounds} rounds): the levels may ask for values outside its range. Use fewer levels, or the identity."
     )
 
 
 def spread_offsets(stack: Stack, offsets: Floats) -> Floats:
     """Offsets of an individual's groups, added up (A' would divide by the group's size)."""
-    found = np.zeros(stack.matrix.shape[1])
-    above = 0
-    for level in stack.levels:
-        own = np.concatenate([offsets[above : above + len(level.groups)], [0.0]])
+    shifts = np.zeros(stack.matrix.shape[1])
+    for level, rows in zip(stack.levels, stack.rows, strict=True):
+        own = np.concatenate([offsets[rows], [0.0]])
         for codes in level.members:
-            found += own[codes]
-        above += len(level.groups)
-    return found
+            shifts += own[codes]
+    return shifts
 
 
 def _shift(stack: Stack, members: tuple[Codes, ...], rows: slice, link: Link, linear: Floats) -> Floats:
-    """Newton steps for every group of a level at once; overlapping groups are taken as if alone, and met by
-    repetition.
-    """
+    """Newton steps for every group of a level at once; overlapping groups are taken as if alone."""
     exact = stack.exact[rows]
     wanted = stack.means[rows]
     matrix = stack.matrix[rows]
@@ -128,5 +113,5 @@ def _shift(stack: Stack, members: tuple[Codes, ...], rows: slice, link: Link, li
 
 def _own(members: tuple[Codes, ...], shift: Floats) -> Floats:
     own = np.concatenate([shift, [0.0]])
-    found: Floats = sum((own[codes] for codes in members), np.zeros(len(members[0])))
-    return found
+    shifts: Floats = sum((own[codes] for codes in members), np.zeros(len(members[0])))
+    return shifts

@@ -16,12 +16,11 @@ The objective is degenerate: (U, Pi, V) -> (cU, cPi, V/c) leaves two terms as th
 iterations. Corrected, it is always ``X beta + A+(s - A X beta)`` with one common beta (PRIVACY section 8).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.errors import ParameterError
+from understudy.parameters import Whole
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.linear import pinv, weighted_regression
 from understudy.reconstruct.sketch import Sketch
@@ -55,16 +54,15 @@ def ludia(
     tolerance: float = 0.0,
     start: str = "mp",
     rng: np.random.Generator | None = None,
-    report: Callable[[int, int], None] | None = None,
 ) -> LowRank:
     """Alternating minimisation of (4.9); ``tolerance`` stops it when an iteration lowers the objective by less."""
-    _check(sketch, rank, iterations, tolerance)
+    Whole(most=sketch.columns).check("rank", rank)
     v_x, v_y, pi = _start(sketch, rank, start, rng)
     groups, gram, s = sketch.groups, sketch.gram, sketch.targets
     history: list[float] = []
     converged = False
     b, m = np.zeros((sketch.columns, rank)), np.zeros((groups.size, rank))
-    for done in range(iterations):
+    for _ in range(iterations):
         b, m, held = solve_u(sketch, v_x, pi)  # held = A U
         pi = groups.relax(v_y.T @ v_y, groups.pinv(s) @ v_y + held)
         inner, outer = _products(sketch, b, m)  # U'U, U'X
@@ -81,9 +79,7 @@ def ludia(
                 + np.sum((held - pi) ** 2)
             )
         )
-        if report:
-            report(done + 1, iterations)
-        if done and history[-2] - history[-1] <= tolerance * abs(history[-2]):
+        if _has_settled(history, tolerance):
             converged = True
             break
     return LowRank(beta=b @ v_y.T, lift=m @ v_y.T, objective=tuple(history), converged=converged)
@@ -110,8 +106,6 @@ def _start(sketch: Sketch, rank: int, start: str, rng: np.random.Generator | Non
         draws = (rng or np.random.default_rng()).standard_normal((sketch.columns + sketch.targets.shape[1], rank))
         v_x, v_y = draws[: sketch.columns], draws[sketch.columns :]
         return v_x, v_y, sketch.means @ (v_x @ pinv(v_x.T @ v_x))
-    if start not in STARTS:
-        raise ParameterError(f"`start` is {start!r}; it must be one of {', '.join(STARTS)}.")
     m = sketch.columns
     if start == "mp":
         beta, lift = np.zeros((m, sketch.targets.shape[1])), sketch.groups.pinv(sketch.targets)
@@ -122,9 +116,8 @@ def _start(sketch: Sketch, rank: int, start: str, rng: np.random.Generator | Non
     top = np.argsort(values)[::-1][:rank]
     sizes = np.sqrt(np.maximum(values[top], 0.0))
     right = vectors[:, top]
-    v = right * np.sqrt(
-        sizes
-    )  # [X y] = (U G^1/2)(G^1/2 V'), as the dissertation writes it below the Eckart-Young theorem
+    # [X y] = (U G^1/2)(G^1/2 V'), as the dissertation writes it below the Eckart-Young theorem
+    v = right * np.sqrt(sizes)
     averages = np.concatenate([sketch.means, sketch.met(beta, lift)], axis=1)  # A [X y]
     scale = np.divide(1.0, np.sqrt(sizes), out=np.zeros_like(sizes), where=sizes > 0)
     return v[:m], v[m:], averages @ (right * scale)
@@ -137,7 +130,7 @@ def ludia_svd(sketch: Sketch, *, rank: int, iterations: int, tolerance: float = 
     A+(s - Z beta), the next beta is P_xy + beta P_yy. The objective is the sum of the singular values left out,
     squared.
     """
-    _check(sketch, rank, iterations, tolerance)
+    Whole(most=sketch.columns).check("rank", rank)
     m, d = sketch.columns, sketch.targets.shape[1]
     beta = np.zeros((m, d))
     history: list[float] = []
@@ -147,17 +140,12 @@ def ludia_svd(sketch: Sketch, *, rank: int, iterations: int, tolerance: float = 
         history.append(float(np.maximum(values[: m + d - rank], 0.0).sum()))
         top = vectors[:, m + d - rank :]
         beta = top[:m] @ top[m:].T + beta @ (top[m:] @ top[m:].T)
-        if len(history) > 1 and history[-2] - history[-1] <= tolerance * abs(history[-2]):
+        if _has_settled(history, tolerance):
             converged = True
             break
     return LowRank(beta=beta, lift=sketch.lift(beta), objective=tuple(history), converged=converged)
 
 
-def _check(sketch: Sketch, rank: int, iterations: int, tolerance: float) -> None:
-    most = sketch.columns
-    if not 1 <= rank <= most:
-        raise ParameterError(f"`rank` is {rank}; it must lie between 1 and {most}, the number of columns.")
-    if iterations < 1:
-        raise ParameterError(f"`iterations` is {iterations}; it must be 1 or more. Try 100.")
-    if not tolerance >= 0:
-        raise ParameterError(f"`tolerance` is {tolerance}; it must be 0 or more.")
+def _has_settled(history: list[float], tolerance: float) -> bool:
+    """Whether the last iteration lowered the objective by too small a share."""
+    return len(history) > 1 and history[-2] - history[-1] <= tolerance * abs(history[-2])

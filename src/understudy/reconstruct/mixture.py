@@ -52,17 +52,17 @@ class Clusters:
     def log_density(self, people: People) -> Floats:
         """log p(x_i | k), n x k."""
         q = people.numbers.shape[1]
-        found = np.zeros((people.count, len(self.means)))
+        density = np.zeros((people.count, len(self.means)))
         for k in range(len(self.means)):
             if q:
                 root = np.linalg.cholesky(self.covariances[k])
                 scaled = np.linalg.solve(root, (people.numbers - self.means[k]).T)
-                found[:, k] = (
+                density[:, k] = (
                     -0.5 * (scaled**2).sum(axis=0) - np.log(np.diagonal(root)).sum() - 0.5 * q * np.log(2 * np.pi)
                 )
             for codes, share in zip(people.words, self.shares, strict=True):
-                found[:, k] += np.log(share[k])[codes]
-        return found
+                density[:, k] += np.log(share[k])[codes]
+        return density
 
 
 def starting_clusters(people: People, count: int, rng: np.random.Generator) -> Floats:
@@ -74,18 +74,18 @@ def starting_clusters(people: People, count: int, rng: np.random.Generator) -> F
     sample = full[seen]
     best, centres = np.inf, sample[:count]
     for _ in range(10):
-        found = _plus_plus(sample, count, rng)
+        candidates = _plus_plus(sample, count, rng)
         for _ in range(30):
-            near = _distances(sample, found)
+            near = _distances(sample, candidates)
             labels = near.argmin(axis=1)
-            found = np.stack(
-                [sample[labels == k].mean(axis=0) if (labels == k).any() else found[k] for k in range(count)]
+            candidates = np.stack(
+                [sample[labels == k].mean(axis=0) if (labels == k).any() else candidates[k] for k in range(count)]
             )
-        inertia = float(_distances(sample, found).min(axis=1).sum())
+        inertia = float(_distances(sample, candidates).min(axis=1).sum())
         if inertia < best:
-            best, centres = inertia, found
-    found_: Floats = np.eye(count)[_distances(full, centres).argmin(axis=1)]
-    return found_
+            best, centres = inertia, candidates
+    memberships: Floats = np.eye(count)[_distances(full, centres).argmin(axis=1)]
+    return memberships
 
 
 def _plus_plus(sample: Floats, count: int, rng: np.random.Generator) -> Floats:
@@ -99,8 +99,8 @@ def _plus_plus(sample: Floats, count: int, rng: np.random.Generator) -> Floats:
 
 
 def _distances(rows: Floats, centres: Floats) -> Floats:
-    found = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centres.T + (centres**2).sum(axis=1)[None, :]
-    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
+    squares = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centres.T + (centres**2).sum(axis=1)[None, :]
+    return np.asarray(np.maximum(squares, 0.0), dtype=np.float64)
 
 
 def minka(alpha: Floats, mean_log: Floats, *, steps: int = 20) -> Floats:

@@ -11,33 +11,21 @@ intercept and slopes is not identified by the averages: this is the split of lea
 column has its zero.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from understudy.errors import ParameterError
 from understudy.reconstruct.grams import DenseGram, Floats
 from understudy.reconstruct.problem import Stack
-
-EFFECTS = ("none", "intercept", "slope")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GroupEffects:
-    """gamma, one row per group of the first level; one column per column of X (zero where there is no effect)."""
-
-    gamma: Floats
 
 
 def group_effects(
     stack: Stack, matrix: Floats, residual: Floats, *, columns: list[int], ridge: float, noise: Floats
-) -> GroupEffects:
-    """gamma for the groups of the first level; ``columns`` of X that get a copy per group, the constant among
-    them; ``noise`` is V / sigma^2."""
+) -> Floats:
+    """gamma: one row per group of the first level, one column per column of X, zero where there is no effect.
+
+    ``columns`` of X get a copy per group, the constant among them; ``noise`` is V / sigma^2.
+    """
     from scipy import sparse
 
-    if not ridge >= 0:
-        raise ParameterError(f"`ridge` is {ridge}; it must be 0 or more.")
     level = stack.levels[0]
     p, people = len(level.groups), matrix.shape[0]
     codes = level.members[0]
@@ -54,4 +42,4 @@ def group_effects(
     solved = np.asarray(averaged.T @ DenseGram(inner).pinv(residual)).reshape(len(columns), p)
     gamma = np.zeros((p, matrix.shape[1]))
     gamma[:, columns] = solved.T
-    return GroupEffects(gamma=gamma)
+    return gamma

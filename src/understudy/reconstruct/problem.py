@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError
-from understudy.reconstruct.aggregates import Aggregate, Level, match, some
+from understudy.reconstruct.aggregates import Aggregate, Level, listed, match
 from understudy.reconstruct.grams import DenseGram, DiagonalGram, Floats, GroupGram
 from understudy.reconstruct.sketch import Sketch
 
@@ -19,23 +20,22 @@ _CONTRADICTION = 1e-6
 
 def group_labels(frame: Any, by: str | tuple[str, ...]) -> list[npt.NDArray[np.object_]]:
     """Labels of every individual, one array per grouping column; ``"a+b"`` crosses columns."""
-    found = []
+    labels = []
     for part in (by,) if isinstance(by, str) else by:
         names = part.split("+")
         lacking = [name for name in names if name not in frame.columns]
         if lacking:
-            raise DataError(
-                f"the individuals have no column {lacking[0]!r} to group by; they have {some(list(frame.columns), 12)}."
-            )
+            columns = listed(list(frame.columns), 12)
+            raise DataError(f"the individuals have no column {lacking[0]!r} to group by; they have {columns}.")
         texts = [_texts(frame[name]) for name in names]
         if len(texts) == 1:
-            found.append(texts[0])
+            labels.append(texts[0])
             continue
         gaps = np.array([[text is None for text in column] for column in texts]).any(axis=0)
         joined = np.array(["+".join(map(str, parts)) for parts in zip(*texts, strict=True)], dtype=object)
         joined[gaps] = None
-        found.append(joined)
-    return found
+        labels.append(joined)
+    return labels
 
 
 def _texts(values: Any) -> npt.NDArray[np.object_]:
@@ -100,6 +100,12 @@ class Stack:
         return isinstance(self.groups, DiagonalGram)
 
     @cached_property
+    def rows(self) -> tuple[slice, ...]:
+        """The rows of A that belong to each level."""
+        ends = np.cumsum([0, *(len(level.groups) for level in self.levels)]).tolist()
+        return tuple(slice(start, end) for start, end in pairwise(ends))
+
+    @cached_property
     def labels(self) -> tuple[tuple[str, str], ...]:
         """Name of the aggregate and of the group, for every row of A."""
         return tuple((level.aggregate.name, group) for level in self.levels for group in level.groups)
@@ -116,13 +122,11 @@ class Stack:
 
     def average(self, values: Floats) -> Floats:
         """A y."""
-        found: Floats = self.matrix @ values
-        return found
+        return np.asarray(self.matrix @ values)
 
     def spread(self, lift: Floats) -> Floats:
         """A'l: to every individual what its groups were given."""
-        found: Floats = self.matrix.T @ lift
-        return found
+        return np.asarray(self.matrix.T @ lift)
 
     def check(self) -> None:
         """Refuse exact figures that no individuals could have."""
@@ -138,8 +142,7 @@ class Stack:
             worst = ", ".join(f"{self.labels[row][1]!r} of {self.labels[row][0]}" for row in rows)
             raise DataError(
                 f"the aggregates of {self.target!r} contradict each other by up to {gap.max():.4g}: no individuals "
-                "have all "
-                f"of them (most at odds: {worst}). If they are rounded or noisy, say by how much (noise=SD)."
+                f"have all of them (most at odds: {worst}). If they are rounded or noisy, say by how much (noise=SD)."
             )
 
     @cached_property
@@ -156,18 +159,17 @@ class Stack:
         weights = part.pinv(np.eye(part.size))  # W of the exact figures
         place = np.full(len(exact) + 1, -1, dtype=np.int64)
         place[:-1][exact] = np.arange(part.size)
-        own, above = [], 0
-        for level in self.levels:
+        own = []
+        for level, span in zip(self.levels, self.rows, strict=True):
             shares = np.concatenate([1.0 / level.counts, [0.0]])
             for codes in level.members:
-                rows = place[np.where(codes >= 0, codes + above, -1)]
+                rows = place[np.where(codes >= 0, codes + span.start, -1)]
                 own.append((rows, np.where(rows >= 0, shares[codes], 0.0)))
-            above += len(level.groups)
-        found: Floats = np.zeros(self.matrix.shape[1])
+        leverage: Floats = np.zeros(self.matrix.shape[1])
         for rows, shares in own:  # a_i'W a_i, with as many entries in a_i as there are grouping columns
             for others, theirs in own:
-                found += shares * theirs * weights[rows, others]
-        return found
+                leverage += shares * theirs * weights[rows, others]
+        return leverage
 
     @property
     def disclosed(self) -> npt.NDArray[np.bool_]:
@@ -206,9 +208,9 @@ class Problem:
 
     def together(self) -> list[list[Stack]]:
         """Targets with the same groups, to be reconstructed jointly."""
-        found: list[list[Stack]] = []
+        together: list[list[Stack]] = []
         for stack in self.stacks:
-            for others in found:
+            for others in together:
                 first = others[0]
                 same = len(first.levels) == len(stack.levels) and all(
                     a.aggregate.by == b.aggregate.by and a.groups == b.groups
@@ -218,8 +220,8 @@ class Problem:
                     others.append(stack)
                     break
             else:
-                found.append([stack])
-        return found
+                together.append([stack])
+        return together
 
     def sketch(self, stacks: Sequence[Stack], targets: Floats) -> Sketch:
         """Sufficient statistics of some targets with the same groups."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.reconstruct.aggregates import some
+from understudy.reconstruct.aggregates import listed
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.problem import Stack
 
@@ -34,25 +34,23 @@ class Met:
     @property
     def sentence(self) -> str:
         """In words."""
-        said = f"{self.aggregate}: "
+        sentence = f"{self.aggregate}: "
         if self.exact:
-            said += f"{self.exact:,} of {self.groups:,} averages met to {self.largest_gap:.2g}"
+            sentence += f"{self.exact:,} of {self.groups:,} averages met to {self.largest_gap:.2g}"
         else:
-            said += f"{self.groups:,} averages guide and are not met by force"
+            sentence += f"{self.groups:,} averages guide and are not met by force"
         if self.exact < self.groups or self.largest_gap_of_all > 10 * max(self.largest_gap, 1e-12):
-            said += f"; largest distance of all {self.largest_gap_of_all:.4g}, typical {self.typical_gap:.4g}"
-        return said + "."
+            sentence += f"; largest distance of all {self.largest_gap_of_all:.4g}, typical {self.typical_gap:.4g}"
+        return sentence + "."
 
 
 def how_far_met(stack: Stack, values: Floats) -> list[Met]:
     """Compare A y with what was published, level by level."""
     gaps = np.abs(stack.average(values) - stack.means)
-    found, above = [], 0
-    for level in stack.levels:
-        rows = slice(above, above + len(level.groups))
-        above += len(level.groups)
+    met = []
+    for level, rows in zip(stack.levels, stack.rows, strict=True):
         exact = stack.exact[rows]
-        found.append(
+        met.append(
             Met(
                 target=stack.target,
                 aggregate=level.aggregate.name,
@@ -63,7 +61,7 @@ def how_far_met(stack: Stack, values: Floats) -> list[Met]:
                 typical_gap=float(np.sqrt((gaps[rows] ** 2).mean())),
             )
         )
-    return found
+    return met
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,8 +84,8 @@ class Reconstruction:
     @property
     def statement(self) -> str:
         """What must stand beside the values."""
-        said = f"Reconstructed by {self.method}: estimates of individual values from group averages, not data."
-        return f"{said} {NO_PROTECTION}"
+        sentence = f"Reconstructed by {self.method}: estimates of individual values from group averages, not data."
+        return f"{sentence} {NO_PROTECTION}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the values, as plain data."""
@@ -106,20 +104,19 @@ class Reconstruction:
 
 def disclosure_notes(stack: Stack) -> list[str]:
     """Say whose value is given away."""
-    found = []
+    notes = []
     for level in stack.levels:
         alone = [group for group, count in zip(level.groups, level.counts, strict=True) if count == 1]
         if alone and level.aggregate.kind != "median":
-            found.append(
+            notes.append(
                 f"{len(alone):,} groups of {level.aggregate.name} hold one person, whose value is disclosed: "
-                f"{some(alone)}."
+                f"{listed(alone)}."
             )
     single = sum(int((level.counts == 1).sum()) for level in stack.levels)
     given_away = int(stack.disclosed.sum())
     if given_away > single:
-        found.append(
-            f"{given_away:,} individuals' values of {stack.target!r} follow exactly from the aggregates, most of "
-            "them by "
-            "differences between overlapping groups."
+        notes.append(
+            f"{given_away:,} individuals' values of {stack.target!r} follow exactly from the aggregates, most of them "
+            "by differences between overlapping groups."
         )
-    return found
+    return notes

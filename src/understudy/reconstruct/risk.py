@@ -1,29 +1,31 @@
-"""The publisher's side: reconstruct one's own table from averages that are not published yet, and see how well it
-works.
+"""The publisher's side: reconstruct one's own table from averages that are not published yet.
 
 Every number is computed on the confidential table: the report stays with the data. Groupings with noise show what
 their release would cost; nothing is charged, because nothing is released.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
+from understudy.anonymize.entries import Several
 from understudy.codebook import Codebook, Ordinal
-from understudy.codebook.numbers import Number
+from understudy.codebook.numbers import Number as NumberColumn
 from understudy.errors import DataError, ParameterError, UnderstudyError
 from understudy.mechanisms.bounded_sums import GroupValues, noisy_means, noisy_means_entries
 from understudy.mechanisms.group import for_person, kept_records, share_of_group
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import EPSILON, SHARE, Declared, Names, Number, OneOf, Panel, Text, Whole, option
+from understudy.privacy.facts import BOTH_RELATIONS, MethodFacts
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
-from understudy.reconstruct.advice import BLIND, ELSEWHERE, LIMIT, recommend
+from understudy.reconstruct.advice import ELSEWHERE, LIMIT, recommend
 from understudy.reconstruct.aggregates import Aggregate
-from understudy.reconstruct.estimators import Reconstructor, Report
+from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.groupings import Grouping, OwnTable, groupings_of
 from understudy.reconstruct.methods import (
@@ -34,9 +36,8 @@ from understudy.reconstruct.methods import (
     ShrunkenRegression,
 )
 from understudy.reconstruct.problem import Stack
+from understudy.sources.base import Report
 from understudy.sources.rows import read_rows
-
-__all__ = ["BLIND", "ELSEWHERE", "LIMIT", "RiskQuestion", "assess"]
 
 TENTH = 0.1
 _WHY = "the risk report is computed on the confidential records themselves; keep it with the data"
@@ -44,21 +45,52 @@ Score = dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RiskQuestion:
+class RiskQuestion(Declared):
     """What might be published, and what an intruder knows."""
 
-    groups: tuple[str, ...]
-    value: str
-    known: tuple[str, ...]
-    epsilons: tuple[float, ...] = ()
-    """Simulate averages with Laplace noise at these prices, each for one grouping alone."""
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    lower: float | None = None
-    upper: float | None = None
-    """Declared bounds of the value for noise; by default the outer edges in the codebook."""
-    most: float = 0.1
-    """A publication passes if the best attack lowers nobody-knows-better errors by no more than this share."""
-    repeats: int = 3
+    facts: ClassVar[MethodFacts] = MethodFacts(
+        name="noisy averages",
+        command="understudy reconstruct risk --epsilons E",
+        route="N",
+        neighbours=BOTH_RELATIONS,
+        guarantee="ε-DP, sums released once",
+        public="groups, and bounds of the values",
+        paper="ours",
+        paper_claim="nothing",
+        sound="our own",
+        truth="Exact discrete noise on bounded sums protects single people, not what averages teach about everybody.",
+        page="docs/guide/reconstruct.md",
+        proofs=("bounded_sums.md",),
+        exact_tests=("tests/exact/test_bounded_sums_exact.py",),
+    )
+    groups: tuple[str, ...] = option(
+        rule=Names(), help="Columns to group by, or a+b.", panel=Panel.INPUT, flag="--group"
+    )
+    value: str = option(
+        rule=Text(words="the name of a column", example="charge"),
+        help="Number (or ordinal column, by rank) whose averages might be published.",
+        panel=Panel.INPUT,
+    )
+    known: tuple[str, ...] = option(
+        rule=Names(), help="Columns that an intruder knows of everybody.", panel=Panel.INPUT
+    )
+    epsilons: tuple[float, ...] = option(
+        (),
+        rule=Several(each=EPSILON, words="a list of numbers above 0", example="0.1,1", least=0),
+        help="Also try averages with Laplace noise at these prices, each for one grouping alone.",
+        panel=Panel.PRIVACY,
+    )
+    neighbours: Neighbours = option(  # noqa: RUF009 - a declared option
+        Neighbours.ADD_REMOVE, rule=OneOf(BOTH_RELATIONS), help="Which tables count as neighbours.", panel=Panel.PRIVACY
+    )
+    lower: float | None = option(
+        None, rule=Number(), help="Declared lower bound for noise; default: first edge of the codebook."
+    )
+    upper: float | None = option(
+        None, rule=Number(), help="Declared upper bound for noise; default: last edge of the codebook."
+    )
+    most: float = option(0.1, rule=SHARE, help="Share by which the best attack may lower the error.")
+    repeats: int = option(3, rule=Whole(), help="Simulations of each noise.")
 
     def check(self, book: Codebook) -> None:
         """Refuse a question that the codebook cannot answer."""
@@ -70,16 +102,12 @@ class RiskQuestion:
                 )
         if not self.groups:
             raise ParameterError("no grouping is given; name at least one column to group by (--group county).")
-        if not isinstance(book.column(self.value), Number | Ordinal):
+        if not isinstance(book.column(self.value), NumberColumn | Ordinal):
             raise ParameterError(
                 f"`value` is {self.value!r}, which has no order; only numbers and ranks have averages."
             )
         if self.value in (*self.known, *columns):
             raise ParameterError(f"{self.value!r} is what the intruder wants, so it cannot be known or grouped by.")
-        if not 0 < self.most < 1:
-            raise ParameterError(f"`most` is {self.most}; it is a share between 0 and 1. Try 0.1.")
-        if self.repeats < 1:
-            raise ParameterError(f"`repeats` is {self.repeats}; it must be 1 or more.")
         lower, upper = self.bounds(book)
         for epsilon in self.epsilons:  # refuse bad prices before the data are touched
             noisy_means_entries(
@@ -89,7 +117,7 @@ class RiskQuestion:
     def bounds(self, book: Codebook) -> tuple[float, float]:
         """Declared bounds of the value."""
         column = book.column(self.value)
-        ends = column.float_edges if isinstance(column, Number) else (0.0, column.proper_levels - 1.0)
+        ends = column.float_edges if isinstance(column, NumberColumn) else (0.0, column.proper_levels - 1.0)
         return ends[0] if self.lower is None else self.lower, ends[-1] if self.upper is None else self.upper
 
 
@@ -108,27 +136,31 @@ def assess(
     columns = [name for group in question.groups for name in group.split("+")]
     used = tuple(dict.fromkeys((question.value, *question.known, *columns)))
     small = _only(book, used)
-    found, entry = exposed(
+    rows, entry = exposed(
         [read_rows(data, small, unknown=unknown, table=table, people=True)], stage="risk", reads="every row", why=_WHY
     )
-    own = OwnTable.of(found[0], small, value=question.value, known=question.known, group_columns=columns)
-    check_people(own)
+    own = OwnTable.of(rows[0], small, value=question.value, known=question.known, group_columns=columns)
+    if len(own.values) < 2:
+        raise DataError("the table has fewer than two records with a value; there is nothing to attack.")
     stream = Stream.checked(stream)
     rng = stream.generator()
     groupings = groupings_of(own, question.groups)
-    steps = len(groupings) * (1 + len(question.epsilons)) + 1
-    studied, done = [], 0
     asked = [grouping for grouping in groupings if grouping.asked]
-    for published in [*([grouping] for grouping in groupings), *([asked] if len(asked) > 1 else [])]:
+    publications = [*([grouping] for grouping in groupings), *([asked] if len(asked) > 1 else [])]
+    priced = [(grouping, epsilon) for grouping in asked if grouping.public for epsilon in question.epsilons]
+    studied: list[dict[str, Any]] = []
+    noisy: list[dict[str, Any]] = []
+
+    def progress() -> None:
+        if report:
+            report("attacking", len(studied) + len(noisy), len(publications) + len(priced))
+
+    for published in publications:
         studied.append(_study(own, published, question, rng))
-        done += 1
-        _tell(report, done, steps)
-    noisy = []
-    for grouping in groupings:
-        for epsilon in question.epsilons if grouping.public and grouping.asked else ():
-            noisy.append(_study_noisy(own, grouping, question, epsilon, stream))
-            done += 1
-            _tell(report, done, steps)
+        progress()
+    for grouping, epsilon in priced:
+        noisy.append(_study_noisy(own, grouping, question, epsilon, stream))
+        progress()
     document = {
         "format": "understudy-reconstruction-risk/1",
         "confidential": _WHY,
@@ -148,8 +180,6 @@ def assess(
 
 
 def _only(book: Codebook, names: Sequence[str]) -> Codebook:
-    from dataclasses import replace
-
     ids = None if book.unit is None else book.unit.id
     kept = tuple(replace(column, parents=None) for column in book.columns if column.name in (*names, ids))
     unit = None if book.unit is None else replace(book.unit, pseudonyms=False, records_per_person=())
@@ -162,22 +192,17 @@ def _unit(book: Codebook, own: OwnTable) -> dict[str, Any]:
     return {"id": book.unit.id, "cap": book.unit.cap, "people": len(np.unique(own.people))}
 
 
-def _tell(report: Report | None, done: int, steps: int) -> None:
-    if report:
-        report("attacking", done, steps)
-
-
-def _attackers(own: OwnTable, noisy: bool) -> list[tuple[str, Reconstructor]]:
+def _attackers(own: OwnTable, noisy: bool) -> dict[str, Reconstructor]:
     """Everybody who might try; those that find too few groups for their coefficients give up."""
-    found: list[tuple[str, Reconstructor]] = [("mp", MoorePenrose())]
+    attackers: dict[str, Reconstructor] = {"mp": MoorePenrose()}
     if own.frame.shape[1] == 0:
-        return found
-    found += [("er", EcologicalRegression()), ("shrunken", ShrunkenRegression()), ("pc-er", PrincipalRegression())]
+        return attackers
+    attackers |= {"er": EcologicalRegression(), "shrunken": ShrunkenRegression(), "pc-er": PrincipalRegression()}
     if not noisy:
-        found.append(("ludia", LUDIA(rank="held-out", iterations=100)))
+        attackers["ludia"] = LUDIA(rank="held-out", iterations=100)
         if float(own.values.min()) > 0:
-            found.append(("shrunken, log link", ShrunkenRegression(link="log")))
-    return found
+            attackers["shrunken, log link"] = ShrunkenRegression(link="log")
+    return attackers
 
 
 Published = list[tuple[Any, Mapping[str, float], Any]]
@@ -192,16 +217,16 @@ def _guesses(own: OwnTable, published: Published, *, noisy: bool) -> tuple[dict[
         Aggregate(by=name, target=_VALUE, values=means, noise=noise, label="the averages")
         for name, (_, means, noise) in zip(names, published, strict=True)
     ]
-    found: dict[str, Floats] = {}
+    guesses: dict[str, Floats] = {}
     stack: Stack | None = None
-    for name, attacker in _attackers(own, noisy):
+    for name, attacker in _attackers(own, noisy).items():
         try:
-            found[name] = attacker.fit(frame, aggregates).reconstruct().values[_VALUE]
+            guesses[name] = attacker.fit(frame, aggregates).reconstruct().values[_VALUE]
         except UnderstudyError:  # too few groups, no column that varies, figures outside a link
             continue
         stack = stack or attacker.problem_.stacks[0]
     assert stack is not None  # the first attacker has nothing to fail at
-    return found, stack
+    return guesses, stack
 
 
 _GROUP, _VALUE = "\x1fgroup", "\x1fvalue"
@@ -232,9 +257,8 @@ def _study(
             {f"random_{key}": value for key, value in _score(truth, guess, blind).items()}
         )
     scores = {name: score for name, score in scores.items() if "mae" in score}
-    best = min((name for name in scores if name not in (LIMIT, ELSEWHERE)), key=lambda name: scores[name]["mae"])
+    best, gain = _best(scores, blind)
     disclosed = int(stack.disclosed.sum())
-    gain = 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300)
     together = len(groupings) > 1
     return {
         "name": " and ".join(g.name for g in groupings) + (", published together" if together else ""),
@@ -252,6 +276,12 @@ def _study(
         "gain": gain,
         "passes": bool(gain <= question.most and disclosed == 0),
     }
+
+
+def _best(scores: Mapping[str, Score], blind: Floats) -> tuple[str, float]:
+    """The best attack, and the share by which it lowers the error of knowing only the overall average."""
+    best = min((name for name in scores if name not in (LIMIT, ELSEWHERE)), key=lambda name: scores[name]["mae"])
+    return best, 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300)
 
 
 def _score(truth: Floats, guess: Floats, blind: Floats) -> Score:
@@ -289,11 +319,11 @@ def _elsewhere(own: OwnTable) -> Floats:
     """
     matrix = np.column_stack([own.frame.to_numpy(dtype=np.float64), np.ones(len(own.values))])
     half = np.arange(len(own.values)) % 2 == 0
-    found = np.empty(len(own.values))
+    guesses = np.empty(len(own.values))
     for part in (half, ~half):
         beta = np.linalg.lstsq(matrix[~part], own.values[~part], rcond=1e-10)[0]
-        found[part] = matrix[part] @ beta
-    return found
+        guesses[part] = matrix[part] @ beta
+    return guesses
 
 
 def _by_size(grouping: Grouping, errors: Floats, blind: Floats) -> list[dict[str, float]]:
@@ -314,9 +344,7 @@ def _by_size(grouping: Grouping, errors: Floats, blind: Floats) -> list[dict[str
 def _study_noisy(
     own: OwnTable, grouping: Grouping, question: RiskQuestion, epsilon: float, stream: Stream
 ) -> dict[str, Any]:
-    """Averages with noise that a ledger prices; the intruder knows epsilon, and the group sizes from the individuals'
-    file.
-    """
+    """Averages with noise that a ledger prices; the intruder knows epsilon, and group sizes from the people's file."""
     lower, upper = question.bounds(own.book)
     ledger = Ledger.of(_priced(own.book, grouping, question, epsilon))
     truth = own.values
@@ -350,9 +378,10 @@ def _study_noisy(
         means = {str(k): float(mean) for k, mean in zip(there, guessed, strict=True)}
         for name, guess in _guesses(own, [(grouping.codes, means, noise)], noisy=True)[0].items():
             runs.setdefault(name, []).append(_score(truth, np.clip(guess, lower, upper), blind))
-    scores = {name: {key: float(np.mean([s[key] for s in each])) for key in each[0]} for name, each in runs.items()}
-    best = min(scores, key=lambda name: scores[name]["mae"])
-    gain = 1 - scores[best]["mae"] / max(float(blind.mean()), 1e-300)
+    scores = {
+        name: {key: float(np.mean([run[key] for run in series])) for key in series[0]} for name, series in runs.items()
+    }
+    best, gain = _best(scores, blind)
     return {
         "name": grouping.name,
         "epsilon": epsilon,
@@ -394,9 +423,3 @@ def _priced(book: Codebook, grouping: Grouping, question: RiskQuestion, epsilon:
             )
         )
     return entries
-
-
-def check_people(own: OwnTable) -> None:
-    """Refuse tables in which nothing can be learned."""
-    if len(own.values) < 2:
-        raise DataError("the table has fewer than two records with a value; there is nothing to attack.")

@@ -6,8 +6,8 @@ from typing import Any
 from understudy.evaluate.report.figures import Figure
 from understudy.evaluate.report.page import render
 from understudy.pages.numbers import number, percent
+from understudy.reconstruct.advice import BLIND, ELSEWHERE, LIMIT
 from understudy.reconstruct.figures import bars, curves
-from understudy.reconstruct.risk import ELSEWHERE, LIMIT
 from understudy.version import __version__
 
 
@@ -34,57 +34,44 @@ def risk_page(doc: Mapping[str, Any]) -> str:
 
 
 def _notes(doc: Mapping[str, Any]) -> list[str]:
-    found = []
+    notes = []
     if doc.get("unit"):
         unit = doc["unit"]
-        found.append(
+        notes.append(
             f"The records belong to {unit['people']:,} people, told apart by {unit['id']}. Groups and errors are "
             f"those of records; epsilon is that of a person, of whom at most {unit['cap']} records take part where "
             "noise is added."
         )
     if doc["left_out"]:
-        found.append(f"{doc['left_out']:,} records without a value were left out.")
+        notes.append(f"{doc['left_out']:,} records without a value were left out.")
     if doc["ranks"]:
-        found.append(f"{doc['value']} is ordinal: its levels count as their ranks, 0 for the first.")
-    found.append(
-        "Close: the share of people guessed within a tenth of a standard deviation. The exposed tenth are the "
-        "people whose "
-        "guess gained most over the overall average; beside their error stands what would be guessed of the same "
-        "people "
-        "without groups. Some gain by chance alone: “random” is the same attack on groups of the same sizes "
-        "drawn "
-        "at random."
+        notes.append(f"{doc['value']} is ordinal: its levels count as their ranks, 0 for the first.")
+    notes.append(
+        "Close: the share of people guessed within a tenth of a standard deviation. The exposed tenth are the people "
+        "whose guess gained most over the overall average; beside their error stands what would be guessed of the "
+        "same people without groups. Some gain by chance alone: “random” is the same attack on groups of the same "
+        "sizes drawn at random."
     )
-    found.append(
+    notes.append(
         "The attacks: mp says the group's average of everybody; er draws a line through the averages of the groups; "
         "shrunken does so with a slope held back as held-out averages advise; pc-er and ludia do so on a few "
         "combinations of the known columns."
     )
-    found.append(
+    notes.append(
         f"“{LIMIT}”: slopes learned from the confidential values themselves. Every corrected reconstruction has one "
         "common slope, so none of them can have a smaller squared error than this."
     )
-    found.append(
+    notes.append(
         f"“{ELSEWHERE}”: a regression on the known columns without any group, learned from the other half of the "
-        "people. What is not "
-        "below this error was learned about everybody, not about somebody."
+        "people. What is not below this error was learned about everybody, not about somebody."
     )
-    return found
+    return notes
 
 
 def _overview(doc: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "caption": "Groupings, the one asked for and coarser ones",
-        "header": (
-            "grouping",
-            "groups",
-            "smallest",
-            "disclosed",
-            "error, best attack",
-            "overall average only",
-            "lowered by",
-            "passes",
-        ),
+        "header": ("grouping", "groups", "smallest", "disclosed", "error, best attack", BLIND, "lowered by", "passes"),
         "rows": [
             (
                 study["name"],
@@ -115,12 +102,7 @@ def _attacks(doc: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]
             "tenth, random",
         ),
         "rows": [
-            (
-                "overall average only",
-                number(study["blind"]["mae"]),
-                number(study["blind"]["median"]),
-                percent(study["blind"]["close"]),
-            )
+            (BLIND, number(study["blind"]["mae"]), number(study["blind"]["median"]), percent(study["blind"]["close"]))
             + ("–",) * 4,
             *(
                 (
@@ -173,14 +155,14 @@ def _noisy(doc: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _figures(doc: Mapping[str, Any]) -> list[Figure]:
     studies = doc["groupings"]
-    found = [
+    figures = [
         bars(
             "attacks",
             "Mean absolute error of every attack",
             "Lower bars mean that more is given away.",
             [study["name"] for study in studies],
             [
-                ("overall average only", [study["blind"]["mae"] for study in studies]),
+                (BLIND, [study["blind"]["mae"] for study in studies]),
                 ("average of the group", [study["attacks"]["mp"]["mae"] for study in studies]),
                 ("best attack", [study["attacks"][study["best"]]["mae"] for study in studies]),
                 (ELSEWHERE, [study["attacks"][ELSEWHERE]["mae"] for study in studies]),
@@ -216,16 +198,16 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
             x="people in the group",
             y="mean absolute error",
             log=True,
-            level=[("overall average only", studies[0]["blind"]["mae"])],
+            level=[(BLIND, studies[0]["blind"]["mae"])],
             wide=True,
         ),
     ]
-    for number_of, name in enumerate(dict.fromkeys(item["name"] for item in doc["noisy"])):
+    for place, name in enumerate(dict.fromkeys(item["name"] for item in doc["noisy"])):
         items = sorted((item for item in doc["noisy"] if item["name"] == name), key=lambda item: item["epsilon"])
         study = next(study for study in studies if study["name"] == name)
-        found.append(
+        figures.append(
             curves(
-                f"noise-{number_of}",
+                f"noise-{place}",
                 f"Noise on averages by {name}",
                 "Error of the best attack, and of the published averages themselves, against epsilon.",
                 [
@@ -240,10 +222,10 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
                 y="error",
                 log=True,
                 level=[
-                    ("overall average only", study["blind"]["mae"]),
+                    (BLIND, study["blind"]["mae"]),
                     ("best attack without noise", study["attacks"][study["best"]]["mae"]),
                 ],
                 wide=True,
             )
         )
-    return found
+    return figures

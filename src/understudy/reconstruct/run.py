@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import DataError, ParameterError
+from understudy.parameters import Whole, options_of
 from understudy.reconstruct import METHODS
-from understudy.reconstruct.aggregates import some
+from understudy.reconstruct.aggregates import listed
 from understudy.reconstruct.design import as_frame
-from understudy.reconstruct.estimators import Reconstructor, Report
+from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.figures import figures_of
 from understudy.reconstruct.files import AggregateSpec, read_aggregate, save
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.page import reconstruction_page
 from understudy.reconstruct.result import Reconstruction
 from understudy.release.folders import refuse_existing
+from understudy.sources.base import Report
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,14 +49,11 @@ def make_method(name: str, options: Mapping[str, Any]) -> Reconstructor:
         raise ParameterError(
             f"there is no method {name!r} to reconstruct with; methods are {', '.join(METHODS)}.{hint}"
         )
-    said = {key: value for key, value in options.items() if value is not None}
-    method = METHODS[name]
-    strange = sorted(set(said) - set(method._get_param_names()))
-    if strange:
-        raise ParameterError(
-            f"{name} does not take {', '.join(strange)}; it takes {', '.join(method._get_param_names())}."
-        )
-    return method(**said)
+    given = {key: value for key, value in options.items() if value is not None}
+    known = options_of(METHODS[name])
+    if unknown := sorted(set(given) - set(known)):
+        raise ParameterError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known)}.")
+    return METHODS[name](**given)
 
 
 def reconstruct_files(
@@ -77,8 +76,7 @@ def reconstruct_files(
         raise DataError(
             f"the folder {str(Path(out).absolute().parent)!r} does not exist; make it first, then run again."
         )
-    if draws < 0:
-        raise ParameterError(f"`draws` is {draws}; it must be 0 (one best guess only) or more.")
+    Whole(least=0).check("draws", draws)
     model = make_method(method, options)
     specs = [AggregateSpec.parse(word) for word in aggregates]
     published = [read_aggregate(spec) for spec in specs]
@@ -117,7 +115,7 @@ def _truth(frame: Any, words: Sequence[str], targets: Sequence[str]) -> dict[str
     """``COLUMN``, or ``TARGET=COLUMN`` where there are several targets."""
     import pandas as pd
 
-    found = {}
+    known = {}
     names = list(dict.fromkeys(targets))
     for word in words:
         target, equals, column = word.partition("=")
@@ -130,13 +128,13 @@ def _truth(frame: Any, words: Sequence[str], targets: Sequence[str]) -> dict[str
         if column not in frame.columns:
             raise DataError(
                 f"the individuals have no column {column!r} to score against; they have "
-                f"{some(list(frame.columns), 12)}."
+                f"{listed(list(frame.columns), 12)}."
             )
         numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64)
         if np.isnan(numbers).any():
             raise DataError(f"the column {column!r} must hold a number in every row to be scored against.")
-        found[target] = (column, numbers)
-    return found
+        known[target] = (column, numbers)
+    return known
 
 
 def _scores(model: Reconstructor, result: Reconstruction, truth: Mapping[str, Floats]) -> dict[str, dict[str, float]]:

@@ -27,9 +27,7 @@ class Sketch:
     intercept: int | None
     """Which column of X is constant one, if any."""
     noise: Floats | None = None
-    """Variance of each published average beyond that of its people, in units of one individual's variance; None:
-    exact.
-    """
+    """Variance of each published average beyond that of its people, in units of an individual's; None: exact."""
 
     @property
     def columns(self) -> int:

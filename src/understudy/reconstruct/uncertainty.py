@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.errors import ParameterError
+from understudy.parameters import Number, Whole
 from understudy.reconstruct.grams import Floats
-from understudy.reconstruct.links import link_of, rake, spread_offsets
+from understudy.reconstruct.links import rake, spread_offsets
 from understudy.reconstruct.problem import Stack
 from understudy.reconstruct.result import Reconstruction
 
@@ -28,55 +29,52 @@ def reconstructions(
     model: "Reconstructor", count: int, *, seed: int | None, spread: float | None
 ) -> list[Reconstruction]:
     """``count`` plausible answers."""
-    if count < 1:
-        raise ParameterError(f"`count` is {count}; draw 1 or more reconstructions.")
-    if spread is not None and not 0 <= spread < np.inf:
-        raise ParameterError(f"`spread` is {spread}; a standard deviation is a finite number of 0 or more.")
+    Whole().check("count", count)
+    if spread is not None:
+        Number(least=0).check("spread", spread)
     if spread is None and not model.uses_columns:
         raise ParameterError(
             f"{model.name} gives everybody the average of the group, so nothing shows how people scatter about it; say "
             "how much: `spread`, a standard deviation (--spread)."
         )
     rng = np.random.default_rng(seed)
-    found = []
+    draws = []
     for number in range(1, count + 1):
         linear = model._drawn(rng, spread)
         settled = {stack.target: meet(model, stack, linear[stack.target]) for stack in model.problem_.stacks}
-        found.append(model._result(settled, number))
-    return found
+        draws.append(model._result(settled, number))
+    return draws
 
 
 def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
     """Slopes by the bootstrap, scatter about them."""
-    link = link_of(model.link)
     fixed = copy.copy(model)
     fixed.notes_ = []
     for name in ("rank", "penalty"):  # as chosen in the fit
         if hasattr(model, f"{name}_"):
             setattr(fixed, name, getattr(model, f"{name}_"))
-    found: dict[str, Floats] = {}
+    lines: dict[str, Floats] = {}
     for stacks in model.problem_.together():
         averages = []
         for stack in stacks:
             effects = model.effects_[stack.target]
             sigma = effects.spread if spread is None else spread
             matrix = model.problem_.matrix @ effects.beta
-            noisy = model._variance(stack, link)
-            roots = (
-                np.sqrt(stack.groups.values)[:, None] * stack.groups.turn(np.eye(stack.groups.size))
-                if not (stack.is_partition)
-                else None
-            )
-            shock = rng.standard_normal(len(stack.means))
-            scattered = np.sqrt(stack.groups.diagonal) * shock if roots is None else roots.T @ shock
+            noisy = model._variance(stack)
+            scattered = rng.standard_normal(len(stack.means))
+            if stack.is_partition:
+                scattered *= np.sqrt(stack.groups.diagonal)
+            else:
+                roots = np.sqrt(stack.groups.values)[:, None] * stack.groups.turn(np.eye(stack.groups.size))
+                scattered = roots.T @ scattered
             drift = sigma * scattered + np.sqrt(noisy) * rng.standard_normal(len(stack.means))
             averages.append(stack.average(matrix) + drift)
-        effects_of = fixed._effects_for(stacks, np.stack(averages, axis=1), link, None)
+        effects_of = fixed._effects_for(stacks, np.stack(averages, axis=1))
         for target, effects in effects_of.items():
             sigma = model.effects_[target].spread if spread is None else spread
             line = effects.linear(model.problem_.matrix, [level.members for level in effects.stack.levels], new=False)
-            found[target] = line + sigma * rng.standard_normal(len(line))
-    return found
+            lines[target] = line + sigma * rng.standard_normal(len(line))
+    return lines
 
 
 def meet(model: "Reconstructor", stack: Stack, linear: Floats) -> Floats:
@@ -84,9 +82,8 @@ def meet(model: "Reconstructor", stack: Stack, linear: Floats) -> Floats:
     exact = stack.exact
     if not model.correct or not exact.any():
         return linear
-    link = link_of(model.link)
-    if link.name != "identity" and model.aggregates_of == "value":
-        return linear + spread_offsets(stack, rake(stack, link, linear))
+    if model._averages_are_curved:
+        return linear + spread_offsets(stack, rake(stack, model._link, linear))
     gap = np.zeros(len(stack.means))
     groups = stack.groups if exact.all() else stack.groups.part(exact)
     gap[exact] = groups.pinv((stack.means - stack.average(linear))[exact])

@@ -14,8 +14,8 @@ import pyarrow as pa
 from understudy.anonymize.cells import STAR, Cells
 from understudy.anonymize.measure import class_sizes, row_classes
 from understudy.anonymize.mosaic import Mosaic, mosaic_counts
-from understudy.anonymize.risk import RiskFigures, risk_figures
-from understudy.anonymize.run import table_of
+from understudy.anonymize.released import table_of
+from understudy.anonymize.risk import RiskFigures, band_counts, risk_figures
 from understudy.anonymize.verify import verify_anonymized
 from understudy.codebook import Codebook, Role
 from understudy.errors import ReleaseError
@@ -64,8 +64,8 @@ class Findings:
             "duplicate_uniques": list(self.duplicate_uniques),
             "suppressed": self.suppressed,
             "deleted": self.deleted,
-            "mosaics": None if self.mosaics is None else [one.to_dict() for one in self.mosaics],
-            "homogeneity": {name: dict(found) for name, found in self.homogeneity.items()},
+            "mosaics": None if self.mosaics is None else [mosaic.to_dict() for mosaic in self.mosaics],
+            "homogeneity": {name: dict(shares) for name, shares in self.homogeneity.items()},
         }
 
 
@@ -97,10 +97,7 @@ def gather(
             known.counts, population=None if population is None else people_in(known, population), threshold=threshold
         ),
         after=risk_figures(class_sizes(table, quasi), threshold=threshold),
-        duplicates=(
-            risk_figures(whole_before).histogram,
-            risk_figures(whole_after).histogram,
-        ),
+        duplicates=(band_counts(whole_before), band_counts(whole_after)),
         duplicate_uniques=(int((whole_before == 1).sum()), int((whole_after == 1).sum())),
         suppressed=int(stars.sum()),
         deleted=before.rows - table.num_rows,
@@ -112,24 +109,24 @@ def gather(
 def _all_stars(table: pa.Table, quasi: Sequence[str]) -> npt.NDArray[np.bool_]:
     import pyarrow.compute as pc
 
-    found = np.ones(table.num_rows, dtype=bool)
+    stars = np.ones(table.num_rows, dtype=bool)
     for name in quasi:
         values = table.column(name).cast(pa.string())
-        found &= pc.fill_null(pc.equal(values, STAR), False).to_numpy(zero_copy_only=False)
-    return found
+        stars &= pc.fill_null(pc.equal(values, STAR), False).to_numpy(zero_copy_only=False)
+    return stars
 
 
 def people_in(known: Cells, population: Cells) -> npt.NDArray[np.int64]:
     """People of the population in each class of the table: at least as many as the table has."""
     wide = population.select(known.names)
     counts = {tuple(codes): int(count) for codes, count in zip(wide.codes.tolist(), wide.counts, strict=True)}
-    found = np.array([counts.get(tuple(codes), 0) for codes in known.codes.tolist()], dtype=np.int64)
-    if (short := int((found < known.counts).sum())) > 0:
+    people = np.array([counts.get(tuple(codes), 0) for codes in known.codes.tolist()], dtype=np.int64)
+    if (short := int((people < known.counts).sum())) > 0:
         raise ReleaseError(
-            f"the population has fewer people than the table in {short:,} of {len(found):,} classes; it must hold the "
+            f"the population has fewer people than the table in {short:,} of {len(people):,} classes; it must hold the "
             "people of the table too. Is this another population?"
         )
-    return found
+    return people
 
 
 def _mosaics(before: pa.Table, after: pa.Table, quasi: Sequence[str], k: int) -> tuple[Mosaic, Mosaic] | None:
@@ -145,17 +142,11 @@ def _mosaics(before: pa.Table, after: pa.Table, quasi: Sequence[str], k: int) ->
 
 def _homogeneity(before: Cells, table: pa.Table, quasi: Sequence[str]) -> dict[str, dict[str, float]]:
     """Share of rows whose class has one sensitive value only: whoever finds the class knows it."""
-    found = {}
-    text = None
-    for column in before.columns:
-        if column.role is not Role.SENSITIVE or column.name not in table.column_names or column.name in quasi:
-            continue
-        text = table_of(before) if text is None else text
-        found[column.name] = {
-            "before": _one_valued(text, quasi, column.name),
-            "after": _one_valued(table, quasi, column.name),
-        }
-    return found
+    sensitive = [name for name in before.with_roles(Role.SENSITIVE) if name in table.column_names and name not in quasi]
+    text = table_of(before) if sensitive else table
+    return {
+        name: {"before": _one_valued(text, quasi, name), "after": _one_valued(table, quasi, name)} for name in sensitive
+    }
 
 
 def _one_valued(table: pa.Table, quasi: Sequence[str], column: str) -> float:

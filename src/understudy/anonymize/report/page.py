@@ -78,7 +78,7 @@ def anonymity_page(doc: Mapping[str, Any]) -> str:
         duplicates=duplicates,
         mosaics=mosaics,
         homogeneity=[
-            (name, percent(found["before"]), percent(found["after"])) for name, found in doc["homogeneity"].items()
+            (name, percent(shares["before"]), percent(shares["after"])) for name, shares in doc["homogeneity"].items()
         ],
         glossary=GLOSSARY,
     )
@@ -122,10 +122,10 @@ def _criteria(doc: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     lines = [
         (f"k-anonymity{'' if asked is None else f', k = {asked}'}", f"{measured['k']:,}", measured["k"] >= (asked or 1))
     ]
-    for found in measured["criteria"]:
-        one = criterion_from_dict({name: value for name, value in found.items() if name != "achieved"})
-        value = float("inf") if found["achieved"] is None else found["achieved"]
-        lines.append((one.said, number(value), one.passes(value)))
+    for entry in measured["criteria"]:
+        criterion = criterion_from_dict({name: value for name, value in entry.items() if name != "achieved"})
+        value = float("inf") if entry["achieved"] is None else entry["achieved"]
+        lines.append((criterion.label, number(value), criterion.passes(value)))
     return lines
 
 

@@ -1,0 +1,84 @@
+"""What recipes and manifests write down: tables whose keys are the declared options of a class."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from understudy.errors import CodebookError, ParameterError
+from understudy.parameters import Number, Rule, Text, options_of
+
+Class = TypeVar("Class")
+
+
+def exact(value: Any) -> Fraction | None:
+    """A number as it is written (0.1 is a tenth), or None where it is no finite number."""
+    try:
+        return Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactNumber(Number):
+    """A number that is taken as it is written; decimals and texts count."""
+
+    def admits(self, value: Any) -> bool:
+        """Finite, and inside the bounds."""
+        return not isinstance(value, bool) and super().admits(exact(value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several(Rule):
+    """A list of values that all obey one rule; separated by commas on the command line."""
+
+    metavar: ClassVar[str] = "VALUE,VALUE"
+    each: Rule
+    words: str = "a list"
+    example: str = "a,b"
+    least: int = 1
+
+    def admits(self, value: Any) -> bool:
+        """Long enough, and every item allowed."""
+        return isinstance(value, tuple | list) and len(value) >= self.least and all(map(self.each.admits, value))
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """Item by item."""
+        items = [item.strip() for item in given.split(",")] if isinstance(given, str) else given
+        if not isinstance(items, tuple | list):
+            return self.check(name, given)
+        read = [self.each.read(name, item, context) if isinstance(item, str | Mapping) else item for item in items]
+        return self.check(name, tuple(read))
+
+
+_TEXT = Text(admitted=lambda value: isinstance(value, str))
+COLUMN = Text(words="the name of a column", example="age")
+COLUMNS = Several(each=_TEXT, words="a list of names of columns", example='["age", "sex"]')
+LEVELS = Several(each=_TEXT, words="a list of levels", example='["a", "b"]')
+NUMBERS = Several(each=ExactNumber(), words="a list of numbers", example="[18, 65]")
+
+
+def read_text(path: Path, called: str, absent: str) -> str:
+    """The text of a file that a person wrote, or a sentence about why it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise CodebookError(f"{absent} {str(path)!r}; check the path.") from None
+    except UnicodeDecodeError:
+        raise CodebookError(f"{called} {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
+    except OSError as reason:
+        raise CodebookError(f"{called} {str(path)!r} cannot be read ({reason.strerror}).") from None
+
+
+def read_entry(cls: type[Class], name: str, entry: Mapping[str, Any]) -> Class:
+    """The object whose options a table gives; ``name`` is what messages call it."""
+    options = options_of(cls)
+    if unknown := sorted(set(entry) - set(options)):
+        raise ParameterError(f"{name} has unknown keys {', '.join(unknown)}; it knows {', '.join(options)}.")
+    if lacking := [key for key, option in options.items() if option.is_required and key not in entry]:
+        raise ParameterError(f"{name} lacks {', '.join(lacking)}.")
+    # a text stands for itself in a file; on the command line it may stand for a list or a number
+    return cls(
+        **{key: value if isinstance(value, str) else options[key].rule.read(key, value) for key, value in entry.items()}
+    )
