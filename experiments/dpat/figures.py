@@ -13,7 +13,7 @@ from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_tot
 from understudy.trees.quality import public_quality
 from understudy.trees.questions import questions_of
 from understudy.trees.show import gain_picture, reliability_picture, tree_picture
-from understudy.trees.train import Training, grow
+from understudy.trees.train import make_training
 
 __all__ = ["auroc_figure", "calls_figure", "reliability_figure", "structures"]
 
@@ -116,6 +116,6 @@ def reliability_figure() -> str:
     """Scores of one forest at epsilon 1, trained on half of Pima, against what happened in the other half."""
     task = load("pima")
     train, test = task.halves(1)[0]
-    grown = grow(task.cells(train), task.fine, Training(method="forest", epsilon=1.0), Stream.seeded(12))
+    grown = make_training("forest", epsilon=1.0).grow(task.cells(train), task.fine, Stream.seeded(12))
     quality = public_quality(grown.scorer, task.fine, task.cells(test).open(), subgroups=[], label="the other half")
     return reliability_picture(quality.measures["reliability"], title="Forest at epsilon 1 on Pima: reliability")

@@ -16,7 +16,7 @@ from experiments.dpat.figures import structures
 from experiments.dpat.roc import GRID, _curve
 from experiments.dpat.run import main, report
 from understudy.mechanisms.stream import Stream
-from understudy.trees.train import Training, grow
+from understudy.trees.train import make_training
 
 
 def pima():
@@ -63,7 +63,7 @@ def test_the_forest_beats_the_peer_on_pima():
     for epsilon, peer in ((0.5, 0.703), (2.0, 0.734)):
         scores = []
         for train, test in task.halves(4):
-            grown = grow(task.cells(train), task.fine, Training(method="forest", epsilon=epsilon), Stream.seeded(1))
+            grown = make_training("forest", epsilon=epsilon).grow(task.cells(train), task.fine, Stream.seeded(1))
             scores.append(auroc(task, test, grown.scorer.score(task.codes[test])[0]))
         assert np.mean(scores) > peer + 0.03
 
@@ -73,9 +73,11 @@ def test_answers_at_once_are_those_of_single_calls():
     """At an epsilon without noise both give the mean share of the leaves."""
     task = pima()
     rows = np.arange(200)
-    model = grow(
-        task.cells(rows, coarse=True), task.coarse, Training(method="edpat", call_epsilon=1e9), Stream.seeded(1)
-    ).scorer
+    model = (
+        make_training("edpat", call_epsilon=1e9)
+        .grow(task.cells(rows, coarse=True), task.coarse, Stream.seeded(1))
+        .scorer
+    )
     many = local_scores(model, task.coarse_codes[:20], 1e9, seed=1)
     stream = Stream.seeded(2)
     single = [model.noisy_score(task.coarse_codes[at : at + 1], stream)[0] for at in range(20)]

@@ -20,7 +20,7 @@ from understudy.trees.private_tree import TreePlan, grow_private_forest
 from understudy.trees.questions import questions_of
 from understudy.trees.scorers import count_probability, noise_reach
 from understudy.trees.show import gain_picture, tree_picture, tree_text, votes_text
-from understudy.trees.train import Training
+from understudy.trees.train import make_training
 from understudy.trees.tree import Tree
 
 TABLE = [[30, 10], [5, 55]]
@@ -244,7 +244,7 @@ def test_odd_plans_are_refused(options, word):
 )
 def test_odd_trainings_are_refused(options, word):
     with pytest.raises(ParameterError, match=word):
-        Training(**options)
+        make_training(**options)
 
 
 def test_probabilities_from_noisy_counts_rise_with_the_positive_count():

@@ -13,15 +13,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
+from understudy.parameters import Number
 
 Values = npt.NDArray[np.float64]
 
 
-def check_alpha(alpha: float) -> None:
-    """Refuse an ``alpha`` that is no finite number."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not math.isfinite(alpha):
-        raise ParameterError(f"`alpha` is {alpha!r}; it must be a finite number. Try 1.0, which is information gain.")
+ALPHA = Number()
+"""1 is information gain."""
 
 
 def alpha_gain(tables: npt.ArrayLike, alpha: float) -> Values:
@@ -29,7 +27,7 @@ def alpha_gain(tables: npt.ArrayLike, alpha: float) -> Values:
 
     At alpha <= 0 a zero cell between margins that are not zero gives infinity: the divergence is unbounded there.
     """
-    check_alpha(alpha)
+    ALPHA.check("alpha", alpha)
     counts = np.asarray(tables, dtype=np.float64)
     total = counts.sum(axis=(-2, -1), keepdims=True)
     joint = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)

@@ -6,33 +6,24 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
 from understudy.mechanisms.labelled import Cells
-from understudy.trees.gains import alpha_gain, check_alpha, gain_bounds
+from understudy.parameters import Declared, Whole, option
+from understudy.trees.gains import ALPHA, alpha_gain, gain_bounds
 from understudy.trees.questions import Question, answers
 from understudy.trees.tree import Tree
 
 Counts = npt.NDArray[np.int64]
+MAX_DEPTH = Whole(least=0, tried=4)
+MIN_RECORDS = Whole(least=1, tried=20)
 _EQUAL = 1e-12  # gains closer than this are ties, which go to the question that comes first
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stopping:
+class Stopping(Declared):
     """When a node becomes a leaf: pure nodes and nodes where nothing can be gained always do."""
 
-    max_depth: int | None = None
-    min_records: int = 2
-    min_gain: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, least in (("max_depth", 0), ("min_records", 1)):
-            value = getattr(self, name)
-            if value is None and name == "max_depth":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"`{name}` is {value!r}; it must be a whole number of {least} or more. Try 4.")
-        if isinstance(self.min_gain, bool) or not self.min_gain >= 0:
-            raise ParameterError(f"`min_gain` is {self.min_gain!r}; it must be 0 or more. Try 0.0.")
+    max_depth: int | None = option(None, rule=MAX_DEPTH, help="Most questions on the way to a leaf.")
+    min_records: int = option(2, rule=MIN_RECORDS, help="Fewest records of a node that is split.")
 
 
 @dataclass
@@ -123,12 +114,12 @@ def _grow(
 
 def alpha_tree(cells: Cells, questions: Sequence[Question], *, alpha: float, stopping: Stopping) -> Tree:
     """Algorithm 4: split by the largest alpha-gain until a stopping rule holds."""
-    check_alpha(alpha)
+    ALPHA.check("alpha", alpha)
 
     def choose(tables: Counts) -> int | None:
         gains = alpha_gain(tables, alpha)
         best = _first_best(gains)
-        return best if gains[best] > stopping.min_gain + _EQUAL else None
+        return best if gains[best] > _EQUAL else None
 
     return _grow(cells, questions, stopping, choose, lambda t, c: float(alpha_gain(t[c], alpha)))
 
@@ -139,7 +130,7 @@ def diff_structure(cells: Cells, questions: Sequence[Question], *, alpha: float,
     The chapter calls the result 0-differentially private. It is not: whether a node passes the test depends on the
     data, and two neighbouring tables can differ in it.
     """
-    check_alpha(alpha)
+    ALPHA.check("alpha", alpha)
 
     def choose(tables: Counts) -> int | None:
         low, high = gain_bounds(tables, alpha)

@@ -18,30 +18,53 @@ from pathlib import Path
 from typing import Any, Literal
 
 from understudy.codebook import Codebook
+from understudy.codec import to_plain
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Text, Whole
 from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.provenance import Bought
+from understudy.privacy.quote import Quote
+from understudy.privacy.statement import Subject
 from understudy.release.folders import Commit
 from understudy.release.manifest import Manifest
 from understudy.trees.features import CodeMatrix, Feature, encode_rows, features_of
 from understudy.trees.scorers import BAND, Scored, Scorer
 
 NO_ROWS = "a risk score has no rows"
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+NAME = Text(
+    words="1 to 64 lower-case letters, digits and hyphens, because it is part of a web address",
+    example="diabetes",
+    admitted=lambda name: isinstance(name, str) and 1 <= len(name) <= 64 and _LETTERS.issuperset(name),
+)
+"""What a model may be called."""
+VERSION = Whole()
 
 Kind = Literal["one-shot", "per-call"]
-_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
-def check_name(name: str, version: int) -> None:
-    """Refuse a name that cannot be part of a web address, or a version that is none."""
-    if not isinstance(name, str) or not name or not _NAME.issuperset(name) or len(name) > 64:
-        raise ParameterError(
-            f"`name` is {str(name)[:80]!r}; a model's name has 1 to 64 lower-case letters, digits and hyphens, because "
-            "it is part of a web address. Try 'diabetes'."
-        )
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ParameterError(f"`version` is {version!r}; it must be a whole number from 1. Try 1.")
+def score_quote(
+    method: str,
+    own: Ledger,
+    *,
+    delta: float | None = None,
+    answers: int = 0,
+    bought: tuple[Bought, ...] = (),
+    call: Guarantee | None = None,
+) -> Quote:
+    """The price of a training, or of so many answers."""
+    return Quote(
+        method=method,
+        route="score",
+        own=own,
+        own_delta=delta,
+        rows=answers,
+        subject=Subject.SCORE,
+        bought=bought,
+        call=call,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +75,6 @@ class Quality:
     """``{"auroc": {"value": ..., "low": ..., "high": ...}, "brier": ..., ...}``; plain data."""
     paid: str
     """How the figures were paid for, or that they were measured on public data; a sentence."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"measures": dict(self.measures), "paid": self.paid}
 
 
 def facts(
@@ -75,7 +94,7 @@ def facts(
         "target": target,
         "positive": positive,
         "price_per_call": price_per_call,
-        "quality": None if quality is None else quality.to_dict(),
+        "quality": to_plain(quality),
         "notes": list(notes),
     }
 
@@ -91,7 +110,8 @@ class ScoreModel:
     """The statement of a file of the first format, as it was written; others have that of the manifest."""
 
     def __post_init__(self) -> None:
-        check_name(self.name, self.version)
+        NAME.check("name", self.name)
+        VERSION.check("version", self.version)
         if self.positive not in self.codebook.column(self.target).labels:
             raise ParameterError(
                 f"`positive` is {self.positive!r}; it must be a level of {self.target!r}: "
@@ -245,7 +265,7 @@ class ScoreModel:
             "band": f"low and high are a {BAND:.0%} band of the privacy noise alone, not of the prediction",
             "quality": {"measures": {}, "paid": "no quality was measured, so none is stated"}
             if self.quality is None
-            else self.quality.to_dict(),
+            else to_plain(self.quality),
             "notes": list(self.notes),
         }
 

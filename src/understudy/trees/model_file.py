@@ -16,12 +16,10 @@ from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.sealing import KEY_BYTES, seal, unseal
 from understudy.privacy.guarantees import guarantee_from_dict
 from understudy.privacy.ledger import Ledger, stream_entries
-from understudy.privacy.quote import Quote
-from understudy.privacy.statement import Subject
 from understudy.privacy.transaction import Payment
 from understudy.release.folders import Commit, digest_of_bytes, new_file
 from understudy.release.manifest import Manifest, describe, read_manifest
-from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts
+from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts, score_quote
 from understudy.trees.scorers import scorer_from_parts
 
 FORMAT = 2
@@ -146,13 +144,10 @@ def _first_format(public: dict[str, Any], book: Codebook) -> Manifest:
     if not paid and public["price_per_call"] is not None:
         paid = [free_questions()]  # the first format had no line for what shows nothing
     call, quality = public["call_guarantee"], public["quality"]
-    quote = Quote(
-        method=public["method"],
-        route="score",
-        own=Ledger.of([*paid, *stream_entries(public["secure"])]),
-        rows=0,
-        own_delta=public["delta"],
-        subject=Subject.SCORE,
+    quote = score_quote(
+        public["method"],
+        Ledger.of([*paid, *stream_entries(public["secure"])]),
+        delta=public["delta"],
         call=None if call is None else guarantee_from_dict(dict(call)),
     )
     name = f"{public['name']}-{public['version']}"

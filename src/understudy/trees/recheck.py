@@ -15,19 +15,10 @@ from understudy.privacy.provenance import inputs_from_dict
 from understudy.release.verify import Looked, Verdict, verify_manifest
 from understudy.trees.model_file import has_checksum, manifest_of, read_content
 from understudy.trees.recipe import RiskScore
-from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, VoteForest
+from understudy.trees.scorers import CallForest, LocalNoiseForest
+from understudy.trees.train import METHODS
 
 _TOLERANCE = 1e-6  # noise scales lie on a grid, which moves prices in the tenth digit
-_BODIES = {
-    "forest": (VoteForest.body, False),
-    "tree": (LeafForest.body, False),
-    "bag": (LeafForest.body, False),
-    "per-call-tree": (CallForest.body, True),
-    "dpat": (LocalNoiseForest.body, True),
-    "edpat": (LocalNoiseForest.body, True),
-    "alpha-tree": (LeafForest.body, True),
-}
-"""What each method leaves behind, and whether part of it is sealed."""
 
 
 def verify_score(path: str | Path) -> Verdict:
@@ -69,8 +60,8 @@ def _check_whole(content: dict[str, Any], looked: Looked) -> None:
 def _check_body(content: dict[str, Any], looked: Looked) -> None:
     """Whether the trees are of the method, and an answer costs what it is said to cost."""
     public, manifest = content["public"], looked.manifest
-    found = public["body"], content["confidential"] is not None
-    if found != _BODIES.get(manifest["method"]):
+    method = METHODS.get(manifest["method"])
+    if method is None or (public["body"], content["confidential"] is not None) != (method.body, method.is_sealed):
         looked.problems.append(f"what the file holds is not what the method {manifest['method']!r} leaves behind")
         return
     call, price = manifest["call"], manifest["score"]["price_per_call"]
