@@ -23,6 +23,7 @@ from understudy.evaluate.rumap.make import MapResult, Plan, Questions
 from understudy.evaluate.rumap.make import risk_utility_map as make_map
 from understudy.evaluate.utility.compare import Comparison, compare
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import read_options
 from understudy.privacy.account import Account, account_at, remember_look
 from understudy.privacy.provenance import InputRole
 from understudy.release import Release
@@ -36,14 +37,14 @@ from understudy.sources.draft import draft_with_reasons, named_columns
 from understudy.sources.files import open_table
 from understudy.sources.inputs import find_provenance, public_provenance
 from understudy.synth import BayesianBootstrap, Marginals, Quote, Recipe
-from understudy.synth.choices import Choices, model_words, relation_of
+from understudy.synth.choices import Choices, relation_of
 from understudy.synth.counts import Counts
 from understudy.synth.filling import Filling
 from understudy.synth.model_file import load_model
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.people import of_people
 from understudy.synth.recheck import recheck_method
-from understudy.synth.recipe import Fitted, check_files
+from understudy.synth.recipe import FILES, Fitted
 from understudy.synth.released import FittedReleased, refuse_model_of
 
 __all__ = [
@@ -240,7 +241,7 @@ def synthesize_many(
     **opening: Any,
 ) -> list[Release]:
     """Several files from one fit, in numbered folders: all written and paid, or none. On route S each pays."""
-    check_files(files)
+    FILES.check("files", files)
     check_target(Path(out))
     return _fitted(choices.recipe(book, rows), data, book, rows, report, **opening).write_many(
         out, rows, files=files, csv=csv
@@ -278,9 +279,9 @@ def impute(
     **opening: Any,
 ) -> list[Release]:
     """Fill the missing values of a real table ``files`` times; what is written is confidential."""
-    check_files(files)
+    FILES.check("files", files)
     check_target(Path(out))
-    filling = Filling(**model_words({name: value for name, value in options.items() if value is not None}))
+    filling = Filling(**read_options(Filling, options))
     source = open_source(data, book, **opening)
     return filling.fit(source, stream=Stream.of_seed(seed), report=report).write_many(out, files=files, csv=csv)
 
