@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.codec import to_plain
 from understudy.errors import ParameterError
 from understudy.mechanisms.labelled import Cells, kept_leaf_counts
 from understudy.mechanisms.leaf_answers import ClassCounts, call_ledger, call_scale
@@ -120,11 +119,6 @@ class ScoreMethod(Declared, ABC):
     def price_per_call(self) -> float | None:
         """The epsilon of an answer; None where answers are free."""
         return None
-
-    def parameters(self) -> dict[str, Any]:
-        """Every choice as plain data, for the manifest."""
-        plain: dict[str, Any] = to_plain(self.get_params())
-        return plain
 
 
 @dataclass(frozen=True, kw_only=True)
