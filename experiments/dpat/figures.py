@@ -7,12 +7,13 @@ import numpy as np
 from experiments.chart import Line, Panel, chart
 from experiments.dpat.accuracy import EPSILONS
 from experiments.dpat.data import load
+from experiments.dpat.pictures import gain_picture, look, tree_picture
 from experiments.dpat.roc import GRID
 from understudy.mechanisms.stream import Stream
-from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals, look
+from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals
 from understudy.trees.quality import public_quality
 from understudy.trees.questions import questions_of
-from understudy.trees.show import gain_picture, reliability_picture, tree_picture
+from understudy.trees.show import reliability_picture
 from understudy.trees.train import make_training
 
 __all__ = ["auroc_figure", "calls_figure", "reliability_figure", "structures"]

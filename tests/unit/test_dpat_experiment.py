@@ -13,9 +13,14 @@ from experiments.dpat import data
 from experiments.dpat.accuracy import auroc, local_scores
 from experiments.dpat.attacks import _guess
 from experiments.dpat.figures import structures
+from experiments.dpat.pictures import gain_picture, look, tree_picture
 from experiments.dpat.roc import GRID, _curve
 from experiments.dpat.run import main, report
+from tests.unit.tree_tables import FEATURES, simulated
+from understudy.mechanisms.labelled import pooled
 from understudy.mechanisms.stream import Stream
+from understudy.trees.grow import Stopping, alpha_tree, leaf_totals
+from understudy.trees.questions import questions_of
 from understudy.trees.train import make_training
 
 
@@ -103,3 +108,18 @@ def test_the_report_prints_what_there_is():
     one = {"right": 0.9, "low": 0.8, "high": 1.0, "trials": 9, "bound": None}
     text = report({"membership": {"plain": one}, "pima": {"skipped": "not here"}})
     assert "0.900" in text and "not here" in text
+
+
+def test_pictures_show_the_tree():
+    codes, labels = simulated(400)
+    cells = pooled(codes, np.eye(2, dtype=np.int64)[labels])
+    questions = questions_of(FEATURES)
+    tree = alpha_tree(cells, questions, alpha=1.0, stopping=Stopping(max_depth=2))
+    counts = leaf_totals(tree, cells).tolist()
+    picture = tree_picture(tree, FEATURES, counts=counts, title="a < b")
+    assert picture.startswith("<svg") and "a &lt; b" in picture and picture.count("% of") == tree.leaves
+    root = look(cells, questions, tree, alpha=1.0)[0]
+    assert root.records == 400 and root.chosen == int(np.argmax(root.gains))
+    assert (root.low <= root.high).all()
+    drawn = gain_picture([q.words for q in questions], root.gains, root.low, root.high, title="root")
+    assert drawn.count("<rect") == 1 + len(questions)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from understudy.synth.remade import remade
 
 from tests.unit.test_secrets import OPTIONS
 from understudy.codebook import Categorical, Codebook, PersonUnit, Role, Text
@@ -21,7 +22,6 @@ from understudy.sources import EncodedSource, EngineSource, open_source
 from understudy.sources.check import check_table
 from understudy.synth import METHODS, LaplaceHistogram, PeGS, make_recipe
 from understudy.synth.people import capped_source
-from understudy.synth.remade import remade
 
 TEXT = """format = 1
 

@@ -61,19 +61,6 @@ class Builder:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Node:
-    """What can be seen of one node while a tree grows; for pictures (figure 5.5)."""
-
-    number: int
-    depth: int
-    gains: npt.NDArray[np.float64]
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
-    chosen: int | None
-    records: int
-
-
 def node_tables(asked: npt.NDArray[np.bool_], counts: Counts) -> Counts:
     """2 x 2 counts ``[question, x, y]`` of the cells of one node."""
     yes = asked.T.astype(np.int64) @ counts
@@ -151,34 +138,4 @@ def leaf_totals(tree: Tree, cells: Cells) -> Counts:
     found = np.zeros((tree.leaves, 2), dtype=np.int64)
     if len(cells.codes):
         np.add.at(found, tree.leaf_of(cells.codes), cells.counts)
-    return found
-
-
-def look(cells: Cells, questions: Sequence[Question], tree: Tree, *, alpha: float) -> list[Node]:
-    """Gains with their min-max bars at every node of a tree (figure 5.5)."""
-    asked = answers(questions, cells.codes)
-    inside = {0: np.arange(len(cells.codes))}
-    found = []
-    for node, feature in enumerate(tree.feature):
-        rows = inside[node]
-        counts = cells.counts[rows]
-        tables = node_tables(asked[rows], counts)
-        low, high = gain_bounds(tables, alpha)
-        chosen = None
-        if feature >= 0:
-            picked = [q.feature == feature and q.yes_codes == tree.yes_codes[node] for q in questions]
-            chosen = picked.index(True)
-            inside[tree.no[node]] = rows[~asked[rows, chosen]]
-            inside[tree.yes[node]] = rows[asked[rows, chosen]]
-        found.append(
-            Node(
-                number=node,
-                depth=tree.depths[node],
-                gains=alpha_gain(tables, alpha),
-                low=low,
-                high=high,
-                chosen=chosen,
-                records=int(counts.sum()),
-            )
-        )
     return found

@@ -62,7 +62,7 @@ class RiskScore(Declared):
         help="Pay so much for a quality report on a quarter of the records, set aside at random.",
         panel=Panel.PRIVACY,
     )
-    quality_data: Any = option(  # noqa: RUF009 - a field, as dataclasses.field is
+    quality_data: Any = option(
         None,
         rule=Text(words="a table", example="public.csv", admitted=lambda table: table is not None),
         help="Public table to measure quality on.",

@@ -206,7 +206,7 @@ class Bag(PrivateQuestions, ScoreMethod):
     epsilon: float = option(rule=EPSILON, help=_WHOLE_PRICE, panel=Panel.PRIVACY)
     structure: str = option("random", rule=STRUCTURE, help=STRUCTURE_HELP)
     trees: int = option(5, rule=Whole(most=1000, tried=5), help="Trees of a bag.")
-    sharing: Sharing = option(  # noqa: RUF009 - a field, as dataclasses.field is
+    sharing: Sharing = option(
         Sharing.SHARED, rule=OneOf.of(Sharing), help="Records of a bag's trees: shared or disjoint."
     )
 
