@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from understudy.codebook import Categorical, Codebook, Column, Continuous, Integer
+from understudy.codec import to_plain
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.leaf_answers import call_scale
 from understudy.privacy.guarantees import Guarantee, Neighbours
@@ -17,7 +18,7 @@ from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.privacy.transaction import Payment
 from understudy.release.manifest import Manifest, describe
-from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts, score_quote
+from understudy.trees.model import NO_ROWS, Quality, ScoreFacts, ScoreModel, score_quote
 from understudy.trees.scorers import CallForest, VoteForest
 from understudy.trees.tree import Tree
 
@@ -47,7 +48,7 @@ def _manifest(
         rows_origin=NO_ROWS,
         codebook=Codebook(columns=columns, title=title),
         secure=True,
-        score=facts(version=1, positive="yes", notes=_INVENTED, **score),
+        score=to_plain(ScoreFacts(version=1, positive="yes", notes=_INVENTED, **score)),
     )
 
 

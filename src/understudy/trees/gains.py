@@ -35,20 +35,20 @@ def alpha_gain(tables: npt.ArrayLike, alpha: float) -> Values:
     full, both = (joint > 0) & (apart > 0), apart > 0
     if alpha == 1:
         terms = joint * np.log(np.divide(joint, apart, out=np.ones_like(joint), where=full))
-        found = terms.sum(axis=(-2, -1))
+        divergence = terms.sum(axis=(-2, -1))
     elif alpha == 0:
         ratio = np.divide(apart, joint, out=np.ones_like(joint), where=full)
         terms = np.where(both & ~full, np.inf, apart * np.log(ratio))
-        found = terms.sum(axis=(-2, -1))
+        divergence = terms.sum(axis=(-2, -1))
     else:
         # P^alpha Q^(1 - alpha) = Q (P / Q)^alpha
         ratio = np.divide(joint, apart, out=np.ones_like(joint), where=both)
         power = np.full_like(joint, 0.0 if alpha > 0 else math.inf)
         np.power(ratio, alpha, where=full, out=power)
         power = np.where(both, power, 0.0) * apart
-        found = (1.0 - power.sum(axis=(-2, -1))) / (alpha * (1.0 - alpha))
-        found = np.where(total[..., 0, 0] > 0, found, 0.0)
-    gains: Values = np.maximum(found, 0.0)  # rounding may leave -1e-17
+        divergence = (1.0 - power.sum(axis=(-2, -1))) / (alpha * (1.0 - alpha))
+        divergence = np.where(total[..., 0, 0] > 0, divergence, 0.0)
+    gains: Values = np.maximum(divergence, 0.0)  # rounding may leave -1e-17
     return gains
 
 

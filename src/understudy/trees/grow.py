@@ -135,7 +135,7 @@ def _first_best(values: npt.NDArray[np.float64]) -> int:
 
 def leaf_totals(tree: Tree, cells: Cells) -> Counts:
     """(negative, positive) counts of every leaf."""
-    found = np.zeros((tree.leaves, 2), dtype=np.int64)
+    totals = np.zeros((tree.leaves, 2), dtype=np.int64)
     if len(cells.codes):
-        np.add.at(found, tree.leaf_of(cells.codes), cells.counts)
-    return found
+        np.add.at(totals, tree.leaf_of(cells.codes), cells.counts)
+    return totals

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from understudy.codebook import Codebook
-from understudy.codec import to_plain
+from understudy.codec import from_plain, to_plain
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Text, Whole
@@ -77,26 +77,28 @@ class Quality:
     """How the figures were paid for, or that they were measured on public data; a sentence."""
 
 
-def facts(
-    *,
-    name: str,
-    version: int,
-    target: str,
-    positive: str,
-    price_per_call: float | None = None,
-    quality: Quality | None = None,
-    notes: tuple[str, ...] = (),
-) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class ScoreFacts:
     """What a manifest says of a risk score beyond what it says of every release."""
-    return {
-        "name": name,
-        "version": version,
-        "target": target,
-        "positive": positive,
-        "price_per_call": price_per_call,
-        "quality": to_plain(quality),
-        "notes": list(notes),
-    }
+
+    name: str
+    """Lower-case letters, digits and hyphens: it is part of a web address."""
+    version: int
+    """Which training of that name."""
+    target: str
+    """The column that is scored."""
+    positive: str
+    """The level of the target whose probability is the score."""
+    price_per_call: float | None = None
+    """Epsilon that each answer costs, or None when answers are free."""
+    quality: Quality | None = None
+    """How good it is, where that was measured."""
+    notes: tuple[str, ...] = ()
+    """What else a client should know."""
+
+    def __post_init__(self) -> None:
+        NAME.check("name", self.name)
+        VERSION.check("version", self.version)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +107,11 @@ class ScoreModel:
 
     scorer: Scorer
     manifest: Manifest
-    """What was trained, how, and at what price; ``manifest.score`` says what is asked and answered (:func:`facts`)."""
+    """What was trained, how, and at what price; ``manifest.score`` holds the :class:`ScoreFacts`."""
     words: str | None = None
     """The statement of a file of the first format, as it was written; others have that of the manifest."""
 
     def __post_init__(self) -> None:
-        NAME.check("name", self.name)
-        VERSION.check("version", self.version)
         if self.positive not in self.codebook.column(self.target).labels:
             raise ParameterError(
                 f"`positive` is {self.positive!r}; it must be a level of {self.target!r}: "
@@ -122,20 +122,20 @@ class ScoreModel:
                 f"`price_per_call` is {self.price_per_call}; a per-call model has one and a one-shot model none."
             )
 
-    @property
-    def _facts(self) -> Mapping[str, Any]:
-        return self.manifest.score or {}
+    @cached_property
+    def facts(self) -> ScoreFacts:
+        """What is asked and answered."""
+        return from_plain(ScoreFacts, self.manifest.score)
 
     @property
     def name(self) -> str:
-        """Lower-case letters, digits and hyphens: it is part of a web address."""
-        return str(self._facts["name"])
+        """As part of a web address."""
+        return self.facts.name
 
     @property
     def version(self) -> int:
         """Which training of that name."""
-        found: int = self._facts["version"]
-        return found
+        return self.facts.version
 
     @property
     def method(self) -> str:
@@ -150,34 +150,27 @@ class ScoreModel:
     @property
     def target(self) -> str:
         """The column that is scored."""
-        return str(self._facts["target"])
+        return self.facts.target
 
     @property
     def positive(self) -> str:
         """The level of the target whose probability is the score."""
-        return str(self._facts["positive"])
+        return self.facts.positive
 
     @property
     def price_per_call(self) -> float | None:
         """Epsilon that each answer costs, or None when answers are free."""
-        found: float | None = self._facts["price_per_call"]
-        return found
+        return self.facts.price_per_call
 
     @property
     def call_guarantee(self) -> Guarantee | None:
         """What each answer adds, for per-call models."""
         return self.manifest.quote.call
 
-    @cached_property
+    @property
     def quality(self) -> Quality | None:
         """How good it is, where that was measured."""
-        found = self._facts["quality"]
-        return None if found is None else Quality(**found)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What else a client should know."""
-        return tuple(self._facts["notes"])
+        return self.facts.quality
 
     @property
     def ledger(self) -> Ledger:
@@ -203,11 +196,6 @@ class ScoreModel:
     def features(self) -> tuple[Feature, ...]:
         """What a question holds, in the order of the code matrix."""
         return features_of(self.codebook, self.target)
-
-    @property
-    def is_confidential(self) -> bool:
-        """Whether the file holds something that must be encrypted."""
-        return self.scorer.secret_part() is not None
 
     @property
     def digest(self) -> str:
@@ -266,7 +254,7 @@ class ScoreModel:
             "quality": {"measures": {}, "paid": "no quality was measured, so none is stated"}
             if self.quality is None
             else to_plain(self.quality),
-            "notes": list(self.notes),
+            "notes": list(self.facts.notes),
         }
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ class Question:
 
 def questions_of(features: Sequence[Feature]) -> tuple[Question, ...]:
     """Every question that the codebook allows."""
-    found: list[Question] = []
+    questions: list[Question] = []
     for place, feature in enumerate(features):
         levels = feature.column.proper_levels
         if isinstance(feature.column, Categorical):
@@ -36,12 +36,12 @@ def questions_of(features: Sequence[Feature]) -> tuple[Question, ...]:
             sets = [tuple(range(cut, levels)) for cut in range(1, levels)]
         if feature.column.missing_code is not None:
             sets.append((feature.column.missing_code,))
-        found.extend(
+        questions.extend(
             Question(feature=place, yes_codes=codes, words=words_of(feature, codes)) for codes in sets if codes
         )
-    if not found:
+    if not questions:
         raise RefusalError("no feature has two levels, so that nothing can be asked. Declare more levels.")
-    return tuple(found)
+    return tuple(questions)
 
 
 def words_of(feature: Feature, codes: Sequence[int]) -> str:
@@ -63,9 +63,9 @@ def words_of(feature: Feature, codes: Sequence[int]) -> str:
 
 def answers(questions: Sequence[Question], codes: CodeMatrix) -> npt.NDArray[np.bool_]:
     """One column of answers for each question."""
-    found = np.empty((len(codes), len(questions)), dtype=np.bool_)
+    answered = np.empty((len(codes), len(questions)), dtype=np.bool_)
     for number, question in enumerate(questions):
         yes = np.zeros(256, dtype=np.bool_)
         yes[list(question.yes_codes)] = True
-        found[:, number] = yes[codes[:, question.feature]]
-    return found
+        answered[:, number] = yes[codes[:, question.feature]]
+    return answered

@@ -5,6 +5,7 @@ whoever has it (``load_model``) sees whether they still are.
 """
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,9 @@ def verify_score(path: str | Path) -> Verdict:
         manifest, words = manifest_of(content)
     except (UnderstudyError, LookupError, ValueError, TypeError, AttributeError) as reason:
         raise ReleaseError(f"{str(place)!r} is not a sound model file ({reason}); copy it again.") from None
-    told = public["manifest"] if words is None else {**manifest.to_dict(), "format": 1, "statement": words}
-    looked = Looked(place=place, manifest=told, book=manifest.codebook)
-
-    def whole(found: Looked) -> None:
-        _check_whole(content, found)
-
-    def body(found: Looked) -> None:
-        _check_body(content, found)
-
-    return verify_manifest(looked, [whole, body, _check_training])
+    stated = public["manifest"] if words is None else {**manifest.to_dict(), "format": 1, "statement": words}
+    looked = Looked(place=place, manifest=stated, book=manifest.codebook)
+    return verify_manifest(looked, [partial(_check_whole, content), partial(_check_body, content), _check_training])
 
 
 def _check_whole(content: dict[str, Any], looked: Looked) -> None:
@@ -98,8 +92,8 @@ def _check_training(looked: Looked) -> None:
             manifest["method"], dict(manifest["parameters"]), target=score["target"], positive=score["positive"]
         )
         quote = recipe.quote(looked.book)
-        told = inputs_from_dict(manifest["inputs"])
-        quote = quote.with_public({role: one for role, one in told.items() if role.is_public})
+        inputs = inputs_from_dict(manifest["inputs"])
+        quote = quote.with_public({role: table for role, table in inputs.items() if role.is_public})
         true: Guarantee = quote.total
         call = recipe.training.call
     except (UnderstudyError, LookupError, TypeError, ValueError) as reason:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.codebook import Codebook
+from understudy.codec import to_plain
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.labelled import Cells, labelled_cells, set_aside
 from understudy.mechanisms.stream import Stream
@@ -31,7 +32,7 @@ from understudy.sources.expressions import UNKNOWN_POLICIES
 from understudy.sources.inputs import public_provenance
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.trees.features import Feature, features_of
-from understudy.trees.model import NAME, NO_ROWS, VERSION, Quality, ScoreModel, facts, score_quote
+from understudy.trees.model import NAME, NO_ROWS, VERSION, Quality, ScoreFacts, ScoreModel, score_quote
 from understudy.trees.model_file import model_key
 from understudy.trees.quality import measure_private, public_cells, public_quality, quality_price, subgroup_places
 from understudy.trees.scorers import Scorer
@@ -283,13 +284,15 @@ class FittedScore(Fitted[ScoreModel]):
             rows_origin=NO_ROWS,
             codebook=book,
             secure=stream.is_secure,
-            score=facts(
-                name=recipe.called,
-                version=recipe.version,
-                target=recipe.target,
-                positive=self._positive,
-                price_per_call=recipe.training.price_per_call,
-                quality=quality,
+            score=to_plain(
+                ScoreFacts(
+                    name=recipe.called,
+                    version=recipe.version,
+                    target=recipe.target,
+                    positive=self._positive,
+                    price_per_call=recipe.training.price_per_call,
+                    quality=quality,
+                )
             ),
         )
         return ScoreModel(scorer=grown.scorer, manifest=manifest)

@@ -121,7 +121,8 @@ def _quantiles(replicates: Values) -> tuple[Values, Values]:
     return ends[0], ends[1]
 
 
-def _sigmoid(value: Values) -> Values:
+def sigmoid(value: Values) -> Values:
+    """The chance behind log-odds."""
     return 0.5 * (1.0 + np.tanh(0.5 * value))
 
 
@@ -143,7 +144,7 @@ class VoteForest(_OneShot):
         if len(self.replicate_votes) != len(self.replicate_intercepts):
             raise ValueError("the replicates of a forest differ in number")
         shape = [len(vote) for vote in self.votes]
-        if any([len(vote) for vote in other] != shape for other in self.replicate_votes):
+        if any([len(vote) for vote in votes] != shape for votes in self.replicate_votes):
             raise ValueError("the replicates of a forest differ in shape")
         if not np.isfinite(self._table).all():
             raise ValueError("a vote is not a finite number")
@@ -167,7 +168,7 @@ class VoteForest(_OneShot):
         """Free: post-processing of released numbers."""
         places = codes.astype(np.intp) + self._starts
         summed = self._table[places].sum(axis=1) + self._table[-1]
-        chances = _sigmoid(summed)
+        chances = sigmoid(summed)
         middle = chances[:, 0]
         if chances.shape[1] == 1:
             return middle, middle.copy(), middle.copy()
@@ -177,7 +178,7 @@ class VoteForest(_OneShot):
     def replicate_scores(self, codes: CodeMatrix) -> Values:
         """Probabilities under fresh noise, one column for each replicate."""
         places = codes.astype(np.intp) + self._starts
-        return _sigmoid(self._table[:, 1:][places].sum(axis=1) + self._table[-1, 1:])
+        return sigmoid(self._table[:, 1:][places].sum(axis=1) + self._table[-1, 1:])
 
     def public_part(self) -> dict[str, Any]:
         """All of it."""
@@ -201,8 +202,8 @@ def count_probability(counts: npt.NDArray[Any], scale: float) -> Values:
     """
     kept = np.maximum(np.asarray(counts, dtype=np.float64), 0.0)
     pseudo = max(float(scale), 1.0)
-    found: Values = (kept[..., 1] + pseudo / 2) / (kept[..., 0] + kept[..., 1] + pseudo)
-    return found
+    share: Values = (kept[..., 1] + pseudo / 2) / (kept[..., 0] + kept[..., 1] + pseudo)
+    return share
 
 
 def noise_reach(scale: float, numbers: int) -> int:
@@ -246,12 +247,12 @@ class LeafForest(_OneShot):
 
     @cached_property
     def _values(self) -> list[Values]:
-        found = []
+        values = []
         for counts in self.counts:
             table = np.array(counts, dtype=np.int64)
             low, high = _band(table, self.scale, 2 * len(self.trees))
-            found.append(np.stack([count_probability(table, self.scale), low, high], axis=1))
-        return found
+            values.append(np.stack([count_probability(table, self.scale), low, high], axis=1))
+        return values
 
     def score(self, codes: CodeMatrix) -> Scored:
         """Free: post-processing of released numbers."""

@@ -36,8 +36,8 @@ def tree_text(tree: Tree, features: Sequence[Feature], *, counts: LeafCounts = N
             lines.append(lead + (f"leaf {number}" if counts is None else _leaf_words(counts[number])))
             return
         gain = tree.gain[node] if tree.gain else None
-        said = "" if gain is None else f"  (gain {gain:.4g})"
-        lines.append(f"{lead}{words_of(features[tree.feature[node]], tree.yes_codes[node])}?{said}")
+        gained = "" if gain is None else f"  (gain {gain:.4g})"
+        lines.append(f"{lead}{words_of(features[tree.feature[node]], tree.yes_codes[node])}?{gained}")
         visit(tree.no[node], indent + 1, "no: ")
         visit(tree.yes[node], indent + 1, "yes: ")
 

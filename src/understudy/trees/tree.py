@@ -63,11 +63,11 @@ class Tree:
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """Number of questions asked before each node."""
-        found = [0] * len(self.feature)
+        depths = [0] * len(self.feature)
         for node, asked in enumerate(self.feature):
             if asked >= 0:
-                found[self.no[node]] = found[self.yes[node]] = found[node] + 1
-        return tuple(found)
+                depths[self.no[node]] = depths[self.yes[node]] = depths[node] + 1
+        return tuple(depths)
 
     @property
     def depth(self) -> int:
