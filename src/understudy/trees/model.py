@@ -96,10 +96,6 @@ class ScoreFacts:
     notes: tuple[str, ...] = ()
     """What else a client should know."""
 
-    def __post_init__(self) -> None:
-        NAME.check("name", self.name)
-        VERSION.check("version", self.version)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreModel:
@@ -125,7 +121,10 @@ class ScoreModel:
     @cached_property
     def facts(self) -> ScoreFacts:
         """What is asked and answered."""
-        return from_plain(ScoreFacts, self.manifest.score)
+        score = self.manifest.score or {}
+        NAME.check("name", score.get("name"))
+        VERSION.check("version", score.get("version"))
+        return from_plain(ScoreFacts, score)
 
     @property
     def name(self) -> str:
