@@ -181,8 +181,8 @@ class Desk:
 
         matrix = codes[0] if len(codes) == 1 else np.concatenate(codes)
         score = served.model.score
-        found = score(matrix) if len(codes) <= _INLINE_ROWS else await run_in_threadpool(score, matrix)
-        columns = [values.tolist() for values in found]
+        scores = score(matrix) if len(codes) <= _INLINE_ROWS else await run_in_threadpool(score, matrix)
+        columns = [values.tolist() for values in scores]
         return [_score(*values) for values in zip(*columns, strict=True)]
 
     async def _bought(

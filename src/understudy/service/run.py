@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.service.store import Store
     from understudy.trees.model import ScoreModel
 
-_FILE = Text(words="the path of a file that exists", example="server.pem", admitted=lambda path: Path(path).is_file())
+_FILE = Text(words="a path", example="server.pem", admitted=lambda path: isinstance(path, Path))
 _GRACE = 10  # seconds for open requests when the service is told to stop
 
 
@@ -53,6 +53,9 @@ class Settings(Declared):
         super().__post_init__()
         if (self.certificate is None) != (self.certificate_key is None):
             raise ParameterError("a certificate and its key belong together; name both files, or neither.")
+        for path in (self.certificate, self.certificate_key):
+            if path is not None and not path.is_file():
+                raise ParameterError(f"there is no file {str(path)!r}; check the path of the certificate and its key.")
         if self.certificate is not None and self.certificate_key is not None:
             _check_certificate(self.certificate, self.certificate_key)
 

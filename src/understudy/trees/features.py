@@ -45,9 +45,9 @@ class Feature:
     @property
     def kind(self) -> str:
         """``number``, ``date`` or ``category``."""
-        return {True: "number"}.get(isinstance(self.column, Number)) or (
-            "date" if isinstance(self.column, Dates) else "category"
-        )
+        if isinstance(self.column, Number):
+            return "number"
+        return "date" if isinstance(self.column, Dates) else "category"
 
     @property
     def levels(self) -> tuple[str, ...] | None:

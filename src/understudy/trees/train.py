@@ -88,12 +88,18 @@ class Grown:
 class ScoreMethod(Declared, ABC):
     """What all ways to train share. The fields of each are its options; none of them may depend on the data."""
 
-    method: ClassVar[str]
     facts: ClassVar[MethodFacts]
+    method: ClassVar[str]
+    """The name in its facts."""
     body: ClassVar[str]
     """Which scorer it leaves behind."""
     is_sealed: ClassVar[bool] = False
     """Whether the file of its model has a confidential part, which needs a key."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "facts" in cls.__dict__:
+            cls.method = cls.facts.name
 
     @abstractmethod
     def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
@@ -125,7 +131,6 @@ class ScoreMethod(Declared, ABC):
 class Forest(ScoreMethod):
     """Stumps at all public thresholds, whose votes are measured at once. Any number of scores is free."""
 
-    method: ClassVar[str] = "forest"
     body: ClassVar[str] = VoteForest.body
     facts: ClassVar[MethodFacts] = MethodFacts(
         name="forest",
@@ -178,7 +183,6 @@ def _tree_facts(name: str, truth: str) -> MethodFacts:
 class OneTree(PrivateQuestions, ScoreMethod):
     """One tree with privately chosen (or random) questions and noisy leaf counts, released once."""
 
-    method: ClassVar[str] = "tree"
     body: ClassVar[str] = LeafForest.body
     facts: ClassVar[MethodFacts] = _tree_facts(
         "tree", "Questions by the exponential mechanism or stable choice; leaf counts noised once."
@@ -198,7 +202,6 @@ class OneTree(PrivateQuestions, ScoreMethod):
 class Bag(PrivateQuestions, ScoreMethod):
     """Several private trees, on shared records (prices add up) or on disjoint ones (one price)."""
 
-    method: ClassVar[str] = "bag"
     body: ClassVar[str] = LeafForest.body
     facts: ClassVar[MethodFacts] = _tree_facts(
         "bag", "Several such trees; the price is the sum, or that of one on disjoint random parts."
@@ -223,7 +226,6 @@ class Bag(PrivateQuestions, ScoreMethod):
 class PerCallTree(PrivateQuestions, ScoreMethod):
     """A tree whose leaf counts stay secret: every answer has fresh noise and costs ``call_epsilon``."""
 
-    method: ClassVar[str] = "per-call-tree"
     body: ClassVar[str] = CallForest.body
     is_sealed: ClassVar[bool] = True
     facts: ClassVar[MethodFacts] = MethodFacts(
@@ -301,7 +303,6 @@ class _Unprotected(ScoreMethod):
 class PlainTree(_Unprotected):
     """A plain tree that splits by alpha-gain (algorithm 4). Promises nothing."""
 
-    method: ClassVar[str] = "alpha-tree"
     body: ClassVar[str] = LeafForest.body
     why: ClassVar[str] = "a plain alpha-tree shows questions and leaf counts as they are"
     facts: ClassVar[MethodFacts] = MethodFacts(
@@ -384,7 +385,6 @@ class _Faithful(_Unprotected):
 class FaithfulDPaT(_Faithful):
     """Differentially Private alpha-Tree as the dissertation writes it. Not differentially private: for study."""
 
-    method: ClassVar[str] = "dpat"
     facts: ClassVar[MethodFacts] = _unsound_facts(
         "dpat", "0-DiffStructure is 0-DP; leaf noise scaled by local sensitivity is ε-DP per call."
     )
@@ -400,7 +400,6 @@ class FaithfulDPaT(_Faithful):
 class FaithfulEDPaT(_Faithful):
     """The ensemble of DPaTs over several alphas, as written. Not differentially private: for study."""
 
-    method: ClassVar[str] = "edpat"
     facts: ClassVar[MethodFacts] = _unsound_facts(
         "edpat", "Structures of several α are 0-DP together; noise scaled by averaged local sensitivities is ε-DP."
     )
