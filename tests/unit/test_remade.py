@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 from test_registry import EXAMPLES
-from understudy.synth.remade import load_recipe, remade
 
 from understudy import datasets
 from understudy.blocks.priors import PriorShape, PublicShape
 from understudy.errors import ParameterError, RefusalError
 from understudy.privacy import Neighbours
 from understudy.synth import METHODS, make_recipe
+from understudy.synth.choices import load_recipe, remade
 from understudy.synth.seeds import PublicSeeds, RealSeeds
 
 BOOK = datasets.discharges_codebook()

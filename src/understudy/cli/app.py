@@ -20,6 +20,7 @@ from understudy.cli import (
     impute,
     keys,
     methods,
+    recipe,
     reconstruct,
     rumap,
     serve,
@@ -59,13 +60,14 @@ def _root(
 app.command()(demo.demo)
 app.command()(example.example)
 app.command()(methods.methods)
-app.command()(synth.quote)
-app.command()(synth.synth)
+app.command(cls=synth.MethodCommand)(synth.quote)
+app.command(cls=synth.MethodCommand)(synth.synth)
+app.command()(recipe.recipe)
 app.command()(synth.draw)
 app.command()(impute.impute)
 app.command()(count.count)
 app.command()(verify.verify)
-app.command()(audit.audit)
+app.command(cls=synth.MethodCommand)(audit.audit)
 app.command()(evaluate.evaluate)
 app.command()(rumap.rumap)
 app.add_typer(anonymize.app, name="anonymize")

@@ -1,15 +1,14 @@
 """`audit`: try to refute what a method promises."""
 
-import inspect
 import os
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from understudy.cli import options as o
-from understudy.cli import synth
 from understudy.cli.account import AccountToTell
 from understudy.cli.console import out, print_json, progress
+from understudy.cli.synth import choices_of
 
 Runs = Annotated[
     int,
@@ -34,15 +33,15 @@ def audit(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    method: o.Method,
-    rows: o.Rows,
     runs: Runs,
+    rows: o.Rows = None,
+    method: o.Method = None,
+    recipe: o.Recipe = None,
     canary: Canary = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     account: AccountToTell = None,
     json: o.Json = False,
-    **_: Any,
 ) -> None:
     """Run a method many times with and without one record, and try to refute its epsilon. Exit code 3 if refuted.
 
@@ -51,7 +50,7 @@ def audit(
     from understudy import jobs
     from understudy.codebook import Codebook
 
-    choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    choices, rows = choices_of(context, method, recipe, rows)
     with progress(quiet=json) as report:
         found = jobs.audit(
             data,
@@ -76,15 +75,3 @@ def audit(
         out.print("canary: " + ", ".join(f"{name}={label}" for name, label in found.canary.items()), markup=False)
     if found.refuted:
         raise typer.Exit(3)  # 1 and 2 are refusals and mistakes
-
-
-def _take_method_options() -> None:
-    """The options of the methods are those of `quote`, whatever they are, so that no list of them is kept here."""
-    own = list(inspect.signature(audit).parameters.values())[:-1]
-    theirs = inspect.signature(synth.quote).parameters
-    borrowed = [theirs[name] for name in o.RECIPE_OPTIONS]
-    audit.__signature__ = inspect.Signature([*own, *borrowed], return_annotation=None)  # type: ignore[attr-defined]
-    audit.__annotations__ = {p.name: p.annotation for p in (*own, *borrowed)} | {"return": None}
-
-
-_take_method_options()

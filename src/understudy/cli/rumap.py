@@ -25,7 +25,7 @@ def rumap(
     data: o.Data,
     codebook: o.CodebookPath,
     epsilons: Annotated[str, typer.Option(help="Epsilons between commas, for example 0.1,1,10.")],
-    rows: o.Rows,
+    rows: o.RequiredRows,
     output: Annotated[Path, typer.Option("--out", "-o", help="Folder of the map; run again to go on with it.")],
     methods: Annotated[str, typer.Option(help="Methods between commas; see `understudy methods`.")] = "marginals",
     repeat: Annotated[

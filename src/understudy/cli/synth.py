@@ -9,50 +9,54 @@ from understudy.cli import options as o
 from understudy.cli import scale
 from understudy.cli.account import AccountToFix
 from understudy.cli.console import errors_to, out, print_json, progress
+from understudy.cli.declared import declared_command, given_options
 from understudy.errors import ParameterError
+from understudy.parameters import ROWS
+
+
+def _declared(method: str | None) -> dict[str, Any]:
+    """The options of one method, or of all."""
+    from understudy.parameters import options_of
+    from understudy.synth.registry import METHODS, find_method
+
+    chosen = METHODS.values() if method is None else [find_method(method)]
+    declared = {name: option for cls in chosen for name, option in options_of(cls).items()}
+    declared.pop("rows", None)  # a parameter of every command
+    return declared
+
+
+MethodCommand = declared_command(
+    _declared,
+    hint="Privacy and model are options of the method: `understudy synth --method marginals --help` shows those of the "
+    "default, `understudy methods` lists the others.",
+)
+
+
+def choices_of(context: typer.Context, method: str | None, recipe: Path | None, rows: int | None) -> tuple[Any, int]:
+    """What was asked for: the recipe file, and what the flags say instead."""
+    from understudy.synth.choices import Choices, read_recipe
+
+    written = Choices(options={}) if recipe is None else read_recipe(recipe)
+    if method is not None and recipe is not None and method != written.method:
+        raise ParameterError(
+            f"--method is {method!r} and the recipe {str(recipe)!r} is for {written.method!r}; leave one of them out."
+        )
+    number = written.rows if rows is None else rows
+    if number is None:
+        raise ParameterError("`rows` is not given; say how many rows to draw, with --rows or in the recipe. Try 1000.")
+    options = {**written.options, **given_options(context)}
+    if rows is not None:
+        options.pop("rows", None)
+    return Choices(method=method or written.method, options=options), ROWS.check("rows", number)
 
 
 def quote(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    rows: o.Rows,
-    method: o.Method = "marginals",
-    epsilon: o.Epsilon = None,
-    delta: o.Delta = None,
-    epsilon_per_record: o.EpsilonPerRecord = None,
-    detail_epsilon: o.DetailEpsilon = None,
-    detail_delta: o.DetailDelta = None,
-    people_epsilon: scale.PeopleEpsilon = None,
-    alpha: o.Alpha = None,
-    neighbours: o.NeighbourRelation = None,
-    parents: o.Parents = None,
-    parent: o.Parent = None,
-    parent_count: o.ParentCount = None,
-    selection_epsilon: o.SelectionEpsilon = None,
-    selection_share: o.SelectionShare = None,
-    public_rows: o.PublicRows = None,
-    usefulness: o.Usefulness = None,
-    workload: o.Workload = None,
-    key: o.Key = None,
-    key_space: o.KeySpace = None,
-    prior: o.Prior = None,
-    seeds: o.Seeds = None,
-    sweeps: o.Sweeps = None,
-    block_size: o.BlockSize = None,
-    engines: o.Engines = None,
-    order: o.Order = None,
-    synthesis: o.Synthesis = None,
-    columns: o.Columns = None,
-    at_risk: o.AtRisk = None,
-    proper: o.Proper = None,
-    l: o.L = None,  # noqa: E741 - the field's own name for it
-    cap: o.Cap = None,
-    floor: o.Floor = None,
-    hashes: o.Hashes = None,
-    bands: o.Bands = None,
-    partitions: o.Partitions = None,
-    processes: o.Processes = None,
+    rows: o.Rows = None,
+    method: o.Method = None,
+    recipe: o.Recipe = None,
     account: AccountToFix = None,
     json: o.Json = False,
 ) -> None:
@@ -60,12 +64,12 @@ def quote(
     from understudy import jobs
     from understudy.codebook import Codebook
 
-    choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    choices, rows = choices_of(context, method, recipe, rows)
     priced = jobs.quote(Codebook.load(codebook), choices, rows, data=data, account=account)
     if json:
         print_json(priced.to_dict())
         return
-    out.print(f"[bold]{method}[/], {rows:,} rows of {data}")
+    out.print(f"[bold]{choices.method}[/], {rows:,} rows of {data}")
     _show_entries(priced)
     out.print(priced.statement, markup=False)
     for warning in priced.warnings:
@@ -100,45 +104,11 @@ def synth(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    rows: o.Rows,
     output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
-    method: o.Method = "marginals",
-    epsilon: o.Epsilon = None,
-    delta: o.Delta = None,
-    epsilon_per_record: o.EpsilonPerRecord = None,
-    detail_epsilon: o.DetailEpsilon = None,
-    detail_delta: o.DetailDelta = None,
-    people_epsilon: scale.PeopleEpsilon = None,
-    alpha: o.Alpha = None,
-    neighbours: o.NeighbourRelation = None,
+    rows: o.Rows = None,
+    method: o.Method = None,
+    recipe: o.Recipe = None,
     account: o.Account = None,
-    parents: o.Parents = None,
-    parent: o.Parent = None,
-    parent_count: o.ParentCount = None,
-    selection_epsilon: o.SelectionEpsilon = None,
-    selection_share: o.SelectionShare = None,
-    public_rows: o.PublicRows = None,
-    usefulness: o.Usefulness = None,
-    workload: o.Workload = None,
-    key: o.Key = None,
-    key_space: o.KeySpace = None,
-    prior: o.Prior = None,
-    seeds: o.Seeds = None,
-    sweeps: o.Sweeps = None,
-    block_size: o.BlockSize = None,
-    engines: o.Engines = None,
-    order: o.Order = None,
-    synthesis: o.Synthesis = None,
-    columns: o.Columns = None,
-    at_risk: o.AtRisk = None,
-    proper: o.Proper = None,
-    l: o.L = None,  # noqa: E741 - the field's own name for it
-    cap: o.Cap = None,
-    floor: o.Floor = None,
-    hashes: o.Hashes = None,
-    bands: o.Bands = None,
-    partitions: o.Partitions = None,
-    processes: o.Processes = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write synthetic.csv too.")] = False,
@@ -171,7 +141,7 @@ def synth(
     from understudy import jobs
     from understudy.codebook import Codebook
 
-    choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    choices, rows = choices_of(context, method, recipe, rows)
     scale.refuse_with_engine(engine, {**context.params, "files": files > 1})
     if engine is not None:
         book = Codebook.load(codebook)
@@ -238,7 +208,7 @@ def synth(
 
 def draw(
     model: Annotated[Path, typer.Argument(help="Model file written by `synth --save-model`.")],
-    rows: o.Rows,
+    rows: o.RequiredRows,
     output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
     where: Annotated[
         list[str] | None,

@@ -111,6 +111,7 @@ def read_recipe(path: str | Path) -> Choices:
         raise ParameterError(
             f'the recipe {str(path)!r} names no method; write for example method = "marginals" in its first line.'
         )
+    find_method(content["method"])
     if isinstance(content.get("parameters"), dict):
         return choices_of_manifest(content)
     options = {name.replace("-", "_"): value for name, value in content.items() if name not in ("method", "rows")}

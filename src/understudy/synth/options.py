@@ -40,7 +40,7 @@ class ParentsRule(Rule):
     """A word, or the parents of some columns."""
 
     repeats: ClassVar[bool] = True
-    metavar: ClassVar[str] = "WORD or COLUMN=PARENT,PARENT"
+    metavar: ClassVar[str] = "PARENTS"
     words = "a way to choose parents, or parents by column"
     example = "declared"
 
@@ -116,7 +116,7 @@ class EnginesRule(Rule):
     """One engine for all columns, or one for each."""
 
     repeats: ClassVar[bool] = True
-    metavar: ClassVar[str] = "ENGINE or COLUMN=ENGINE"
+    metavar: ClassVar[str] = "ENGINE"
     words = "an engine, or an engine for each column"
     example = "auto"
 
@@ -214,9 +214,7 @@ def delta_option(default: Any = REQUIRED) -> Any:
 
 def neighbours_option() -> Any:
     """The relation under which the price holds."""
-    return option(
-        Neighbours.ADD_REMOVE, rule=NeighboursRule(), panel=Panel.PRIVACY, help="add-remove (default) or replace-one."
-    )
+    return option(Neighbours.ADD_REMOVE, rule=NeighboursRule(), panel=Panel.PRIVACY, help="add-remove or replace-one.")
 
 
 def parents_option(default: Any = None) -> Any:
@@ -250,7 +248,7 @@ def sweeps_option(default: int, *, least: int = 1, about: str) -> Any:
 
 def key_option() -> Any:
     """Which function of the parents is the key of a conditional table."""
-    return option("columns", rule=OneOf.of(KEY_FUNCTIONS), help="columns (default), feature-hash or minhash.")
+    return option("columns", rule=OneOf.of(KEY_FUNCTIONS), help="columns, feature-hash or minhash.")
 
 
 def key_space_option(default: int | None = None) -> Any:
@@ -262,7 +260,7 @@ def seeds_option() -> Any:
     """Where chains start."""
     made = option(
         rule=SeedsRule(),
-        help="uniform (default), the path of a public table, or data (real rows: no formal guarantee).",
+        help="uniform, the path of a public table, or data (real rows: no formal guarantee).",
     )
     return field(default_factory=UniformSeeds, metadata=made.metadata)
 

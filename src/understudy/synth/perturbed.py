@@ -64,9 +64,7 @@ class PerturbedRecipe(DrawnRecipe):
 
     ranged: ClassVar[bool] = True
 
-    prior: Shape = option(
-        PriorShape.UNIFORM, rule=PriorRule(), help="uniform (default), ordinal, or the path of a public table."
-    )
+    prior: Shape = option(PriorShape.UNIFORM, rule=PriorRule(), help="uniform, ordinal, or the path of a public table.")
     parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = parents_option()
     parent_count: int = parent_count_option()
     selection_epsilon: float | None = option(

@@ -35,6 +35,7 @@ from understudy.sources.inputs import public_provenance
 from understudy.synth.detail_where import draw_part, part_facts, public_part
 from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
 from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
+from understudy.synth.outside import outside_entries, unchecked, watched
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
@@ -134,9 +135,17 @@ class Recipe(Declared, ABC):
         """
         stream = Stream.checked(stream)
         public = self.public_inputs(source.address)
-        fitted = of_people(self, source.codebook).fit_records(capped_source(source, stream), stream, report)
+        recipe = of_people(self, source.codebook)
+        with watched(recipe) as openers:
+            fitted = recipe.fit_records(capped_source(source, stream), stream, report)
+        fitted._openers = tuple(dict.fromkeys(openers))
         known = quote is not None and quote.basis == (self, source.codebook.digest, stream.is_secure)
-        if quote is not None and known and all(quote.inputs[role] == one for role, one in public.items()):
+        if (
+            quote is not None
+            and known
+            and not openers
+            and all(quote.inputs[role] == one for role, one in public.items())
+        ):
             fitted._quoted = quote.with_data(source.provenance)
         return fitted
 
@@ -148,7 +157,8 @@ class Recipe(Declared, ABC):
         """The price of ``rows`` rows; reads nothing but the codebook."""
         ROWS.check("rows", rows)
         recipe = of_people(self, book)
-        priced = person_entries([*recipe.price(book, rows), *detail_entries(recipe, book)], book)
+        records = [*outside_entries(recipe, recipe.price(book, rows)), *detail_entries(recipe, book)]
+        priced = person_entries(records, book)
         counted = people_entries(recipe, book)
         own = Ledger.of([*drafted_entries(book), *priced, *counted, *stream_entries(secure)])
         quote = Quote(
@@ -205,6 +215,8 @@ class Fitted(Making[Release]):
         """What a user should know about the last draw."""
         self._is_paid = False
         self._quoted: Quote | None = None
+        self._openers: tuple[str, ...] = ()
+        """Modules of another package that opened counts themselves."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         """What prices a fit is what it was fitted with: a smaller epsilon set afterwards would be a lie."""
@@ -243,6 +255,10 @@ class Fitted(Making[Release]):
         known = self._quoted
         if known is None or (known.rows != rows and known.route != "N"):
             known = self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure).with_data(self._provenance)
+            if self._openers:
+                opened = ", ".join(self._openers)
+                leak = unchecked(self.recipe, reads="exact counts", why=f"{opened} opened counts itself")
+                known = replace(known, own=known.own + Ledger.of([leak]))
         self._quoted = replace(known, rows=ROWS.check("rows", rows))
         return self._quoted
 
@@ -301,7 +317,13 @@ class Fitted(Making[Release]):
             whole = part is None
             return self._draw(number, quote.ledger) if whole else self._draw_where(number, quote.ledger, own)
 
-        codes, only = draw_part(self.codebook, self._details, part, quote.rows, self._stream, draw)
+        with watched(self.recipe) as openers:
+            codes, only = draw_part(self.codebook, self._details, part, quote.rows, self._stream, draw)
+        if openers:
+            raise RefusalError(
+                f"{openers[0]} opened counts itself while it drew, which its price does not cover; mend the method, or "
+                "trust its package by name (`trust`)."
+            )
         self._tell("decoding", 0, 1)
         sizes = sizes_of(self.codebook, self._people)
         table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes, only=only)
