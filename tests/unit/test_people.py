@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from understudy.synth.remade import remade
 
 from tests.unit.test_secrets import OPTIONS
 from understudy.codebook import Categorical, Codebook, PersonUnit, Role, Text
