@@ -423,9 +423,14 @@ def free_questions(levels: int = 1) -> Entry:
     return Entry(stage="questions", reads=reads, event=event)
 
 
+def find_training(method: str) -> type[ScoreMethod]:
+    """The way to train of this name."""
+    return METHODS[OneOf.of(METHODS).check("method", method)]
+
+
 def make_training(method: str, **options: Any) -> ScoreMethod:
     """A way to train from loose options, each of which it must know."""
-    cls = METHODS[OneOf.of(METHODS).check("method", method)]
+    cls = find_training(method)
     known = options_of(cls)
     for name in options:
         if name not in known:
