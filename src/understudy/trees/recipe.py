@@ -46,6 +46,7 @@ _QUALITY = ("quality_epsilon", "subgroups")
 class _Repeated(Names):
     """Names, each with a flag of its own."""
 
+    metavar: ClassVar[str] = "NAME"
     repeats: ClassVar[bool] = True
 
 
