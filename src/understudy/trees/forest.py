@@ -12,7 +12,7 @@ slope that cannot turn negative. Everything after that, and any number of scores
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -272,13 +272,11 @@ def _again(released: _Released, generator: np.random.Generator) -> _Released:
         noisy: Values = sums + generator.uniform(-radius, radius, len(sums))
         return noisy
 
-    return _Released(
+    return replace(
+        released,
         classes=released.classes + generator.laplace(0, released.classes_scale, 2),
-        classes_scale=released.classes_scale,
         sums=tuple(shaken(*each) for each in zip(released.sums, released.sums_scales, strict=True)),
-        sums_scales=released.sums_scales,
         bands=released.bands + generator.laplace(0, released.bands_scale, released.bands.shape),
-        bands_scale=released.bands_scale,
     )
 
 

@@ -143,6 +143,8 @@ def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan
     if plan.is_free:
         return None, lambda tree: [stream.below(len(questions)) for _ in range(tree.leaves)]
     each = plan.split_epsilon / plan.depth
+    is_bounded = plan.alpha == 1 and plan.public_rows is not None
+    assumptions = (f"there are at most {plan.public_rows:,} records",) if is_bounded else ()
     if plan.structure == "exponential":
         event = TreeSplits(epsilon=Fraction(each), levels=plan.depth, neighbours=AR)
 
@@ -158,7 +160,7 @@ def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan
                 stream=stream,
             )
 
-        return Entry(stage="questions", reads=reads, event=event, assumptions=_assumed(plan)), by_gain
+        return Entry(stage="questions", reads=reads, event=event, assumptions=assumptions), by_gain
     assert plan.delta is not None  # checked by the plan
     if plan.structure == "stable":
         scale, threshold = stable_threshold(epsilon=each, delta=plan.delta / plan.depth)
@@ -177,7 +179,7 @@ def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan
                 stream=stream,
             )
 
-        return Entry(stage="questions", reads=reads, event=stable, assumptions=_assumed(plan)), if_stable
+        return Entry(stage="questions", reads=reads, event=stable, assumptions=assumptions), if_stable
     measured = gaussian_measurements_event(
         epsilon=plan.split_epsilon, delta=plan.delta, units=len(questions) * plan.depth, neighbours=AR
     )
@@ -189,12 +191,6 @@ def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan
 
     tables = f"2 x 2 tables of {len(questions)} questions in every node of {plan.depth} levels"
     return Entry(stage="questions", reads=tables, event=measured), by_noisy_gain
-
-
-def _assumed(plan: TreePlan) -> tuple[str, ...]:
-    if plan.public_rows is None or plan.alpha != 1:
-        return ()
-    return (f"there are at most {plan.public_rows:,} records",)
 
 
 def grow_private_forest(
