@@ -10,7 +10,7 @@ from experiments.dpat.data import load
 from experiments.dpat.pictures import gain_picture, look, tree_picture
 from experiments.dpat.roc import GRID
 from understudy.mechanisms.stream import Stream
-from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals
+from understudy.trees.grow import alpha_tree, diff_structure, leaf_totals
 from understudy.trees.quality import public_quality
 from understudy.trees.questions import questions_of
 from understudy.trees.show import reliability_picture
@@ -24,8 +24,8 @@ def structures() -> dict[str, str]:
     task = load("pima")
     cells = task.cells(np.arange(len(task.label)), coarse=True).open()
     questions = questions_of(task.coarse)
-    plain = alpha_tree(cells, questions, alpha=1.0, stopping=Stopping(max_depth=4, min_records=40))
-    structure = diff_structure(cells, questions, alpha=1.0, stopping=Stopping(min_records=20))
+    plain = alpha_tree(cells, questions, alpha=1.0, max_depth=4, min_records=40)
+    structure = diff_structure(cells, questions, alpha=1.0, min_records=20)
     nodes = look(cells, questions, structure, alpha=1.0)
     root = nodes[0]
     stopped = max((node for node in nodes if node.chosen is None), key=lambda node: node.records)

@@ -25,7 +25,7 @@ from understudy.mechanisms.split_choice import (
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, NoFormal, PureDP, Secret
 from understudy.trees.gains import alpha_gain, gain_bounds
-from understudy.trees.grow import Stopping, diff_structure
+from understudy.trees.grow import diff_structure
 from understudy.trees.questions import Question
 
 AR = Neighbours.ADD_REMOVE
@@ -229,7 +229,7 @@ def test_other_alphas_and_missing_bounds_are_refused():
 
 
 def structure_of(records):
-    return diff_structure(cells_of(records), QUESTIONS, alpha=1.0, stopping=Stopping(min_records=1))
+    return diff_structure(cells_of(records), QUESTIONS, alpha=1.0, min_records=1)
 
 
 def test_the_zero_diff_structure_differs_between_neighbours():

@@ -19,7 +19,7 @@ from experiments.dpat.run import main, report
 from tests.unit.tree_tables import FEATURES, simulated
 from understudy.mechanisms.labelled import pooled
 from understudy.mechanisms.stream import Stream
-from understudy.trees.grow import Stopping, alpha_tree, leaf_totals
+from understudy.trees.grow import alpha_tree, leaf_totals
 from understudy.trees.questions import questions_of
 from understudy.trees.train import make_training
 
@@ -114,7 +114,7 @@ def test_pictures_show_the_tree():
     codes, labels = simulated(400)
     cells = pooled(codes, np.eye(2, dtype=np.int64)[labels])
     questions = questions_of(FEATURES)
-    tree = alpha_tree(cells, questions, alpha=1.0, stopping=Stopping(max_depth=2))
+    tree = alpha_tree(cells, questions, alpha=1.0, max_depth=2)
     counts = leaf_totals(tree, cells).tolist()
     picture = tree_picture(tree, FEATURES, counts=counts, title="a < b")
     assert picture.startswith("<svg") and "a &lt; b" in picture and picture.count("% of") == tree.leaves

@@ -16,7 +16,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.trees.features import features_of
 from understudy.trees.forest import groves_of, grow_forest
 from understudy.trees.gains import alpha_gain
-from understudy.trees.grow import Stopping, alpha_tree, leaf_totals
+from understudy.trees.grow import alpha_tree, leaf_totals
 from understudy.trees.private_tree import TreePlan, grow_private_forest
 from understudy.trees.questions import questions_of
 from understudy.trees.scorers import count_probability, noise_reach
@@ -93,11 +93,11 @@ def test_a_plain_tree_finds_an_exclusive_or():
     features = features_of(Codebook(columns=tuple(columns)), "y")
     cells = pooled(codes, counts)
     for alpha in (0.5, 1.0, 2.0):
-        tree = alpha_tree(cells, questions_of(features), alpha=alpha, stopping=Stopping())
+        tree = alpha_tree(cells, questions_of(features), alpha=alpha)
         assert tree.leaves == 4
         assert (leaf_totals(tree, cells).min(axis=1) == 0).all()
-    assert alpha_tree(cells, questions_of(features), alpha=1.0, stopping=Stopping(max_depth=1)).leaves == 2
-    assert alpha_tree(cells, questions_of(features), alpha=1.0, stopping=Stopping(min_records=26)).leaves == 1
+    assert alpha_tree(cells, questions_of(features), alpha=1.0, max_depth=1).leaves == 2
+    assert alpha_tree(cells, questions_of(features), alpha=1.0, min_records=26).leaves == 1
 
 
 def test_trees_walk_and_read_back():
@@ -122,7 +122,7 @@ def test_words_show_the_tree():
     codes, labels = simulated(400)
     cells = pooled(codes, np.eye(2, dtype=np.int64)[labels])
     questions = questions_of(FEATURES)
-    tree = alpha_tree(cells, questions, alpha=1.0, stopping=Stopping(max_depth=2))
+    tree = alpha_tree(cells, questions, alpha=1.0, max_depth=2)
     counts = leaf_totals(tree, cells).tolist()
     text = tree_text(tree, FEATURES, counts=counts)
     assert text.startswith("dose >= ") and "% of " in text

@@ -26,7 +26,7 @@ from understudy.privacy.secret import Secret
 from understudy.trees.features import Feature
 from understudy.trees.forest import forest_price, grow_forest
 from understudy.trees.gains import ALPHA
-from understudy.trees.grow import MAX_DEPTH, MIN_RECORDS, Stopping, alpha_tree, diff_structure, leaf_totals
+from understudy.trees.grow import alpha_tree, diff_structure, leaf_totals
 from understudy.trees.private_tree import (
     STRUCTURE,
     STRUCTURE_HELP,
@@ -284,13 +284,8 @@ class _Unprotected(ScoreMethod):
     is_sealed: ClassVar[bool] = True
     why: ClassVar[str] = WHY_FAITHFUL
     """Why nothing is promised."""
-    depth: int | None = option(None, rule=MAX_DEPTH, help="Most questions on the way to a leaf.")
-    min_records: int = option(20, rule=MIN_RECORDS, help="Fewest records of a node that is split.")
-
-    @property
-    def stopping(self) -> Stopping:
-        """When a node becomes a leaf."""
-        return Stopping(max_depth=self.depth, min_records=self.min_records)
+    depth: int | None = option(None, rule=Whole(least=0, tried=4), help="Most questions on the way to a leaf.")
+    min_records: int = option(20, rule=Whole(tried=20), help="Fewest records of a node that is split.")
 
     def _opened(self, cells: Secret[Cells]) -> tuple[Cells, tuple[Entry, ...]]:
         (held,), entry = exposed(
@@ -324,7 +319,9 @@ class PlainTree(_Unprotected):
     def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
         """No noise at all."""
         held, entries = self._opened(cells)
-        tree = alpha_tree(held, questions_of(features), alpha=self.alpha, stopping=self.stopping)
+        tree = alpha_tree(
+            held, questions_of(features), alpha=self.alpha, max_depth=self.depth, min_records=self.min_records
+        )
         counts = tuple((int(negative), int(positive)) for negative, positive in leaf_totals(tree, held))
         forest = LeafForest(trees=(tree,), counts=(counts,), scale=0.0, confidential=True)
         return Grown(scorer=forest, entries=entries)
@@ -375,7 +372,10 @@ class _Faithful(_Unprotected):
         """One structure for each alpha; "values that give distinct structures" are kept."""
         held, entries = self._opened(cells)
         questions = questions_of(features)
-        grown = [diff_structure(held, questions, alpha=alpha, stopping=self.stopping) for alpha in self.all_alphas]
+        grown = [
+            diff_structure(held, questions, alpha=alpha, max_depth=self.depth, min_records=self.min_records)
+            for alpha in self.all_alphas
+        ]
         trees = tuple(dict.fromkeys(grown))
         counts: Secret[Sequence[ClassCounts]] = Secret([leaf_totals(tree, held) for tree in trees])
         return Grown(scorer=LocalNoiseForest(trees=trees, counts=counts, epsilon=self.call_epsilon), entries=entries)
