@@ -15,7 +15,7 @@ from understudy.evaluate.utility.dummies import auc
 from understudy.mechanisms.leaf_answers import neighbouring_means
 from understudy.mechanisms.stream import Stream
 from understudy.trees.scorers import LocalNoiseForest
-from understudy.trees.train import Training, grow
+from understudy.trees.train import make_training
 
 __all__ = ["CALLS", "EPSILONS", "accuracy", "local_scores", "peers"]
 
@@ -24,9 +24,9 @@ CALLS = (1, 100, 10_000)
 Values = npt.NDArray[np.float64]
 
 ONE_SHOT = {
-    "forest": lambda epsilon: Training(method="forest", epsilon=epsilon),
-    "tree": lambda epsilon: Training(method="tree", epsilon=epsilon),
-    "bag": lambda epsilon: Training(method="bag", epsilon=epsilon, trees=5),
+    "forest": lambda epsilon: make_training("forest", epsilon=epsilon),
+    "tree": lambda epsilon: make_training("tree", epsilon=epsilon),
+    "bag": lambda epsilon: make_training("bag", epsilon=epsilon, trees=5),
 }
 
 
@@ -48,7 +48,7 @@ def accuracy(name: str, *, quick: bool) -> dict[str, Any]:
         for method, make in ONE_SHOT.items():
             scores, brier, width = [], [], []
             for train, test in halves:
-                grown = grow(task.cells(train), task.fine, make(epsilon), stream)
+                grown = make(epsilon).grow(task.cells(train), task.fine, stream)
                 middle, low, high = grown.scorer.score(task.codes[test])
                 scores.append(auroc(task, test, middle))
                 brier.append(float(np.mean((middle - task.label[test]) ** 2)))
@@ -57,7 +57,7 @@ def accuracy(name: str, *, quick: bool) -> dict[str, Any]:
             curves.setdefault(method, {})[str(epsilon)] = kept
     for method in ("dpat", "edpat"):
         models = [
-            grow(task.cells(train, coarse=True), task.coarse, Training(method=method, call_epsilon=1.0), stream).scorer
+            make_training(method, call_epsilon=1.0).grow(task.cells(train, coarse=True), task.coarse, stream).scorer
             for train, _ in halves
         ]
         for calls in CALLS:
@@ -92,11 +92,9 @@ def _plain(task: Task, halves: list[Any]) -> dict[str, list[float]]:
     stream = Stream.seeded(1)
     found: dict[str, list[float]] = {"C4.5 (alpha = 1)": [], "C4.5, binary features": [], "logistic regression": []}
     for train, test in halves:
-        fine = grow(task.cells(train), task.fine, Training(method="alpha-tree", min_records=40, depth=5), stream)
+        fine = make_training("alpha-tree", min_records=40, depth=5).grow(task.cells(train), task.fine, stream)
         found["C4.5 (alpha = 1)"].append(auroc(task, test, fine.scorer.score(task.codes[test])[0]))
-        coarse = grow(
-            task.cells(train, coarse=True), task.coarse, Training(method="alpha-tree", min_records=20), stream
-        )
+        coarse = make_training("alpha-tree", min_records=20).grow(task.cells(train, coarse=True), task.coarse, stream)
         found["C4.5, binary features"].append(auroc(task, test, coarse.scorer.score(task.coarse_codes[test])[0]))
         filled = np.where(np.isnan(task.raw), np.nanmean(task.raw[train], axis=0), task.raw)
         centre, spread = filled[train].mean(axis=0), filled[train].std(axis=0)

@@ -16,7 +16,7 @@ from experiments.dpat.data import Task, load
 from understudy.evaluate.risk.intervals import wilson
 from understudy.mechanisms.stream import Stream
 from understudy.trees.forest import grow_forest
-from understudy.trees.train import Training, grow
+from understudy.trees.train import Forest, ScoreMethod, make_training
 
 __all__ = ["inversion", "membership"]
 
@@ -38,10 +38,10 @@ def membership(*, quick: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     trials = 1 if quick else 4
     methods = {
-        "plain tree (C4.5)": (Training(method="alpha-tree", min_records=2), None),
-        "forest, epsilon 0.1": (Training(method="forest", epsilon=0.1), 0.1),
-        "forest, epsilon 1": (Training(method="forest", epsilon=1.0), 1.0),
-        "forest, epsilon 10": (Training(method="forest", epsilon=10.0), 10.0),
+        "plain tree (C4.5)": (make_training("alpha-tree", min_records=2), None),
+        "forest, epsilon 0.1": (make_training("forest", epsilon=0.1), 0.1),
+        "forest, epsilon 1": (make_training("forest", epsilon=1.0), 1.0),
+        "forest, epsilon 10": (make_training("forest", epsilon=10.0), 10.0),
     }
     for name, (training, epsilon) in methods.items():
         right = 0.0
@@ -63,7 +63,7 @@ def membership(*, quick: bool) -> dict[str, Any]:
 
 
 def _asked(
-    task: Task, others: npt.NDArray[np.intp], dave: int, label: int, training: Training, stream: Stream
+    task: Task, others: npt.NDArray[np.intp], dave: int, label: int, training: ScoreMethod, stream: Stream
 ) -> float:
     """Train on everybody with Dave's diagnosis set to ``label``, and ask about Dave."""
     from dataclasses import replace
@@ -72,10 +72,10 @@ def _asked(
     world[dave] = label
     changed = replace(task, label=world)
     cells = changed.cells(np.append(others, dave))
-    if training.epsilon is not None:  # the band is not needed, and is most of the work
+    if isinstance(training, Forest):  # the band is not needed, and is most of the work
         forest, _ = grow_forest(cells, task.fine, epsilon=training.epsilon, stream=stream, replicates=0)
         return float(forest.score(task.codes[dave : dave + 1])[0][0])
-    grown = grow(cells, task.fine, training, stream)
+    grown = training.grow(cells, task.fine, stream)
     return float(grown.scorer.score(task.codes[dave : dave + 1])[0][0])
 
 
@@ -96,10 +96,12 @@ def inversion(*, quick: bool) -> dict[str, Any]:
     task = load("pima")
     stream = Stream.seeded(10)
     everybody = np.arange(len(task.label))
-    forest = grow(task.cells(everybody), task.fine, Training(method="forest", epsilon=1.0), stream).scorer
-    calls = grow(
-        task.cells(everybody), task.fine, Training(method="per-call-tree", epsilon=1.0, call_epsilon=0.5), stream
-    ).scorer
+    forest = make_training("forest", epsilon=1.0).grow(task.cells(everybody), task.fine, stream).scorer
+    calls = (
+        make_training("per-call-tree", epsilon=1.0, call_epsilon=0.5)
+        .grow(task.cells(everybody), task.fine, stream)
+        .scorer
+    )
     known = [0, 6, 7]
     hidden = [place for place in range(8) if place not in known]
     glucose = 1

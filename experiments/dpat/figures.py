@@ -7,13 +7,14 @@ import numpy as np
 from experiments.chart import Line, Panel, chart
 from experiments.dpat.accuracy import EPSILONS
 from experiments.dpat.data import load
+from experiments.dpat.pictures import gain_picture, look, tree_picture
 from experiments.dpat.roc import GRID
 from understudy.mechanisms.stream import Stream
-from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals, look
+from understudy.trees.grow import alpha_tree, diff_structure, leaf_totals
 from understudy.trees.quality import public_quality
 from understudy.trees.questions import questions_of
-from understudy.trees.show import gain_picture, reliability_picture, tree_picture
-from understudy.trees.train import Training, grow
+from understudy.trees.show import reliability_picture
+from understudy.trees.train import make_training
 
 __all__ = ["auroc_figure", "calls_figure", "reliability_figure", "structures"]
 
@@ -23,8 +24,8 @@ def structures() -> dict[str, str]:
     task = load("pima")
     cells = task.cells(np.arange(len(task.label)), coarse=True).open()
     questions = questions_of(task.coarse)
-    plain = alpha_tree(cells, questions, alpha=1.0, stopping=Stopping(max_depth=4, min_records=40))
-    structure = diff_structure(cells, questions, alpha=1.0, stopping=Stopping(min_records=20))
+    plain = alpha_tree(cells, questions, alpha=1.0, max_depth=4, min_records=40)
+    structure = diff_structure(cells, questions, alpha=1.0, min_records=20)
     nodes = look(cells, questions, structure, alpha=1.0)
     root = nodes[0]
     stopped = max((node for node in nodes if node.chosen is None), key=lambda node: node.records)
@@ -116,6 +117,6 @@ def reliability_figure() -> str:
     """Scores of one forest at epsilon 1, trained on half of Pima, against what happened in the other half."""
     task = load("pima")
     train, test = task.halves(1)[0]
-    grown = grow(task.cells(train), task.fine, Training(method="forest", epsilon=1.0), Stream.seeded(12))
+    grown = make_training("forest", epsilon=1.0).grow(task.cells(train), task.fine, Stream.seeded(12))
     quality = public_quality(grown.scorer, task.fine, task.cells(test).open(), subgroups=[], label="the other half")
     return reliability_picture(quality.measures["reliability"], title="Forest at epsilon 1 on Pima: reliability")

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from experiments.dpat.accuracy import local_scores
 from experiments.dpat.data import Absent, load
 from understudy.mechanisms.stream import Stream
-from understudy.trees.train import Training, grow
+from understudy.trees.train import make_training
 
 __all__ = ["roc"]
 
@@ -35,14 +35,14 @@ def roc(*, quick: bool) -> dict[str, Any]:
         curves: dict[str, list[Values]] = {"forest": [], "edpat": [], "dpat": [], "C4.5": []}
         for number, (train, test) in enumerate(task.halves(2 if quick else 30)):
             label = task.label[test]
-            forest = grow(task.cells(train), task.fine, Training(method="forest", epsilon=1.0), stream)
+            forest = make_training("forest", epsilon=1.0).grow(task.cells(train), task.fine, stream)
             curves["forest"].append(_curve(forest.scorer.score(task.codes[test])[0], label))
-            plain = Training(method="alpha-tree", min_records=40, depth=5)
-            tree = grow(task.cells(train), task.fine, plain, stream)
+            plain = make_training("alpha-tree", min_records=40, depth=5)
+            tree = plain.grow(task.cells(train), task.fine, stream)
             curves["C4.5"].append(_curve(tree.scorer.score(task.codes[test])[0], label))
             for method in ("edpat", "dpat"):
-                training = Training(method=method, call_epsilon=1.0)
-                model = grow(task.cells(train, coarse=True), task.coarse, training, stream).scorer
+                training = make_training(method, call_epsilon=1.0)
+                model = training.grow(task.cells(train, coarse=True), task.coarse, stream).scorer
                 score = local_scores(model, task.coarse_codes[test], 1.0, seed=number)
                 curves[method].append(_curve(score, label))
         found[name] = {label: np.mean(many, axis=0).round(4).tolist() for label, many in curves.items()}

@@ -18,7 +18,7 @@ from understudy.synth.counts import Counts
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.trees import PrivateAlphaForest
 from understudy.trees.recipe import RiskScore
-from understudy.trees.train import Training
+from understudy.trees.train import make_training
 
 RECIPE = us.Marginals(epsilon=1.0, delta=1e-6)
 SAID = {"by": "J. Doe", "source": "data dictionary 2024", "on": dt.date(2024, 5, 1)}
@@ -137,7 +137,7 @@ def test_weighted_counts_of_drafted_bounds_promise_nothing():
 
 def test_a_score_of_a_drafted_codebook_promises_nothing(data, book):
     source = us.open(data, drafted(book))
-    model = RiskScore(training=Training(method="forest", epsilon=1.0), target="b").fit(source).sample()
+    model = RiskScore(training=make_training("forest", epsilon=1.0), target="b").fit(source).sample()
     assert "levels of a, b were drafted" in model.guarantee.why and "no formal" in model.statement
 
 
@@ -163,7 +163,7 @@ def test_a_unit_that_is_not_enforced_is_refused(book, table):
     people = Codebook(columns=(Text(name="id", role=Role.IDENTIFIER), *book.columns), unit=PersonUnit(id="id", cap=2))
     rows = table.append_column("id", pa.array([f"p{k // 4}" for k in range(len(table))]))
     with pytest.raises(ParameterError, match="a risk score promises to protect one record"):
-        RiskScore(training=Training(method="forest", epsilon=1.0), target="b").fit(us.open(rows, people))
+        RiskScore(training=make_training("forest", epsilon=1.0), target="b").fit(us.open(rows, people))
     with pytest.raises(ParameterError, match="a risk score promises to protect one record"):
         PrivateAlphaForest(epsilon=1.0, codebook=people, target="b").fit(rows.to_pandas(), rows["b"].to_pylist())
     recipe = us.Marginals(epsilon=1.0, delta=1e-6)

@@ -29,10 +29,10 @@ from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.seeds import RealSeeds
 from understudy.trees.job import train_to_file
 from understudy.trees.recipe import RiskScore
-from understudy.trees.train import Training
+from understudy.trees.train import make_training
 
 RECIPE = us.Marginals(epsilon=1.0, delta=1e-6)
-SCORE = RiskScore(training=Training(method="forest", epsilon=1.0), target="b")
+SCORE = RiskScore(training=make_training("forest", epsilon=1.0), target="b")
 
 
 class Known(Stream):
@@ -142,7 +142,7 @@ def test_quality_is_not_measured_on_the_training_table_as_if_it_were_public(data
         train_to_file(
             data,
             book,
-            Training(method="forest", epsilon=1.0),
+            make_training("forest", epsilon=1.0),
             target="b",
             out=tmp_path / "m.us",
             quality_data=shutil.copy(data, tmp_path / "test.parquet"),

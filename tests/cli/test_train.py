@@ -138,7 +138,7 @@ def test_a_fault_of_the_data_charges_nothing(run, table, tmp_path):
         (("--method", "forest", "--epsilon", 1, "--target", "age"), "positive"),
         (("--method", "forest", "--epsilon", 1, "--positive", "perhaps"), "perhaps"),
         (("--method", "forest", "--epsilon", 1, "--name", "../up"), "web address"),
-        (("--method", "forest", "--epsilon", 1, "--model-version", 0), "whole number from 1"),
+        (("--method", "forest", "--epsilon", 1, "--model-version", 0), "whole number of 1 or more"),
         (("--method", "forest", "--epsilon", 1, "--structure", "stable"), "no meaning"),
         (("--method", "tree", "--epsilon", 1, "--structure", "stable"), "delta"),
         (("--method", "tree", "--epsilon", 1, "--alpha", 1), "public-rows"),

@@ -25,7 +25,7 @@ from understudy.mechanisms.split_choice import (
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, NoFormal, PureDP, Secret
 from understudy.trees.gains import alpha_gain, gain_bounds
-from understudy.trees.grow import Stopping, diff_structure
+from understudy.trees.grow import diff_structure
 from understudy.trees.questions import Question
 
 AR = Neighbours.ADD_REMOVE
@@ -126,15 +126,15 @@ def test_a_private_stump_costs_at_most_epsilon(alpha):
 def test_questions_at_epsilon_0_do_not_depend_on_the_records():
     """The same stream draws the same questions, whatever the table; that line of the ledger says epsilon 0."""
     from understudy.trees.examples import septic_shock_example
-    from understudy.trees.train import Training, grow
+    from understudy.trees.train import make_training
 
     features = septic_shock_example().features
-    training = Training(method="per-call-tree", structure="random", call_epsilon=1.0, depth=3)
+    training = make_training("per-call-tree", structure="random", call_epsilon=1.0, depth=3)
     codes = np.array([[0, 0, 0, 0], [4, 4, 1, 1], [2, 1, 0, 1]], dtype=np.uint8)
     found = []
     for size in range(4):
         cells = Secret(Cells(codes=codes[:size], counts=np.array([[9, 1], [2, 8], [0, 5]])[:size]))
-        grown = grow(cells, features, training, Stream.seeded(3))
+        grown = training.grow(cells, features, Stream.seeded(3))
         found.append(grown.scorer.trees)
         (entry,) = grown.entries
         assert isinstance(entry.event, TreeSplits) and entry.guarantee == PureDP(epsilon=0.0, neighbours=AR)
@@ -229,7 +229,7 @@ def test_other_alphas_and_missing_bounds_are_refused():
 
 
 def structure_of(records):
-    return diff_structure(cells_of(records), QUESTIONS, alpha=1.0, stopping=Stopping(min_records=1))
+    return diff_structure(cells_of(records), QUESTIONS, alpha=1.0, min_records=1)
 
 
 def test_the_zero_diff_structure_differs_between_neighbours():
@@ -291,13 +291,13 @@ def test_gain_bounds_are_those_of_the_eight_cases():
 
 def test_faithful_models_are_labelled_with_the_reason():
     from understudy.trees.examples import septic_shock_example
-    from understudy.trees.train import WHY_FAITHFUL, Training, grow
+    from understudy.trees.train import WHY_FAITHFUL, make_training
 
     features = septic_shock_example().features[:2]
     cells = Secret(Cells(codes=np.array([[0, 0], [4, 4]], dtype=np.uint8), counts=np.array([[9, 1], [2, 8]])))
     for method in ("dpat", "edpat"):
-        training = Training(method=method, call_epsilon=1.0)
-        grown = grow(cells, features, training, Stream.from_system())
+        training = make_training(method, call_epsilon=1.0)
+        grown = training.grow(cells, features, Stream.from_system())
         assert isinstance(training.call, NoFormal)
         assert grown.entries[0].guarantee == NoFormal(why=WHY_FAITHFUL)
         assert "deterministic" in WHY_FAITHFUL and "tails" in WHY_FAITHFUL

@@ -109,7 +109,7 @@ def test_a_cap_comes_out_of_the_account_of_the_data(run, tmp_path):
         (("keys", "list", "--database", "sqlite://"), "forgets what was spent"),
         (("serve",), "no model to serve"),
         (("serve", "gone.us"), "gone.us"),
-        (("serve", "free.us", "--port", 70000), "65535"),
+        (("serve", "free.us", "--port", 70000), "65,535"),
         (("serve", "free.us", "--host", "no.such.host.invalid"), "no.such.host.invalid"),
         (("serve", "free.us", "--alias", "nonsense"), "/diabeteScore=diabetes"),
         (("serve", "free.us", "--alias", "/x=nobody"), "'nobody', which is not served"),

@@ -184,13 +184,13 @@ def test_longer_stays_cost_more(seed):
 
 @pytest.mark.parametrize("rows", [0, -1, True, 10.0, "10", None])
 def test_bad_rows_are_refused(rows):
-    with pytest.raises(ParameterError, match=r"`rows` is .*; it must be a whole number, 1 or more\. Try"):
+    with pytest.raises(ParameterError, match=r"`rows` is .*; it must be a whole number of 1 or more\. Try"):
         discharges(rows, seed=1)
 
 
 @pytest.mark.parametrize("seed", [-1, True, 1.0, "1", None])
 def test_bad_seeds_are_refused(seed):
-    with pytest.raises(ParameterError, match=r"`seed` is .*; it must be a whole number, 0 or more\. Try"):
+    with pytest.raises(ParameterError, match=r"`seed` is .*; it must be a whole number of 0 or more\. Try"):
         discharges(10, seed=seed)
 
 

@@ -13,10 +13,15 @@ from experiments.dpat import data
 from experiments.dpat.accuracy import auroc, local_scores
 from experiments.dpat.attacks import _guess
 from experiments.dpat.figures import structures
+from experiments.dpat.pictures import gain_picture, look, tree_picture
 from experiments.dpat.roc import GRID, _curve
 from experiments.dpat.run import main, report
+from tests.unit.tree_tables import FEATURES, simulated
+from understudy.mechanisms.labelled import pooled
 from understudy.mechanisms.stream import Stream
-from understudy.trees.train import Training, grow
+from understudy.trees.grow import alpha_tree, leaf_totals
+from understudy.trees.questions import questions_of
+from understudy.trees.train import make_training
 
 
 def pima():
@@ -63,7 +68,7 @@ def test_the_forest_beats_the_peer_on_pima():
     for epsilon, peer in ((0.5, 0.703), (2.0, 0.734)):
         scores = []
         for train, test in task.halves(4):
-            grown = grow(task.cells(train), task.fine, Training(method="forest", epsilon=epsilon), Stream.seeded(1))
+            grown = make_training("forest", epsilon=epsilon).grow(task.cells(train), task.fine, Stream.seeded(1))
             scores.append(auroc(task, test, grown.scorer.score(task.codes[test])[0]))
         assert np.mean(scores) > peer + 0.03
 
@@ -73,9 +78,11 @@ def test_answers_at_once_are_those_of_single_calls():
     """At an epsilon without noise both give the mean share of the leaves."""
     task = pima()
     rows = np.arange(200)
-    model = grow(
-        task.cells(rows, coarse=True), task.coarse, Training(method="edpat", call_epsilon=1e9), Stream.seeded(1)
-    ).scorer
+    model = (
+        make_training("edpat", call_epsilon=1e9)
+        .grow(task.cells(rows, coarse=True), task.coarse, Stream.seeded(1))
+        .scorer
+    )
     many = local_scores(model, task.coarse_codes[:20], 1e9, seed=1)
     stream = Stream.seeded(2)
     single = [model.noisy_score(task.coarse_codes[at : at + 1], stream)[0] for at in range(20)]
@@ -101,3 +108,18 @@ def test_the_report_prints_what_there_is():
     one = {"right": 0.9, "low": 0.8, "high": 1.0, "trials": 9, "bound": None}
     text = report({"membership": {"plain": one}, "pima": {"skipped": "not here"}})
     assert "0.900" in text and "not here" in text
+
+
+def test_pictures_show_the_tree():
+    codes, labels = simulated(400)
+    cells = pooled(codes, np.eye(2, dtype=np.int64)[labels])
+    questions = questions_of(FEATURES)
+    tree = alpha_tree(cells, questions, alpha=1.0, max_depth=2)
+    counts = leaf_totals(tree, cells).tolist()
+    picture = tree_picture(tree, FEATURES, counts=counts, title="a < b")
+    assert picture.startswith("<svg") and "a &lt; b" in picture and picture.count("% of") == tree.leaves
+    root = look(cells, questions, tree, alpha=1.0)[0]
+    assert root.records == 400 and root.chosen == int(np.argmax(root.gains))
+    assert (root.low <= root.high).all()
+    drawn = gain_picture([q.words for q in questions], root.gains, root.low, root.high, title="root")
+    assert drawn.count("<rect") == 1 + len(questions)

@@ -32,7 +32,7 @@ ORDER = [
     ("cli",),
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-NARROWER = {"datasets": {"codebook", "errors"}}
+NARROWER = {"datasets": {"codebook", "errors", "parameters"}}
 """Rooms that may use less than what lies above them."""
 
 FILES = sorted(SRC.rglob("*.py"))

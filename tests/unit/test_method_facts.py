@@ -19,7 +19,7 @@ from understudy.synth.facts import FACTS as SYNTH
 from understudy.trees.facts import FACTS as TREES
 from understudy.trees.recipe import RiskScore
 from understudy.trees.train import METHODS as SCORES
-from understudy.trees.train import Training
+from understudy.trees.train import make_training
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "src" / "understudy" / "mechanisms" / "proofs"
@@ -106,7 +106,7 @@ def test_scores_cite_the_proofs_that_are_listed(name, structure, book):
         options = {"call_epsilon": 0.1, **({} if structure == "random" else {"epsilon": 1.0})}
     if structure is not None:
         options |= {"structure": structure, **({"delta": 1e-6} if structure in ("measured", "stable") else {})}
-    quoted = RiskScore(training=Training(method=name, **options), target="sex").quote(book)
+    quoted = RiskScore(training=make_training(name, **options), target="sex").quote(book)
     cited = {entry.event.proof for entry in quoted.ledger} - {None}
     assert cited <= set(facts.proofs)
     total = quoted.total

@@ -24,22 +24,20 @@ from understudy.trees.job import train_to_file
 from understudy.trees.model_file import _checksum
 from understudy.trees.recheck import verify_score
 from understudy.trees.recipe import RiskScore
-from understudy.trees.train import Training
+from understudy.trees.train import make_training
 
 KEY = bytes(range(32))
 OLD = Path(__file__).parent / "old_models"
 AR = Neighbours.ADD_REMOVE
 TRAININGS = {
-    "forest": Training(method="forest", epsilon=1.0),
-    "tree": Training(method="tree", epsilon=1.0),
-    "stable bag": Training(method="bag", epsilon=1.0, structure="stable", delta=1e-6),
-    "disjoint bag": Training(method="bag", epsilon=1.0, sharing="disjoint"),
-    "measured calls": Training(
-        method="per-call-tree", epsilon=1.0, call_epsilon=0.25, structure="measured", delta=1e-6
-    ),
-    "free calls": Training(method="per-call-tree", structure="random", call_epsilon=0.25),
-    "dpat": Training(method="dpat", call_epsilon=0.25),
-    "alpha-tree": Training(method="alpha-tree"),
+    "forest": make_training("forest", epsilon=1.0),
+    "tree": make_training("tree", epsilon=1.0),
+    "stable bag": make_training("bag", epsilon=1.0, structure="stable", delta=1e-6),
+    "disjoint bag": make_training("bag", epsilon=1.0, sharing="disjoint"),
+    "measured calls": make_training("per-call-tree", epsilon=1.0, call_epsilon=0.25, structure="measured", delta=1e-6),
+    "free calls": make_training("per-call-tree", structure="random", call_epsilon=0.25),
+    "dpat": make_training("dpat", call_epsilon=0.25),
+    "alpha-tree": make_training("alpha-tree"),
 }
 
 
@@ -88,7 +86,7 @@ def test_what_is_quoted_before_the_data_covers_what_is_stated(name):
 
 
 def test_a_forest_of_two_rounds_costs_no_more_than_was_quoted():
-    recipe = RiskScore(training=Training(method="forest", epsilon=40.0), target="ill")
+    recipe = RiskScore(training=make_training("forest", epsilon=40.0), target="ill")
     model = recipe.fit(source(4000)).sample()
     assert "round 2 of 2" in model.statement
     assert model.guarantee.epsilon <= recipe.quote(book()).total.epsilon
@@ -96,11 +94,10 @@ def test_a_forest_of_two_rounds_costs_no_more_than_was_quoted():
 
 def test_a_training_that_is_dearer_than_its_quote_shows_nothing(account, monkeypatch):
     from understudy.errors import RefusalError
-    from understudy.trees import recipe as room
+    from understudy.trees.train import OneTree
 
-    dearer = Training(method="tree", epsilon=2.0)
-    real = room.grow
-    monkeypatch.setattr(room, "grow", lambda cells, features, _, stream: real(cells, features, dearer, stream))
+    price = OneTree.price
+    monkeypatch.setattr(OneTree, "price", lambda self, features: price(OneTree(epsilon=0.5), features))
     with pytest.raises(RefusalError, match="more than the"):
         RiskScore(training=TRAININGS["tree"], target="ill").fit(source(account=account)).sample()
 
@@ -316,7 +313,7 @@ def halve_ledger(public, manifest):
         ("tree", lambda p, m: m.update(statement=m["statement"].replace("= 1)", "= 0.1)")), "statement in plain words"),
         ("tree", halve_ledger, "training by these parameters costs epsilon 1"),
         ("tree", lambda p, m: m["parameters"].update(epsilon=9.0), "costs epsilon 9"),
-        ("tree", lambda p, m: m["parameters"].pop("alphas"), "cannot be computed anew"),
+        ("tree", lambda p, m: m["parameters"].pop("alpha"), "cannot be computed anew"),
         ("tree", lambda p, m: m.update(randomness="seeded: by somebody"), "the randomness was seeded"),
         ("tree", lambda p, m: m.update(method="forest"), "not what the method 'forest' leaves behind"),
         ("tree", lambda p, m: m["score"].update(positive="perhaps"), "no level of the target"),

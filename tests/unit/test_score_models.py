@@ -85,7 +85,7 @@ def test_a_one_shot_model_needs_no_key(tmp_path, monkeypatch):
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     path = save_model(diabetes_example(), tmp_path / "model.us")
     assert json.loads(path.read_text(encoding="utf-8"))["confidential"] is None
-    assert not load_model(path).is_confidential
+    assert load_model(path).scorer.secret_part() is None
 
 
 def test_keys_from_a_file_and_from_the_environment(tmp_path, monkeypatch):
@@ -93,11 +93,11 @@ def test_keys_from_a_file_and_from_the_environment(tmp_path, monkeypatch):
     key = new_key_file(tmp_path / "key")
     assert (tmp_path / "key").stat().st_mode & 0o077 == 0
     path = save_model(septic_shock_example(), tmp_path / "model.us", tmp_path / "key")
-    assert load_model(path, key).is_confidential
+    assert load_model(path, key).scorer.secret_part() is not None
     with pytest.raises(ReleaseError, match=KEY_VARIABLE):
         load_model(path)
     monkeypatch.setenv(KEY_VARIABLE, key.hex())
-    assert load_model(path).is_confidential
+    assert load_model(path).scorer.secret_part() is not None
     with pytest.raises(ReleaseError, match="exists already"):
         new_key_file(tmp_path / "key")
     for odd in ("", "zz", key.hex()[:-2]):

@@ -16,9 +16,9 @@ from understudy.trees.quality import measure_private, measures, public_quality
 from understudy.trees.questions import answers, questions_of
 from understudy.trees.recipe import RiskScore
 from understudy.trees.show import reliability_picture
-from understudy.trees.train import Training, grow
+from understudy.trees.train import make_training
 
-PER_CALL = Training(method="per-call-tree", epsilon=1.0, call_epsilon=1.0)
+PER_CALL = make_training("per-call-tree", epsilon=1.0, call_epsilon=1.0)
 
 # --- training and quality --------------------------------------------------------------------------------------------
 
@@ -34,19 +34,19 @@ def train(source, training, *, stream=None, target="ill", **more):
 
 
 def test_training_says_what_it_promised():
-    model = train(source(), Training(method="forest", epsilon=1.0))
+    model = train(source(), make_training("forest", epsilon=1.0))
     assert isinstance(model.guarantee, PureDP) and model.guarantee.epsilon <= 1.0
     assert "post-processing and free" in model.statement and "declared in the codebook" in model.statement
-    plain = train(source(), Training(method="alpha-tree"))
+    plain = train(source(), make_training("alpha-tree"))
     assert isinstance(plain.guarantee, NoFormal) and "no formal privacy guarantee" in plain.statement
-    calls = train(source(), Training(method="per-call-tree", epsilon=1.0, call_epsilon=0.25))
+    calls = train(source(), make_training("per-call-tree", epsilon=1.0, call_epsilon=0.25))
     assert calls.price_per_call == 0.25 and calls.guarantee.epsilon <= 1.0
-    free = train(source(), Training(method="per-call-tree", call_epsilon=0.25, structure="random"))
+    free = train(source(), make_training("per-call-tree", call_epsilon=0.25, structure="random"))
     assert free.guarantee == PureDP(epsilon=0.0, neighbours=Neighbours.ADD_REMOVE)
     assert "nothing that is seen here depends on the data" in free.statement
     assert "questions that were drawn at random, without the data: epsilon 0" in free.statement
     assert "every new question costs another epsilon = 0.25" in free.statement
-    seeded = train(source(), Training(method="forest", epsilon=1.0), stream=Stream.seeded(1))
+    seeded = train(source(), make_training("forest", epsilon=1.0), stream=Stream.seeded(1))
     assert isinstance(seeded.guarantee, NoFormal) and "seed" in seeded.statement
 
 
@@ -59,14 +59,14 @@ def test_a_drafted_codebook_promises_nothing():
     columns = (replace(drafted.columns[0], origin=Origin.DRAFTED), *drafted.columns[1:])
     held = source()
     held.__dict__["codebook"] = replace(drafted, columns=columns)
-    model = train(held, Training(method="forest", epsilon=1.0))
+    model = train(held, make_training("forest", epsilon=1.0))
     assert isinstance(model.guarantee, NoFormal) and "dose" in model.guarantee.why
 
 
 def test_a_target_of_three_levels_needs_a_name():
     with pytest.raises(ParameterError, match="positive"):
-        train(source(), Training(method="forest", epsilon=1.0), target="ward")
-    model = train(source(), Training(method="forest", epsilon=1.0), target="ward", positive="c")
+        train(source(), make_training("forest", epsilon=1.0), target="ward")
+    model = train(source(), make_training("forest", epsilon=1.0), target="ward", positive="c")
     assert model.positive == "c" and "ill" in [feature.name for feature in model.features]
 
 
@@ -88,7 +88,7 @@ def test_exact_measures_by_hand():
 def test_quality_on_public_records_has_a_noise_band_and_subgroups():
     codes, labels = simulated(1500)
     held = boxed(codes, labels).open()
-    grown = grow(boxed(codes, labels), FEATURES, Training(method="forest", epsilon=1.0), Stream.from_system())
+    grown = make_training("forest", epsilon=1.0).grow(boxed(codes, labels), FEATURES, Stream.from_system())
     quality = public_quality(grown.scorer, FEATURES, held, subgroups=["sex"], label="a simulation")
     assert set(quality.measures["subgroups"]["sex"]) == {"F", "M"}
     band = quality.measures["noise_band"]["auroc"]
@@ -96,7 +96,7 @@ def test_quality_on_public_records_has_a_noise_band_and_subgroups():
     assert "public" in quality.paid
     with pytest.raises(ParameterError, match="subgroup"):
         public_quality(grown.scorer, FEATURES, held, subgroups=["nobody"], label="x")
-    calls = grow(boxed(codes, labels), FEATURES, PER_CALL, Stream.from_system())
+    calls = PER_CALL.grow(boxed(codes, labels), FEATURES, Stream.from_system())
     with pytest.raises(RefusalError, match="cannot be measured for free"):
         public_quality(calls.scorer, FEATURES, held, subgroups=[], label="x")
 
@@ -104,7 +104,7 @@ def test_quality_on_public_records_has_a_noise_band_and_subgroups():
 def test_priced_quality_is_near_the_exact_one_and_costs_its_epsilon():
     """20,000 records at epsilon 5: noise moves AUROC by far less than 0.03, and 18 bands lose little."""
     codes, labels = simulated(20_000)
-    grown = grow(boxed(codes, labels), FEATURES, Training(method="forest", epsilon=5.0), Stream.from_system())
+    grown = make_training("forest", epsilon=5.0).grow(boxed(codes, labels), FEATURES, Stream.from_system())
     exact = auroc(grown.scorer.score(codes)[0] + np.random.default_rng(0).random(len(codes)) * 1e-9, labels)
     quality, entries = measure_private(
         grown.scorer, FEATURES, boxed(codes, labels), epsilon=5.0, subgroups=["sex"], stream=Stream.from_system()
@@ -113,12 +113,7 @@ def test_priced_quality_is_near_the_exact_one_and_costs_its_epsilon():
     assert abs(quality.measures["auroc"]["value"] - exact) < 0.03
     assert quality.measures["auroc"]["low"] <= quality.measures["auroc"]["high"]
     assert "epsilon 5" in quality.paid
-    calls = grow(
-        boxed(codes, labels),
-        FEATURES,
-        PER_CALL,
-        Stream.from_system(),
-    )
+    calls = PER_CALL.grow(boxed(codes, labels), FEATURES, Stream.from_system())
     with pytest.raises(RefusalError, match="per-call"):
         measure_private(
             calls.scorer, FEATURES, boxed(codes, labels), epsilon=1.0, subgroups=[], stream=Stream.from_system()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from understudy.errors import ParameterError
+from understudy.parameters import Whole
 
 _CENTRE = (41.8, -71.4)
 _MILES_PER_DEGREE = 69.09
@@ -30,8 +30,7 @@ def commutes(workers: int, seed: int, *, homes: int = 600, workplaces: int = 80)
     (1000, 680)
     """
     for name, value in (("workers", workers), ("homes", homes), ("workplaces", workplaces)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 2:
-            raise ParameterError(f"`{name}` is {value!r}; it must be a whole number of 2 or more. Try 1000.")
+        Whole(least=2, tried=1000).check(name, value)
     generator = np.random.default_rng(seed)  # a simulation; nothing private
     number = homes + workplaces
     north = generator.normal(0, _SPREAD, number) / _MILES_PER_DEGREE
@@ -50,11 +49,11 @@ def commutes(workers: int, seed: int, *, homes: int = 600, workplaces: int = 80)
             (longitudes[:homes] - longitudes[homes + place]) * _MILES_PER_DEGREE * np.cos(np.radians(_CENTRE[0])),
         )
         pull = people * np.exp(-gap / _DECAY)
-        found = generator.multinomial(working[place], pull / pull.sum())
-        there = np.flatnonzero(found)
+        commuters = generator.multinomial(working[place], pull / pull.sum())
+        there = np.flatnonzero(commuters)
         origins += [names[home] for home in there]
         destinations += [names[homes + place]] * len(there)
-        counts += found[there].tolist()
+        counts += commuters[there].tolist()
     flows = pa.table({"origin": origins, "destination": destinations, "workers": pa.array(counts, pa.int64())})
     places = pa.table(
         {"place": names, "latitude": latitudes, "longitude": longitudes, "home": [i < homes for i in range(number)]}

@@ -196,12 +196,9 @@ def _bands(median: Array, shape: Array, upper: Array) -> Array:
 
 def _ethnicity(levels: Levels) -> Array:
     hispanic = _area_column(levels, 1)
-    return np.stack(
-        [
-            _named(levels["ethncty"], {"Hispanic": h, "Non-Hispanic": 1 - h, "Declined": 0.01, "Unknown": 0.025})
-            for h in hispanic
-        ]
-    )
+    silent = {"Declined": 0.01, "Unknown": 0.025}
+    rows = [_named(levels["ethncty"], {"Hispanic": share, "Non-Hispanic": 1 - share, **silent}) for share in hispanic]
+    return np.stack(rows)
 
 
 def _race(levels: Levels) -> Array:
@@ -244,12 +241,8 @@ def _diagnosis(levels: Levels) -> Array:
 
 
 def _category(levels: Levels) -> Array:
-    return np.stack(
-        [
-            _named(levels["cat"], {"Medical": 1 - surgery, "Surgical": surgery})
-            for surgery in _diagnosis_column(levels, 4)
-        ]
-    )
+    surgery = _diagnosis_column(levels, 4)
+    return np.stack([_named(levels["cat"], {"Medical": 1 - share, "Surgical": share}) for share in surgery])
 
 
 def _severity(levels: Levels) -> Array:

@@ -9,14 +9,13 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from understudy.datasets.discharge_model import Conditional, network
-from understudy.errors import ParameterError
+from understudy.parameters import Whole
 
 Codes = npt.NDArray[np.int8]
 
@@ -35,8 +34,8 @@ def discharges(rows: int, seed: int) -> pa.Table:
     >>> table.num_rows, table.column_names[:4]
     (1000, ['typ', 'age.yrs', 'sex', 'ethncty'])
     """
-    _require_whole("rows", rows, least=1)
-    _require_whole("seed", seed, least=0)
+    Whole(tried=1000).check("rows", rows)
+    Whole(least=0, tried=1).check("seed", seed)
     # A simulation, never a privacy mechanism: nothing secret goes in, so a fast seeded generator is right.
     rng = np.random.default_rng(int(seed))
     sizes = [min(_CHUNK, int(rows) - start) for start in range(0, int(rows), _CHUNK)]
@@ -46,11 +45,6 @@ def discharges(rows: int, seed: int) -> pa.Table:
 def discharges_codebook_text() -> str:
     """The codebook of the simulated table, as TOML."""
     return resources.files("understudy.datasets").joinpath("discharges.toml").read_text(encoding="utf-8")
-
-
-def _require_whole(name: str, value: object, *, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number, {least} or more. Try {least or 1}.")
 
 
 @cache

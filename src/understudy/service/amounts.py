@@ -1,14 +1,16 @@
 """Epsilon as whole billionths: what is added up must add up exactly."""
 
 import math
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 
 from understudy.errors import ParameterError
+from understudy.parameters import Number
 
 _PER_EPSILON = 10**9
 LARGEST = 1_000_000
 """The largest epsilon that a cap may have; beyond it nothing is protected and the sum might not fit 64 bits."""
+_AMOUNT = Number(above=0, most=LARGEST, tried=1.0)
 
 
 def price_of(epsilon: float | Fraction) -> int:
@@ -31,12 +33,5 @@ def epsilon_of(amount: int) -> float:
 
 def _exact(name: str, epsilon: float | Fraction) -> Fraction:
     """The number as it was written: 0.1 is one tenth, not the nearest binary fraction."""
-    try:
-        exact = epsilon if isinstance(epsilon, Fraction) else Fraction(Decimal(repr(float(epsilon))))
-    except (InvalidOperation, OverflowError, ValueError):
-        exact = Fraction(-1)
-    if not 0 < exact <= LARGEST:
-        raise ParameterError(
-            f"`{name}` is {epsilon!r}; it must be a finite number above 0 and at most {LARGEST:,}. Try 1.0."
-        )
-    return exact
+    _AMOUNT.check(name, epsilon)
+    return epsilon if isinstance(epsilon, Fraction) else Fraction(Decimal(repr(float(epsilon))))

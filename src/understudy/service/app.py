@@ -90,14 +90,12 @@ async def _http_exception(request: Request, error: Exception) -> Response:
         "method-not-allowed": f"this address takes {allowed or 'another method'}; /docs shows how to call it.",
     }
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
-    return await _problem(
-        request, Problem(kind=kind, detail=details.get(kind, KINDS[kind].title.lower() + "."), headers=headers)
-    )
+    return await _problem(request, Problem(kind, details.get(kind, KINDS[kind].title.lower() + "."), headers=headers))
 
 
 async def _validation(request: Request, error: Exception) -> Response:
     """No route declares a parameter that the framework could refuse; were one added, its words would quote it."""
-    return await _problem(request, Problem(kind="bad-request", detail="a parameter cannot be read; see /docs."))
+    return await _problem(request, Problem("bad-request", "a parameter cannot be read; see /docs."))
 
 
 async def _store_failed(request: Request, error: Exception) -> Response:
@@ -108,8 +106,8 @@ async def _store_failed(request: Request, error: Exception) -> Response:
     return await _problem(
         request,
         Problem(
-            kind="not-ready",
-            detail="the database did not answer, so nothing may be answered either; try again in a moment.",
+            "not-ready",
+            "the database did not answer, so nothing may be answered either; try again in a moment.",
             headers={"Retry-After": "5"},
         ),
     )

@@ -31,26 +31,24 @@ async def read_json(request: Request, *, most_bytes: int) -> Any:
         async with asyncio.timeout(_PATIENCE):
             body = await _read(request, most_bytes)
     except TimeoutError:
-        raise Problem(
-            kind="too-slow", detail=f"the body did not arrive within {_PATIENCE:g} seconds; send it again."
-        ) from None
+        raise Problem("too-slow", f"the body did not arrive within {_PATIENCE:g} seconds; send it again.") from None
     return parse(body)
 
 
 def _check_type(request: Request) -> None:
-    said = request.headers.get("content-type", "")
-    kind, _, parameters = said.partition(";")
+    declared = request.headers.get("content-type", "")
+    kind, _, parameters = declared.partition(";")
     charset = parameters.strip().lower().replace('"', "")
     if kind.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
         raise Problem(
-            kind="wrong-content-type",
-            detail=f"the content type is {shortened(said)}; send JSON in UTF-8 with Content-Type: application/json.",
+            "wrong-content-type",
+            f"the content type is {shortened(declared)}; send JSON in UTF-8 with Content-Type: application/json.",
         )
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.strip().lower() != "identity":
         raise Problem(
-            kind="wrong-content-type",
-            detail=f"the content encoding is {shortened(encoding)}; send the JSON as it is, not compressed.",
+            "wrong-content-type",
+            f"the content encoding is {shortened(encoding)}; send the JSON as it is, not compressed.",
         )
 
 
@@ -68,8 +66,8 @@ async def _read(request: Request, most_bytes: int) -> bytes:
 
 def _too_large(most_bytes: int) -> Problem:
     return Problem(
-        kind="body-too-large",
-        detail=f"the body is larger than {most_bytes:,} bytes; send fewer rows at once, or only the model's features.",
+        "body-too-large",
+        f"the body is larger than {most_bytes:,} bytes; send fewer rows at once, or only the model's features.",
         headers={"Connection": "close"},
     )
 
@@ -100,7 +98,7 @@ def parse(body: bytes) -> Any:
 
 
 def _bad(detail: str) -> Problem:
-    return Problem(kind="bad-json", detail=detail)
+    return Problem("bad-json", detail)
 
 
 def _check_depth(text: str) -> None:

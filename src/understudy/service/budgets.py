@@ -13,17 +13,17 @@ charges wait for each other in a circle.
 """
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, Update, exists, func, insert, select, update
 
 from understudy.errors import BudgetError, ParameterError
 from understudy.service.amounts import cap_of, epsilon_of, price_of
-from understudy.service.store import Store
+from understudy.service.store import Store, now
 from understudy.service.tables import answers, api_keys, cap_changes, grants, models
 
 _ABANDONED = 15.0  # seconds after which a paid attempt without an answer counts as dead; drawing takes milliseconds
@@ -57,6 +57,12 @@ class Charged:
     waiting: tuple[bytes, ...]
     """Questions that another request has paid for and not answered yet."""
 
+    @classmethod
+    def of(cls, asked: Sequence[bytes], lines: dict[bytes, Any], *, paid: dict[bytes, int]) -> "Charged":
+        """From the lines of the questions, and which of them were paid for just now."""
+        stored = {q: lines[q].answer for q in asked if q not in paid and lines[q].answer is not None}
+        return cls(stored=stored, paid=paid, waiting=tuple(q for q in asked if q not in paid and q not in stored))
+
 
 class SpentError(BudgetError):
     """A cap does not cover the charge; nothing was spent."""
@@ -75,11 +81,7 @@ class NoGrantError(BudgetError):
 
 
 class _NotCovered(Exception):
-    """A condition of the charge did not hold."""
-
-    def __init__(self, asked: int) -> None:
-        self.asked = asked
-        super().__init__(asked)
+    """A condition of the charge did not hold; its argument is what was asked for."""
 
 
 class Budgets:
@@ -124,14 +126,14 @@ class Budgets:
                 raise _too_low(epsilon, self._model_row(connection, model_id).spent)
             connection.execute(
                 insert(cap_changes),
-                {"changed": _now(), "model_id": model_id, "key_id": None, "cap": cap, "dataset": charged_to},
+                {"changed": now(), "model_id": model_id, "key_id": None, "cap": cap, "dataset": charged_to},
             )
 
     def grant(self, key_id: str, model_id: str, epsilon: float | Fraction) -> None:
         """The cap of one key on one model; not below what it has spent."""
         cap = cap_of(epsilon)
         row = {"key_id": key_id, "model_id": model_id, "cap": cap, "spent": 0}
-        here = (grants.c.key_id == key_id, grants.c.model_id == model_id)
+        here = _of(grants, key_id, model_id)
         with self._store.writing() as connection:
             self._model_row(connection, model_id)
             connection.execute(self._store.insert_if_absent(grants), row)
@@ -139,56 +141,45 @@ class Budgets:
             if done.rowcount != 1:
                 raise _too_low(epsilon, connection.execute(select(grants.c.spent).where(*here)).scalar_one())
             connection.execute(
-                insert(cap_changes), {"changed": _now(), "model_id": model_id, "key_id": key_id, "cap": cap}
+                insert(cap_changes), {"changed": now(), "model_id": model_id, "key_id": key_id, "cap": cap}
             )
 
     def charge(self, key_id: str, model_id: str, questions: Sequence[bytes]) -> Charged:
         """Pay for every question that has no answer yet; all of them, or none and :class:`SpentError`."""
         asked = sorted(set(questions))
         with self._store.reading() as connection:
-            found = self._lines(connection, key_id, model_id, asked)
-        if all(question in found and not self._is_payable(found[question]) for question in asked):
-            return _sorted_out(asked, found, {})
+            lines = self._lines(connection, key_id, model_id, asked)
+        if all(question in lines and not self._is_payable(lines[question]) for question in asked):
+            return Charged.of(asked, lines, paid={})
         try:
             with self._store.writing() as connection:
                 paid = self._new_lines(connection, key_id, model_id, asked)
-                found = self._lines(connection, key_id, model_id, asked)
+                lines = self._lines(connection, key_id, model_id, asked)
                 for question in asked:
-                    if question not in paid and self._is_payable(found[question]):
-                        paid |= self._next_attempt(connection, key_id, model_id, found[question])
+                    if question not in paid and self._is_payable(lines[question]):
+                        paid |= self._next_attempt(connection, key_id, model_id, lines[question])
                 if paid:
                     self._spend(connection, key_id, model_id, len(paid))
         except _NotCovered as refused:
-            raise self._refusal(key_id, model_id, refused.asked) from None
-        return _sorted_out(asked, found, paid)
+            raise self._refusal(key_id, model_id, *refused.args) from None
+        return Charged.of(asked, lines, paid=paid)
 
     def settle(self, key_id: str, model_id: str, answers_of: dict[bytes, tuple[int, str]]) -> dict[bytes, str]:
         """Store what was drawn, before it is sent; returns what is stored, which is what must be sent.
 
         An attempt that was given up as dead in the meantime does not overwrite the one that replaced it.
         """
-
         with self._store.writing() as connection:
             for question, (attempt, text) in sorted(answers_of.items()):
-                connection.execute(
-                    update(answers)
-                    .where(
-                        answers.c.key_id == key_id,
-                        answers.c.model_id == model_id,
-                        answers.c.question == question,
-                        answers.c.attempts == attempt,
-                        answers.c.answer.is_(None),
-                    )
-                    .values(answer=text)
-                )
-            found = self._lines(connection, key_id, model_id, sorted(answers_of))
-        return {question: row.answer for question, row in found.items() if row.answer is not None}
+                connection.execute(_unanswered(key_id, model_id, question, attempt).values(answer=text))
+            lines = self._lines(connection, key_id, model_id, sorted(answers_of))
+        return {question: line.answer for question, line in lines.items() if line.answer is not None}
 
     def stored(self, key_id: str, model_id: str, questions: Sequence[bytes]) -> dict[bytes, str]:
         """The answers that exist."""
         with self._store.reading() as connection:
-            found = self._lines(connection, key_id, model_id, sorted(set(questions)))
-        return {question: row.answer for question, row in found.items() if row.answer is not None}
+            lines = self._lines(connection, key_id, model_id, sorted(set(questions)))
+        return {question: line.answer for question, line in lines.items() if line.answer is not None}
 
     def balances(self, key_id: str) -> dict[str, tuple[Balance, Balance]]:
         """For each model that the key was granted: its own balance, and the model's."""
@@ -222,30 +213,29 @@ class Budgets:
 
     def faults(self) -> list[str]:
         """Where spending and the paid lines disagree; empty unless somebody altered the database."""
-        found = []
+        attempts = func.sum(answers.c.attempts).label("attempts")
+        by_key = select(answers.c.key_id, answers.c.model_id, attempts).group_by(answers.c.key_id, answers.c.model_id)
         with self._store.reading() as connection:
-            lines = connection.execute(
-                select(answers.c.key_id, answers.c.model_id, func.sum(answers.c.attempts).label("attempts")).group_by(
-                    answers.c.key_id, answers.c.model_id
-                )
-            ).all()
-            price = {row.model_id: row.price for row in connection.execute(select(models))}
-            paid = {(row.key_id, row.model_id): int(row.attempts) * price[row.model_id] for row in lines}
-            for row in connection.execute(select(grants)):
-                if row.spent != paid.pop((row.key_id, row.model_id), 0):
-                    found.append(
-                        f"key {row.key_id} on model {row.model_id}: {row.spent} spent, the lines say otherwise"
-                    )
-            found += [f"key {key} on model {model}: lines without a grant" for key, model in paid]
-            totals: dict[str, int] = {}
-            for line in lines:
-                totals[line.model_id] = totals.get(line.model_id, 0) + int(line.attempts) * price[line.model_id]
-            for row in connection.execute(select(models)):
-                if row.spent != totals.get(row.model_id, 0):
-                    found.append(
-                        f"model {row.model_id}: {row.spent} spent, the lines say {totals.get(row.model_id, 0)}"
-                    )
-        return found
+            lines = connection.execute(by_key).all()
+            granted = connection.execute(select(grants)).all()
+            known = connection.execute(select(models)).all()
+        price = {model.model_id: model.price for model in known}
+        paid = {(line.key_id, line.model_id): int(line.attempts) * price[line.model_id] for line in lines}
+        totals = Counter[str]()
+        for (_, model_id), amount in paid.items():
+            totals[model_id] += amount
+        faults = [
+            f"key {grant.key_id} on model {grant.model_id}: {grant.spent} spent, the lines say otherwise"
+            for grant in granted
+            if grant.spent != paid.pop((grant.key_id, grant.model_id), 0)
+        ]
+        faults += [f"key {key} on model {model}: lines without a grant" for key, model in paid]
+        faults += [
+            f"model {model.model_id}: {model.spent} spent, the lines say {totals[model.model_id]}"
+            for model in known
+            if model.spent != totals[model.model_id]
+        ]
+        return faults
 
     def _is_payable(self, row: Any) -> bool:
         """Paid, never answered, and too old for anybody to be still at it."""
@@ -254,12 +244,9 @@ class Budgets:
     def _lines(
         self, connection: Connection, key_id: str, model_id: str, questions: Sequence[bytes]
     ) -> dict[bytes, Any]:
-
-        rows = connection.execute(
-            select(answers.c.question, answers.c.attempts, answers.c.since, answers.c.answer).where(
-                answers.c.key_id == key_id, answers.c.model_id == model_id, answers.c.question.in_(questions)
-            )
-        ).all()
+        columns = answers.c.question, answers.c.attempts, answers.c.since, answers.c.answer
+        asked = answers.c.question.in_(questions)
+        rows = connection.execute(select(*columns).where(*_of(answers, key_id, model_id), asked)).all()
         return {bytes(row.question): row for row in rows}
 
     def _new_lines(
@@ -273,33 +260,16 @@ class Budgets:
 
     def _next_attempt(self, connection: Connection, key_id: str, model_id: str, row: Any) -> dict[bytes, int]:
         """Take over a dead attempt, by paying once more; only one of several rivals gets it."""
-
-        done = connection.execute(
-            update(answers)
-            .where(
-                answers.c.key_id == key_id,
-                answers.c.model_id == model_id,
-                answers.c.question == row.question,
-                answers.c.attempts == row.attempts,
-                answers.c.answer.is_(None),
-            )
-            .values(attempts=row.attempts + 1, since=time.time())
-        )
+        change = _unanswered(key_id, model_id, row.question, row.attempts)
+        done = connection.execute(change.values(attempts=row.attempts + 1, since=time.time()))
         return {bytes(row.question): row.attempts + 1} if done.rowcount == 1 else {}
 
     def _spend(self, connection: Connection, key_id: str, model_id: str, times: int) -> None:
-
-        price = self._model_row(connection, model_id).price
-        asked = price * times
+        asked = self._model_row(connection, model_id).price * times
         alive = exists(select(api_keys.c.key_id).where(api_keys.c.key_id == key_id, api_keys.c.revoked.is_(None)))
         from_key = (
             update(grants)
-            .where(
-                grants.c.key_id == key_id,
-                grants.c.model_id == model_id,
-                grants.c.spent + asked <= grants.c.cap,
-                alive,
-            )
+            .where(*_of(grants, key_id, model_id), grants.c.spent + asked <= grants.c.cap, alive)
             .values(spent=grants.c.spent + asked)
         )
         from_model = (
@@ -311,12 +281,9 @@ class Budgets:
             raise _NotCovered(asked)  # undoes the whole transaction
 
     def _refusal(self, key_id: str, model_id: str, asked: int) -> BudgetError:
-
         with self._store.reading() as connection:
             row = self._model_row(connection, model_id)
-            grant = connection.execute(
-                select(grants).where(grants.c.key_id == key_id, grants.c.model_id == model_id)
-            ).one_or_none()
+            grant = connection.execute(select(grants).where(*_of(grants, key_id, model_id))).one_or_none()
             revoked = connection.execute(select(api_keys.c.revoked).where(api_keys.c.key_id == key_id)).scalar()
         if grant is None or row.cap is None or revoked is not None:
             return NoGrantError(
@@ -327,7 +294,6 @@ class Budgets:
         return SpentError(key=key, model=model, asked=asked)
 
     def _model_row(self, connection: Connection, model_id: str) -> Any:
-
         row = connection.execute(select(models).where(models.c.model_id == model_id)).one_or_none()
         if row is None:
             raise ParameterError(
@@ -336,10 +302,19 @@ class Budgets:
         return row
 
 
-def _sorted_out(asked: Sequence[bytes], found: dict[bytes, Any], paid: dict[bytes, int]) -> Charged:
-    stored = {q: found[q].answer for q in asked if q not in paid and found[q].answer is not None}
-    waiting = tuple(q for q in asked if q not in paid and q not in stored)
-    return Charged(stored=stored, paid=paid, waiting=waiting)
+def _of(table: Table, key_id: str, model_id: str) -> tuple[ColumnElement[bool], ...]:
+    """The rows of one key on one model."""
+    return table.c.key_id == key_id, table.c.model_id == model_id
+
+
+def _unanswered(key_id: str, model_id: str, question: bytes, attempt: int) -> Update:
+    """A change of the line of a question, if this very attempt at it has no answer yet."""
+    return update(answers).where(
+        *_of(answers, key_id, model_id),
+        answers.c.question == question,
+        answers.c.attempts == attempt,
+        answers.c.answer.is_(None),
+    )
 
 
 def _too_low(epsilon: float | Fraction, spent: int) -> ParameterError:
@@ -347,7 +322,3 @@ def _too_low(epsilon: float | Fraction, spent: int) -> ParameterError:
         f"`epsilon` is {float(epsilon):g}, and {epsilon_of(spent):g} is spent already; a cap cannot take back what was "
         f"answered. Name at least {epsilon_of(spent):g}."
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

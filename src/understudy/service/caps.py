@@ -15,13 +15,12 @@ import json
 from understudy.errors import RefusalError
 from understudy.privacy.account import Account, ChargeState
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.quote import Quote
-from understudy.privacy.statement import Subject
 from understudy.privacy.transaction import Claim, paying
 from understudy.release.folders import digest_of_bytes
 from understudy.service.amounts import cap_of
 from understudy.service.budgets import Budgets
 from understudy.service.served import Served
+from understudy.trees.model import score_quote
 from understudy.trees.scorers import CallForest
 
 MOST_CALLS = 100_000
@@ -54,9 +53,9 @@ def set_cap(budgets: Budgets, served: Served, epsilon: float, *, account: Accoun
 def paid_answers(account: Account, served: Served) -> int:
     """How many answers of this very model the account has paid for; a charge that is held may still be given back."""
     call = _call_ledger(served).to_list()
-    paid = [one for one in account.paid_for(_what(served)) if one.state is ChargeState.COMMITTED]
+    paid = [charge for charge in account.paid_for(_what(served)) if charge.state is ChargeState.COMMITTED]
     entries = [entry for charge in paid for entry in json.loads(charge.ledger)]
-    return len([entry for entry in entries if entry == call[0]]) // len(call)
+    return entries.count(call[0]) // len(call)
 
 
 def _charge(account: Account, served: Served, ledger: Ledger, *, label: str) -> None:
@@ -65,14 +64,7 @@ def _charge(account: Account, served: Served, ledger: Ledger, *, label: str) -> 
     A range is the same whoever pays for it: name, ledger and digest follow from it, so that it is charged once.
     """
     what = _what(served)
-    quote = Quote(
-        method=served.model.method,
-        route="score",
-        own=ledger,
-        own_delta=None,
-        rows=len(ledger),
-        subject=Subject.SCORE,
-    )
+    quote = score_quote(served.model.method, ledger, answers=len(ledger))
     anybody = Claim(held=(what,), fresh=what)
     with paying(account, quote, label=label, release_id=label, pays_for=what, resuming=anybody) as payment:
         payment.commit(digest_of_bytes(f"{what}: {label}".encode()))

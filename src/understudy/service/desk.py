@@ -81,23 +81,19 @@ class Desk:
         """Who is asking; counted against the key's rate."""
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text.strip():
-            raise Problem(
-                kind="no-key", detail="send your key in the header Authorization: Bearer us_...", headers=_REALM
-            )
+            raise Problem("no-key", "send your key in the header Authorization: Bearer us_...", headers=_REALM)
         text = text.strip()
         key = self.keys.recall(text) or await run_in_threadpool(self.keys.check, text)
         if key is None:
             raise Problem(
-                kind="bad-key",
-                detail="the key is malformed, unknown or revoked; ask the administrator for a new one.",
+                "bad-key",
+                "the key is malformed, unknown or revoked; ask the administrator for a new one.",
                 headers=_REALM,
             )
         seen_of(request).key_id = key.key_id
         self.limiter.take(key)
         if not any(held == scope or held.startswith(f"{scope}:") for held in key.scopes):
-            raise Problem(
-                kind="not-allowed", detail=f"this key has no scope {scope!r}; it has {', '.join(key.scopes)}."
-            )
+            raise Problem("not-allowed", f"this key has no scope {scope!r}; it has {', '.join(key.scopes)}.")
         return key
 
     async def admit_to(self, request: Request, name: str) -> tuple[ApiKey, Served]:
@@ -106,8 +102,8 @@ class Desk:
         served = self.model(request, name)
         if not key.may("score", served.name):
             raise Problem(
-                kind="not-allowed",
-                detail=f"this key may ask other models than {served.name!r}: {', '.join(key.scopes)}.",
+                "not-allowed",
+                f"this key may ask other models than {served.name!r}: {', '.join(key.scopes)}.",
             )
         return key, served
 
@@ -116,8 +112,8 @@ class Desk:
         served = self.models.get(name)
         if served is None:
             raise Problem(
-                kind="unknown-model",
-                detail=f"there is no model {shortened(name)}; this service has {', '.join(sorted(self.models))}.",
+                "unknown-model",
+                f"there is no model {shortened(name)}; this service has {', '.join(sorted(self.models))}.",
             )
         seen_of(request).model = served.name
         return served
@@ -130,16 +126,16 @@ class Desk:
             more: dict[str, Any] = {"row": number} if numbered else {}
             if not isinstance(row, dict):
                 raise Problem(
-                    kind="wrong-shape",
-                    detail=f"{where}a question is an object of features by name, not {shortened(row)}.",
+                    "wrong-shape",
+                    f"{where}a question is an object of features by name, not {shortened(row)}.",
                     more=more,
                 )
             try:
                 codes.append(served.encode(row))
             except FeatureError as fault:
                 raise Problem(
-                    kind=_KINDS.get(fault.problem, fault.problem),
-                    detail=f"{where}{fault}",
+                    _KINDS.get(fault.problem, fault.problem),
+                    f"{where}{fault}",
                     more={"feature": fault.feature} | more,
                 ) from None
         return codes
@@ -157,12 +153,12 @@ class Desk:
             texts, paid = await self._bought(key, served, dict(zip(questions, codes, strict=True)))
         except SpentError as refused:
             raise Problem(
-                kind="budget-exhausted",
-                detail=str(refused),
+                "budget-exhausted",
+                str(refused),
                 more={"remaining": _remaining(refused.key, refused.model), "price": epsilon_of(refused.asked)},
             ) from None
         except NoGrantError as refused:
-            raise Problem(kind="no-budget", detail=str(refused)) from None
+            raise Problem("no-budget", str(refused)) from None
         epsilon = epsilon_of(paid * (served.price or 0))
         stored = len(set(questions)) - paid
         self.metrics.answered(model=served.name, how="paid", rows=paid, epsilon=epsilon)
@@ -185,8 +181,8 @@ class Desk:
 
         matrix = codes[0] if len(codes) == 1 else np.concatenate(codes)
         score = served.model.score
-        found = score(matrix) if len(codes) <= _INLINE_ROWS else await run_in_threadpool(score, matrix)
-        columns = [values.tolist() for values in found]
+        scores = score(matrix) if len(codes) <= _INLINE_ROWS else await run_in_threadpool(score, matrix)
+        columns = [values.tolist() for values in scores]
         return [_score(*values) for values in zip(*columns, strict=True)]
 
     async def _bought(
@@ -198,8 +194,8 @@ class Desk:
         while len(texts) < len(rows):
             if asyncio.get_running_loop().time() > deadline:
                 raise Problem(
-                    kind="being-answered",
-                    detail="the same question was paid for a moment ago and its answer is not stored yet; ask again in "
+                    "being-answered",
+                    "the same question was paid for a moment ago and its answer is not stored yet; ask again in "
                     "a moment, which is free once it is.",
                     headers={"Retry-After": "5"},
                 )

@@ -12,20 +12,25 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import insert, select, update
 
 from understudy.errors import ParameterError
-from understudy.service.store import Store
+from understudy.parameters import Text, Whole
+from understudy.service.store import Store, now
 from understudy.service.tables import api_keys
 
 SCOPES = ("score", "budget", "metrics")
 """What a key may do: ask for scores (``score:MODEL`` for one model only), see its budget, read the metrics."""
 
 DEFAULT_RATE = 600
-_MOST_RATE = 1_000_000
+_RATE = Whole(most=1_000_000, tried=DEFAULT_RATE)
+_LABEL = Text(
+    words="1 to 120 printable characters that tell whose key it is",
+    example="triage app",
+    admitted=lambda label: 1 <= len(label) <= 120 and label.isprintable(),
+)
 _REMEMBERED = 1.0  # seconds; a revoked key spends nothing from its revocation on, and reads nothing after this
 _SHAPE = re.compile(r"us_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 _SCOPE_SHAPE = re.compile(r"score(:[a-z0-9][a-z0-9_-]{0,63})?|budget|metrics")
@@ -50,14 +55,7 @@ class ApiKey:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "key_id": self.key_id,
-            "label": self.label,
-            "scopes": list(self.scopes),
-            "rate": self.rate,
-            "created": self.created,
-            "revoked": self.revoked,
-        }
+        return {**vars(self), "scopes": list(self.scopes)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,15 +79,12 @@ class KeyBook:
 
     def create(self, *, label: str, scopes: Sequence[str], rate: int = DEFAULT_RATE) -> NewKey:
         """A new key; its text is in the answer and nowhere else."""
-        label = _checked_label(label)
+        label = _LABEL.check("label", label.strip())
         chosen = _checked_scopes(scopes)
-        if isinstance(rate, bool) or not isinstance(rate, int) or not 1 <= rate <= _MOST_RATE:
-            raise ParameterError(
-                f"`rate` is {rate!r}; requests a minute are a whole number up to {_MOST_RATE:,}. Try {DEFAULT_RATE}."
-            )
+        _RATE.check("rate", rate)
         key_id = secrets.token_hex(8)
         text = f"us_{key_id}_{base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b'=').decode()}"
-        key = ApiKey(key_id=key_id, label=label, scopes=chosen, rate=rate, created=_now(), revoked=None)
+        key = ApiKey(key_id=key_id, label=label, scopes=chosen, rate=rate, created=now(), revoked=None)
         row = key.to_dict() | {"scopes": " ".join(chosen), "keyed_hash": self._hash(text)}
         with self._store.writing() as connection:
             connection.execute(insert(api_keys), row)
@@ -113,7 +108,7 @@ class KeyBook:
         self.find(key_id)
         with self._store.writing() as connection:
             connection.execute(
-                update(api_keys).where(api_keys.c.key_id == key_id, api_keys.c.revoked.is_(None)).values(revoked=_now())
+                update(api_keys).where(api_keys.c.key_id == key_id, api_keys.c.revoked.is_(None)).values(revoked=now())
             )
         with self._lock:
             self._remembered.pop(key_id, None)
@@ -144,7 +139,6 @@ class KeyBook:
         return self._store.secret.mac("api-key", text.encode("utf-8", "surrogatepass"))
 
     def _row(self, key_id: str) -> Any:
-
         if "\x00" in key_id:  # PostgreSQL takes no such text
             return None
         with self._store.reading() as connection:
@@ -152,24 +146,8 @@ class KeyBook:
 
 
 def _from_row(row: Any) -> ApiKey:
-    return ApiKey(
-        key_id=row.key_id,
-        label=row.label,
-        scopes=tuple(row.scopes.split()),
-        rate=row.rate,
-        created=row.created,
-        revoked=row.revoked,
-    )
-
-
-def _checked_label(label: str) -> str:
-    text = label.strip()
-    if not text or len(text) > 120 or not text.isprintable():
-        raise ParameterError(
-            f"`label` is {label[:40]!r}; it must be 1 to 120 printable characters that tell whose key it is. "
-            "Try 'triage app'."
-        )
-    return text
+    known = {name: getattr(row, name) for name in ("key_id", "label", "rate", "created", "revoked")}
+    return ApiKey(**known, scopes=tuple(row.scopes.split()))
 
 
 def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
@@ -179,7 +157,3 @@ def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
         if not _SCOPE_SHAPE.fullmatch(scope):
             raise ParameterError(f"`scope` is {scope[:80]!r}; choose among {', '.join(SCOPES)}, score:MODEL.")
     return tuple(dict.fromkeys(scopes))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

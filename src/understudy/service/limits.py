@@ -27,8 +27,8 @@ class RateLimiter:
             self._buckets[key.key_id] = (level, now)
             wait = (1.0 - level) / refill
             raise Problem(
-                kind="rate-limited",
-                detail=f"this key may send {key.rate:,} requests a minute; wait {wait:.1f} seconds.",
+                "rate-limited",
+                f"this key may send {key.rate:,} requests a minute; wait {wait:.1f} seconds.",
                 headers={"Retry-After": str(max(1, round(wait + 0.5)))},
             )
         self._buckets[key.key_id] = (level - 1.0, now)

@@ -6,7 +6,6 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -37,8 +36,7 @@ class Metrics:
         """One request is over."""
         seen = (route, method, status)
         if seen not in self._known:  # looking labels up takes a lock and some work each time
-            known = method if method in _METHODS else "other"
-            self._known[seen] = self._requests.labels(route, known, str(status)), self._seconds.labels(route)
+            self._known[seen] = self._requests.labels(route, method, str(status)), self._seconds.labels(route)
         count, clock = self._known[seen]
         count.inc()
         clock.observe(seconds)

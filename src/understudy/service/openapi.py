@@ -10,7 +10,7 @@ from understudy.trees.features import Feature
 from understudy.version import __version__
 
 _NUMBER_TEXT = r"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *$"
-_PROBLEM = {"$ref": "#/components/schemas/Problem"}
+_WORD = {"type": "string"}
 _KEY: list[dict[str, list[str]]] = [{"key": []}]
 _INTRODUCTION = (
     "Risk scores learnt under a privacy promise. Answers of one-shot models are free: their noise was drawn once, in "
@@ -43,13 +43,9 @@ def _score_paths(models: Mapping[str, Served]) -> dict[str, Any]:
         name: {"summary": f"two questions to {name}", "value": {"rows": [served.example, served.example]}}
         for name, served in models.items()
     }
-    any_question = {"anyOf": [{"$ref": _features(name)} for name in models]}
-    any_batch = {
-        "type": "object",
-        "required": ["rows"],
-        "additionalProperties": False,
-        "properties": {"rows": {"type": "array", "minItems": 1, "maxItems": MOST_ROWS, "items": any_question}},
-    }
+    any_question = {"anyOf": [_ref(f"Features-{name}") for name in models]}
+    rows = {"type": "array", "minItems": 1, "maxItems": MOST_ROWS, "items": any_question}
+    any_batch = _object({"rows": rows}, additionalProperties=False)
     return {
         "/v1/models/{model}/score": {
             "post": _operation(
@@ -59,7 +55,7 @@ def _score_paths(models: Mapping[str, Served]) -> dict[str, Any]:
                 "optional may be left out.",
                 parameters=[_model_parameter(models)],
                 body=(any_question, named),
-                answer={"$ref": "#/components/schemas/Score"},
+                answer=_ref("Score"),
                 problems=_SCORING,
             )
         },
@@ -70,7 +66,7 @@ def _score_paths(models: Mapping[str, Served]) -> dict[str, Any]:
                 f"Up to {MOST_ROWS:,} questions; all of them are answered and charged, or none.",
                 parameters=[_model_parameter(models)],
                 body=(any_batch, batches),
-                answer={"$ref": "#/components/schemas/Batch"},
+                answer=_ref("Batch"),
                 problems=_SCORING,
             )
         },
@@ -85,19 +81,15 @@ def _alias(path: str, served: Served) -> dict[str, Any]:
         f"alias_{path.strip('/')}",
         f"{served.name} in the shape of the dissertation",
         f"Another address of the model {served.name}: the same question, price and rules, a percentage for an answer.",
-        body=({"$ref": _features(served.name)}, {"question": {"summary": "features as text", "value": question}}),
-        answer={"$ref": "#/components/schemas/RiskScore"},
+        body=(_ref(f"Features-{served.name}"), {"question": {"summary": "features as text", "value": question}}),
+        answer=_ref("RiskScore"),
         problems=_SCORING,
     )
 
 
 def _knowledge_paths(models: Mapping[str, Served]) -> dict[str, Any]:
     return {
-        "/v1/models": {
-            "get": _operation(
-                "models", "The models", "Needs no key.", answer={"$ref": "#/components/schemas/Models"}, key=False
-            )
-        },
+        "/v1/models": {"get": _operation("models", "The models", "Needs no key.", answer=_ref("Models"), key=False)},
         "/v1/models/{model}/card": {
             "get": _operation(
                 "card",
@@ -105,7 +97,7 @@ def _knowledge_paths(models: Mapping[str, Served]) -> dict[str, Any]:
                 "Features with their allowed values, how missing ones are treated, the privacy statement, prices and "
                 "measured quality. Needs no key: all of it is public or was paid for.",
                 parameters=[_model_parameter(models)],
-                answer={"$ref": "#/components/schemas/Card"},
+                answer=_ref("Card"),
                 problems=("unknown-model",),
                 key=False,
             )
@@ -115,7 +107,7 @@ def _knowledge_paths(models: Mapping[str, Served]) -> dict[str, Any]:
                 "budget",
                 "What is left",
                 "The caps of this key and of the models, and what is spent of them. Needs the scope budget.",
-                answer={"$ref": "#/components/schemas/Budget"},
+                answer=_ref("Budget"),
                 problems=_ADMISSION,
             )
         },
@@ -123,7 +115,7 @@ def _knowledge_paths(models: Mapping[str, Served]) -> dict[str, Any]:
 
 
 def _operation_paths() -> dict[str, Any]:
-    state = {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}}
+    state = _object({"status": _WORD})
     return {
         "/healthz": {"get": _operation("healthz", "Is the process alive", "Touches nothing.", answer=state, key=False)},
         "/readyz": {
@@ -169,8 +161,8 @@ def _operation(
     responses: dict[str, Any] = {"200": {"description": "The answer", "content": {answer_type: {"schema": answer}}}}
     for status, kinds in sorted(by_status.items()):
         titles = "; ".join(f"{KINDS[kind].title} ({kind})" for kind in kinds)
-        responses[str(status)] = {"description": titles, "content": {MEDIA_TYPE: {"schema": _PROBLEM}}}
-    found: dict[str, Any] = {
+        responses[str(status)] = {"description": titles, "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}}
+    operation: dict[str, Any] = {
         "operationId": name,
         "summary": summary,
         "description": description,
@@ -178,14 +170,12 @@ def _operation(
         "security": _KEY if key else [],
     }
     if parameters:
-        found["parameters"] = parameters
+        operation["parameters"] = parameters
     if body is not None:
         schema, examples = body
-        found["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": schema, "examples": examples}},
-        }
-    return found
+        content = {"application/json": {"schema": schema, "examples": examples}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
 
 
 def _model_parameter(models: Mapping[str, Served]) -> dict[str, Any]:
@@ -200,86 +190,63 @@ def _model_parameter(models: Mapping[str, Served]) -> dict[str, Any]:
     }
 
 
-def _features(name: str) -> str:
-    return f"#/components/schemas/Features-{name}"
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """An object that has all of these."""
+    return {"type": "object", "required": list(properties), "properties": properties} | more
 
 
 def _schemas(models: Mapping[str, Served]) -> dict[str, Any]:
     share = {"type": "number", "minimum": 0, "maximum": 1}
     amount = {"type": "number", "minimum": 0}
-    both = {
-        "type": ["object", "null"],
-        "required": ["key", "model"],
-        "properties": {"key": amount, "model": amount},
-        "description": "Epsilon left for this key, and for the model over all keys; null where answers are free",
-    }
-    cost = {
-        "type": "object",
-        "required": ["epsilon", "stored", "remaining"],
-        "properties": {
+    whole, words = {"type": "integer"}, {"type": "array", "items": _WORD}
+    both = _object(
+        {"key": amount, "model": amount},
+        type=["object", "null"],
+        description="Epsilon left for this key, and for the model over all keys; null where answers are free",
+    )
+    cost = _object(
+        {
             "epsilon": {**amount, "description": "Charged for this request"},
-            "stored": {"type": "integer", "minimum": 0, "description": "Answers that came from the store, free"},
+            "stored": {**whole, "minimum": 0, "description": "Answers that came from the store, free"},
             "remaining": both,
-        },
-    }
+        }
+    )
     score = {"score": share, "low": share, "high": share}
-    word = {"type": "string"}
-    heading: dict[str, Any] = {"model": word, "version": {"type": "integer"}}
+    heading: dict[str, Any] = {"model": _WORD, "version": whole}
     kind = {"enum": ["one-shot", "per-call"]}
-    summary = _object({**heading, "kind": kind, "target": word, "price": amount, "card": word, "score": word})
-    balance = {
-        "type": "object",
-        "required": ["cap", "spent", "remaining"],
-        "properties": {"cap": amount, "spent": amount, "remaining": amount},
-    }
-    line = _object({"model": word, "price": amount, "key": balance, "all_keys": balance})
+    summary = _object({**heading, "kind": kind, "target": _WORD, "price": amount, "card": _WORD, "score": _WORD})
+    balance = _object({"cap": amount, "spent": amount, "remaining": amount})
+    line = _object({"model": _WORD, "price": amount, "key": balance, "all_keys": balance})
+    problem = _object({"type": _WORD, "title": _WORD, "status": whole, "detail": _WORD, "request_id": _WORD})
+    problem["properties"] |= {"feature": _WORD, "row": whole, "price": amount, "remaining": both}
     return {
         **{f"Features-{name}": _question(served) for name, served in models.items()},
         "Score": _object({**heading, **score, "cost": cost}),
         "Batch": _object({**heading, "answers": {"type": "array", "items": _object(score)}, "cost": cost}),
-        "RiskScore": _object({"riskScore": {"type": "string", "pattern": "^[0-9]{1,3}%$", "examples": ["80%"]}}),
+        "RiskScore": _object({"riskScore": {**_WORD, "pattern": "^[0-9]{1,3}%$", "examples": ["80%"]}}),
         "Models": _object({"models": {"type": "array", "items": summary}}),
         "Card": {
             "type": "object",
             "required": ["name", "version", "kind", "features", "privacy", "calls", "band", "quality"],
             "properties": {"features": {"type": "array"}, "privacy": {"type": "object"}, "quality": {"type": "object"}},
         },
-        "Budget": _object({
-            "key_id": word,
-            "models": {"type": "array", "items": line},
-            "free": {"type": "array", "items": word},
-        }),
-        "Problem": {
-            "type": "object",
-            "required": ["type", "title", "status", "detail", "request_id"],
-            "properties": {
-                "type": {"type": "string"},
-                "title": {"type": "string"},
-                "status": {"type": "integer"},
-                "detail": {"type": "string"},
-                "request_id": {"type": "string"},
-                "feature": {"type": "string"},
-                "row": {"type": "integer"},
-                "price": amount,
-                "remaining": both,
-            },
-        },
+        "Budget": _object({"key_id": _WORD, "models": {"type": "array", "items": line}, "free": words}),
+        "Problem": problem,
     }  # fmt: skip
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "properties": properties}
 
 
 def _question(served: Served) -> dict[str, Any]:
     features = served.model.features
-    return {
-        "type": "object",
-        "title": f"Features of {served.name}",
-        "additionalProperties": False,
-        "required": [feature.name for feature in features if feature.required],
-        "properties": {feature.name: _value(feature) for feature in features},
-    }
+    return _object(
+        {feature.name: _value(feature) for feature in features},
+        title=f"Features of {served.name}",
+        additionalProperties=False,
+        required=[feature.name for feature in features if feature.required],
+    )
 
 
 def _value(feature: Feature) -> dict[str, Any]:
@@ -297,5 +264,5 @@ def _value(feature: Feature) -> dict[str, Any]:
         choices = [number, {"type": "string", "pattern": _NUMBER_TEXT}]
     if feature.column.missing is not None:
         choices += [{"type": "null"}, {"type": "string", "const": feature.column.missing}]
-    found: dict[str, Any] = {"description": f"{feature.column.description or feature.name}: {feature.rule}"}
-    return found | (choices[0] if len(choices) == 1 else {"anyOf": choices})
+    described: dict[str, Any] = {"description": f"{feature.column.description or feature.name}: {feature.rule}"}
+    return described | (choices[0] if len(choices) == 1 else {"anyOf": choices})

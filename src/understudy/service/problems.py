@@ -46,16 +46,10 @@ class Problem(Exception):
     """A refusal on its way to the caller."""
 
     def __init__(
-        self,
-        *,
-        kind: str,
-        detail: str,
-        more: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, kind: str, detail: str, *, more: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         self.kind, self.detail = kind, detail
-        self.more: Mapping[str, Any] = more or {}
-        self.headers: Mapping[str, str] = headers or {}
+        self.more, self.headers = more or {}, headers or {}
         super().__init__(kind)  # not the detail, which may quote the caller: an exception's words end up in logs
 
     @property

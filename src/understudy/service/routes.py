@@ -121,8 +121,8 @@ def _add_operation(app: FastAPI, desk: Desk) -> None:
             await run_in_threadpool(desk.store.check)
         except DataError:
             raise Problem(
-                kind="not-ready",
-                detail="the database does not answer, or is not the one this service was started with.",
+                "not-ready",
+                "the database does not answer, or is not the one this service was started with.",
                 headers={"Retry-After": "5"},
             ) from None
         return _json({"status": "ready", "models": sorted(desk.models)})
@@ -169,11 +169,9 @@ async def _one(desk: Desk, request: Request, name: str) -> tuple[Served, Answers
 def _rows(body: Any) -> list[Any]:
     rows = body.get("rows") if isinstance(body, dict) else None
     if not isinstance(rows, list) or len(body) != 1:
-        raise Problem(
-            kind="wrong-shape", detail=f'a batch is {{"rows": [...]}} and nothing else, not {shortened(body)}.'
-        )
+        raise Problem("wrong-shape", f'a batch is {{"rows": [...]}} and nothing else, not {shortened(body)}.')
     if not 1 <= len(rows) <= MOST_ROWS:
-        raise Problem(kind="wrong-shape", detail=f"the batch has {len(rows):,} rows; send 1 to {MOST_ROWS:,} at once.")
+        raise Problem("wrong-shape", f"the batch has {len(rows):,} rows; send 1 to {MOST_ROWS:,} at once.")
     return rows
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import BudgetError, ParameterError
+from understudy.parameters import Declared, OneOf, Panel, Text, Whole, option
 from understudy.service.amounts import cap_of, epsilon_of
 from understudy.service.logs import LEVELS
 
@@ -21,25 +22,35 @@ if TYPE_CHECKING:
     from understudy.service.store import Store
     from understudy.trees.model import ScoreModel
 
+_FILE = Text(words="a path", example="server.pem", admitted=lambda path: isinstance(path, Path))
 _GRACE = 10  # seconds for open requests when the service is told to stop
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Declared):
     """Where and how to listen."""
 
-    host: str = "127.0.0.1"
-    port: int = 8000
+    host: str = option("127.0.0.1", rule=Text(words="an address"), help="Address to listen on.", panel=Panel.INPUT)
+    port: int = option(
+        8000,
+        rule=Whole(least=0, most=65535, tried=8000),
+        help="Port to listen on; 0 for any free one.",
+        panel=Panel.INPUT,
+    )
     aliases: Mapping[str, str] = field(default_factory=dict)
-    certificate: Path | None = None
-    certificate_key: Path | None = None
-    log_level: str = "info"
+    certificate: Path | None = option(None, rule=_FILE, help="TLS certificate chain (PEM).", panel=Panel.INPUT)
+    certificate_key: Path | None = option(
+        None, rule=_FILE, help="Private key of the certificate (PEM).", panel=Panel.INPUT
+    )
+    log_level: str = option(
+        "info",
+        rule=OneOf.of(LEVELS),
+        help="Least level of log lines on standard error: info (every request), warning or error.",
+        panel=Panel.INPUT,
+    )
 
     def __post_init__(self) -> None:
-        if isinstance(self.port, bool) or not 0 <= self.port <= 65535:
-            raise ParameterError(f"`port` is {self.port}; it must be from 0 (any free one) to 65535. Try 8000.")
-        if self.log_level not in LEVELS:
-            raise ParameterError(f"`log_level` is {self.log_level!r}; it must be one of {', '.join(LEVELS)}.")
+        super().__post_init__()
         if (self.certificate is None) != (self.certificate_key is None):
             raise ParameterError("a certificate and its key belong together; name both files, or neither.")
         for path in (self.certificate, self.certificate_key):
@@ -76,7 +87,7 @@ def set_caps(store: "Store", models: "Mapping[str, Served]", caps: Mapping[str, 
     for name, epsilon in caps.items():
         served = models.get(name)
         if served is None or not served.costs or served.model.price_per_call is None:
-            costly = [other.name for other in models.values() if other.costs]
+            costly = [model.name for model in models.values() if model.costs]
             raise ParameterError(
                 f"`budget` names {name[:80]!r}; caps are for per-call models, here: {', '.join(costly) or 'none'}."
             )

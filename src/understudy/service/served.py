@@ -130,9 +130,9 @@ def _candidates(feature: Feature) -> Iterator[Any]:
 
 def by_name(models: Iterable[ScoreModel], *, without_promise: bool = False) -> dict[str, Served]:
     """Models for the desk; two of one name are refused, and one that promises nothing unless that is wanted."""
-    found: dict[str, Served] = {}
+    desk: dict[str, Served] = {}
     for model in models:
-        if model.name in found:
+        if model.name in desk:
             raise ParameterError(
                 f"two models are called {model.name!r}; a name is an address, so each must have its own. "
                 "Train one of them under another name."
@@ -144,7 +144,7 @@ def by_name(models: Iterable[ScoreModel], *, without_promise: bool = False) -> d
                 "a model with a proof (`--method forest`), or serve it to people who may see the data, with "
                 "--without-promise."
             )
-        found[model.name] = served
-    if not found:
+        desk[model.name] = served
+    if not desk:
         raise ParameterError("there is no model to serve; name at least one model file.")
-    return found
+    return desk

@@ -8,6 +8,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +25,11 @@ DEFAULT_DATABASE = "sqlite:///understudy-service.db"
 SCHEMA_VERSION = "1"
 _PATIENCE = 30.0  # seconds to wait for another writer or a free connection
 _SETUP_LOCK = 0x756E6465  # "unde": one server at a time makes the tables
+
+
+def now() -> str:
+    """This moment, as the tables keep it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class Store:
@@ -96,13 +102,11 @@ class Store:
 
     def check(self) -> None:
         """Raise unless the database answers and is still ours."""
-
         with _translated(self._engine), self.reading() as connection:
             rows = {row.name: row.text for row in connection.execute(select(meta))}
         self._compare(rows)
 
     def _set_up(self) -> None:
-
         with self.writing() as connection:
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SETUP_LOCK})

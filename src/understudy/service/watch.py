@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from understudy.service.desk import Desk
 
 _KEY = "understudy.seen"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _GONE = 499  # the caller hung up
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 
@@ -84,8 +85,8 @@ class Watch:
                 seen.problem = "internal"
                 await send_problem(
                     Problem(
-                        kind="internal",
-                        detail="the service made a mistake and has noted it; if the question had been charged, asking "
+                        "internal",
+                        "the service made a mistake and has noted it; if the question had been charged, asking "
                         "it again within a few seconds finds what became of it.",
                     ),
                     seen,
@@ -95,29 +96,11 @@ class Watch:
             self._finish(scope, seen, time.perf_counter() - started)
 
     def _finish(self, scope: Scope, seen: Seen, seconds: float) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "other"  # a caller may write anything
         self._desk.metrics.request(
-            route=seen.route, method=scope["method"], status=seen.status, seconds=seconds, problem=seen.problem
+            route=seen.route, method=method, status=seen.status, seconds=seconds, problem=seen.problem
         )
-        self._desk.log.say(
-            "request",
-            request_id=seen.request_id,
-            method=_method(scope),
-            route=seen.route,
-            status=seen.status,
-            milliseconds=round(seconds * 1000, 2),
-            key_id=seen.key_id,
-            model=seen.model,
-            rows=seen.rows,
-            cost=seen.cost,
-            stored=seen.stored,
-            problem=seen.problem,
-        )
-
-
-def _method(scope: Scope) -> str:
-    """A caller may write anything as the method."""
-    method: str = scope["method"]
-    return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "other"
+        self._desk.log.say("request", method=method, milliseconds=round(seconds * 1000, 2), **vars(seen))
 
 
 async def send_problem(problem: Problem, seen: Seen, send: Send) -> None:

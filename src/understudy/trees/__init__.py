@@ -16,24 +16,41 @@ if TYPE_CHECKING:
         PrivateAlphaForest,
         PrivateAlphaTree,
     )
-    from understudy.trees.recipe import RiskScore
-    from understudy.trees.train import Training
+    from understudy.trees.recipe import RiskScore, make_score
+    from understudy.trees.train import (
+        Bag,
+        FaithfulDPaT,
+        FaithfulEDPaT,
+        Forest,
+        OneTree,
+        PerCallTree,
+        PlainTree,
+        make_training,
+    )
 
 __all__ = [
     "AlphaTree",
+    "Bag",
     "DPaT",
     "EDPaT",
+    "FaithfulDPaT",
+    "FaithfulEDPaT",
     "Feature",
     "FeatureError",
+    "Forest",
+    "OneTree",
     "PerCallAlphaTree",
+    "PerCallTree",
+    "PlainTree",
     "PrivateAlphaBag",
     "PrivateAlphaForest",
     "PrivateAlphaTree",
     "Quality",
     "RiskScore",
     "ScoreModel",
-    "Training",
     "load_model",
+    "make_score",
+    "make_training",
     "save_model",
 ]
 
@@ -41,6 +58,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Training and estimators on first use: a service that only answers needs no scikit-learn."""
     if name in __all__:
-        room = {"RiskScore": "recipe", "Training": "train"}.get(name, "estimators")
-        return getattr(import_module(f"understudy.trees.{room}"), name)
+        for room in ("train", "recipe", "estimators"):
+            names = vars(import_module(f"understudy.trees.{room}"))
+            if name in names:
+                return names[name]
     raise AttributeError(f"module 'understudy.trees' has no attribute {name!r}")

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from understudy.codebook import Categorical, Codebook, Column, Continuous, Integer
+from understudy.codec import to_plain
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.leaf_answers import call_scale
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.ledger import Entry, Ledger
-from understudy.privacy.quote import Quote
 from understudy.privacy.secret import Secret
-from understudy.privacy.statement import Subject
 from understudy.privacy.transaction import Payment
 from understudy.release.manifest import Manifest, describe
-from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts
+from understudy.trees.model import NO_ROWS, Quality, ScoreFacts, ScoreModel, score_quote
 from understudy.trees.scorers import CallForest, VoteForest
 from understudy.trees.tree import Tree
 
@@ -42,23 +41,14 @@ def _manifest(
     method: str, columns: tuple[Column, ...], title: str, entry: Entry, *, call: Guarantee | None = None, **score: Any
 ) -> Manifest:
     """The manifest of what was learnt from nobody and charged to nobody."""
-    quote = Quote(
-        method=method,
-        route="score",
-        own=Ledger.of([entry]),
-        rows=0,
-        own_delta=None,
-        subject=Subject.SCORE,
-        call=call,
-    )
     return describe(
-        quote,
+        score_quote(method, Ledger.of([entry]), call=call),
         Payment.free(words="none: the numbers are invented"),
         parameters={},
         rows_origin=NO_ROWS,
         codebook=Codebook(columns=columns, title=title),
         secure=True,
-        score=facts(version=1, positive="yes", notes=_INVENTED, **score),
+        score=to_plain(ScoreFacts(version=1, positive="yes", notes=_INVENTED, **score)),
     )
 
 

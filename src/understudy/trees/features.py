@@ -45,9 +45,9 @@ class Feature:
     @property
     def kind(self) -> str:
         """``number``, ``date`` or ``category``."""
-        return {True: "number"}.get(isinstance(self.column, Number)) or (
-            "date" if isinstance(self.column, Dates) else "category"
-        )
+        if isinstance(self.column, Number):
+            return "number"
+        return "date" if isinstance(self.column, Dates) else "category"
 
     @property
     def levels(self) -> tuple[str, ...] | None:
@@ -98,14 +98,14 @@ class Feature:
 
     def code(self, value: Any) -> int:
         """Code of one value, or an error that says what would do."""
-        found = None
+        code = None
         if value is None or isinstance(value, str | Real | Decimal | dt.date):
             try:
-                found = encode_value(self.column, value.item() if isinstance(value, np.generic) else value)
+                code = encode_value(self.column, value.item() if isinstance(value, np.generic) else value)
             except (OverflowError, ValueError):  # a number beyond any float; digits beyond what Python converts
-                found = None
-        if found is not None:
-            return found
+                code = None
+        if code is not None:
+            return code
         if value is None:
             raise FeatureError(
                 f"feature {self.name!r} is missing; this model needs it, as {self.rule}. Send a value.",
@@ -156,17 +156,17 @@ def _shortened(value: Any) -> str:
 
 def features_of(codebook: Codebook, target: str) -> tuple[Feature, ...]:
     """Every modelled column but the target."""
-    found = tuple(Feature(column=column) for column in codebook.modelled if column.name != target)
-    if len(found) == len(codebook.modelled):
+    features = tuple(Feature(column=column) for column in codebook.modelled if column.name != target)
+    if len(features) == len(codebook.modelled):
         codebook.column(target)  # raises with the names there are
         raise RefusalError(f"the target {target!r} is an identifier, which is dropped; choose a modelled column.")
-    for feature in found:
+    for feature in features:
         if feature.column.size > MOST_CODES:
             raise RefusalError(
                 f"feature {feature.name!r} has {feature.column.size:,} levels; a tree takes at most {MOST_CODES}. "
                 'Declare wider bins or fewer levels, or drop it with role = "identifier".'
             )
-    return found
+    return features
 
 
 def encode_rows(features: Sequence[Feature], rows: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> CodeMatrix:
@@ -194,7 +194,11 @@ def encode_rows(features: Sequence[Feature], rows: Mapping[str, Any] | Iterable[
 
 def _with_others(fault: FeatureError, features: Sequence[Feature], row: Mapping[str, Any]) -> FeatureError:
     """A missing feature names the others that are missing too: nobody wants to learn them one request at a time."""
-    others = [one.name for one in features if one.required and row.get(one.name) is None and one.name != fault.feature]
+    others = [
+        feature.name
+        for feature in features
+        if feature.required and row.get(feature.name) is None and feature.name != fault.feature
+    ]
     if fault.problem != "missing-feature" or not others:
         return fault
     more = ", ".join(others[:20]) + ("" if len(others) <= 20 else f" and {len(others) - 20} more")

@@ -12,7 +12,7 @@ slope that cannot turn negative. Everything after that, and any number of scores
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -29,7 +29,7 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.trees.features import CodeMatrix, Feature
-from understudy.trees.scorers import VoteForest
+from understudy.trees.scorers import Values, VoteForest, sigmoid
 
 SHARES = (0.05, 0.88, 0.07)
 """Parts of epsilon for class counts, votes and scale."""
@@ -38,7 +38,6 @@ REPLICATES = 60
 SECOND_ROUND_AT = 70.0
 """A second round is worth its noise from this many records x epsilon for each grove (docs/methods/dpat.md)."""
 
-Values = npt.NDArray[np.float64]
 _LEAN_VARIANCE = 0.3  # of a grove's lean between -1 and 1: a public guess; the scale is measured afterwards
 _CUTS = np.array([-2.0, -1.2, -0.6, -0.2, 0.2, 0.6, 1.2, 2.0])
 _MIDDLES = np.array([-2.6, -1.6, -0.9, -0.4, 0.0, 0.4, 0.9, 1.6, 2.6])
@@ -50,19 +49,19 @@ def groves_of(features: Sequence[Feature]) -> tuple[Grove, ...]:
 
     The lean of a code is the mean answer, -1 or 1, of the stumps at all thresholds. Missing values lean to no side.
     """
-    found = []
+    groves = []
     for place, feature in enumerate(features):
         column, levels = feature.column, feature.column.proper_levels
         silent = (0,) if column.missing is not None else ()
         if isinstance(column, Categorical) and levels > 2:
             for level in range(levels):
                 lean = tuple(UNIT if code == level else 0 for code in range(levels))
-                found.append(Grove(feature=place, lean=(*lean, *silent)))
+                groves.append(Grove(feature=place, lean=(*lean, *silent)))
         else:
             steps = max(levels - 1, 1)
             lean = tuple(round(UNIT * (2 * code - steps) / steps) for code in range(levels))
-            found.append(Grove(feature=place, lean=(*lean, *silent)))
-    return tuple(found)
+            groves.append(Grove(feature=place, lean=(*lean, *silent)))
+    return tuple(groves)
 
 
 def forest_price(features: Sequence[Feature], *, epsilon: float) -> tuple[Entry, ...]:
@@ -101,10 +100,9 @@ def grow_forest(
     *,
     epsilon: float,
     stream: Stream,
-    rounds: int | None = None,
     replicates: int = REPLICATES,
 ) -> tuple[VoteForest, tuple[Entry, ...]]:
-    """The forest and what it paid: at most ``epsilon``, add-remove. ``rounds`` is 1 or 2, by default the better one.
+    """The forest and what it paid: at most ``epsilon``, add-remove.
 
     ``replicates`` copies under fresh noise carry the band of every score; 0 leaves the band out.
     """
@@ -115,14 +113,13 @@ def grow_forest(
     entries = [paid]
     scale = 1.0 / first
     base, size = _base(classes[0], scale)
-    if rounds is None:
-        rounds = 2 if votes * size / len(groves) >= SECOND_ROUND_AT else 1
+    rounds = 2 if votes * size / len(groves) >= SECOND_ROUND_AT else 1
     weights = np.zeros(len(groves))
     sums, scales = [], []
     for number in range(rounds):
         start = _Additive(_logit(base), weights.copy(), groves)
         limit = math.ceil(UNIT * max(base, 1.0 - base)) if number == 0 else UNIT
-        found, spread, paid = grove_sums(
+        measured, spread, paid = grove_sums(
             cells,
             groves,
             start.chance,
@@ -132,9 +129,9 @@ def grow_forest(
             reads=f"votes of {len(groves)} groves of stumps, round {number + 1} of {rounds}",
         )
         entries.append(paid)
-        sums.append(found)
+        sums.append(measured)
         scales.append(spread)
-        weights = weights + _step(found, spread, base, size, number)
+        weights = weights + _step(measured, spread, base, size, number)
     cut = _Bands(weights, groves)
     bands, paid = noisy_leaf_counts(cells, cut.band, len(_MIDDLES), epsilon=last, stream=stream, reads=_BANDS)
     entries.append(paid)
@@ -171,9 +168,9 @@ def _step(sums: Values, spread: float, base: float, size: float, number: int) ->
     noise = (count + 1) * (count + 2) / 3 * spread**2 * count
     keep = max(0.05, 1.0 - noise / max(float(sums @ sums), 1e-9))
     damp = (1.5 if number == 0 else 2.0) / (1.0 + 0.15 * count)
-    found: Values = keep * damp * sums / (size * base * (1.0 - base) * _LEAN_VARIANCE)
-    largest = float(np.abs(found).max())
-    return found if largest <= 8.0 else found * (8.0 / largest)  # no single grove decides beyond all doubt
+    weights: Values = keep * damp * sums / (size * base * (1.0 - base) * _LEAN_VARIANCE)
+    largest = float(np.abs(weights).max())
+    return weights if largest <= 8.0 else weights * (8.0 / largest)  # no single grove decides beyond all doubt
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,14 +182,13 @@ class _Additive:
     groves: tuple[Grove, ...]
 
     def total(self, codes: CodeMatrix) -> Values:
-        found = np.full(len(codes), self.intercept)
+        log_odds = np.full(len(codes), self.intercept)
         for weight, grove in zip(self.weights, self.groves, strict=True):
-            found += weight / UNIT * np.array(grove.lean, dtype=np.float64)[codes[:, grove.feature]]
-        return found
+            log_odds += weight / UNIT * np.array(grove.lean, dtype=np.float64)[codes[:, grove.feature]]
+        return log_odds
 
     def chance(self, codes: CodeMatrix) -> Values:
-        found: Values = 0.5 * (1.0 + np.tanh(0.5 * self.total(codes)))
-        return found
+        return sigmoid(self.total(codes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +234,7 @@ def _scaled(released: _Released, middles: Values, start: float) -> tuple[float, 
     current = loss(at)
     for _ in range(60):
         slope = math.exp(at[1])
-        chance = 0.5 * (1.0 + np.tanh(0.5 * (at[0] + slope * middles)))
+        chance = sigmoid(at[0] + slope * middles)
         rest, spread = counts[:, 1] - trials * chance, trials * chance * (1 - chance)
         inner = slope * middles
         gradient = np.array([-rest.sum(), -(rest @ inner)]) + weight * (at - [start, 0.0])
@@ -274,16 +270,14 @@ def _again(released: _Released, generator: np.random.Generator) -> _Released:
 
     def shaken(sums: Values, spread: float) -> Values:
         radius = generator.gamma(len(sums) + 1, spread)
-        found: Values = sums + generator.uniform(-radius, radius, len(sums))
-        return found
+        noisy: Values = sums + generator.uniform(-radius, radius, len(sums))
+        return noisy
 
-    return _Released(
+    return replace(
+        released,
         classes=released.classes + generator.laplace(0, released.classes_scale, 2),
-        classes_scale=released.classes_scale,
         sums=tuple(shaken(*each) for each in zip(released.sums, released.sums_scales, strict=True)),
-        sums_scales=released.sums_scales,
         bands=released.bands + generator.laplace(0, released.bands_scale, released.bands.shape),
-        bands_scale=released.bands_scale,
     )
 
 

@@ -13,15 +13,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
+from understudy.parameters import Number
 
 Values = npt.NDArray[np.float64]
 
 
-def check_alpha(alpha: float) -> None:
-    """Refuse an ``alpha`` that is no finite number."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not math.isfinite(alpha):
-        raise ParameterError(f"`alpha` is {alpha!r}; it must be a finite number. Try 1.0, which is information gain.")
+ALPHA = Number()
+"""1 is information gain."""
 
 
 def alpha_gain(tables: npt.ArrayLike, alpha: float) -> Values:
@@ -29,7 +27,7 @@ def alpha_gain(tables: npt.ArrayLike, alpha: float) -> Values:
 
     At alpha <= 0 a zero cell between margins that are not zero gives infinity: the divergence is unbounded there.
     """
-    check_alpha(alpha)
+    ALPHA.check("alpha", alpha)
     counts = np.asarray(tables, dtype=np.float64)
     total = counts.sum(axis=(-2, -1), keepdims=True)
     joint = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
@@ -37,20 +35,20 @@ def alpha_gain(tables: npt.ArrayLike, alpha: float) -> Values:
     full, both = (joint > 0) & (apart > 0), apart > 0
     if alpha == 1:
         terms = joint * np.log(np.divide(joint, apart, out=np.ones_like(joint), where=full))
-        found = terms.sum(axis=(-2, -1))
+        divergence = terms.sum(axis=(-2, -1))
     elif alpha == 0:
         ratio = np.divide(apart, joint, out=np.ones_like(joint), where=full)
         terms = np.where(both & ~full, np.inf, apart * np.log(ratio))
-        found = terms.sum(axis=(-2, -1))
+        divergence = terms.sum(axis=(-2, -1))
     else:
         # P^alpha Q^(1 - alpha) = Q (P / Q)^alpha
         ratio = np.divide(joint, apart, out=np.ones_like(joint), where=both)
         power = np.full_like(joint, 0.0 if alpha > 0 else math.inf)
         np.power(ratio, alpha, where=full, out=power)
         power = np.where(both, power, 0.0) * apart
-        found = (1.0 - power.sum(axis=(-2, -1))) / (alpha * (1.0 - alpha))
-        found = np.where(total[..., 0, 0] > 0, found, 0.0)
-    gains: Values = np.maximum(found, 0.0)  # rounding may leave -1e-17
+        divergence = (1.0 - power.sum(axis=(-2, -1))) / (alpha * (1.0 - alpha))
+        divergence = np.where(total[..., 0, 0] > 0, divergence, 0.0)
+    gains: Values = np.maximum(divergence, 0.0)  # rounding may leave -1e-17
     return gains
 
 

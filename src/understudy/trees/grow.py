@@ -1,14 +1,12 @@
 """Growing trees on records that nobody protects: the alpha-tree (algorithm 4) and the 0-DiffStructure (algorithm 5)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import ParameterError
 from understudy.mechanisms.labelled import Cells
-from understudy.trees.gains import alpha_gain, check_alpha, gain_bounds
+from understudy.trees.gains import ALPHA, alpha_gain, gain_bounds
 from understudy.trees.questions import Question, answers
 from understudy.trees.tree import Tree
 
@@ -16,71 +14,26 @@ Counts = npt.NDArray[np.int64]
 _EQUAL = 1e-12  # gains closer than this are ties, which go to the question that comes first
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stopping:
-    """When a node becomes a leaf: pure nodes and nodes where nothing can be gained always do."""
-
-    max_depth: int | None = None
-    min_records: int = 2
-    min_gain: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, least in (("max_depth", 0), ("min_records", 1)):
-            value = getattr(self, name)
-            if value is None and name == "max_depth":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"`{name}` is {value!r}; it must be a whole number of {least} or more. Try 4.")
-        if isinstance(self.min_gain, bool) or not self.min_gain >= 0:
-            raise ParameterError(f"`min_gain` is {self.min_gain!r}; it must be 0 or more. Try 0.0.")
+_LEAF = (-1, (), -1, -1, None)
 
 
-@dataclass
 class Builder:
     """A tree under construction."""
 
-    feature: list[int] = field(default_factory=lambda: [-1])
-    yes_codes: list[tuple[int, ...]] = field(default_factory=lambda: [()])
-    no: list[int] = field(default_factory=lambda: [-1])
-    yes: list[int] = field(default_factory=lambda: [-1])
-    gain: list[float | None] = field(default_factory=lambda: [None])
+    def __init__(self) -> None:
+        self._nodes: list[tuple[int, tuple[int, ...], int, int, float | None]] = [_LEAF]
 
     def split(self, node: int, question: Question, gain: float | None) -> tuple[int, int]:
         """Turn a leaf into a split; returns its two new leaves, no and yes."""
-        children = len(self.feature), len(self.feature) + 1
-        self.feature[node], self.yes_codes[node] = question.feature, question.yes_codes
-        self.no[node], self.yes[node] = children
-        self.gain[node] = gain
-        for _ in children:
-            self.feature.append(-1)
-            self.yes_codes.append(())
-            self.no.append(-1)
-            self.yes.append(-1)
-            self.gain.append(None)
-        return children
+        no, yes = len(self._nodes), len(self._nodes) + 1
+        self._nodes[node] = (question.feature, question.yes_codes, no, yes, gain)
+        self._nodes += [_LEAF, _LEAF]
+        return no, yes
 
     def tree(self) -> Tree:
         """As it stands."""
-        return Tree(
-            feature=tuple(self.feature),
-            yes_codes=tuple(self.yes_codes),
-            no=tuple(self.no),
-            yes=tuple(self.yes),
-            gain=tuple(self.gain),
-        )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Node:
-    """What can be seen of one node while a tree grows; for pictures (figure 5.5)."""
-
-    number: int
-    depth: int
-    gains: npt.NDArray[np.float64]
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
-    chosen: int | None
-    records: int
+        feature, yes_codes, no, yes, gain = zip(*self._nodes, strict=True)
+        return Tree(feature=feature, yes_codes=yes_codes, no=no, yes=yes, gain=gain)
 
 
 def node_tables(asked: npt.NDArray[np.bool_], counts: Counts) -> Counts:
@@ -89,65 +42,71 @@ def node_tables(asked: npt.NDArray[np.bool_], counts: Counts) -> Counts:
     return np.stack([counts.sum(axis=0) - yes, yes], axis=1)
 
 
-Choose = Callable[[Counts], int | None]
+def alpha_tree(
+    cells: Cells, questions: Sequence[Question], *, alpha: float, max_depth: int | None = None, min_records: int = 2
+) -> Tree:
+    """Algorithm 4: split by the largest alpha-gain until a stopping rule holds."""
+    return _grow(cells, questions, _largest_gain, alpha=alpha, max_depth=max_depth, min_records=min_records)
+
+
+def diff_structure(
+    cells: Cells, questions: Sequence[Question], *, alpha: float, max_depth: int | None = None, min_records: int = 2
+) -> Tree:
+    """Algorithm 5: split only where no single record could have changed the choice (equation 5.9).
+
+    The chapter calls the result 0-differentially private. It is not: whether a node passes the test depends on the
+    data, and two neighbouring tables can differ in it.
+    """
+    return _grow(cells, questions, _unmoved_gain, alpha=alpha, max_depth=max_depth, min_records=min_records)
 
 
 def _grow(
     cells: Cells,
     questions: Sequence[Question],
-    stopping: Stopping,
-    choose: Choose,
-    gain: Callable[[Counts, int], float],
+    choose: Callable[[Counts, float], int | None],
+    *,
+    alpha: float,
+    max_depth: int | None,
+    min_records: int,
 ) -> Tree:
-    """Depth first; ``choose`` names the question for the tables of a node, or None to stop."""
+    """Depth first; ``choose`` names the question for the tables of a node, or None to stop.
+
+    Pure nodes, and nodes where nothing can be gained, always become leaves.
+    """
+    ALPHA.check("alpha", alpha)
     asked = answers(questions, cells.codes)
     builder = Builder()
     waiting = [(0, 0, np.arange(len(cells.codes)))]
     while waiting:
         node, depth, inside = waiting.pop()
         counts = cells.counts[inside]
-        if stopping.max_depth is not None and depth >= stopping.max_depth:
+        if max_depth is not None and depth >= max_depth:
             continue
-        if counts.sum() < stopping.min_records or (counts.sum(axis=0) == 0).any():
+        if counts.sum() < min_records or (counts.sum(axis=0) == 0).any():
             continue
         tables = node_tables(asked[inside], counts)
-        chosen = choose(tables)
+        chosen = choose(tables, alpha)
         if chosen is None or (tables[chosen].sum(axis=1) == 0).any():
             continue
-        children = builder.split(node, questions[chosen], gain(tables, chosen))
-        yes = asked[inside, chosen]
-        waiting.append((children[1], depth + 1, inside[yes]))
-        waiting.append((children[0], depth + 1, inside[~yes]))
+        no, yes = builder.split(node, questions[chosen], float(alpha_gain(tables[chosen], alpha)))
+        says_yes = asked[inside, chosen]
+        waiting.append((yes, depth + 1, inside[says_yes]))
+        waiting.append((no, depth + 1, inside[~says_yes]))
     return builder.tree()
 
 
-def alpha_tree(cells: Cells, questions: Sequence[Question], *, alpha: float, stopping: Stopping) -> Tree:
-    """Algorithm 4: split by the largest alpha-gain until a stopping rule holds."""
-    check_alpha(alpha)
-
-    def choose(tables: Counts) -> int | None:
-        gains = alpha_gain(tables, alpha)
-        best = _first_best(gains)
-        return best if gains[best] > stopping.min_gain + _EQUAL else None
-
-    return _grow(cells, questions, stopping, choose, lambda t, c: float(alpha_gain(t[c], alpha)))
+def _largest_gain(tables: Counts, alpha: float) -> int | None:
+    gains = alpha_gain(tables, alpha)
+    best = _first_best(gains)
+    return best if gains[best] > _EQUAL else None
 
 
-def diff_structure(cells: Cells, questions: Sequence[Question], *, alpha: float, stopping: Stopping) -> Tree:
-    """Algorithm 5: split only where no single record could have changed the choice (equation 5.9).
-
-    The chapter calls the result 0-differentially private. It is not: whether a node passes the test depends on the
-    data, and two neighbouring tables can differ in it.
-    """
-    check_alpha(alpha)
-
-    def choose(tables: Counts) -> int | None:
-        low, high = gain_bounds(tables, alpha)
-        best = _first_best(low)
-        others = np.delete(high, best)
-        return best if low[best] > _EQUAL and (len(others) == 0 or low[best] >= others.max()) else None
-
-    return _grow(cells, questions, stopping, choose, lambda t, c: float(alpha_gain(t[c], alpha)))
+def _unmoved_gain(tables: Counts, alpha: float) -> int | None:
+    """The question whose smallest gain over all neighbours is no less than the largest of any other."""
+    low, high = gain_bounds(tables, alpha)
+    best = _first_best(low)
+    others = np.delete(high, best)
+    return best if low[best] > _EQUAL and (len(others) == 0 or low[best] >= others.max()) else None
 
 
 def _first_best(values: npt.NDArray[np.float64]) -> int:
@@ -157,37 +116,7 @@ def _first_best(values: npt.NDArray[np.float64]) -> int:
 
 def leaf_totals(tree: Tree, cells: Cells) -> Counts:
     """(negative, positive) counts of every leaf."""
-    found = np.zeros((tree.leaves, 2), dtype=np.int64)
+    totals = np.zeros((tree.leaves, 2), dtype=np.int64)
     if len(cells.codes):
-        np.add.at(found, tree.leaf_of(cells.codes), cells.counts)
-    return found
-
-
-def look(cells: Cells, questions: Sequence[Question], tree: Tree, *, alpha: float) -> list[Node]:
-    """Gains with their min-max bars at every node of a tree (figure 5.5)."""
-    asked = answers(questions, cells.codes)
-    inside = {0: np.arange(len(cells.codes))}
-    found = []
-    for node, feature in enumerate(tree.feature):
-        rows = inside[node]
-        counts = cells.counts[rows]
-        tables = node_tables(asked[rows], counts)
-        low, high = gain_bounds(tables, alpha)
-        chosen = None
-        if feature >= 0:
-            picked = [q.feature == feature and q.yes_codes == tree.yes_codes[node] for q in questions]
-            chosen = picked.index(True)
-            inside[tree.no[node]] = rows[~asked[rows, chosen]]
-            inside[tree.yes[node]] = rows[asked[rows, chosen]]
-        found.append(
-            Node(
-                number=node,
-                depth=tree.depths[node],
-                gains=alpha_gain(tables, alpha),
-                low=low,
-                high=high,
-                chosen=chosen,
-                records=int(counts.sum()),
-            )
-        )
-    return found
+        np.add.at(totals, tree.leaf_of(cells.codes), cells.counts)
+    return totals

@@ -1,6 +1,5 @@
 """One use case: a private table in, a model file out, its price reserved before any noise is drawn."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,44 +12,27 @@ from understudy.sources.base import Report
 from understudy.trees.model import ScoreModel
 from understudy.trees.model_file import model_key
 from understudy.trees.recipe import RiskScore
-from understudy.trees.train import Training
+from understudy.trees.train import ScoreMethod
 
 
 def train_to_file(
     data: Any,
     book: Codebook,
-    training: Training,
+    training: ScoreMethod,
     *,
-    target: str,
     out: Path,
-    positive: str | None = None,
-    name: str | None = None,
-    version: int = 1,
     key: bytes | str | Path | None = None,
     account: Account | None = None,
-    quality_epsilon: float | None = None,
-    quality_data: Any = None,
-    subgroups: Sequence[str] = (),
-    unknown: str = "error",
     table: str | None = None,
     seed: int | None = None,
     report: Report | None = None,
+    **score: Any,
 ) -> ScoreModel:
-    """Refuse what can be refused, read, pay, train, write."""
-    recipe = RiskScore(
-        training=training,
-        target=target,
-        positive=positive,
-        name=name,
-        version=version,
-        quality_epsilon=quality_epsilon,
-        quality_data=quality_data,
-        subgroups=tuple(subgroups),
-        unknown=unknown,
-    )
+    """Refuse what can be refused, read, pay, train, write. ``score`` are the options of a :class:`RiskScore`."""
+    recipe = RiskScore(training=training, **score)
     check_target(out)
     if training.is_sealed:
         model_key(key)
     recipe.public_inputs(data)
-    source = open_source(data, book, unknown=unknown, table=table, account=account)
+    source = open_source(data, book, unknown=recipe.unknown, table=table, account=account)
     return recipe.fit(source, stream=Stream.of_seed(seed), report=report).write(out, key=key)

@@ -18,30 +18,53 @@ from pathlib import Path
 from typing import Any, Literal
 
 from understudy.codebook import Codebook
+from understudy.codec import from_plain, to_plain
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Text, Whole
 from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.provenance import Bought
+from understudy.privacy.quote import Quote
+from understudy.privacy.statement import Subject
 from understudy.release.folders import Commit
 from understudy.release.manifest import Manifest
 from understudy.trees.features import CodeMatrix, Feature, encode_rows, features_of
 from understudy.trees.scorers import BAND, Scored, Scorer
 
 NO_ROWS = "a risk score has no rows"
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+NAME = Text(
+    words="1 to 64 lower-case letters, digits and hyphens, because it is part of a web address",
+    example="diabetes",
+    admitted=lambda name: isinstance(name, str) and 1 <= len(name) <= 64 and _LETTERS.issuperset(name),
+)
+"""What a model may be called."""
+VERSION = Whole()
 
 Kind = Literal["one-shot", "per-call"]
-_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
-def check_name(name: str, version: int) -> None:
-    """Refuse a name that cannot be part of a web address, or a version that is none."""
-    if not isinstance(name, str) or not name or not _NAME.issuperset(name) or len(name) > 64:
-        raise ParameterError(
-            f"`name` is {str(name)[:80]!r}; a model's name has 1 to 64 lower-case letters, digits and hyphens, because "
-            "it is part of a web address. Try 'diabetes'."
-        )
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ParameterError(f"`version` is {version!r}; it must be a whole number from 1. Try 1.")
+def score_quote(
+    method: str,
+    own: Ledger,
+    *,
+    delta: float | None = None,
+    answers: int = 0,
+    bought: tuple[Bought, ...] = (),
+    call: Guarantee | None = None,
+) -> Quote:
+    """The price of a training, or of so many answers."""
+    return Quote(
+        method=method,
+        route="score",
+        own=own,
+        own_delta=delta,
+        rows=answers,
+        subject=Subject.SCORE,
+        bought=bought,
+        call=call,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,31 +76,25 @@ class Quality:
     paid: str
     """How the figures were paid for, or that they were measured on public data; a sentence."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"measures": dict(self.measures), "paid": self.paid}
 
-
-def facts(
-    *,
-    name: str,
-    version: int,
-    target: str,
-    positive: str,
-    price_per_call: float | None = None,
-    quality: Quality | None = None,
-    notes: tuple[str, ...] = (),
-) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class ScoreFacts:
     """What a manifest says of a risk score beyond what it says of every release."""
-    return {
-        "name": name,
-        "version": version,
-        "target": target,
-        "positive": positive,
-        "price_per_call": price_per_call,
-        "quality": None if quality is None else quality.to_dict(),
-        "notes": list(notes),
-    }
+
+    name: str
+    """Lower-case letters, digits and hyphens: it is part of a web address."""
+    version: int
+    """Which training of that name."""
+    target: str
+    """The column that is scored."""
+    positive: str
+    """The level of the target whose probability is the score."""
+    price_per_call: float | None = None
+    """Epsilon that each answer costs, or None when answers are free."""
+    quality: Quality | None = None
+    """How good it is, where that was measured."""
+    notes: tuple[str, ...] = ()
+    """What else a client should know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +103,11 @@ class ScoreModel:
 
     scorer: Scorer
     manifest: Manifest
-    """What was trained, how, and at what price; ``manifest.score`` says what is asked and answered (:func:`facts`)."""
+    """What was trained, how, and at what price; ``manifest.score`` holds the :class:`ScoreFacts`."""
     words: str | None = None
     """The statement of a file of the first format, as it was written; others have that of the manifest."""
 
     def __post_init__(self) -> None:
-        check_name(self.name, self.version)
         if self.positive not in self.codebook.column(self.target).labels:
             raise ParameterError(
                 f"`positive` is {self.positive!r}; it must be a level of {self.target!r}: "
@@ -102,20 +118,23 @@ class ScoreModel:
                 f"`price_per_call` is {self.price_per_call}; a per-call model has one and a one-shot model none."
             )
 
-    @property
-    def _facts(self) -> Mapping[str, Any]:
-        return self.manifest.score or {}
+    @cached_property
+    def facts(self) -> ScoreFacts:
+        """What is asked and answered."""
+        score = self.manifest.score or {}
+        NAME.check("name", score.get("name"))
+        VERSION.check("version", score.get("version"))
+        return from_plain(ScoreFacts, score)
 
     @property
     def name(self) -> str:
-        """Lower-case letters, digits and hyphens: it is part of a web address."""
-        return str(self._facts["name"])
+        """As part of a web address."""
+        return self.facts.name
 
     @property
     def version(self) -> int:
         """Which training of that name."""
-        found: int = self._facts["version"]
-        return found
+        return self.facts.version
 
     @property
     def method(self) -> str:
@@ -130,34 +149,27 @@ class ScoreModel:
     @property
     def target(self) -> str:
         """The column that is scored."""
-        return str(self._facts["target"])
+        return self.facts.target
 
     @property
     def positive(self) -> str:
         """The level of the target whose probability is the score."""
-        return str(self._facts["positive"])
+        return self.facts.positive
 
     @property
     def price_per_call(self) -> float | None:
         """Epsilon that each answer costs, or None when answers are free."""
-        found: float | None = self._facts["price_per_call"]
-        return found
+        return self.facts.price_per_call
 
     @property
     def call_guarantee(self) -> Guarantee | None:
         """What each answer adds, for per-call models."""
         return self.manifest.quote.call
 
-    @cached_property
+    @property
     def quality(self) -> Quality | None:
         """How good it is, where that was measured."""
-        found = self._facts["quality"]
-        return None if found is None else Quality(**found)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What else a client should know."""
-        return tuple(self._facts["notes"])
+        return self.facts.quality
 
     @property
     def ledger(self) -> Ledger:
@@ -183,11 +195,6 @@ class ScoreModel:
     def features(self) -> tuple[Feature, ...]:
         """What a question holds, in the order of the code matrix."""
         return features_of(self.codebook, self.target)
-
-    @property
-    def is_confidential(self) -> bool:
-        """Whether the file holds something that must be encrypted."""
-        return self.scorer.secret_part() is not None
 
     @property
     def digest(self) -> str:
@@ -245,8 +252,8 @@ class ScoreModel:
             "band": f"low and high are a {BAND:.0%} band of the privacy noise alone, not of the prediction",
             "quality": {"measures": {}, "paid": "no quality was measured, so none is stated"}
             if self.quality is None
-            else self.quality.to_dict(),
-            "notes": list(self.notes),
+            else to_plain(self.quality),
+            "notes": list(self.facts.notes),
         }
 
     def __repr__(self) -> str:

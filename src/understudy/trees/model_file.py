@@ -8,6 +8,7 @@ another promise beside the same counts.
 import json
 import os
 import secrets
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,10 @@ from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.sealing import KEY_BYTES, seal, unseal
 from understudy.privacy.guarantees import guarantee_from_dict
 from understudy.privacy.ledger import Ledger, stream_entries
-from understudy.privacy.quote import Quote
-from understudy.privacy.statement import Subject
 from understudy.privacy.transaction import Payment
 from understudy.release.folders import Commit, digest_of_bytes, new_file
 from understudy.release.manifest import Manifest, describe, read_manifest
-from understudy.trees.model import NO_ROWS, Quality, ScoreModel, facts
+from understudy.trees.model import NO_ROWS, ScoreFacts, ScoreModel, score_quote
 from understudy.trees.scorers import scorer_from_parts
 
 FORMAT = 2
@@ -67,12 +66,12 @@ def model_key(key: bytes | str | Path | None) -> bytes:
         except (OSError, UnicodeDecodeError) as reason:
             raise ReleaseError(f"{where} cannot be read ({getattr(reason, 'strerror', 'not text')}). {_HOW}") from None
     try:
-        found = bytes.fromhex(text.strip())
+        secret = bytes.fromhex(text.strip())
     except ValueError:
-        found = b""
-    if len(found) != KEY_BYTES:
+        secret = b""
+    if len(secret) != KEY_BYTES:
         raise ReleaseError(f"{where} does not hold {2 * KEY_BYTES} hexadecimal digits. {_HOW}")
-    return found
+    return secret
 
 
 def write_model(model: ScoreModel, path: Path, key: bytes | str | Path | None, *, commit: Commit | None = None) -> Path:
@@ -145,14 +144,11 @@ def _first_format(public: dict[str, Any], book: Codebook) -> Manifest:
     paid = list(Ledger.from_list(public["ledger"]))
     if not paid and public["price_per_call"] is not None:
         paid = [free_questions()]  # the first format had no line for what shows nothing
-    call, quality = public["call_guarantee"], public["quality"]
-    quote = Quote(
-        method=public["method"],
-        route="score",
-        own=Ledger.of([*paid, *stream_entries(public["secure"])]),
-        rows=0,
-        own_delta=public["delta"],
-        subject=Subject.SCORE,
+    call = public["call_guarantee"]
+    quote = score_quote(
+        public["method"],
+        Ledger.of([*paid, *stream_entries(public["secure"])]),
+        delta=public["delta"],
         call=None if call is None else guarantee_from_dict(dict(call)),
     )
     name = f"{public['name']}-{public['version']}"
@@ -164,15 +160,7 @@ def _first_format(public: dict[str, Any], book: Codebook) -> Manifest:
         rows_origin=NO_ROWS,
         codebook=book,
         secure=public["secure"],
-        score=facts(
-            name=public["name"],
-            version=public["version"],
-            target=public["target"],
-            positive=public["positive"],
-            price_per_call=public["price_per_call"],
-            quality=None if quality is None else Quality(**quality),
-            notes=tuple(public["notes"]),
-        ),
+        score={field.name: public[field.name] for field in fields(ScoreFacts)},
         created="not stated",
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
@@ -20,54 +21,79 @@ from understudy.mechanisms.split_choice import (
     stable_threshold,
 )
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import EPSILON
+from understudy.parameters import (
+    DELTA,
+    EPSILON,
+    ROWS,
+    SHARE,
+    Declared,
+    OneOf,
+    Panel,
+    Whole,
+    option,
+    options_of,
+)
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.trees.features import CodeMatrix
-from understudy.trees.gains import alpha_gain
+from understudy.trees.gains import ALPHA, alpha_gain
 from understudy.trees.grow import Builder
 from understudy.trees.questions import Question, answers
 from understudy.trees.scorers import LeafForest
 from understudy.trees.tree import Tree
 
 AR = Neighbours.ADD_REMOVE
-STRUCTURES = ("exponential", "random", "measured", "stable")
-_SHARED = ("shared", "disjoint")
+STRUCTURE = OneOf(("exponential", "random", "measured", "stable"))
+STRUCTURE_HELP = "How questions are chosen: exponential, random, measured, stable."
+
+
+class Sharing(StrEnum):
+    """Which records the trees of a forest see."""
+
+    SHARED = "shared"
+    """Every tree sees all records, and the prices add up."""
+    DISJOINT = "disjoint"
+    """Each record goes to one tree at random; together the trees cost what one of them costs."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreePlan:
-    """All choices of a private tree, made before the data are seen.
+class PrivateQuestions(Declared):
+    """How the questions of a private tree are chosen.
 
-    ``structure``: ``exponential`` and ``stable`` choose questions by alpha-gain in private, ``measured`` reads all
-    gains off noisy tables (needs ``delta``, takes any alpha), ``random`` spends nothing on questions.
+    ``exponential`` and ``stable`` choose by alpha-gain in private, ``measured`` reads all gains off noisy tables (needs
+    ``delta``, takes any alpha), ``random`` spends nothing on questions.
     """
 
-    epsilon: float
-    alpha: float = 2.0
-    depth: int = 3
-    structure: str = "exponential"
-    split_share: float = 0.5
-    """Part of epsilon for the questions; the leaf counts get the rest. Random questions are free."""
-    delta: float | None = None
-    public_rows: int | None = None
+    alpha: float = option(2.0, rule=ALPHA, help="Alpha of the gain.")
+    depth: int = option(3, rule=Whole(least=0, most=12, tried=3), help="Questions on the way to a leaf.")
+    structure: str = option("exponential", rule=STRUCTURE, help=STRUCTURE_HELP)
+    delta: float | None = option(
+        None, rule=DELTA, help="Slack of the promise; measured and stable structures need it.", panel=Panel.PRIVACY
+    )
+    public_rows: int | None = option(None, rule=ROWS, help="Public upper bound on the number of records, for alpha 1.")
 
     def __post_init__(self) -> None:
-        EPSILON.check("epsilon", self.epsilon)
-        if self.structure not in STRUCTURES:
-            raise ParameterError(
-                f"`structure` is {self.structure!r}; it must be one of {', '.join(STRUCTURES)}. Try 'exponential'."
-            )
-        if isinstance(self.depth, bool) or not isinstance(self.depth, int | np.integer) or not 0 <= self.depth <= 12:
-            raise ParameterError(f"`depth` is {self.depth!r}; it must be a whole number from 0 to 12. Try 3.")
-        if not 0 < self.split_share < 1:
-            raise ParameterError(f"`split_share` is {self.split_share}; it must lie between 0 and 1. Try 0.5.")
+        super().__post_init__()
         if self.structure in ("exponential", "stable"):
             score_sensitivity(self.alpha, self.public_rows)  # raises with the remedy
         if (self.delta is not None) != (self.structure in ("measured", "stable")):
-            needs = "needs a `delta`; try 1e-6" if self.delta is None else "takes no `delta`; leave it out"
-            raise ParameterError(f"`delta` is {self.delta}; structure {self.structure!r} {needs}.")
+            remedy = "needs a `delta`; try 1e-6" if self.delta is None else "takes no `delta`; leave it out"
+            raise ParameterError(f"`delta` is {self.delta}; structure {self.structure!r} {remedy}.")
+
+    def plan(self, epsilon: float) -> "TreePlan":
+        """One tree with these questions, at a price of its own."""
+        return TreePlan(epsilon=epsilon, **{name: getattr(self, name) for name in options_of(PrivateQuestions)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreePlan(PrivateQuestions):
+    """All choices of one private tree, made before the data are seen."""
+
+    epsilon: float = option(rule=EPSILON, help="Price of the tree.", panel=Panel.PRIVACY)
+    split_share: float = option(
+        0.5, rule=SHARE, help="Part of epsilon for the questions; the leaf counts get the rest. Random ones are free."
+    )
 
     @property
     def is_free(self) -> bool:
@@ -117,6 +143,8 @@ def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan
     if plan.is_free:
         return None, lambda tree: [stream.below(len(questions)) for _ in range(tree.leaves)]
     each = plan.split_epsilon / plan.depth
+    is_bounded = plan.alpha == 1 and plan.public_rows is not None
+    assumptions = (f"there are at most {plan.public_rows:,} records",) if is_bounded else ()
     if plan.structure == "exponential":
         event = TreeSplits(epsilon=Fraction(each), levels=plan.depth, neighbours=AR)
 
@@ -132,7 +160,7 @@ def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan
                 stream=stream,
             )
 
-        return Entry(stage="questions", reads=reads, event=event, assumptions=_assumed(plan)), by_gain
+        return Entry(stage="questions", reads=reads, event=event, assumptions=assumptions), by_gain
     assert plan.delta is not None  # checked by the plan
     if plan.structure == "stable":
         scale, threshold = stable_threshold(epsilon=each, delta=plan.delta / plan.depth)
@@ -151,7 +179,7 @@ def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan
                 stream=stream,
             )
 
-        return Entry(stage="questions", reads=reads, event=stable, assumptions=_assumed(plan)), if_stable
+        return Entry(stage="questions", reads=reads, event=stable, assumptions=assumptions), if_stable
     measured = gaussian_measurements_event(
         epsilon=plan.split_epsilon, delta=plan.delta, units=len(questions) * plan.depth, neighbours=AR
     )
@@ -165,36 +193,25 @@ def _chooser(cells: Secret[Cells], questions: Sequence[Question], plan: TreePlan
     return Entry(stage="questions", reads=tables, event=measured), by_noisy_gain
 
 
-def _assumed(plan: TreePlan) -> tuple[str, ...]:
-    if plan.public_rows is None or plan.alpha != 1:
-        return ()
-    return (f"there are at most {plan.public_rows:,} records",)
-
-
 def grow_private_forest(
     cells: Secret[Cells],
     questions: Sequence[Question],
     plans: Sequence[TreePlan],
     *,
-    sharing: str,
+    sharing: Sharing,
     stream: Stream,
 ) -> tuple[LeafForest, tuple[Entry, ...]]:
-    """Trees whose noisy leaf counts are released once.
-
-    ``shared``: every tree sees all records and the prices add up. ``disjoint``: each record goes to one tree at random,
-    all trees have the same epsilon, and together they cost what one of them costs.
-    """
-    if sharing not in _SHARED:
-        raise ParameterError(f"`sharing` is {sharing!r}; it must be one of {', '.join(_SHARED)}. Try 'shared'.")
+    """Trees whose noisy leaf counts are released once."""
     parts = [cells] * len(plans)
-    if sharing == "disjoint" and len(plans) > 1:
-        if len({(plan.epsilon, plan.structure, plan.depth, plan.delta) for plan in plans}) > 1:
+    is_apart = sharing == Sharing.DISJOINT and len(plans) > 1
+    if is_apart:
+        if len(set(plans)) > 1:
             raise ParameterError("trees on disjoint records must have one and the same price; give them equal plans.")
         parts = split_apart(cells, len(plans), stream)
     trees, counts, entries = [], [], []
     for plan, part in zip(plans, parts, strict=True):
         tree, paid = grow_structure(part, questions, plan, stream=stream)
-        found, leaf_entry = noisy_leaf_counts(
+        noisy, leaf_entry = noisy_leaf_counts(
             part,
             tree.leaf_of,
             tree.leaves,
@@ -203,10 +220,9 @@ def grow_private_forest(
             reads=f"class counts of the leaves of a tree of depth {plan.depth}",
         )
         trees.append(tree)
-        counts.append(tuple((int(a), int(b)) for a, b in found))
+        counts.append(tuple((int(negative), int(positive)) for negative, positive in noisy))
         entries.append((*paid, leaf_entry))
-    kept = entries
-    if len(plans) > 1 and sharing == "disjoint":  # parallel: a record is in one part, whatever the others are
-        kept = [tuple(replace(e, reads=f"{e.reads}, in each of {len(plans)} disjoint parts") for e in entries[0])]
+    if is_apart:  # parallel: a record is in one part, whatever the others are
+        entries = [tuple(replace(e, reads=f"{e.reads}, in each of {len(plans)} disjoint parts") for e in entries[0])]
     forest = LeafForest(trees=tuple(trees), counts=tuple(counts), scale=1.0 / plans[0].leaf_epsilon, confidential=False)
-    return forest, tuple(entry for group in kept for entry in group)
+    return forest, tuple(entry for group in entries for entry in group)

@@ -40,9 +40,9 @@ def measures(
 ) -> dict[str, Any]:
     """Figures from scores and their class counts; intervals by a Poisson bootstrap, with noise of ``scale`` on top."""
     positive, negative = np.maximum(positive, 0.0), np.maximum(negative, 0.0)
-    found: dict[str, Any] = {"records": float(round(positive.sum() + negative.sum()))}
+    figures: dict[str, Any] = {"records": float(round(positive.sum() + negative.sum()))}
     if min(positive.sum(), negative.sum()) < max(_FEWEST, 3 * scale):
-        return found | {"auroc": None, "brier": None, "why": "too few records of one class to state a figure"}
+        return figures | {"auroc": None, "brier": None, "why": "too few records of one class to state a figure"}
     drawn: list[tuple[float, float]] = []
     for _ in range(_REPEATS):
         ups = np.maximum(generator.poisson(positive) + _noise(scale, len(score), generator), 0.0)
@@ -52,12 +52,12 @@ def measures(
     ends = np.quantile(np.array(drawn), [(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2], axis=0)
     values = auc(score, positive, negative), _brier(score, positive, negative)
     for place, name in enumerate(("auroc", "brier")):
-        found[name] = {
+        figures[name] = {
             "value": round(values[place], 4),
             "low": round(min(float(ends[0, place]), values[place]), 4),
             "high": round(max(float(ends[1, place]), values[place]), 4),
         }
-    return found | {"reliability": _reliability(score, positive, negative)}
+    return figures | {"reliability": _reliability(score, positive, negative)}
 
 
 def _noise(scale: float, size: int, generator: np.random.Generator) -> Values | float:
@@ -71,7 +71,7 @@ def _brier(score: Values, positive: Values, negative: Values) -> float:
 def _reliability(score: Values, positive: Values, negative: Values, *, bins: int = 10) -> list[dict[str, float]]:
     """Observed share in bins of the score, with Wilson intervals; empty bins are left out."""
     place = np.minimum((score * bins).astype(np.intp), bins - 1)
-    found = []
+    rows = []
     for number in range(bins):
         inside = place == number
         ups, downs = float(positive[inside].sum()), float(negative[inside].sum())
@@ -80,8 +80,8 @@ def _reliability(score: Values, positive: Values, negative: Values, *, bins: int
         rate = wilson(ups, ups + downs, confidence=_CONFIDENCE)
         mean = float(score[inside] @ (positive + negative)[inside] / (ups + downs))
         entry = {"score": mean, "observed": rate.value, "low": rate.low, "high": rate.high, "records": ups + downs}
-        found.append({name: round(value, 4) for name, value in entry.items()})
-    return found
+        rows.append({name: round(value, 4) for name, value in entry.items()})
+    return rows
 
 
 def subgroup_places(features: Sequence[Feature], subgroups: Sequence[str]) -> list[int]:
@@ -111,17 +111,17 @@ def public_quality(
     generator = np.random.default_rng(20_141)  # intervals only
     score = _scores(scorer, held.codes)
     positive, negative = held.counts[:, 1].astype(np.float64), held.counts[:, 0].astype(np.float64)
-    found = measures(score, positive, negative, scale=0.0, generator=generator)
-    found |= _noise_band(scorer, held.codes, positive, negative, generator)
-    found["subgroups"] = {}
+    figures = measures(score, positive, negative, scale=0.0, generator=generator)
+    figures |= _noise_band(scorer, held.codes, positive, negative, generator)
+    figures["subgroups"] = {}
     for place in subgroup_places(features, subgroups):
         column = features[place].column
         groups = {}
         for level, words in enumerate(column.labels):
             inside = held.codes[:, place] == level
             groups[words] = measures(score[inside], positive[inside], negative[inside], scale=0.0, generator=generator)
-        found["subgroups"][column.name] = groups
-    return Quality(measures=found, paid=f"measured on public data: {label}")
+        figures["subgroups"][column.name] = groups
+    return Quality(measures=figures, paid=f"measured on public data: {label}")
 
 
 def _scores(scorer: Scorer, codes: CodeMatrix) -> Values:
@@ -222,12 +222,12 @@ def measure_private(
     scale = 1.0 / each
     whole = np.mean([table.sum(axis=0) for table in tables], axis=0)
     spread = scale * (sum(len(table) for table in tables) ** 0.5) / len(tables)
-    found = measures(middles, whole[:, 1], whole[:, 0], scale=spread, generator=generator)
-    found["subgroups"] = {}
+    figures = measures(middles, whole[:, 1], whole[:, 0], scale=spread, generator=generator)
+    figures["subgroups"] = {}
     for place, table in zip(places, tables, strict=True):
         if place is not None:
             column = features[place].column
-            found["subgroups"][column.name] = {
+            figures["subgroups"][column.name] = {
                 words: measures(middles, rows[:, 1], rows[:, 0], scale=scale, generator=generator)
                 for words, rows in zip(column.labels, table, strict=True)
             }
@@ -235,4 +235,4 @@ def measure_private(
         f"paid for with epsilon {epsilon:g}: noisy counts of {len(middles)} score bands among records that were set "
         "aside from training; intervals hold that noise too"
     )
-    return Quality(measures=found, paid=paid), tuple(entries)
+    return Quality(measures=figures, paid=paid), tuple(entries)

@@ -1,7 +1,7 @@
 """Yes-or-no questions about one feature, from the codebook alone: the binary features of chapter 5.
 
-``thresholds`` asks "is it above t?" for every inner edge; ``intervals`` asks "is it in this bin?", the coding that the
-chapter writes down (its figures show thresholds). Categories are dummy-coded, and a missing value is asked about too.
+Of a number they ask "is it above t?" for every inner edge, as the chapter's figures do. Categories are dummy-coded, and
+a missing value is asked about too.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Categorical
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import RefusalError
 from understudy.trees.features import CodeMatrix, Feature
-
-CODINGS = ("thresholds", "intervals")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,25 +25,23 @@ class Question:
     """For printing: ``glucose > 127``."""
 
 
-def questions_of(features: Sequence[Feature], coding: str = "thresholds") -> tuple[Question, ...]:
+def questions_of(features: Sequence[Feature]) -> tuple[Question, ...]:
     """Every question that the codebook allows."""
-    if coding not in CODINGS:
-        raise ParameterError(f"`coding` is {coding!r}; it must be one of {', '.join(CODINGS)}. Try 'thresholds'.")
-    found: list[Question] = []
+    questions: list[Question] = []
     for place, feature in enumerate(features):
         levels = feature.column.proper_levels
-        if isinstance(feature.column, Categorical) or coding == "intervals":
+        if isinstance(feature.column, Categorical):
             sets: list[tuple[int, ...]] = [(code,) for code in range(levels)] if levels > 2 else [(levels - 1,)]
         else:
             sets = [tuple(range(cut, levels)) for cut in range(1, levels)]
         if feature.column.missing_code is not None:
             sets.append((feature.column.missing_code,))
-        found.extend(
+        questions.extend(
             Question(feature=place, yes_codes=codes, words=words_of(feature, codes)) for codes in sets if codes
         )
-    if not found:
+    if not questions:
         raise RefusalError("no feature has two levels, so that nothing can be asked. Declare more levels.")
-    return tuple(found)
+    return tuple(questions)
 
 
 def words_of(feature: Feature, codes: Sequence[int]) -> str:
@@ -67,9 +63,9 @@ def words_of(feature: Feature, codes: Sequence[int]) -> str:
 
 def answers(questions: Sequence[Question], codes: CodeMatrix) -> npt.NDArray[np.bool_]:
     """One column of answers for each question."""
-    found = np.empty((len(codes), len(questions)), dtype=np.bool_)
+    answered = np.empty((len(codes), len(questions)), dtype=np.bool_)
     for number, question in enumerate(questions):
         yes = np.zeros(256, dtype=np.bool_)
         yes[list(question.yes_codes)] = True
-        found[:, number] = yes[codes[:, question.feature]]
-    return found
+        answered[:, number] = yes[codes[:, question.feature]]
+    return answered

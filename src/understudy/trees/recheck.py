@@ -5,6 +5,7 @@ whoever has it (``load_model``) sees whether they still are.
 """
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,10 @@ from understudy.privacy.provenance import inputs_from_dict
 from understudy.release.verify import Looked, Verdict, verify_manifest
 from understudy.trees.model_file import has_checksum, manifest_of, read_content
 from understudy.trees.recipe import RiskScore
-from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, VoteForest
+from understudy.trees.scorers import CallForest, LocalNoiseForest
+from understudy.trees.train import METHODS
 
 _TOLERANCE = 1e-6  # noise scales lie on a grid, which moves prices in the tenth digit
-_BODIES = {
-    "forest": (VoteForest.body, False),
-    "tree": (LeafForest.body, False),
-    "bag": (LeafForest.body, False),
-    "per-call-tree": (CallForest.body, True),
-    "dpat": (LocalNoiseForest.body, True),
-    "edpat": (LocalNoiseForest.body, True),
-    "alpha-tree": (LeafForest.body, True),
-}
-"""What each method leaves behind, and whether part of it is sealed."""
 
 
 def verify_score(path: str | Path) -> Verdict:
@@ -39,16 +31,9 @@ def verify_score(path: str | Path) -> Verdict:
         manifest, words = manifest_of(content)
     except (UnderstudyError, LookupError, ValueError, TypeError, AttributeError) as reason:
         raise ReleaseError(f"{str(place)!r} is not a sound model file ({reason}); copy it again.") from None
-    told = public["manifest"] if words is None else {**manifest.to_dict(), "format": 1, "statement": words}
-    looked = Looked(place=place, manifest=told, book=manifest.codebook)
-
-    def whole(found: Looked) -> None:
-        _check_whole(content, found)
-
-    def body(found: Looked) -> None:
-        _check_body(content, found)
-
-    return verify_manifest(looked, [whole, body, _check_training])
+    stated = public["manifest"] if words is None else {**manifest.to_dict(), "format": 1, "statement": words}
+    looked = Looked(place=place, manifest=stated, book=manifest.codebook)
+    return verify_manifest(looked, [partial(_check_whole, content), partial(_check_body, content), _check_training])
 
 
 def _check_whole(content: dict[str, Any], looked: Looked) -> None:
@@ -69,8 +54,8 @@ def _check_whole(content: dict[str, Any], looked: Looked) -> None:
 def _check_body(content: dict[str, Any], looked: Looked) -> None:
     """Whether the trees are of the method, and an answer costs what it is said to cost."""
     public, manifest = content["public"], looked.manifest
-    found = public["body"], content["confidential"] is not None
-    if found != _BODIES.get(manifest["method"]):
+    method = METHODS.get(manifest["method"])
+    if method is None or (public["body"], content["confidential"] is not None) != (method.body, method.is_sealed):
         looked.problems.append(f"what the file holds is not what the method {manifest['method']!r} leaves behind")
         return
     call, price = manifest["call"], manifest["score"]["price_per_call"]
@@ -107,8 +92,8 @@ def _check_training(looked: Looked) -> None:
             manifest["method"], dict(manifest["parameters"]), target=score["target"], positive=score["positive"]
         )
         quote = recipe.quote(looked.book)
-        told = inputs_from_dict(manifest["inputs"])
-        quote = quote.with_public({role: one for role, one in told.items() if role.is_public})
+        inputs = inputs_from_dict(manifest["inputs"])
+        quote = quote.with_public({role: table for role, table in inputs.items() if role.is_public})
         true: Guarantee = quote.total
         call = recipe.training.call
     except (UnderstudyError, LookupError, TypeError, ValueError) as reason:

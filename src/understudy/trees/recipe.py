@@ -1,8 +1,8 @@
 """A risk score as every other release: a price before the data, a fit, and then a model to hand over or to write.
 
 >>> from understudy.trees.examples import diabetes_example
->>> from understudy.trees.train import Training
->>> recipe = RiskScore(training=Training(method="forest", epsilon=1.0), target="diabetes")
+>>> from understudy.trees.train import Forest
+>>> recipe = RiskScore(training=Forest(epsilon=1.0), target="diabetes")
 >>> recipe.quote(diabetes_example().codebook).total.epsilon <= 1.0
 True
 """
@@ -10,74 +10,101 @@ True
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from understudy.codebook import Codebook
+from understudy.codec import to_plain
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.labelled import Cells, set_aside
+from understudy.mechanisms.labelled import Cells, labelled_cells, set_aside
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import EPSILON, Declared, Names, OneOf, Option, Panel, Text, option, options_of, read_options
+from understudy.privacy.account import Account
 from understudy.privacy.ledger import Entry, Ledger, stream_entries
 from understudy.privacy.provenance import InputRole, Provenance
 from understudy.privacy.quote import Quote
 from understudy.privacy.secret import Secret
-from understudy.privacy.statement import Subject
 from understudy.privacy.transaction import Payment
 from understudy.release.making import Fitted, choices_of
 from understudy.release.manifest import describe
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
+from understudy.sources.expressions import UNKNOWN_POLICIES
 from understudy.sources.inputs import public_provenance
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.trees.features import Feature, features_of
-from understudy.trees.model import NO_ROWS, Quality, ScoreModel, check_name, facts
+from understudy.trees.model import NAME, NO_ROWS, VERSION, Quality, ScoreFacts, ScoreModel, score_quote
 from understudy.trees.model_file import model_key
 from understudy.trees.quality import measure_private, public_cells, public_quality, quality_price, subgroup_places
 from understudy.trees.scorers import Scorer
-from understudy.trees.train import Training, cells_of, check_price, grow, positive_level, price, refuse_people
+from understudy.trees.train import METHODS, ScoreMethod, find_training, make_training, training_from
 
 SET_ASIDE = 4
 """One record in so many, at random, is kept from training where quality is paid for."""
+_QUALITY = ("quality_epsilon", "subgroups")
+
+
+class _Repeated(Names):
+    """Names, each with a flag of its own."""
+
+    metavar: ClassVar[str] = "NAME"
+    repeats: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class RiskScore:
+class RiskScore(Declared):
     """What to train, what it scores, and how its quality is found out; nothing of it may depend on the data."""
 
-    training: Training
-    target: str
-    positive: str | None = None
-    """The level whose chance is the score; by default the last of two."""
-    name: str | None = None
-    """In web addresses; by default the target."""
-    version: int = 1
-    quality_epsilon: float | None = None
-    """Pay so much for a quality report on records set aside."""
-    quality_data: Any = None
-    """Or measure it on a table that is used as public knowledge."""
-    subgroups: tuple[str, ...] = ()
-    """Report quality by these columns too."""
-    unknown: str = "error"
-    """Where values of ``quality_data`` go that the codebook does not list."""
+    training: ScoreMethod
+    """How trees grow, with options of its own (:mod:`understudy.trees.train`)."""
+    target: str = option(rule=Text(words="the name of a column", example="diabetes"), help="Column to score.")
+    positive: str | None = option(
+        None,
+        rule=Text(words="a level of the target", example="yes"),
+        help="Level whose chance is the score; by default the last of two.",
+    )
+    name: str | None = option(None, rule=NAME, help="Name of the model in web addresses; by default the target.")
+    version: int = option(1, rule=VERSION, help="Version of the model.", flag="--model-version")
+    quality_epsilon: float | None = option(
+        None,
+        rule=EPSILON,
+        help="Pay so much for a quality report on a quarter of the records, set aside at random.",
+        panel=Panel.PRIVACY,
+    )
+    quality_data: Any = option(
+        None,
+        rule=Text(words="a table", example="public.csv", admitted=lambda table: table is not None),
+        help="Public table to measure quality on.",
+        panel=Panel.INPUT,
+    )
+    subgroups: tuple[str, ...] = option(
+        (), rule=_Repeated(), help="Report quality by this column too; may be repeated.", flag="--subgroup"
+    )
+    unknown: str = option(
+        "error",
+        rule=OneOf(UNKNOWN_POLICIES),
+        help="Values outside the codebook: error, missing, other or other-or-missing.",
+        panel=Panel.INPUT,
+    )
 
     def __post_init__(self) -> None:
-        check_name(self.called, self.version)
-        method, paid, public = self.training.method, self.quality_epsilon, self.quality_data
-        if paid is not None and public is not None:
+        super().__post_init__()
+        object.__setattr__(self, "subgroups", tuple(self.subgroups))
+        NAME.check("name", self.called)
+        method, call = self.training.method, self.training.call
+        if self.quality_epsilon is not None and self.quality_data is not None:
             raise ParameterError(
                 "quality is measured once: give an epsilon to pay for it, or public records, not both."
             )
-        if paid is not None:
-            check_price("quality_epsilon", paid)
-            if method in ("per-call-tree", "dpat", "edpat"):
-                raise ParameterError(
-                    f"the quality of {method!r} would cost a call for each record; leave the quality epsilon out."
-                )
-        if public is not None and method == "per-call-tree":
+        if self.quality_epsilon is not None and call is not None:
+            raise ParameterError(
+                f"the quality of {method!r} would cost a call for each record; leave the quality epsilon out."
+            )
+        if self.quality_data is not None and call is not None and call.is_formal:
             raise ParameterError(
                 "every answer of a per-call model costs, test records included; its quality cannot be measured for "
                 "free. Use a one-shot model, or state no quality."
             )
-        if self.subgroups and paid is None and public is None:
+        if self.subgroups and self.quality_epsilon is None and self.quality_data is None:
             raise ParameterError(
                 "subgroups are named and no quality is measured; give an epsilon for it, or public records."
             )
@@ -92,21 +119,24 @@ class RiskScore:
 
     def parameters(self) -> dict[str, Any]:
         """Every choice as plain data, for the manifest."""
-        chosen = {"quality_epsilon": self.quality_epsilon, "subgroups": list(self.subgroups)}
-        return {**self.training.parameters(), **chosen}
+        return {
+            **self.training.parameters(),
+            "quality_epsilon": self.quality_epsilon,
+            "subgroups": list(self.subgroups),
+        }
 
     @classmethod
-    def from_parameters(cls, method: str, told: dict[str, Any], *, target: str, positive: str) -> "RiskScore":
+    def from_parameters(cls, method: str, parameters: dict[str, Any], *, target: str, positive: str) -> "RiskScore":
         """What :meth:`parameters` wrote, as far as it has a price: public records are left out."""
-        own = {name: value for name, value in told.items() if name not in ("quality_epsilon", "subgroups")}
-        paid = told["quality_epsilon"]
+        training = {name: value for name, value in parameters.items() if name not in _QUALITY}
+        paid, subgroups = (parameters[name] for name in _QUALITY)
         return cls(
-            training=Training.from_parameters(method, own),
+            training=training_from(method, training),
             target=target,
             positive=positive,
             name="score",
             quality_epsilon=paid,
-            subgroups=() if paid is None else tuple(told["subgroups"]),
+            subgroups=() if paid is None else tuple(subgroups),
         )
 
     def public_inputs(self, confidential: Any = None) -> dict[InputRole, Provenance]:
@@ -116,22 +146,19 @@ class RiskScore:
         role = InputRole.QUALITY
         return {role: public_provenance(self.quality_data, role, confidential=confidential)}
 
-    def quote(self, book: Codebook, *, secure: bool = True) -> Quote:
-        """What it costs; reads nothing but the codebook."""
+    def quote(self, book: Codebook, *, secure: bool = True, unpriced: Sequence[Entry] = ()) -> Quote:
+        """What it costs; reads nothing but the codebook. ``unpriced`` is what was read beside the records."""
         refuse_people(book)
         positive_level(book, self.target, self.positive)
         features = features_of(book, self.target)
         subgroup_places(features, self.subgroups)
-        entries = list(price(self.training, features))
+        entries = [*unpriced, *self.training.price(features)]
         if self.quality_epsilon is not None:
             entries += quality_price(features, self.subgroups, self.quality_epsilon)
-        quote = Quote(
-            method=self.training.method,
-            route="score",
-            own=own_ledger(book, entries, secure=secure),
-            own_delta=self.training.delta,
-            rows=0,
-            subject=Subject.SCORE,
+        quote = score_quote(
+            self.training.method,
+            own_ledger(book, entries, secure=secure),
+            delta=self.training.slack,
             bought=bought_codebook(book),
             call=self.training.call,
         )
@@ -139,7 +166,64 @@ class RiskScore:
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedScore":
         """Read the records; they stay in their box until they are paid for and trees grow from them."""
-        return FittedScore(recipe=self, source=source, stream=Stream.checked(stream), report=report)
+        source.provenance.refuse_as_data("a risk score")
+        stream, book = Stream.checked(stream), source.codebook
+        self.public_inputs(source.address)
+        quote = self.quote(book, secure=stream.is_secure).with_data(source.provenance)
+        _, code = positive_level(book, self.target, self.positive)
+        (table,) = source.count([book.names], report)
+        return FittedScore(
+            recipe=self,
+            codebook=book,
+            # a fault of the data ends here, before anything is reserved
+            cells=labelled_cells(table, target=self.target, positive=code),
+            quote=quote,
+            account=source.account,
+            provenance=source.provenance,
+            stream=stream,
+            report=report,
+        )
+
+
+def score_options(method: str | None = None) -> dict[str, Option]:
+    """The options of a score by this method, or of scores by any method."""
+    methods = METHODS.values() if method is None else [find_training(method)]
+    return {name: option for cls in (RiskScore, *methods) for name, option in options_of(cls).items()}
+
+
+def make_score(method: str, **words: Any) -> RiskScore:
+    """A risk score from loose options, as the command line or a recipe file writes them."""
+    if words.get("target") is None:
+        raise ParameterError("`target` is missing; name the column of the codebook that is to be scored.")
+    own = {name: value for name, value in words.items() if name in options_of(RiskScore)}
+    chosen = {name: value for name, value in words.items() if name not in own}
+    training = make_training(method, **read_options(find_training(method), chosen))
+    return RiskScore(training=training, **read_options(RiskScore, own))
+
+
+def refuse_people(book: Codebook) -> None:
+    """A score is priced for one record."""
+    if book.unit is not None:
+        raise ParameterError(
+            "a risk score promises to protect one record, and the codebook's [unit] caps those of a person; leave "
+            "[unit] out, or give every person one record first."
+        )
+
+
+def positive_level(book: Codebook, target: str, positive: str | None) -> tuple[str, int]:
+    """The level whose probability is the score: given, or the last of two."""
+    column = book.column(target)
+    labels = column.labels
+    if positive is None:
+        if column.proper_levels != 2:
+            raise ParameterError(
+                f"the target {target!r} has {column.proper_levels} levels; name the one to score with `positive`, "
+                f"one of: {', '.join(labels[:12])}."
+            )
+        return labels[1], 1
+    if positive not in labels:
+        raise ParameterError(f"`positive` is {positive!r}; {target!r} has the levels {', '.join(labels[:12])}.")
+    return positive, labels.index(positive)
 
 
 def own_ledger(book: Codebook, entries: Sequence[Entry], *, secure: bool) -> Ledger:
@@ -151,20 +235,27 @@ def own_ledger(book: Codebook, entries: Sequence[Entry], *, secure: bool) -> Led
 class FittedScore(Fitted[ScoreModel]):
     """Records from which a score is about to be trained. To train again is to pay again."""
 
-    def __init__(self, *, recipe: RiskScore, source: Source, stream: Stream, report: Report | None) -> None:
-        source.provenance.refuse_as_data("a risk score")
-        super().__init__(account=source.account, provenance=source.provenance, stream=stream, report=report)
-        self.recipe = recipe
-        self.codebook = book = source.codebook
-        recipe.public_inputs(source.address)
-        self._quoted = recipe.quote(book, secure=stream.is_secure).with_data(source.provenance)
-        self._features: tuple[Feature, ...] = features_of(book, recipe.target)
-        self._positive, code = positive_level(book, recipe.target, recipe.positive)
-        # a fault of the data ends here, before anything is reserved
-        self._cells: Secret[Cells] = cells_of(source, recipe.target, code, report)
+    def __init__(
+        self,
+        *,
+        recipe: RiskScore,
+        codebook: Codebook,
+        cells: Secret[Cells],
+        quote: Quote,
+        account: Account | None,
+        provenance: Provenance,
+        stream: Stream,
+        report: Report | None = None,
+        unpriced: Sequence[Entry] = (),
+    ) -> None:
+        super().__init__(account=account, provenance=provenance, stream=stream, report=report)
+        self.recipe, self.codebook = recipe, codebook
+        self._cells, self._quoted, self._unpriced = cells, quote, unpriced
+        self._features: tuple[Feature, ...] = features_of(codebook, recipe.target)
+        self._positive, code = positive_level(codebook, recipe.target, recipe.positive)
         self._test: Cells | None = None
         if recipe.quality_data is not None:
-            public = open_source(recipe.quality_data, book, unknown=recipe.unknown)
+            public = open_source(recipe.quality_data, codebook, unknown=recipe.unknown)
             self._test = public_cells(public, target=recipe.target, positive=code)
 
     def quote(self, rows: int = 0) -> Quote:
@@ -195,10 +286,12 @@ class FittedScore(Fitted[ScoreModel]):
         if recipe.quality_epsilon is not None:
             cells, kept = set_aside(cells, one_in=SET_ASIDE, stream=stream)
         self._tell("growing", 0, 1)
-        grown = grow(cells, self._features, recipe.training, stream)
+        grown = recipe.training.grow(cells, self._features, stream)
         quality, paid = self._measured(grown.scorer, kept)
         self._tell("growing", 1, 1)
-        done = replace(quote, own=own_ledger(book, [*grown.entries, *paid], secure=stream.is_secure))
+        entries = [*self._unpriced, *grown.entries, *paid]
+        own = Ledger.of(self._provenance.as_data) + own_ledger(book, entries, secure=stream.is_secure)
+        done = replace(quote, own=own)
         _refuse_dearer(quote, done)
         manifest = describe(
             done,
@@ -207,13 +300,15 @@ class FittedScore(Fitted[ScoreModel]):
             rows_origin=NO_ROWS,
             codebook=book,
             secure=stream.is_secure,
-            score=facts(
-                name=recipe.called,
-                version=recipe.version,
-                target=recipe.target,
-                positive=self._positive,
-                price_per_call=recipe.training.price_per_call,
-                quality=quality,
+            score=to_plain(
+                ScoreFacts(
+                    name=recipe.called,
+                    version=recipe.version,
+                    target=recipe.target,
+                    positive=self._positive,
+                    price_per_call=recipe.training.price_per_call,
+                    quality=quality,
+                )
             ),
         )
         return ScoreModel(scorer=grown.scorer, manifest=manifest)

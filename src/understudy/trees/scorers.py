@@ -10,15 +10,17 @@ would have given without noise, not how sure a prediction is.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codec import from_plain, to_plain
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.leaf_answers import (
     ClassCounts,
@@ -44,35 +46,66 @@ Scored = tuple[Values, Values, Values]
 """Probability, low and high end of its noise band; one each for every row."""
 
 
-class Scorer(Protocol):
+class Scorer(ABC):
     """What a model's body can do."""
 
     body: ClassVar[str]
+    per_call: ClassVar[bool]
+    """Whether every answer costs."""
 
-    @property
-    def per_call(self) -> bool:
-        """Whether every answer costs."""
-        ...
-
+    @abstractmethod
     def score(self, codes: CodeMatrix) -> Scored:
         """Probabilities of many rows; free."""
-        ...
 
+    @abstractmethod
     def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
         """Probability of one row with fresh noise; paid for by the caller."""
-        ...
 
+    @abstractmethod
     def public_part(self) -> dict[str, Any]:
         """What may be read by anybody who holds the model file."""
-        ...
 
-    def secret_part(self) -> Secret[dict[str, Any]] | None:
+    @abstractmethod
+    def secret_part(self) -> SealedPart:
         """What must be encrypted, or None when there is nothing."""
-        ...
+
+    @classmethod
+    @abstractmethod
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> Self:
+        """Read back from the two parts of a model file."""
 
 
-def _free(body: str) -> RefusalError:
-    return RefusalError(f"a {body} was paid for when it was released; call `score`, which costs nothing.")
+class _OneShot(Scorer):
+    """Released once: answers are post-processing."""
+
+    per_call: ClassVar[bool] = False
+
+    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
+        """Not for this body."""
+        raise RefusalError("a one-shot forest was paid for when it was released; call `score`, which costs nothing.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PerCall(Scorer):
+    """Trees whose leaf counts stay secret."""
+
+    per_call: ClassVar[bool] = True
+    trees: tuple[Tree, ...]
+    counts: Secret[Sequence[ClassCounts]]
+
+    def __post_init__(self) -> None:
+        if not self.trees:
+            raise ValueError("a forest needs at least one tree")
+
+    def score(self, codes: CodeMatrix) -> Scored:
+        """Not for this body."""
+        raise RefusalError("every answer of a per-call model costs; charge its price, then call `noisy_score`.")
+
+    def _leaves(self, codes: CodeMatrix) -> list[int]:
+        """The leaf of each tree that the one question reaches."""
+        if codes.shape[0] != 1:
+            raise ParameterError(f"`codes` has {codes.shape[0]} rows; a per-call model answers one question at a time.")
+        return [int(tree.leaf_of(codes)[0]) for tree in self.trees]
 
 
 def _quantiles(replicates: Values) -> tuple[Values, Values]:
@@ -88,16 +121,16 @@ def _quantiles(replicates: Values) -> tuple[Values, Values]:
     return ends[0], ends[1]
 
 
-def _sigmoid(value: Values) -> Values:
+def sigmoid(value: Values) -> Values:
+    """The chance behind log-odds."""
     return 0.5 * (1.0 + np.tanh(0.5 * value))
 
 
 @dataclass(frozen=True, kw_only=True)
-class VoteForest:
+class VoteForest(_OneShot):
     """Log-odds are the intercept plus every feature's vote; ``replicates`` are the same under fresh noise."""
 
     body: ClassVar[str] = "votes"
-    per_call: ClassVar[bool] = False
     intercept: float
     votes: tuple[tuple[float, ...], ...]
     """For each feature, the vote of each code."""
@@ -111,7 +144,7 @@ class VoteForest:
         if len(self.replicate_votes) != len(self.replicate_intercepts):
             raise ValueError("the replicates of a forest differ in number")
         shape = [len(vote) for vote in self.votes]
-        if any([len(vote) for vote in other] != shape for other in self.replicate_votes):
+        if any([len(vote) for vote in votes] != shape for votes in self.replicate_votes):
             raise ValueError("the replicates of a forest differ in shape")
         if not np.isfinite(self._table).all():
             raise ValueError("a vote is not a finite number")
@@ -135,7 +168,7 @@ class VoteForest:
         """Free: post-processing of released numbers."""
         places = codes.astype(np.intp) + self._starts
         summed = self._table[places].sum(axis=1) + self._table[-1]
-        chances = _sigmoid(summed)
+        chances = sigmoid(summed)
         middle = chances[:, 0]
         if chances.shape[1] == 1:
             return middle, middle.copy(), middle.copy()
@@ -145,38 +178,20 @@ class VoteForest:
     def replicate_scores(self, codes: CodeMatrix) -> Values:
         """Probabilities under fresh noise, one column for each replicate."""
         places = codes.astype(np.intp) + self._starts
-        return _sigmoid(self._table[:, 1:][places].sum(axis=1) + self._table[-1, 1:])
-
-    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
-        """Not for this body."""
-        raise _free("one-shot forest")
+        return sigmoid(self._table[:, 1:][places].sum(axis=1) + self._table[-1, 1:])
 
     def public_part(self) -> dict[str, Any]:
         """All of it."""
-        return {
-            "intercept": self.intercept,
-            "votes": [list(vote) for vote in self.votes],
-            "replicate_intercepts": list(self.replicate_intercepts),
-            "replicate_votes": [[list(vote) for vote in votes] for votes in self.replicate_votes],
-            "trees": list(self.trees),
-        }
+        plain: dict[str, Any] = to_plain(self)
+        return plain
 
     def secret_part(self) -> None:
         """Nothing."""
-        return
 
     @classmethod
-    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "VoteForest":
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> Self:
         """Read back."""
-        return cls(
-            intercept=float(public["intercept"]),
-            votes=tuple(tuple(map(float, vote)) for vote in public["votes"]),
-            replicate_intercepts=tuple(map(float, public["replicate_intercepts"])),
-            replicate_votes=tuple(
-                tuple(tuple(map(float, vote)) for vote in votes) for votes in public["replicate_votes"]
-            ),
-            trees=tuple(public["trees"]),
-        )
+        return from_plain(cls, public)
 
 
 def count_probability(counts: npt.NDArray[Any], scale: float) -> Values:
@@ -187,8 +202,8 @@ def count_probability(counts: npt.NDArray[Any], scale: float) -> Values:
     """
     kept = np.maximum(np.asarray(counts, dtype=np.float64), 0.0)
     pseudo = max(float(scale), 1.0)
-    found: Values = (kept[..., 1] + pseudo / 2) / (kept[..., 0] + kept[..., 1] + pseudo)
-    return found
+    share: Values = (kept[..., 1] + pseudo / 2) / (kept[..., 0] + kept[..., 1] + pseudo)
+    return share
 
 
 def noise_reach(scale: float, numbers: int) -> int:
@@ -207,11 +222,10 @@ def _band(counts: npt.NDArray[Any], scale: float, numbers: int) -> tuple[Values,
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeafForest:
+class LeafForest(_OneShot):
     """The mean of trees whose noisy leaf counts were released once."""
 
     body: ClassVar[str] = "leaves"
-    per_call: ClassVar[bool] = False
     trees: tuple[Tree, ...]
     counts: tuple[tuple[tuple[int, int], ...], ...]
     """For each tree and leaf the released (negative, positive) counts."""
@@ -223,6 +237,8 @@ class LeafForest:
     def __post_init__(self) -> None:
         if not self.trees or [len(c) for c in self.counts] != [tree.leaves for tree in self.trees]:
             raise ValueError("the trees of a forest and their leaf counts do not fit")
+        if any(abs(count) > 1 << 42 for leaves in self.counts for pair in leaves for count in pair):
+            raise ValueError("a leaf count is beyond all records")
         if not 0 <= self.scale < math.inf:
             raise ValueError("a noise scale is no number")
 
@@ -231,12 +247,12 @@ class LeafForest:
 
     @cached_property
     def _values(self) -> list[Values]:
-        found = []
+        values = []
         for counts in self.counts:
             table = np.array(counts, dtype=np.int64)
             low, high = _band(table, self.scale, 2 * len(self.trees))
-            found.append(np.stack([count_probability(table, self.scale), low, high], axis=1))
-        return found
+            values.append(np.stack([count_probability(table, self.scale), low, high], axis=1))
+        return values
 
     def score(self, codes: CodeMatrix) -> Scored:
         """Free: post-processing of released numbers."""
@@ -246,121 +262,71 @@ class LeafForest:
         total /= len(self.trees)
         return total[:, 0], total[:, 1], total[:, 2]
 
-    def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
-        """Not for this body."""
-        raise _free("one-shot forest")
-
     def public_part(self) -> dict[str, Any]:
         """All of it, unless the counts are raw."""
-        found: dict[str, Any] = {"scale": self.scale, "confidential": self.confidential}
-        return found if self.confidential else found | self._hidden()
+        public = {"scale": self.scale, "confidential": self.confidential}
+        return public if self.confidential else public | self._hidden()
 
     def _hidden(self) -> dict[str, Any]:
-        return {
-            "trees": [tree.to_dict() for tree in self.trees],
-            "counts": [[list(pair) for pair in leaves] for leaves in self.counts],
-        }
+        return {"trees": to_plain(self.trees), "counts": to_plain(self.counts)}
 
     def secret_part(self) -> Secret[dict[str, Any]] | None:
         """Structure and raw counts, where nobody paid for them."""
         return Secret(self._hidden()) if self.confidential else None
 
     @classmethod
-    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "LeafForest":
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> Self:
         """Read back."""
         # A plain tree promises nothing (its total is NoFormal); its numbers are shown to whoever holds the key.
-        held = public if secret is None else secret.open()
-        return cls(
-            trees=tuple(Tree.from_dict(tree) for tree in held["trees"]),
-            counts=tuple(tuple((_count(a), _count(b)) for a, b in leaves) for leaves in held["counts"]),
-            scale=float(public["scale"]),
-            confidential=bool(public["confidential"]),
-        )
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 1 << 42:
-        raise ValueError("a count is no whole number")
-    return value
+        return from_plain(cls, public if secret is None else {**public, **secret.open()})
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallForest:
+class CallForest(_PerCall):
     """Trees whose leaf counts stay secret; every answer has fresh exact noise and costs :meth:`call_ledger`."""
 
     body: ClassVar[str] = "calls"
-    per_call: ClassVar[bool] = True
-    trees: tuple[Tree, ...]
-    """Their shape was released, and paid for, when the model was trained."""
-    counts: Secret[Sequence[ClassCounts]]
     scale: Fraction
-
-    def __post_init__(self) -> None:
-        if not self.trees:
-            raise ValueError("a forest needs at least one tree")
 
     def call_ledger(self) -> Ledger:
         """What one answer pays."""
         return call_ledger(self.scale, len(self.trees))
 
-    def score(self, codes: CodeMatrix) -> Scored:
-        """Not for this body."""
-        raise RefusalError("every answer of a per-call model costs; charge its price, then call `noisy_score`.")
-
     def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
         """One answer; the caller has charged its price already."""
-        _one_row(codes)
-        leaves = [int(tree.leaf_of(codes)[0]) for tree in self.trees]
-        noisy = noisy_leaves(self.counts, leaves, scale=self.scale, stream=stream)
+        noisy = noisy_leaves(self.counts, self._leaves(codes), scale=self.scale, stream=stream)
         scale = float(self.scale)
         low, high = _band(noisy, scale, noisy.size)
         return float(count_probability(noisy, scale).mean()), float(low.mean()), float(high.mean())
 
     def public_part(self) -> dict[str, Any]:
-        """Shape and noise scale."""
-        return {
-            "trees": [tree.to_dict() for tree in self.trees],
-            "scale": f"{self.scale.numerator}/{self.scale.denominator}",
-        }
+        """The shape, which was released and paid for when the model was trained, and the noise scale."""
+        return {"trees": to_plain(self.trees), "scale": to_plain(self.scale)}
 
     def secret_part(self) -> Secret[dict[str, Any]]:
         """The raw leaf counts."""
         return sealed_counts(self.counts)
 
     @classmethod
-    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "CallForest":
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> Self:
         """Read back."""
-        trees = tuple(Tree.from_dict(tree) for tree in public["trees"])
+        trees = from_plain(tuple[Tree, ...], public["trees"])
         counts = unsealed_counts(secret, [tree.leaves for tree in trees])
         return cls(trees=trees, counts=counts, scale=Fraction(public["scale"]))
 
 
-def _one_row(codes: CodeMatrix) -> None:
-    if codes.shape[0] != 1:
-        raise ParameterError(f"`codes` has {codes.shape[0]} rows; a per-call model answers one question at a time.")
-
-
 @dataclass(frozen=True, kw_only=True)
-class LocalNoiseForest:
+class LocalNoiseForest(_PerCall):
     """DPaT and EDPaT as written: the trees' mean share plus Laplace noise scaled to this table. Promises nothing."""
 
     body: ClassVar[str] = "local-noise"
-    per_call: ClassVar[bool] = True
-    trees: tuple[Tree, ...]
-    counts: Secret[Sequence[ClassCounts]]
     epsilon: float
-
-    def score(self, codes: CodeMatrix) -> Scored:
-        """Not for this body."""
-        raise RefusalError("every answer of a per-call model costs; charge its price, then call `noisy_score`.")
 
     def noisy_score(self, codes: CodeMatrix, stream: Stream) -> tuple[float, float, float]:
         """One answer, cut to [0, 1]; the band is that of the Laplace noise."""
-        _one_row(codes)
-        leaves = [int(tree.leaf_of(codes)[0]) for tree in self.trees]
-        found, scale = locally_noisy_mean(self.counts, leaves, epsilon=self.epsilon, stream=stream)
+        mean, scale = locally_noisy_mean(self.counts, self._leaves(codes), epsilon=self.epsilon, stream=stream)
         reach = -scale * math.log(1 - BAND)
-        low, middle, high = (min(max(value, 0.0), 1.0) for value in (found - reach, found, found + reach))
+        low, middle, high = (min(max(value, 0.0), 1.0) for value in (mean - reach, mean, mean + reach))
         return middle, low, high
 
     def public_part(self) -> dict[str, Any]:
@@ -369,29 +335,24 @@ class LocalNoiseForest:
 
     def secret_part(self) -> Secret[dict[str, Any]]:
         """Shape and raw counts."""
-        return sealed_counts(self.counts, trees=[tree.to_dict() for tree in self.trees])
+        return sealed_counts(self.counts, trees=to_plain(self.trees))
 
     @classmethod
-    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> "LocalNoiseForest":
+    def from_parts(cls, public: dict[str, Any], secret: SealedPart) -> Self:
         """Read back."""
         counts = unsealed_counts(secret, public["leaves"])
         assert secret is not None  # unsealed_counts has seen to it
-        trees = tuple(Tree.from_dict(tree) for tree in secret.open()["trees"])
+        trees = from_plain(tuple[Tree, ...], secret.open()["trees"])
         if [tree.leaves for tree in trees] != list(public["leaves"]):
             raise ValueError("the trees of a forest and their leaf counts do not fit")
         return cls(trees=trees, counts=counts, epsilon=float(public["epsilon"]))
 
 
-BODIES: dict[str, Callable[[dict[str, Any], SealedPart], Scorer]] = {
-    VoteForest.body: VoteForest.from_parts,
-    LeafForest.body: LeafForest.from_parts,
-    CallForest.body: CallForest.from_parts,
-    LocalNoiseForest.body: LocalNoiseForest.from_parts,
-}
+BODIES: dict[str, type[Scorer]] = {cls.body: cls for cls in (VoteForest, LeafForest, CallForest, LocalNoiseForest)}
 
 
 def scorer_from_parts(body: str, public: dict[str, Any], secret: SealedPart) -> Scorer:
     """Read back any body."""
     if body not in BODIES:
         raise ValueError(f"the body {body!r} is unknown")
-    return BODIES[body](public, secret)
+    return BODIES[body].from_parts(public, secret)

@@ -1,156 +1,79 @@
-"""What to train: the choices, what they cost, and how trees grow from records in a box."""
+"""The seven ways to train a risk score: what each takes, what it costs, and how its trees grow from records in a box.
 
-import math
+>>> OneTree(epsilon=1.0, depth=2).get_params()["structure"]
+'exponential'
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.codebook import Codebook
 from understudy.errors import ParameterError
-from understudy.mechanisms.labelled import Cells, kept_leaf_counts, labelled_cells
-from understudy.mechanisms.leaf_answers import call_ledger, call_scale
+from understudy.mechanisms.labelled import Cells, kept_leaf_counts
+from understudy.mechanisms.leaf_answers import ClassCounts, call_ledger, call_scale
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.split_choice import TreeSplits
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import EPSILON, Declared, Names, OneOf, Panel, Whole, option, options_of
+from understudy.privacy.facts import MethodFacts
 from understudy.privacy.guarantees import Guarantee, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
-from understudy.sources.base import Report, Source
 from understudy.trees.features import Feature
 from understudy.trees.forest import forest_price, grow_forest
-from understudy.trees.grow import Stopping, alpha_tree, diff_structure, leaf_totals
-from understudy.trees.private_tree import TreePlan, grow_private_forest, grow_structure
-from understudy.trees.questions import Question, questions_of
-from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, Scorer
+from understudy.trees.gains import ALPHA
+from understudy.trees.grow import alpha_tree, diff_structure, leaf_totals
+from understudy.trees.private_tree import (
+    STRUCTURE,
+    STRUCTURE_HELP,
+    PrivateQuestions,
+    Sharing,
+    grow_private_forest,
+    grow_structure,
+)
+from understudy.trees.questions import questions_of
+from understudy.trees.scorers import CallForest, LeafForest, LocalNoiseForest, Scorer, VoteForest
 
-METHODS = ("forest", "tree", "bag", "per-call-tree", "dpat", "edpat", "alpha-tree")
+_PAGE = "docs/methods/dpat.md"
+_NOISE = "tests/exact/test_noise_exact.py"
+_SPLITS = "tests/exact/test_tree_splits_exact.py"
+_AUDITS = ("tests/audit/test_tree_audit.py",)
+_TREE_PROOFS = ("tree_splits.md", "stable_splits.md", "gaussian_measurements.md", "geometric_histogram.md")
+_TREE_TESTS = (_SPLITS, "tests/exact/test_measurements_exact.py", _NOISE)
+_WHOLE_PRICE = "Whole price of training."
+_CALL_PRICE = "Price of each answer of a per-call model."
+_MISSING = "is missing; there is no default price. Try 1.0"
 ALPHAS = (0.1, 0.5, 1.0, 2.0, 4.0)
 """What EDPaT's trees use by default; the chapter leaves the choice open."""
-WHY_PLAIN = "a plain alpha-tree shows questions and leaf counts as they are"
+_PUBLIC = "levels and thresholds, depth; a bound on the number of records at α = 1"
 WHY_FAITHFUL = (
     "the chapter's 0-DiffStructure is a deterministic function of the data, which differs between some neighbours, and "
     "its Laplace noise is scaled by the data at hand, so that the tails of neighbours diverge (PRIVACY section 7)"
 )
 
 
-def check_price(name: str, value: float) -> None:
-    """Refuse a price that is no finite number above 0, by its own name."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ParameterError(f"`{name}` is {value!r}; it must be finite and above 0. Try 1.0.")
+class Alphas(Names):
+    """Several alphas, at least one."""
 
+    words: str = "a list of finite numbers, at least one"
+    example: str = "0.5,1,2"
 
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """What to train. ``epsilon`` is the whole price of training; per-call methods have ``call_epsilon`` too."""
+    def admits(self, value: Any) -> bool:
+        """Numbers only."""
+        return isinstance(value, tuple | list) and len(value) > 0 and all(ALPHA.admits(alpha) for alpha in value)
 
-    method: str
-    epsilon: float | None = None
-    call_epsilon: float | None = None
-    alpha: float | None = None
-    alphas: tuple[float, ...] = ALPHAS
-    depth: int | None = None
-    structure: str | None = None
-    delta: float | None = None
-    trees: int = 5
-    sharing: str = "shared"
-    public_rows: int | None = None
-    min_records: int = 20
+    def check(self, name: str, value: Any) -> Any:
+        """As a tuple, which does not change."""
+        return tuple(super().check(name, value))
 
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ParameterError(f"`method` is {self.method!r}; it must be one of {', '.join(METHODS)}. Try 'forest'.")
-        for name in ("epsilon", "call_epsilon"):
-            needed = name in _NEEDS[self.method]
-            if name == "epsilon" and self.method == "per-call-tree" and self.structure == "random":
-                needed = False  # random questions read nothing
-            given = getattr(self, name) is not None
-            if needed != given:
-                verb = (
-                    "is missing; there is no default price. Try 1.0" if needed else "has no meaning here; leave it out"
-                )
-                raise ParameterError(f"`{name}` of the method {self.method!r} {verb}.")
-            if given:
-                check_price(name, getattr(self, name))
-        for name in ("alpha", "depth", "structure", "delta"):
-            if name not in _TAKES[self.method] and getattr(self, name) is not None:
-                raise ParameterError(f"`{name}` has no meaning for the method {self.method!r}; leave it out.")
-        if isinstance(self.trees, bool) or not isinstance(self.trees, int) or not 1 <= self.trees <= 1000:
-            raise ParameterError(f"`trees` is {self.trees!r}; it must be a whole number from 1 to 1,000. Try 5.")
-        if self.method not in ("forest", "dpat", "edpat", "alpha-tree"):
-            self.plan()
-
-    def plan(self) -> TreePlan:
-        """The choices of each private tree."""
-        whole = (
-            1.0 if self.epsilon is None else self.epsilon
-        )  # None: random questions of a per-call tree, which are free
-        each = whole / self.trees if self.method == "bag" and self.sharing == "shared" else whole
-        structure = self.structure or ("random" if self.method == "bag" else "exponential")
-        return TreePlan(
-            epsilon=each,
-            alpha=2.0 if self.alpha is None else self.alpha,
-            depth=3 if self.depth is None else self.depth,
-            structure=structure,
-            delta=self.delta,
-            public_rows=self.public_rows,
-            split_share=0.5,
-        )
-
-    @property
-    def call(self) -> Guarantee | None:
-        """What every answer adds; None where answers are free."""
-        if self.call_epsilon is None:
-            return None
-        if self.method != "per-call-tree":
-            return NoFormal(why=WHY_FAITHFUL)
-        return call_ledger(call_scale(self.call_epsilon, 1), 1).total()
-
-    @property
-    def price_per_call(self) -> float | None:
-        """The epsilon of an answer, in name at least: what is as written in the chapter promises nothing."""
-        call = self.call
-        return call.epsilon if isinstance(call, PureDP) else self.call_epsilon
-
-    @property
-    def is_sealed(self) -> bool:
-        """Whether the file of its model has a confidential part, which needs a key."""
-        return self.method in ("per-call-tree", "dpat", "edpat", "alpha-tree")
-
-    def parameters(self) -> dict[str, Any]:
-        """Every choice but the method as plain data, for the manifest."""
-        found = asdict(self)
-        del found["method"]
-        return {**found, "alphas": list(self.alphas)}
-
-    @classmethod
-    def from_parameters(cls, method: str, told: dict[str, Any]) -> "Training":
-        """Read back what :meth:`parameters` wrote."""
-        return cls(method=method, **{**told, "alphas": tuple(told["alphas"])})
-
-
-_NEEDS = {
-    "forest": ("epsilon",),
-    "tree": ("epsilon",),
-    "bag": ("epsilon",),
-    "per-call-tree": ("epsilon", "call_epsilon"),
-    "dpat": ("call_epsilon",),
-    "edpat": ("call_epsilon",),
-    "alpha-tree": (),
-}
-
-_PRIVATE = ("alpha", "depth", "structure", "delta")
-_TAKES = {
-    "forest": (),
-    "tree": _PRIVATE,
-    "bag": _PRIVATE,
-    "per-call-tree": _PRIVATE,
-    "dpat": ("alpha", "depth"),
-    "edpat": ("depth",),
-    "alpha-tree": ("alpha", "depth"),
-}
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """Split at commas."""
+        alphas = [ALPHA.read(name, part) for part in given.split(",")] if isinstance(given, str) else given
+        return self.check(name, alphas)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,99 +84,373 @@ class Grown:
     entries: tuple[Entry, ...]
 
 
-def price(training: Training, features: Sequence[Feature]) -> tuple[Entry, ...]:
-    """What training will pay at most; reads no data: the same steps on an empty table, whose noise nobody sees."""
-    if training.method == "forest":  # how many rounds it takes, and so its lines, depends on the noise
-        assert training.epsilon is not None
-        return forest_price(features, epsilon=training.epsilon)
-    codes = np.empty((0, len(features)), dtype=np.uint8)
-    nobody = Secret(Cells(codes=codes, counts=np.empty((0, 2), dtype=np.int64)))
-    return grow(nobody, features, training, Stream.seeded(0)).entries
+@dataclass(frozen=True, kw_only=True)
+class ScoreMethod(Declared, ABC):
+    """What all ways to train share. The fields of each are its options; none of them may depend on the data."""
+
+    facts: ClassVar[MethodFacts]
+    method: ClassVar[str]
+    """The name in its facts."""
+    body: ClassVar[str]
+    """Which scorer it leaves behind."""
+    is_sealed: ClassVar[bool] = False
+    """Whether the file of its model has a confidential part, which needs a key."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "facts" in cls.__dict__:
+            cls.method = cls.facts.name
+
+    @abstractmethod
+    def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
+        """Trees from records in a box."""
+
+    def price(self, features: Sequence[Feature]) -> tuple[Entry, ...]:
+        """What training pays at most. Reads no data: it takes the same steps on an empty table."""
+        codes = np.empty((0, len(features)), dtype=np.uint8)
+        nobody = Secret(Cells(codes=codes, counts=np.empty((0, 2), dtype=np.int64)))
+        return self.grow(nobody, features, Stream.seeded(0)).entries
+
+    @property
+    def slack(self) -> float | None:
+        """The delta of its promise."""
+        return getattr(self, "delta", None)
+
+    @property
+    def call(self) -> Guarantee | None:
+        """What every answer adds; None where answers are free."""
+        return None
+
+    @property
+    def price_per_call(self) -> float | None:
+        """The epsilon of an answer; None where answers are free."""
+        return None
 
 
-def free_questions(levels: int | None = None) -> Entry:
+@dataclass(frozen=True, kw_only=True)
+class Forest(ScoreMethod):
+    """Stumps at all public thresholds, whose votes are measured at once. Any number of scores is free."""
+
+    body: ClassVar[str] = VoteForest.body
+    facts: ClassVar[MethodFacts] = MethodFacts(
+        name="forest",
+        command="understudy train --method forest",
+        route="N",
+        neighbours=(Neighbours.ADD_REMOVE,),
+        guarantee="ε-DP, model released once; answers are free",
+        public="levels and thresholds",
+        paper="ours",
+        paper_claim="nothing",
+        sound="our own",
+        truth="All questions are asked at once and their sums get noise in the maximum norm.",
+        page=_PAGE,
+        proofs=("max_norm_sums.md", "geometric_histogram.md"),
+        exact_tests=("tests/exact/test_max_norm_exact.py", _NOISE),
+        audits=_AUDITS,
+    )
+    epsilon: float = option(rule=EPSILON, help=_WHOLE_PRICE, panel=Panel.PRIVACY)
+
+    def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
+        """Class counts, votes and scale, each measured once."""
+        forest, entries = grow_forest(cells, features, epsilon=self.epsilon, stream=stream)
+        return Grown(scorer=forest, entries=entries)
+
+    def price(self, features: Sequence[Feature]) -> tuple[Entry, ...]:
+        """How many rounds it takes, and so its lines, depends on the noise; this covers either."""
+        return forest_price(features, epsilon=self.epsilon)
+
+
+def _tree_facts(name: str, truth: str) -> MethodFacts:
+    return MethodFacts(
+        name=name,
+        command=f"understudy train --method {name}",
+        route="N",
+        neighbours=(Neighbours.ADD_REMOVE,),
+        guarantee="ε-DP, or (ε, δ)-DP with stable questions; answers are free",
+        public=_PUBLIC,
+        paper="ours, after ch. 5",
+        paper_claim="nothing",
+        sound="our own",
+        truth=truth,
+        page=_PAGE,
+        proofs=_TREE_PROOFS,
+        exact_tests=_TREE_TESTS,
+        audits=_AUDITS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneTree(PrivateQuestions, ScoreMethod):
+    """One tree with privately chosen (or random) questions and noisy leaf counts, released once."""
+
+    body: ClassVar[str] = LeafForest.body
+    facts: ClassVar[MethodFacts] = _tree_facts(
+        "tree", "Questions by the exponential mechanism or stable choice; leaf counts noised once."
+    )
+    epsilon: float = option(rule=EPSILON, help=_WHOLE_PRICE, panel=Panel.PRIVACY)
+
+    def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
+        """Half of epsilon goes to the questions, half to the leaf counts."""
+        plans = [self.plan(self.epsilon)]
+        forest, entries = grow_private_forest(
+            cells, questions_of(features), plans, sharing=Sharing.SHARED, stream=stream
+        )
+        return Grown(scorer=forest, entries=entries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bag(PrivateQuestions, ScoreMethod):
+    """Several private trees, on shared records (prices add up) or on disjoint ones (one price)."""
+
+    body: ClassVar[str] = LeafForest.body
+    facts: ClassVar[MethodFacts] = _tree_facts(
+        "bag", "Several such trees; the price is the sum, or that of one on disjoint random parts."
+    )
+    epsilon: float = option(rule=EPSILON, help=_WHOLE_PRICE, panel=Panel.PRIVACY)
+    structure: str = option("random", rule=STRUCTURE, help=STRUCTURE_HELP)
+    trees: int = option(5, rule=Whole(most=1000, tried=5), help="Trees of a bag.")
+    sharing: Sharing = option(
+        Sharing.SHARED, rule=OneOf.of(Sharing), help="Records of a bag's trees: shared or disjoint."
+    )
+
+    def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
+        """One tree after the other."""
+        plan = self.plan(self.epsilon / self.trees if self.sharing is Sharing.SHARED else self.epsilon)
+        forest, entries = grow_private_forest(
+            cells, questions_of(features), [plan] * self.trees, sharing=self.sharing, stream=stream
+        )
+        return Grown(scorer=forest, entries=entries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerCallTree(PrivateQuestions, ScoreMethod):
+    """A tree whose leaf counts stay secret: every answer has fresh noise and costs ``call_epsilon``."""
+
+    body: ClassVar[str] = CallForest.body
+    is_sealed: ClassVar[bool] = True
+    facts: ClassVar[MethodFacts] = MethodFacts(
+        name="per-call-tree",
+        command="understudy train --method per-call-tree",
+        route="call",
+        neighbours=(Neighbours.ADD_REMOVE,),
+        guarantee="ε-DP for training plus ε-DP for every answer",
+        public=_PUBLIC,
+        paper="the sound form of DPaT (dissertation ch. 5)",
+        paper_claim="Each call costs ε.",
+        sound="holds with conditions",
+        truth="True with noise on counts, which this adds, and false with the chapter's local sensitivity. Q answers "
+        "cost Q times as much: each is paid for before its noise is drawn, and a repeated question gets its stored "
+        "answer.",
+        page=_PAGE,
+        proofs=_TREE_PROOFS,
+        exact_tests=_TREE_TESTS,
+        audits=_AUDITS,
+    )
+    epsilon: float | None = option(None, rule=EPSILON, help=_WHOLE_PRICE, panel=Panel.PRIVACY)
+    """Random questions read nothing, so they have no price; all others need one."""
+    call_epsilon: float = option(rule=EPSILON, help=_CALL_PRICE, panel=Panel.PRIVACY)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.epsilon is None) != (self.structure == "random"):
+            words = "has no meaning with random questions; leave it out"
+            raise ParameterError(f"`epsilon` {_MISSING if self.epsilon is None else words}.")
+
+    @property
+    def call(self) -> PureDP:
+        """The price of the noise on one leaf."""
+        price = call_ledger(call_scale(self.call_epsilon, 1), 1).total()
+        assert isinstance(price, PureDP)
+        return price
+
+    @property
+    def price_per_call(self) -> float:
+        """The epsilon of an answer, on the grid of noise scales."""
+        return self.call.epsilon
+
+    def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
+        """All of epsilon goes to the questions; the leaf counts stay in their box."""
+        plan = self.plan(1.0) if self.epsilon is None else replace(self.plan(self.epsilon), split_share=1 - 1e-9)
+        tree, entries = grow_structure(cells, questions_of(features), plan, stream=stream)
+        counts = kept_leaf_counts(cells, tree.leaf_of, tree.leaves)
+        scorer = CallForest(trees=(tree,), counts=counts, scale=call_scale(self.call_epsilon, 1))
+        return Grown(scorer=scorer, entries=entries or (free_questions(plan.depth),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Unprotected(ScoreMethod):
+    """Trees on raw records, for study."""
+
+    is_sealed: ClassVar[bool] = True
+    why: ClassVar[str] = WHY_FAITHFUL
+    """Why nothing is promised."""
+    depth: int | None = option(None, rule=Whole(least=0, tried=4), help="Most questions on the way to a leaf.")
+    min_records: int = option(20, rule=Whole(tried=20), help="Fewest records of a node that is split.")
+
+    def _opened(self, cells: Secret[Cells]) -> tuple[Cells, tuple[Entry, ...]]:
+        (held,), entry = exposed(
+            [cells], stage="tree", reads="all records, for questions and leaf counts", why=self.why
+        )
+        return held, (entry,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainTree(_Unprotected):
+    """A plain tree that splits by alpha-gain (algorithm 4). Promises nothing."""
+
+    body: ClassVar[str] = LeafForest.body
+    why: ClassVar[str] = "a plain alpha-tree shows questions and leaf counts as they are"
+    facts: ClassVar[MethodFacts] = MethodFacts(
+        name="alpha-tree",
+        command="understudy train --method alpha-tree",
+        route="none",
+        neighbours=(),
+        guarantee="none",
+        public="nothing makes it private",
+        paper="dissertation ch. 5",
+        paper_claim="nothing; a plain tree",
+        sound="no claim",
+        truth="Questions and leaf counts as they are; its counts are encrypted at rest.",
+        page=_PAGE,
+        instead="forest",
+    )
+    alpha: float = option(1.0, rule=ALPHA, help="Alpha of the gain.")
+
+    def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
+        """No noise at all."""
+        held, entries = self._opened(cells)
+        tree = alpha_tree(
+            held, questions_of(features), alpha=self.alpha, max_depth=self.depth, min_records=self.min_records
+        )
+        counts = tuple((int(negative), int(positive)) for negative, positive in leaf_totals(tree, held))
+        forest = LeafForest(trees=(tree,), counts=(counts,), scale=0.0, confidential=True)
+        return Grown(scorer=forest, entries=entries)
+
+
+def _unsound_facts(name: str, claim: str) -> MethodFacts:
+    return MethodFacts(
+        name=name,
+        command=f"understudy train --method {name}",
+        route="none",
+        neighbours=(),
+        guarantee="none",
+        public="nothing makes it private",
+        paper="dissertation ch. 5",
+        paper_claim=claim,
+        sound="unsound",
+        truth="False: a structure that depends on the data is not DP for any ε, noise scaled by local sensitivity has "
+        "diverging tails (ratio 36.8 at ε = 1). Kept for study; the model says that it promises nothing.",
+        page=_PAGE,
+        exact_tests=(_SPLITS,),
+        instead="forest, or per-call-tree for answers at a price",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Faithful(_Unprotected):
+    """The chapter's output layer over trees of the chapter's structure."""
+
+    body: ClassVar[str] = LocalNoiseForest.body
+    call_epsilon: float = option(rule=EPSILON, help=_CALL_PRICE, panel=Panel.PRIVACY)
+
+    @property
+    def call(self) -> Guarantee:
+        """Nothing, whatever the chapter says."""
+        return NoFormal(why=self.why)
+
+    @property
+    def price_per_call(self) -> float:
+        """The epsilon of an answer in name only."""
+        return self.call_epsilon
+
+    @property
+    @abstractmethod
+    def all_alphas(self) -> tuple[float, ...]:
+        """The alpha of each tree."""
+
+    def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
+        """One structure for each alpha; "values that give distinct structures" are kept."""
+        held, entries = self._opened(cells)
+        questions = questions_of(features)
+        grown = [
+            diff_structure(held, questions, alpha=alpha, max_depth=self.depth, min_records=self.min_records)
+            for alpha in self.all_alphas
+        ]
+        trees = tuple(dict.fromkeys(grown))
+        counts: Secret[Sequence[ClassCounts]] = Secret([leaf_totals(tree, held) for tree in trees])
+        return Grown(scorer=LocalNoiseForest(trees=trees, counts=counts, epsilon=self.call_epsilon), entries=entries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaithfulDPaT(_Faithful):
+    """Differentially Private alpha-Tree as the dissertation writes it. Not differentially private: for study."""
+
+    facts: ClassVar[MethodFacts] = _unsound_facts(
+        "dpat", "0-DiffStructure is 0-DP; leaf noise scaled by local sensitivity is ε-DP per call."
+    )
+    alpha: float = option(1.0, rule=ALPHA, help="Alpha of the gain.")
+
+    @property
+    def all_alphas(self) -> tuple[float, ...]:
+        """One tree."""
+        return (self.alpha,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaithfulEDPaT(_Faithful):
+    """The ensemble of DPaTs over several alphas, as written. Not differentially private: for study."""
+
+    facts: ClassVar[MethodFacts] = _unsound_facts(
+        "edpat", "Structures of several α are 0-DP together; noise scaled by averaged local sensitivities is ε-DP."
+    )
+    alphas: tuple[float, ...] = option(ALPHAS, rule=Alphas(), help="Alpha of each tree.")
+
+    @property
+    def all_alphas(self) -> tuple[float, ...]:
+        """Several trees."""
+        return self.alphas
+
+
+METHODS: dict[str, type[ScoreMethod]] = {
+    cls.method: cls for cls in (Forest, OneTree, Bag, PerCallTree, FaithfulDPaT, FaithfulEDPaT, PlainTree)
+}
+
+
+def free_questions(levels: int = 1) -> Entry:
     """The line of a training that shows nothing of the data: it costs nothing, and the ledger says so."""
     reads = "questions that were drawn at random, without the data"
-    event = TreeSplits(epsilon=Fraction(0), levels=max(levels or 1, 1), neighbours=Neighbours.ADD_REMOVE)
+    event = TreeSplits(epsilon=Fraction(0), levels=max(levels, 1), neighbours=Neighbours.ADD_REMOVE)
     return Entry(stage="questions", reads=reads, event=event)
 
 
-def refuse_people(book: Codebook) -> None:
-    """A score is priced for one record."""
-    if book.unit is not None:
-        raise ParameterError(
-            "a risk score promises to protect one record, and the codebook's [unit] caps those of a person; leave "
-            "[unit] out, or give every person one record first."
-        )
+def find_training(method: str) -> type[ScoreMethod]:
+    """The way to train of this name."""
+    return METHODS[OneOf.of(METHODS).check("method", method)]
 
 
-def positive_level(book: Codebook, target: str, positive: str | None) -> tuple[str, int]:
-    """The level whose probability is the score: given, or the last of two."""
-    column = book.column(target)
-    labels = column.labels
-    if positive is None:
-        if column.proper_levels != 2:
-            raise ParameterError(
-                f"the target {target!r} has {column.proper_levels} levels; name the one to score with `positive`, "
-                f"one of: {', '.join(labels[:12])}."
-            )
-        return labels[1], 1
-    if positive not in labels:
-        raise ParameterError(f"`positive` is {positive!r}; {target!r} has the levels {', '.join(labels[:12])}.")
-    return positive, labels.index(positive)
+def make_training(method: str, **options: Any) -> ScoreMethod:
+    """A way to train from loose options, each of which it must know."""
+    cls = find_training(method)
+    known = options_of(cls)
+    for name in options:
+        if name not in known:
+            raise ParameterError(f"`{name}` has no meaning for the method {method!r}; leave it out.")
+    for name, declared in known.items():
+        if declared.is_required and name not in options:
+            raise ParameterError(f"`{name}` of the method {method!r} {_MISSING}.")
+    return cls(**options)
 
 
-def cells_of(source: Source, target: str, positive: int, report: Report | None = None) -> Secret[Cells]:
-    """Every record of a source as feature codes and label, in a box."""
-    (table,) = source.count([source.codebook.names], report)
-    return labelled_cells(table, target=target, positive=positive)
+def training_from(method: str, parameters: dict[str, Any]) -> ScoreMethod:
+    """Read back what :meth:`ScoreMethod.parameters` wrote; older files list the options of all methods."""
+    every = {name for cls in METHODS.values() for name in options_of(cls)}
+    if strange := sorted(set(parameters) - every):
+        raise ValueError(f"there is no option {', '.join(strange)}")
+    own = {name: parameters[name] for name in options_of(METHODS[method])}
+    return make_training(method, **{name: value for name, value in own.items() if value is not None})
 
 
-def grow(cells: Secret[Cells], features: Sequence[Feature], training: Training, stream: Stream) -> Grown:
-    """Any method, on records in a box."""
-    method = training.method
-    if method == "forest":
-        assert training.epsilon is not None
-        forest, entries = grow_forest(cells, features, epsilon=training.epsilon, stream=stream)
-        return Grown(scorer=forest, entries=entries)
-    questions = questions_of(features)
-    if method in ("alpha-tree", "dpat", "edpat"):
-        return _plain(cells, questions, training)
-    plan = training.plan()
-    if method in ("tree", "bag"):
-        plans = [plan] * (training.trees if method == "bag" else 1)
-        leaves, entries = grow_private_forest(cells, questions, plans, sharing=training.sharing, stream=stream)
-        return Grown(scorer=leaves, entries=entries)
-    assert training.call_epsilon is not None
-    plan = replace(plan, split_share=1 - 1e-9) if not plan.is_free else plan  # all of epsilon goes to the questions
-    tree, entries = grow_structure(cells, questions, plan, stream=stream)
-    counts = kept_leaf_counts(cells, tree.leaf_of, tree.leaves)
-    scorer = CallForest(trees=(tree,), counts=counts, scale=call_scale(training.call_epsilon, 1))
-    return Grown(scorer=scorer, entries=entries or (free_questions(plan.depth),))
-
-
-def _plain(cells: Secret[Cells], questions: Sequence[Question], training: Training) -> Grown:
-    why = WHY_PLAIN if training.method == "alpha-tree" else WHY_FAITHFUL
-    (held,), entry = exposed([cells], stage="tree", reads="all records, for questions and leaf counts", why=why)
-    stopping = Stopping(max_depth=training.depth, min_records=training.min_records)
-    if training.method == "alpha-tree":
-        alpha = 1.0 if training.alpha is None else training.alpha
-        tree = alpha_tree(held, questions, alpha=alpha, stopping=stopping)
-        counts = tuple((int(a), int(b)) for a, b in leaf_totals(tree, held))
-        return Grown(scorer=LeafForest(trees=(tree,), counts=(counts,), scale=0.0, confidential=True), entries=(entry,))
-    alphas = (1.0 if training.alpha is None else training.alpha,) if training.method == "dpat" else training.alphas
-    if not alphas:
-        raise ParameterError("`alphas` is empty; an ensemble needs at least one. Try (0.5, 1, 2).")
-    trees = [diff_structure(held, questions, alpha=alpha, stopping=stopping) for alpha in alphas]
-    trees = (
-        list(dict.fromkeys(trees)) if training.method == "edpat" else trees
-    )  # "values that give distinct structures"
-    assert training.call_epsilon is not None
-    return Grown(
-        scorer=LocalNoiseForest(
-            trees=tuple(trees),
-            counts=Secret([leaf_totals(tree, held) for tree in trees]),
-            epsilon=training.call_epsilon,
-        ),
-        entries=(entry,),
-    )
+def Training(*, method: str, trees: int, sharing: str, **options: Any) -> ScoreMethod:  # noqa: N802
+    """The call of `understudy train`, until that is made from the declared options."""
+    bag = {"trees": trees, "sharing": sharing} if method == "bag" else {}
+    return make_training(method, **bag, **{name: value for name, value in options.items() if value is not None})

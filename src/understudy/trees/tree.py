@@ -1,13 +1,13 @@
 """One binary tree over codes: which codes of which feature go right, and the number of the leaf reached."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codec import to_plain
 from understudy.trees.features import MOST_CODES, CodeMatrix
 
 Leaves = npt.NDArray[np.intp]
@@ -25,7 +25,7 @@ class Tree:
     yes_codes: tuple[tuple[int, ...], ...]
     no: tuple[int, ...]
     yes: tuple[int, ...]
-    gain: tuple[float | None, ...] = field(default=())
+    gain: tuple[float | None, ...] = ()
     """Alpha-gain of each split, where it may be shown."""
 
     def __post_init__(self) -> None:
@@ -46,11 +46,6 @@ class Tree:
         if sorted(children) != list(range(1, nodes)):
             raise ValueError("some node of a tree has no parent, or two")
 
-    @classmethod
-    def stump_less(cls) -> "Tree":
-        """A single leaf."""
-        return cls(feature=(-1,), yes_codes=((),), no=(-1,), yes=(-1,))
-
     @cached_property
     def leaf_number(self) -> tuple[int, ...]:
         """Number of the leaf at each node, -1 at splits."""
@@ -68,11 +63,11 @@ class Tree:
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """Number of questions asked before each node."""
-        found = [0] * len(self.feature)
+        depths = [0] * len(self.feature)
         for node, asked in enumerate(self.feature):
             if asked >= 0:
-                found[self.no[node]] = found[self.yes[node]] = found[node] + 1
-        return tuple(found)
+                depths[self.no[node]] = depths[self.yes[node]] = depths[node] + 1
+        return tuple(depths)
 
     @property
     def depth(self) -> int:
@@ -101,28 +96,8 @@ class Tree:
         return numbers[at]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        found: dict[str, Any] = {
-            "feature": list(self.feature),
-            "yes_codes": [list(codes) for codes in self.yes_codes],
-            "no": list(self.no),
-            "yes": list(self.yes),
-        }
-        return found | ({"gain": list(self.gain)} if self.gain else {})
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Tree":
-        """Read back what :meth:`to_dict` wrote."""
-        return cls(
-            feature=_whole(data["feature"]),
-            yes_codes=tuple(_whole(codes) for codes in data["yes_codes"]),
-            no=_whole(data["no"]),
-            yes=_whole(data["yes"]),
-            gain=tuple(None if value is None else float(value) for value in data.get("gain", ())),
-        )
-
-
-def _whole(values: Sequence[Any]) -> tuple[int, ...]:
-    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-        raise ValueError("a list of a tree holds something that is no whole number")
-    return tuple(values)
+        """As plain data; gains only where there are some."""
+        plain = {each.name: to_plain(getattr(self, each.name)) for each in fields(self)}
+        if not self.gain:
+            del plain["gain"]
+        return plain
