@@ -17,20 +17,18 @@ from dataclasses import replace
 from typing import Any
 
 import ibis
+import numpy as np
+import numpy.typing as npt
 
 from understudy.codebook import PersonUnit
 from understudy.errors import DataError
 from understudy.sources import dialects
-from understudy.sources.base import NO_IDS, Choice
+from understudy.sources.base import Choice, no_ids
 from understudy.sources.benches import bench_for, fetched
 from understudy.sources.expressions import PERSON, person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
 
-MISSING_IDS = (
-    "the id column {id!r} is missing in {rows:,} rows; each row needs the id of its person, or the cap on records per "
-    "person protects nobody there. Fill the gaps or drop those rows."
-)
 _NUMBER, _RANK = "understudy_number", "understudy_rank"
 
 
@@ -77,7 +75,17 @@ def refuse_missing_ids(rows: int, unit: PersonUnit | None) -> None:
     """A missing id could be anybody's."""
     assert unit is not None
     if rows:
-        raise DataError(MISSING_IDS.format(id=unit.id, rows=rows))
+        raise DataError(
+            f"the id column {unit.id!r} is missing in {rows:,} rows; each row needs the id of its person, or the cap "
+            "on records per person protects nobody there. Fill the gaps or drop those rows."
+        )
+
+
+def person_numbers(ids: Any, unit: PersonUnit | None) -> npt.NDArray[np.int64]:
+    """A number for the person of each record."""
+    refuse_missing_ids(ids.null_count, unit)
+    coded = ids.combine_chunks().dictionary_encode()
+    return np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def capped_table(
@@ -88,7 +96,7 @@ def capped_table(
     For a table that has no codebook yet, so that records are told apart by their values instead of by codes.
     """
     if unit.id not in opened.header:
-        raise DataError(NO_IDS.format(id=unit.id))
+        raise no_ids(unit)
     with engine_errors(repr(opened.label)):
         values = {f"v{place}": opened.value(name) for place, name in enumerate(names)}
         table = opened.table.select(**{PERSON: person_of(opened.value(unit.id))}, **values)

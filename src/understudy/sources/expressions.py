@@ -12,7 +12,8 @@ import ibis
 import pyarrow as pa
 
 from understudy.codebook import Codebook, Column, Continuous, Dates, Grain, Integer, Levelled, Number
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
+from understudy.parameters import OneOf
 from understudy.sources import dialects
 from understudy.sources.tables import code_type
 
@@ -31,8 +32,7 @@ def unknown_code(column: Column) -> int:
 
 def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     """The table of codes: one small unsigned integer per modelled column, named c0, c1, ..."""
-    if unknown not in UNKNOWN_POLICIES:
-        raise ParameterError(f"`unknown` is {unknown!r}; it must be one of {', '.join(UNKNOWN_POLICIES)}.")
+    OneOf(UNKNOWN_POLICIES).check("unknown", unknown)
     codes = {}
     engine = dialects.engine_of(table)
     signed = engine in dialects.WITHOUT_UNSIGNED

@@ -4,8 +4,8 @@ import gzip
 import tempfile
 import weakref
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -23,18 +23,29 @@ _GZIP_SHRINKS = 10
 """Tables of short codes shrink about so much; a wrong guess costs a little time, nothing else."""
 
 
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """The first names of a table, and how many more there are.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    names = list(names)
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Opened:
     """An Ibis table, its connection, and the header names exactly as the file spells them."""
 
-    connection: Any
-    table: Any
+    connection: Any = field(repr=False)
+    table: Any = field(repr=False)
     header: tuple[str, ...]
     label: str
     compressed: tuple[Path, ...] = ()
     """Files to be checked to their end before their rows are believed, see :meth:`verify`."""
     from_file: bool = False
-    likely_rows: int | None = None
+    likely_rows: int | None = field(default=None, repr=False)
     """About how many rows there are at most, where that is known without reading them."""
 
     def value(self, name: str) -> Any:
