@@ -153,7 +153,7 @@ class Number(Column):
             return [*faults, f"column {self.name!r} has {len(self.edges)} edges; bins need at least two."]
         if any(low >= high for low, high in pairwise(self.edges)):
             return [*faults, f"column {self.name!r} has edges that do not rise; sort them and drop repeats."]
-        odd = [edge for edge in self.edges if abs(edge / self.step) > _MOST_STEPS or not _is_exact(edge)]
+        odd = [edge for edge in self.edges if abs(edge / self.step) > MOST_STEPS or not _is_exact(edge)]
         if odd:
             return [
                 *faults,
@@ -240,13 +240,13 @@ class Continuous(Number):
         return super().faults()
 
 
-_MOST_STEPS = 10**15
+MOST_STEPS = 10**15
 """Decimal numbers of 15 digits are all told apart by a 64-bit float, so that no drawn value changes its bin."""
 
 
 def _is_exact(edge: Fraction) -> bool:
     """Whether the engines, which compare floats, see the edge that was written."""
-    return abs(edge) < 2 * _MOST_STEPS and Fraction(repr(float(edge))) == edge
+    return abs(edge) < 2 * MOST_STEPS and Fraction(repr(float(edge))) == edge
 
 
 def _short(value: Fraction) -> str:

@@ -12,13 +12,14 @@ from typing import Any, Literal
 import ibis
 
 from understudy.codebook import Codebook, Column, Dates, Integer, Levelled, Number
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
+from understudy.parameters import Whole
+from understudy.sources.base import as_codebook
 from understudy.sources.broken_rules import broken_rules
-from understudy.sources.dialect import repeated_names
+from understudy.sources.csv_files import Places, repair_csv, repeated_names
 from understudy.sources.expressions import as_date, as_number, as_text, is_known, is_whole, person_of, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
-from understudy.sources.repair import repair_csv
 
 FaultKind = Literal[
     "outside levels",
@@ -83,9 +84,8 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     >>> fault.kind, fault.rows, fault.count, fault.values
     ('outside levels', (2, 4), 2, ('X',))
     """
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise ParameterError(f"`most` is {most!r}; it must be a whole number, 1 or more. Try 20.")
-    book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
+    Whole(tried=20).check("most", most)
+    book = as_codebook(codebook)
     if not isinstance(what, str | Path) or is_database(str(what)):
         _, found = _check_opened(open_table(what, table, allow_repeats=True), book, most)
     else:
@@ -157,34 +157,30 @@ def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple
     with tempfile.TemporaryDirectory(prefix="understudy-") as folder:
         copy = Path(folder) / "mended.csv"
         damage = repair_csv(path, copy, most)
-        found = []
-        if damage.bad_lines:
-            found.append(
-                Fault(
-                    kind="encoding",
-                    rows=damage.first_bad_lines,
-                    count=damage.bad_lines,
-                    sentence=f"{str(path)!r} is not UTF-8 on "
-                    f"{_places('line', damage.first_bad_lines, damage.bad_lines)}; save it as UTF-8.",
-                )
-            )
-        if damage.ragged:
-            found.append(
-                Fault(
-                    kind="unreadable",
-                    rows=damage.first_ragged,
-                    count=damage.ragged,
-                    sentence=f"{str(path)!r} has {_places('row', damage.first_ragged, damage.ragged)} without exactly "
-                    f"{damage.width} fields, as its header has; mend the delimiters and quotes there.",
-                )
-            )
-        if damage.broken is not None or not found:
+        found = _damaged(
+            "encoding", damage.bad_lines, f"{str(path)!r} is not UTF-8 on ", "line", "; save it as UTF-8."
+        ) + _damaged(
+            "unreadable",
+            damage.ragged,
+            f"{str(path)!r} has ",
+            "row",
+            f" without exactly {damage.width} fields, as its header has; mend the delimiters and quotes there.",
+        )
+        if damage.is_cut or not found:
             found.append(Fault(kind="unreadable", sentence=reason))
         try:
             rows, more = _check_opened(open_table(copy, allow_repeats=True), book, most)
         except DataError:  # beyond mending; the engine's first reason is already on the list
             rows, more = damage.rows, []
     return rows, [*found, *more]
+
+
+def _damaged(kind: FaultKind, places: Places, start: str, word: str, end: str) -> list[Fault]:
+    if not places:
+        return []
+    rows = tuple(places.first)
+    sentence = f"{start}{_places(word, rows, places.count)}{end}"
+    return [Fault(kind=kind, rows=rows, count=places.count, sentence=sentence)]
 
 
 def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[Fault]]:
@@ -205,7 +201,7 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
         found += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
         found += [
             Fault(kind="broken rule", sentence=title, count=count, rows=places, values=values)
-            for title, count, places, values in broken_rules(opened, book, most)
+            for title, (count, places, values) in broken_rules(opened, book, most)
         ]
     return rows, found
 
