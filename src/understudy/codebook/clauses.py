@@ -1,13 +1,12 @@
 """Rules as small tables: codes of each column sorted into classes, and which combinations of classes are allowed."""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook.columns import Column, Dates, Grain
+from understudy.codebook.columns import Column, Dates
 from understudy.codebook.numbers import Number
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule, codes_of
 
@@ -97,16 +96,7 @@ def value_range(column: Column) -> tuple[Integers, Integers]:
         first = np.array([start for start, _ in column.grids], dtype=np.int64)
         return first, first + np.array([count - 1 for _, count in column.grids], dtype=np.int64)
     if isinstance(column, Dates):
-        grains = np.array([_grain_number(column.grain, day) for day in column.firsts], dtype=np.int64)
+        grains = np.array([column.grain.number(day) for day in column.firsts], dtype=np.int64)
         return grains, grains
     codes = np.arange(column.proper_levels, dtype=np.int64)
     return codes, codes
-
-
-def _grain_number(grain: Grain, day: dt.date) -> int:
-    """Days, weeks, months or years from a common origin."""
-    if grain is Grain.YEAR:
-        return day.year
-    if grain is Grain.MONTH:
-        return day.year * 12 + day.month
-    return (day.toordinal() - 1) // 7 if grain is Grain.WEEK else day.toordinal()  # day 1 of year 1 was a Monday

@@ -41,6 +41,22 @@ class Grain(StrEnum):
     MONTH = "month"
     YEAR = "year"
 
+    def number(self, day: dt.date) -> int:
+        """How many grains lie before the one that holds ``day``; weeks start on Monday, as day 1 of year 1 was one."""
+        if self is Grain.YEAR:
+            return day.year
+        if self is Grain.MONTH:
+            return day.year * 12 + day.month - 1
+        return (day.toordinal() - 1) // (7 if self is Grain.WEEK else 1)
+
+    def first(self, number: int) -> dt.date:
+        """The first day of a grain, given its number."""
+        if self is Grain.YEAR:
+            return dt.date(number, 1, 1)
+        if self is Grain.MONTH:
+            return dt.date(number // 12, number % 12 + 1, 1)
+        return dt.date.fromordinal(number * (7 if self is Grain.WEEK else 1) + 1)
+
 
 def repeated_in(names: Sequence[str]) -> list[str]:
     """What is listed more than once."""
@@ -288,24 +304,9 @@ class Dates(Column):
     start: dt.date
     end: dt.date
 
-    def floor(self, day: dt.date) -> dt.date:
-        """First day of the grain that ``day`` lies in; weeks start on Monday."""
-        if self.grain is Grain.WEEK:
-            return day - dt.timedelta(days=day.weekday())
-        if self.grain is Grain.MONTH:
-            return day.replace(day=1)
-        if self.grain is Grain.YEAR:
-            return day.replace(month=1, day=1)
-        return day
-
     def index(self, day: dt.date) -> int:
         """Number of grains from the start to ``day``; negative before it."""
-        if self.grain is Grain.YEAR:
-            return day.year - self.start.year
-        if self.grain is Grain.MONTH:
-            return (day.year - self.start.year) * 12 + day.month - self.start.month
-        days = (self.floor(day) - self.floor(self.start)).days
-        return days // 7 if self.grain is Grain.WEEK else days
+        return self.grain.number(day) - self.grain.number(self.start)
 
     @property
     def proper_levels(self) -> int:
@@ -315,14 +316,8 @@ class Dates(Column):
     @cached_property
     def firsts(self) -> tuple[dt.date, ...]:
         """First day of every grain."""
-        if self.grain is Grain.YEAR:
-            return tuple(dt.date(self.start.year + k, 1, 1) for k in range(self.proper_levels))
-        if self.grain is Grain.MONTH:
-            months = (self.start.year * 12 + self.start.month - 1 + k for k in range(self.proper_levels))
-            return tuple(dt.date(month // 12, month % 12 + 1, 1) for month in months)
-        width = 7 if self.grain is Grain.WEEK else 1
-        first = self.floor(self.start)
-        return tuple(first + dt.timedelta(days=width * k) for k in range(self.proper_levels))
+        start = self.grain.number(self.start)
+        return tuple(self.grain.first(start + k) for k in range(self.proper_levels))
 
     def bin_of(self, day: dt.date) -> int | None:
         """Code of a day, or None outside the declared range."""

@@ -283,7 +283,7 @@ class Orders:
                         if self.gaps.get((low, high), -1) < gap and (low != high or (low, high) not in self.gaps):
                             self._keep((low, high), gap, self.origin[low, middle] | self.origin[middle, high])
         place = {column.name: number for number, column in enumerate(columns)}
-        below = {name: sum((other, name) in self.gaps for other in names) for name in names}
+        below = {name: sum((low, name) in self.gaps for low in names) for name in names}
         self.order = tuple(sorted(names, key=lambda name: (below[name], place[name])))
         """Lower columns before higher ones."""
 
@@ -310,7 +310,7 @@ def conflict(columns: Sequence[Column], rules: Sequence[Rule]) -> tuple[str, lis
     """Rules that contradict each other, none of which could be left out: a sentence and the rules in words."""
     kept = list(rules)
     for rule in rules:
-        fewer = [other for other in kept if other is not rule]
+        fewer = [kept_rule for kept_rule in kept if kept_rule is not rule]
         if not _satisfiable(columns, fewer):
             kept = fewer
     sentence = f"no row satisfies {'this rule' if len(kept) == 1 else f'these {len(kept)} rules together'}; change one:"

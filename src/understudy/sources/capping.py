@@ -10,9 +10,7 @@ Every record gets the SHA-256 of the key, its content, its number among records 
 - is the same whenever an engine works it out again, and the same on every engine.
 """
 
-import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,20 +53,6 @@ def _spelled(value: Any) -> Any:
         return value.cast("string").fill_null("-")
     text = value if value.type().is_string() else value.cast("string")
     return (text.length().cast("string") + ":" + text).fill_null("-")
-
-
-def kept_records_of(
-    records: Iterable[tuple[str, tuple[int, ...]]], *, cap: int, key: str
-) -> Counter[tuple[str, tuple[int, ...]]]:
-    """The same choice by hand, for tests and for readers: (person, codes) of every record that takes part."""
-    by_person: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
-    seen: Counter[tuple[str, tuple[int, ...]]] = Counter()
-    for person, codes in records:
-        pieces = [*map(str, codes), str(seen[person, codes]), f"{len(person)}:{person}"]
-        seen[person, codes] += 1
-        digest = hashlib.sha256(",".join([key, *pieces]).encode()).hexdigest()
-        by_person.setdefault(person, []).append((digest, codes))
-    return Counter((person, codes) for person, own in by_person.items() for _, codes in sorted(own)[:cap])
 
 
 def refuse_missing_ids(rows: int, unit: PersonUnit | None) -> None:

@@ -156,26 +156,26 @@ def _summaries(opened: Opened, names: Sequence[str], bins: int, max_levels: int)
     places = range(len(names))
     staged = opened.connection.compile(_staged(opened, names))
     asked = {f"distinct{p}": f"approx_count_distinct(text{p})" for p in places}
-    found = _ask(opened, staged, asked)
+    answers = _ask(opened, staged, asked)
     steps = [k / bins for k in range(1, bins)]
-    few = {p for p in places if found[f"distinct{p}"] <= 2 * max_levels}  # the estimate is a rough one
+    few = {p for p in places if answers[f"distinct{p}"] <= 2 * max_levels}  # the estimate is a rough one
     asked = {f"{key}{p}": sql.format(p=p, steps=steps) for p in places if p not in few for key, sql in _MANY}
     asked |= {f"levels{p}": f"histogram(text{p})" for p in few}
     asked |= {f"tokens{p}": f"histogram(token{p})" for p in places}
     asked |= {f"missing{p}": f"count(*) - count(text{p})" for p in places}
-    found |= _ask(opened, staged, asked)
+    answers |= _ask(opened, staged, asked)
     for p, name in enumerate(names):
-        tokens: Mapping[str, int] = found[f"tokens{p}"] or {}
+        tokens: Mapping[str, int] = answers[f"tokens{p}"] or {}
         common: dict[str, Any] = {
             "name": name,
             # the empty text comes first: it can be the missing token, but never a level
             "tokens": tuple(sorted(tokens, key=lambda token: (token != "", -tokens[token], token))),
-            "has_missing": found[f"missing{p}"] > 0,
+            "has_missing": answers[f"missing{p}"] > 0,
         }
         if p in few:
-            yield _seen_in_levels(found[f"levels{p}"] or {}, common, bins, max_levels)
+            yield _seen_in_levels(answers[f"levels{p}"] or {}, common, bins, max_levels)
         else:
-            yield _seen_in_rows({key: found[f"{key}{p}"] for key, _ in (*_MANY, ("distinct", ""))}, common)
+            yield _seen_in_rows({key: answers[f"{key}{p}"] for key, _ in (*_MANY, ("distinct", ""))}, common)
 
 
 _MANY = (
@@ -195,13 +195,13 @@ _MANY = (
 """What one scan finds out about a column of many values, in DuckDB's words: all files are read with it."""
 
 
-def _seen_in_rows(found: Mapping[str, Any], common: Mapping[str, Any]) -> _Summary:
-    is_numeric = found["numbers"] == found["present"] and not found["padded"]
-    as_found = {key: value for key, value in found.items() if key not in ("least", "most", "cuts", "decimals")}
+def _seen_in_rows(answers: Mapping[str, Any], common: Mapping[str, Any]) -> _Summary:
+    is_numeric = answers["numbers"] == answers["present"] and not answers["padded"]
+    as_found = {key: value for key, value in answers.items() if key not in ("least", "most", "cuts", "decimals")}
     return _Summary(
         levels=None,
-        cuts=(found["least"], *(found["cuts"] or ()), found["most"]) if is_numeric else (),
-        decimals=found["decimals"] or 0,
+        cuts=(answers["least"], *(answers["cuts"] or ()), answers["most"]) if is_numeric else (),
+        decimals=answers["decimals"] or 0,
         **as_found,
         **common,
     )
@@ -358,11 +358,11 @@ def _dates(seen: _Summary, common: dict[str, Any], notes: list[str]) -> Column:
         grain = Grain.DAY
     elif (last - first).days < 7 * (_MOST_GRAINS - 1):
         grain = Grain.WEEK
-    elif (last.year - first.year) * 12 + last.month - first.month < _MOST_GRAINS:
+    elif Grain.MONTH.number(last) - Grain.MONTH.number(first) < _MOST_GRAINS:
         grain = Grain.MONTH
     else:
         grain = Grain.YEAR
-    start = Dates(name="d", grain=grain, start=first, end=last).floor(first)
+    start = grain.first(grain.number(first))
     if last.year - first.year >= _MOST_GRAINS:
         notes.append("the range is long; is a far date a stand-in for missing?")
     return Dates(grain=grain, start=start, end=last, description="; ".join(notes), **common)

@@ -244,15 +244,16 @@ def as_date(value: Any) -> Any:
 
 
 def _grain_index(column: Dates, day: Any) -> Any:
-    start = column.start
+    year = day.year().cast("int64")
     if column.grain is Grain.YEAR:
-        index = day.year().cast("int64") - start.year
+        number = year
     elif column.grain is Grain.MONTH:
-        index = (day.year().cast("int64") - start.year) * 12 + day.month().cast("int64") - start.month
+        number = year * 12 + day.month().cast("int64") - 1
     else:
-        days = day.epoch_seconds().cast("int64") // 86400 - (column.floor(start) - _EPOCH).days
-        index = days // 7 if column.grain is Grain.WEEK else days
+        days = day.epoch_seconds().cast("int64") // 86400 + (_EPOCH - 1)
+        number = days // 7 if column.grain is Grain.WEEK else days
+    index = number - column.grain.number(column.start)
     return ((index >= 0) & (index < column.proper_levels)).ifelse(index, ibis.null("int64"))
 
 
-_EPOCH = dt.date(1970, 1, 1)
+_EPOCH = dt.date(1970, 1, 1).toordinal()

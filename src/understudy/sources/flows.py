@@ -18,6 +18,7 @@ from understudy.privacy.secret import Secret
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, listed, open_table
 from understudy.sources.inputs import find_provenance
+from understudy.sources.tables import added_up
 
 Integers = npt.NDArray[np.int64]
 
@@ -35,15 +36,9 @@ class Histograms:
     @classmethod
     def of(cls, destinations: Integers, units: Integers, counts: Integers, *, number: int) -> "Histograms":
         """From cells in any order; equal ones are added up."""
-        order = np.lexsort((units, destinations))
-        destinations, units, counts = destinations[order], units[order], counts[order]
-        if len(units):
-            first = np.ones(len(units), dtype=np.bool_)
-            first[1:] = (units[1:] != units[:-1]) | (destinations[1:] != destinations[:-1])
-            counts = np.add.reduceat(counts, np.flatnonzero(first))
-            destinations, units = destinations[first], units[first]
-        starts = np.concatenate([[0], np.cumsum(np.bincount(destinations, minlength=number))]).astype(np.int64)
-        return cls(starts=starts, units=units, counts=counts)
+        cells, counts = added_up(np.stack([destinations, units], axis=1), counts)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(cells[:, 0], minlength=number))]).astype(np.int64)
+        return cls(starts=starts, units=np.ascontiguousarray(cells[:, 1]), counts=counts)
 
     @property
     def rows(self) -> Integers:
