@@ -101,5 +101,11 @@ def test_a_table_without_a_codebook_is_refused_with_the_remedy(how: str) -> None
         open_source(given[how]())
     assert "understudy codebook draft" in str(caught.value)
     assert "us.draft" in str(caught.value)
-    with pytest.raises(ParameterError, match="`codebook` is 3; it must be"):
-        open_source(table, 3)  # type: ignore[arg-type]
+
+
+def test_a_table_in_the_place_of_the_codebook_is_not_shown() -> None:
+    table = pa.table({"sex": ["only one such value"]})
+    for given in (table, table.to_pandas()):
+        with pytest.raises(ParameterError, match="`codebook` is of type") as caught:
+            open_source(BOOK, given)
+        assert "only one such value" not in str(caught.value)

@@ -84,8 +84,8 @@ def _value_faults(rule: Rule, column: Column, values: Sequence[str]) -> list[str
     return [f"{where} names {strange[0]!r}, which is no level of {column.name!r}; it has {shown}."]
 
 
-def _choice_words(choice: Groups, join: str = " and ") -> str:
-    return join.join(
+def _choice_words(choice: Groups) -> str:
+    return " and ".join(
         f"{name} = {values[0]}" if len(values) == 1 else f"{name} in ({', '.join(values)})" for name, values in choice
     )
 
@@ -133,10 +133,7 @@ class Implies(Rule):
         return f"{_choice_words(self.when)} means {_choice_words(self.then)}"
 
     def faults(self, columns: Columns) -> list[str]:
-        """Values must be levels, and no column may stand on both sides."""
-        both = sorted({name for name, _ in self.when} & {name for name, _ in self.then})
-        if both:
-            return [f"rule {self.title!r} has {both[0]!r} on both sides; name each column once."]
+        """Values must be levels."""
         return _choice_faults(self, (*self.when, *self.then), columns)
 
 
@@ -212,8 +209,6 @@ class Determines(Rule):
     def faults(self, columns: Columns) -> list[str]:
         """Every value of the one column must mean exactly one of the other."""
         where, first, second = f"rule {self.title!r}", columns[self.column], columns[self.sets]
-        if self.column == self.sets:
-            return [f"{where} lets {self.column!r} determine itself; name two columns."]
         faults = [fault for _, values in self.groups for fault in _value_faults(self, first, values)]
         faults += _value_faults(self, second, [group for group, _ in self.groups])
         if faults:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,9 +41,10 @@ def as_codebook(given: Codebook | str | Path | None) -> Codebook:
             "without it. Draft one with `understudy codebook draft DATA -o codebook.toml`, or with us.draft(DATA) in "
             "Python, review it, and hand it over."
         )
-    if not isinstance(given, Codebook | str | Path):
-        raise ParameterError(
-            f"`codebook` is {given!r}; it must be a Codebook or the path of one. Try us.Codebook.load('codebook.toml')."
+    if not isinstance(given, Codebook | str | PathLike):
+        raise ParameterError(  # its type only: it may be the confidential table, handed over in the wrong place
+            f"`codebook` is of type {type(given).__name__}; it must be a Codebook or the path of one. Try "
+            "us.Codebook.load('codebook.toml')."
         )
     return given if isinstance(given, Codebook) else Codebook.load(given)
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import ibis
 
@@ -21,31 +21,15 @@ from understudy.sources.expressions import as_date, as_number, as_text, is_known
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
 
-FaultKind = Literal[
-    "outside levels",
-    "not a number",
-    "not a whole number",
-    "outside the edges",
-    "not a date",
-    "missing value",
-    "broken rule",
-    "missing id",
-    "missing column",
-    "extra column",
-    "duplicate header",
-    "encoding",
-    "empty file",
-    "unreadable",
+CellFault = Literal[
+    "missing value", "outside levels", "not a number", "not a whole number", "outside the edges", "not a date"
 ]
-
-_IN_CELLS: tuple[FaultKind, ...] = (
-    "missing value",
-    "outside levels",
-    "not a number",
-    "not a whole number",
-    "outside the edges",
-    "not a date",
+FaultKind = (
+    CellFault
+    | Literal["broken rule", "missing id", "missing column", "extra column", "duplicate header"]
+    | Literal["encoding", "empty file", "unreadable"]
 )
+_IN_CELLS: tuple[CellFault, ...] = get_args(CellFault)
 """What can be wrong with one value; its place here is its number while the engine counts."""
 
 _BATCH = 40
@@ -281,9 +265,9 @@ def _bad_values(opened: Opened, scan: str, positions: Sequence[int], most: int) 
     return values
 
 
-def _tests(column: Column, value: Any) -> list[tuple[FaultKind, Any]]:
+def _tests(column: Column, value: Any) -> list[tuple[CellFault, Any]]:
     """What can be wrong with a value that the codebook does not know: the first of these that holds, else the last."""
-    tests: list[tuple[FaultKind, Any]] = [("missing value", value.isnull())]
+    tests: list[tuple[CellFault, Any]] = [("missing value", value.isnull())]
     if isinstance(column, Levelled):
         return [*tests, ("outside levels", None)]
     if isinstance(column, Number):

@@ -37,6 +37,8 @@ from understudy.sources.expressions import as_date, as_number, as_text, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, listed, open_table
 
+BINS = Whole(least=2, tried=16)
+MAX_LEVELS = Whole(least=2, tried=256)
 MISSING_TOKENS = ("NA", "N/A", "n/a", "?", "", "null", "NULL", "None", "NaN", "nan", ".")
 """Texts that usually stand for a value that was not recorded."""
 
@@ -73,8 +75,8 @@ def draft_with_reasons(
     The reasons are for the person at the screen only. A release carries its codebook, descriptions included, and what
     a column that nobody attests holds (that it is constant, or one of its values) is in no price.
     """
-    Whole(least=2, tried=16).check("bins", bins)
-    Whole(least=2, tried=256).check("max_levels", max_levels)
+    BINS.check("bins", bins)
+    MAX_LEVELS.check("max_levels", max_levels)
     opened = open_table(what, table)
     if opened.connection.name != "duckdb":
         raise DataError(

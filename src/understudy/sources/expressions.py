@@ -19,7 +19,8 @@ from understudy.sources.tables import code_type
 
 PERSON = "person"
 """The column of ids in a table of codes."""
-UNKNOWN_POLICIES = ("error", "missing", "other", "other-or-missing")
+UNKNOWN = OneOf(("error", "missing", "other", "other-or-missing"))
+"""Where values outside the codebook go."""
 _LISTED = 256
 """Up to so many levels are written into the query as a list."""
 _LOOKED_UP = "understudy looked up "
@@ -32,7 +33,7 @@ def unknown_code(column: Column) -> int:
 
 def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     """The table of codes: one small unsigned integer per modelled column, named c0, c1, ..."""
-    OneOf(UNKNOWN_POLICIES).check("unknown", unknown)
+    UNKNOWN.check("unknown", unknown)
     codes = {}
     engine = dialects.engine_of(table)
     signed = engine in dialects.WITHOUT_UNSIGNED
@@ -151,7 +152,7 @@ def present(value: Any) -> Any:
 
 
 def as_text(value: Any) -> Any:
-    """How a level is spelled, see :func:`understudy.codebook.encode.number_text`."""
+    """How a level is spelled, see :func:`understudy.codebook.encode.spelling`."""
     kind = value.type()
     if kind.is_string():
         return value
