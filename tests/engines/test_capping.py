@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from capping_by_hand import kept_records_of
 
 import understudy as us
 from tests.engines.conftest import Postgres
@@ -16,7 +17,6 @@ from tests.engines.test_postgres import sends_rows, statements
 from understudy.codebook import Categorical, Codebook, PersonUnit, Role, Text
 from understudy.errors import DataError
 from understudy.mechanisms.stream import Stream
-from understudy.sources.capping import kept_records_of
 from understudy.sources.check import check_table
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.people import capped_source

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from capping_by_hand import kept_records_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,6 @@ from understudy.mechanisms.group import GroupOf, group_factor, kept_records, sha
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import ApproxDP, Neighbours, NoFormal, PureDP, UnpricedRead
 from understudy.privacy.events import event_from_dict
-from understudy.sources.capping import kept_records_of
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 CAP = 2

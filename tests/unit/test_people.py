@@ -74,7 +74,7 @@ def test_a_unit_is_written_as_it_was_read():
         ("cap = 2", "", "lacks cap"),
         ('id = "patient"', 'id = "nobody"', "'nobody', which is not a column"),
         ('id = "patient"', 'id = "a"', "ids never reach a release"),
-        ('id = "patient"', "id = 7", "name of a column"),
+        ('id = "patient"', "id = 7", "id = 7; it must be text in quotes"),
         ("cap = 2", "cap = 2\nlimit = 1", "unknown keys limit"),
         ("cap = 2", "cap = 2\npseudonyms = 1", "true or false"),
     ],
@@ -85,7 +85,7 @@ def test_a_bad_unit_is_refused(old, new, said):
 
 
 def test_a_unit_that_is_no_table_is_refused():
-    with pytest.raises(CodebookError, match="unit must be a table"):
+    with pytest.raises(CodebookError, match=r"\[unit\] must be a table"):
         Codebook.from_toml(TEXT.replace('[unit]\nid = "patient"\ncap = 2', 'unit = "patient"'))
 
 

@@ -14,8 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from reconstruct_cases import averages, table
 
 import understudy as us
-from understudy.codebook import Categorical, Codebook, Integer, Ordinal
-from understudy.codebook.hierarchy import Generalisation
+from understudy.codebook import Categorical, Codebook, Generalisation, Integer, Ordinal
 from understudy.errors import DataError, ParameterError, RefusalError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.reconstruct import (

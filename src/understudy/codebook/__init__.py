@@ -1,11 +1,12 @@
 """What a table may hold: public knowledge, no data inside."""
 
-from understudy.codebook.book import Codebook
+from understudy.codebook.book import Codebook, PaidDraft
 from understudy.codebook.columns import (
     Attestation,
     Categorical,
     Column,
     Dates,
+    Generalisation,
     Grain,
     Levelled,
     Ordinal,
@@ -14,9 +15,7 @@ from understudy.codebook.columns import (
     Text,
 )
 from understudy.codebook.details import Detail
-from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer, Number
-from understudy.codebook.paid import PaidDraft
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
 

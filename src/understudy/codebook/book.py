@@ -1,17 +1,18 @@
 """The codebook: what a table may hold, as one frozen value."""
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from understudy.codebook.columns import Column, Origin, Role
+from understudy.codebook.card import codebook_card
+from understudy.codebook.columns import Column, Origin, Role, repeated_in
 from understudy.codebook.details import Detail, detail_faults
 from understudy.codebook.numbers import Number
-from understudy.codebook.paid import PaidDraft
 from understudy.codebook.rules import Rule
 from understudy.codebook.unit import PersonUnit, unit_faults
 from understudy.codebook.weight import weight_faults
@@ -22,6 +23,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PaidDraft:
+    """What was paid for a codebook that was drafted from data; releases made with the codebook repeat it."""
+
+    draft: str
+    """The draft's name in its account."""
+    entries: str
+    """Its ledger, as JSON text."""
+    found: str | None = None
+    """Digests of the columns as they were found, as JSON text: one changed since was not paid for as it stands."""
+
+    def covers(self, column: Column) -> bool:
+        """Whether the column is as the draft found it."""
+        return self.found is None or json.loads(self.found).get(column.name) == column.content
+
+    def faults(self) -> list[str]:
+        """Whether both texts are what a draft wrote."""
+        if not isinstance(_json(self.found or "{}"), dict):
+            return ["[paid] has a found that is no table of digests in JSON; take the codebook from its original."]
+        ledger = _json(self.entries)
+        if not isinstance(ledger, list) or not ledger or not all(isinstance(entry, dict) for entry in ledger):
+            return ["[paid] has entries that are no ledger in JSON; take the codebook from its original."]
+        return []
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Codebook:
     """Public knowledge about a table: columns, levels, bins, roles. No data inside.
 
@@ -51,46 +84,55 @@ class Codebook:
 
     def faults(self) -> list[str]:
         """Everything wrong, collected before anybody raises."""
-        found = [fault for column in self.columns for fault in column.faults()]
-        names = [column.name for column in self.columns]
-        for name in sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []:
-            found.append(f"column {name!r} is described twice; keep one description.")
+        faults = [fault for column in self.columns for fault in column.faults()]
+        for name in repeated_in([column.name for column in self.columns]):
+            faults.append(f"column {name!r} is described twice; keep one description.")
         if not any(column.is_modelled for column in self.columns):
-            found.append("no column is left to synthesize; describe at least one that is not an identifier.")
-        if found:
-            return found
-        modelled = {column.name for column in self.columns if column.is_modelled}
-        for column in self.columns:
-            if column.is_modelled and column.size < 2:
-                found.append(
+            faults.append("no column is left to synthesize; describe at least one that is not an identifier.")
+        if faults:
+            return faults
+        modelled = set(self.names)
+        for column in self.modelled:
+            if column.size < 2:
+                faults.append(
                     f"column {column.name!r} has one level ({column.labels[0]!r}); a constant needs no synthesis. "
                     'Declare its other levels, or drop it with role = "identifier" and kind = "text".'
                 )
+        for column in self.columns:
             for parent in column.parents or ():
                 if parent not in modelled:
-                    found.append(
+                    faults.append(
                         f"column {column.name!r} has the parent {parent!r}, which is not a column to be synthesized; "
                         f"choose among {', '.join(sorted(modelled - {column.name})) or 'no other column'}."
                     )
-        named = {column.name: column for column in self.columns}
-        found += [fault for detail in self.details for fault in detail_faults(detail, named)]
-        found += [
+        named = self._by_name
+        faults += [fault for detail in self.details for fault in detail_faults(detail, named)]
+        faults += [
             f"column {fine!r} has the name that the pieces of another column go by; call it something else."
             for fine in self._pieces
             if fine in named
         ]
-        found += [] if self.unit is None else unit_faults(self.unit, named)
-        found += [] if self.weight is None else weight_faults(self.weight, named)
+        faults += [] if self.unit is None else unit_faults(self.unit, named)
+        faults += [] if self.weight is None else weight_faults(self.weight, named)
+        faults += [] if self.paid is None else self.paid.faults()
         if self.paid is None and (bought := [c.name for c in self.columns if c.origin is Origin.PAID]):
-            found.append(
+            faults.append(
                 f'{", ".join(bought)} have origin = "paid", and the codebook has no [paid] table that says what was '
                 'paid; keep the one that the draft wrote, or set origin = "drafted".'
             )
-        if self.constraints and not found:
+        if self.constraints and not faults:
             from understudy.codebook.constraints import rule_faults
 
-            found += rule_faults(self.modelled, self.constraints)
-        return found
+            faults += rule_faults(self.modelled, self.constraints)
+        return faults
+
+    def __repr__(self) -> str:
+        title = f" {self.title!r}" if self.title else ""
+        waiting = f", {len(self.unattested)} not attested" if self.unattested else ""
+        return f"<Codebook{title} of {len(self.columns)} columns{waiting}>"
+
+    def _repr_html_(self) -> str:
+        return codebook_card(self.title, self.columns, self.unattested)
 
     @cached_property
     def allowed(self) -> "Allowed":
@@ -176,8 +218,7 @@ class Codebook:
         return tuple(column.name for column in self.released if not self._is_public(column))
 
     def _is_public(self, column: Column) -> bool:
-        bought = column.origin is Origin.PAID and self.paid is not None
-        if bought and self.paid is not None and not self.paid.covers(column):
+        if column.origin is Origin.PAID and self.paid is not None and not self.paid.covers(column):
             return column.is_attested
         return column.is_public
 
@@ -188,15 +229,12 @@ class Codebook:
         bought = [name for name in drafted if self.column(name).origin is Origin.PAID]
         plain = [name for name in drafted if name not in bought]
         stale = [name for name in self.unattested if name not in drafted]
-        said = []
-        if plain:
-            names = ", ".join(plain)
-            said.append(f"levels of {names} were drafted from the data and nobody has attested that they are public")
-        if stale:
-            said.append(f"levels of {', '.join(stale)} were changed after a person attested what stood there before")
-        if bought:
-            said.append(f"levels of {', '.join(bought)} were changed after the draft that paid for them")
-        return "; ".join(said)
+        reasons = (
+            (plain, "were drafted from the data and nobody has attested that they are public"),
+            (stale, "were changed after a person attested what stood there before"),
+            (bought, "were changed after the draft that paid for them"),
+        )
+        return "; ".join(f"levels of {', '.join(names)} {reason}" for names, reason in reasons if names)
 
     @property
     def is_public(self) -> bool:
@@ -212,25 +250,22 @@ class Codebook:
                 grounds.setdefault(f"attested by {column.attestation}", []).append(column.name)
             elif column.origin is Origin.DECLARED:
                 grounds.setdefault("declared in the codebook", []).append(column.name)
-        said = [f"the levels of {', '.join(told)} are public knowledge ({ground})" for ground, told in grounds.items()]
+        sentences = [
+            f"the levels of {', '.join(names)} are public knowledge ({ground})" for ground, names in grounds.items()
+        ]
         if self.constraints:
             rules = "; ".join(rule.title for rule in self.constraints)
-            said.append(f"the rules of the codebook are public knowledge and were not read off the data ({rules})")
+            sentences.append(f"the rules of the codebook are public knowledge and were not read off the data ({rules})")
         if self.unit is not None:
-            said.append(self.unit.assumption)
-        return tuple(said)
+            sentences.append(self.unit.assumption)
+        return tuple(sentences)
 
     def with_parents(self, parents: Mapping[str, Sequence[str]]) -> "Codebook":
         """The same book with other declared parents for some columns."""
         for name in parents:
             self.column(name)
-        return replace(
-            self,
-            columns=tuple(
-                replace(column, parents=tuple(parents[column.name])) if column.name in parents else column
-                for column in self.columns
-            ),
-        )
+        columns = (replace(c, parents=tuple(parents[c.name])) if c.name in parents else c for c in self.columns)
+        return replace(self, columns=tuple(columns))
 
     @property
     def digest(self) -> str:

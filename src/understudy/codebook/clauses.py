@@ -1,18 +1,17 @@
 """Rules as small tables: codes of each column sorted into classes, and which combinations of classes are allowed."""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook.columns import Column, Dates, Grain
+from understudy.codebook.columns import Column, Dates
 from understudy.codebook.numbers import Number
-from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule, code_of_value
+from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule, codes_of
 
 Columns = Mapping[str, Column]
-Numbers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,7 +19,7 @@ class Clause:
     """One rule. ``classes[i]`` gives the class of every code of ``columns[i]``."""
 
     columns: tuple[str, ...]
-    classes: tuple[Numbers, ...]
+    classes: tuple[Integers, ...]
     allowed: npt.NDArray[np.bool_]
 
 
@@ -36,19 +35,11 @@ def clause_of(rule: Rule, columns: Columns) -> Clause:
     return _determines(rule, columns)
 
 
-def _inside(column: Column, values: Sequence[str]) -> Numbers:
+def _inside(column: Column, values: Sequence[str]) -> Integers:
     """1 for the codes that are named, else 0."""
-    found = np.zeros(column.size, dtype=np.int64)
-    found[_codes(column, values)] = 1
-    return found
-
-
-def _codes(column: Column, values: Sequence[str]) -> list[int]:
-    if len(values) < 20:
-        return [code for value in values for code in [code_of_value(column, value)] if code is not None]
-    place = {label: code for code, label in enumerate(column.labels)}
-    found = [place.get(value, code_of_value(column, value) if value not in place else None) for value in values]
-    return [code for code in found if code is not None]
+    inside = np.zeros(column.size, dtype=np.int64)
+    inside[codes_of(column, values)] = 1
+    return inside
 
 
 def _impossible(rule: Impossible, columns: Columns) -> Clause:
@@ -80,7 +71,7 @@ def _determines(rule: Determines, columns: Columns) -> Clause:
     first, second = columns[rule.column], columns[rule.sets]
     fixed = np.full(first.size, second.size, dtype=np.int64)
     for group, values in rule.groups:
-        fixed[_codes(first, values)] = _codes(second, [group])[0]
+        fixed[codes_of(first, values)] = codes_of(second, [group])[0]
     allowed = np.zeros((second.size + 1, second.size), dtype=bool)
     np.fill_diagonal(allowed, True)
     allowed[second.size] = True
@@ -99,22 +90,13 @@ def order_clause(low: Column, high: Column, gap: int) -> Clause:
     return Clause(columns=(low.name, high.name), classes=classes, allowed=allowed)
 
 
-def value_range(column: Column) -> tuple[Numbers, Numbers]:
+def value_range(column: Column) -> tuple[Integers, Integers]:
     """Smallest and largest value of each proper code, in steps of the column's unit."""
     if isinstance(column, Number):
         first = np.array([start for start, _ in column.grids], dtype=np.int64)
         return first, first + np.array([count - 1 for _, count in column.grids], dtype=np.int64)
     if isinstance(column, Dates):
-        grains = np.array([_grain_number(column.grain, day) for day in column.firsts], dtype=np.int64)
+        grains = np.array([column.grain.number(day) for day in column.firsts], dtype=np.int64)
         return grains, grains
     codes = np.arange(column.proper_levels, dtype=np.int64)
     return codes, codes
-
-
-def _grain_number(grain: Grain, day: dt.date) -> int:
-    """Days, weeks, months or years from a common origin."""
-    if grain is Grain.YEAR:
-        return day.year
-    if grain is Grain.MONTH:
-        return day.year * 12 + day.month
-    return (day.toordinal() - 1) // 7 if grain is Grain.WEEK else day.toordinal()  # day 1 of year 1 was a Monday

@@ -4,12 +4,15 @@ Codes of a column are 0 .. levels - 1 in declared order; where missing values ar
 """
 
 import datetime as dt
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar
 
-from understudy.codebook.hierarchy import Generalisation
+Groups = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names, each with its members, in declared order."""
 
 
 class Role(StrEnum):
@@ -38,6 +41,27 @@ class Grain(StrEnum):
     MONTH = "month"
     YEAR = "year"
 
+    def number(self, day: dt.date) -> int:
+        """How many grains lie before the one that holds ``day``; weeks start on Monday, as day 1 of year 1 was one."""
+        if self is Grain.YEAR:
+            return day.year
+        if self is Grain.MONTH:
+            return day.year * 12 + day.month - 1
+        return (day.toordinal() - 1) // (7 if self is Grain.WEEK else 1)
+
+    def first(self, number: int) -> dt.date:
+        """The first day of a grain, given its number."""
+        if self is Grain.YEAR:
+            return dt.date(number, 1, 1)
+        if self is Grain.MONTH:
+            return dt.date(number // 12, number % 12 + 1, 1)
+        return dt.date.fromordinal(number * (7 if self is Grain.WEEK else 1) + 1)
+
+
+def repeated_in(names: Sequence[str]) -> list[str]:
+    """What is listed more than once."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Attestation:
@@ -54,6 +78,35 @@ class Attestation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Generalisation:
+    """One step of a hierarchy: every level sent to a coarser group, for example a ZIP code to its county."""
+
+    name: str
+    groups: Groups
+    """Each group with the levels it takes in."""
+
+    def group_of(self, level: str) -> str:
+        """The group that ``level`` belongs to."""
+        return next(group for group, levels in self.groups if level in levels)
+
+    def faults(self, column: str, levels: Sequence[str]) -> list[str]:
+        """Every level must lie in exactly one group, and no group may name a stranger."""
+        where = f"step {self.name!r} of column {column!r}"
+        named = [level for _, members in self.groups for level in members]
+        known, grouped = set(levels), set(named)
+        faults = []
+        if lost := [level for level in levels if level not in grouped]:
+            faults.append(f"{where} leaves out {', '.join(map(repr, lost))}; put every level in one group.")
+        if strange := [level for level in named if level not in known]:
+            faults.append(f"{where} names {', '.join(map(repr, strange))}, which are not levels; remove them.")
+        if len({group for group, _ in self.groups}) != len(self.groups):
+            faults.append(f"{where} has two groups of one name; join them.")
+        if len(grouped) != len(named):
+            faults.append(f"{where} puts a level in two groups; put each in one.")
+        return faults
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Column:
     """What all kinds share."""
 
@@ -120,31 +173,48 @@ class Column:
         """Whether a promise may rest on the levels: declared, paid for, or attested by a person."""
         return self.origin is not Origin.DRAFTED or self.is_attested
 
+    @cached_property
+    def code_of_label(self) -> dict[str, int]:
+        """Code of each label; the first one where two agree."""
+        return {label: code for code, label in reversed([*enumerate(self.labels)])}
+
+    def shown_labels(self, most: int) -> str:
+        """The first few labels, for a message."""
+        return ", ".join(map(repr, self.labels[:most])) + (", ..." if self.size > most else "")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} column {self.name!r}>"
+
     def _texts(self) -> tuple[str, ...]:
         """Every text of it that an engine will see."""
         return () if self.missing is None else (self.missing,)
 
     def faults(self) -> list[str]:
         """Everything wrong with this column on its own."""
-        found = []
+        faults = []
         if not self.name:
-            found.append("a column has an empty name; every column needs one.")
+            faults.append("a column has an empty name; every column needs one.")
         if any("\x00" in text for text in (self.name, *self._texts())):
-            found.append(f"column {self.name!r} has a NUL character in a name or level; no engine takes it.")
+            faults.append(f"column {self.name!r} has a NUL character in a name or level; no engine takes it.")
         if self.role is Role.IDENTIFIER and not isinstance(self, Text):
-            found.append(
+            faults.append(
                 f"column {self.name!r} is an identifier of kind {self.kind!r}; identifiers are dropped, so they "
                 'carry no levels. Write kind = "text".'
             )
         if self.parents is not None:
             if self.name in self.parents:
-                found.append(f"column {self.name!r} is its own parent; remove it from its parents.")
+                faults.append(f"column {self.name!r} is its own parent; remove it from its parents.")
             if len(set(self.parents)) != len(self.parents):
-                found.append(f"column {self.name!r} names a parent twice; name each once.")
-        return found
+                faults.append(f"column {self.name!r} names a parent twice; name each once.")
+        if self.attestation is not None and not (self.attestation.by.strip() and self.attestation.source.strip()):
+            faults.append(
+                f"column {self.name!r} has an attestation whose by and source must not be empty; name the person and "
+                "the published source."
+            )
+        return faults
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Text(Column):
     """Free text without levels: only for identifiers, which are dropped."""
 
@@ -152,16 +222,16 @@ class Text(Column):
 
     def faults(self) -> list[str]:
         """Text is never modelled."""
-        found = super().faults()
+        faults = super().faults()
         if self.role is not Role.IDENTIFIER:
-            found.append(
+            faults.append(
                 f"column {self.name!r} is text but not an identifier; free text cannot be synthesized. Declare its "
                 'levels (kind = "categorical") or set role = "identifier" to drop it.'
             )
-        return found
+        return faults
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Levelled(Column):
     """A column whose levels are listed."""
 
@@ -187,49 +257,45 @@ class Levelled(Column):
 
     def faults(self) -> list[str]:
         """Levels must be distinct, at least one, and not the missing token."""
-        found = super().faults()
-        repeated = sorted({level for level in self.levels if self.levels.count(level) > 1}) if self._repeats() else []
-        if repeated:
-            found.append(f"column {self.name!r} lists {', '.join(map(repr, repeated))} twice; list each level once.")
+        faults = super().faults()
+        if repeated := repeated_in(self.levels):
+            faults.append(f"column {self.name!r} lists {', '.join(map(repr, repeated))} twice; list each level once.")
         if not self.levels:
-            found.append(f"column {self.name!r} has no level; list at least two.")
+            faults.append(f"column {self.name!r} has no level; list at least two.")
         if "" in self.levels:
-            found.append(
+            faults.append(
                 f"column {self.name!r} has an empty level, which a CSV file cannot tell from a missing value; "
                 'name it, or write missing = "" instead.'
             )
         if self.missing is not None and self.missing in self.levels:
-            found.append(
+            faults.append(
                 f"column {self.name!r} has the missing token {self.missing!r} among its levels; "
                 "remove it from the levels, it has a level of its own."
             )
         if self.other is not None and self.other not in self.levels:
-            found.append(
+            faults.append(
                 f"column {self.name!r} sends other values to {self.other!r}, which is not one of its levels; add it."
             )
         for step in self.hierarchy:
-            found.extend(step.faults(self.name, self.levels))
-        return found
-
-    def _repeats(self) -> bool:
-        return len(set(self.levels)) != len(self.levels)
+            faults.extend(step.faults(self.name, self.levels))
+        return faults
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Categorical(Levelled):
     """Levels without an order."""
 
     kind: ClassVar[str] = "categorical"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Ordinal(Levelled):
     """Levels in their order."""
 
     kind: ClassVar[str] = "ordinal"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Dates(Column):
     """Calendar dates between two declared days, at a declared grain."""
 
@@ -238,24 +304,9 @@ class Dates(Column):
     start: dt.date
     end: dt.date
 
-    def floor(self, day: dt.date) -> dt.date:
-        """First day of the grain that ``day`` lies in; weeks start on Monday."""
-        if self.grain is Grain.WEEK:
-            return day - dt.timedelta(days=day.weekday())
-        if self.grain is Grain.MONTH:
-            return day.replace(day=1)
-        if self.grain is Grain.YEAR:
-            return day.replace(month=1, day=1)
-        return day
-
     def index(self, day: dt.date) -> int:
         """Number of grains from the start to ``day``; negative before it."""
-        if self.grain is Grain.YEAR:
-            return day.year - self.start.year
-        if self.grain is Grain.MONTH:
-            return (day.year - self.start.year) * 12 + day.month - self.start.month
-        days = (self.floor(day) - self.floor(self.start)).days
-        return days // 7 if self.grain is Grain.WEEK else days
+        return self.grain.number(day) - self.grain.number(self.start)
 
     @property
     def proper_levels(self) -> int:
@@ -265,14 +316,8 @@ class Dates(Column):
     @cached_property
     def firsts(self) -> tuple[dt.date, ...]:
         """First day of every grain."""
-        if self.grain is Grain.YEAR:
-            return tuple(dt.date(self.start.year + k, 1, 1) for k in range(self.proper_levels))
-        if self.grain is Grain.MONTH:
-            months = (self.start.year * 12 + self.start.month - 1 + k for k in range(self.proper_levels))
-            return tuple(dt.date(month // 12, month % 12 + 1, 1) for month in months)
-        width = 7 if self.grain is Grain.WEEK else 1
-        first = self.floor(self.start)
-        return tuple(first + dt.timedelta(days=width * k) for k in range(self.proper_levels))
+        start = self.grain.number(self.start)
+        return tuple(self.grain.first(start + k) for k in range(self.proper_levels))
 
     def bin_of(self, day: dt.date) -> int | None:
         """Code of a day, or None outside the declared range."""
@@ -284,12 +329,12 @@ class Dates(Column):
 
     def faults(self) -> list[str]:
         """The range must not be empty, nor hold the missing token."""
-        found = super().faults()
+        faults = super().faults()
         if self.end < self.start:
-            found.append(f"column {self.name!r} ends on {self.end} before it starts on {self.start}; swap them.")
+            faults.append(f"column {self.name!r} ends on {self.end} before it starts on {self.start}; swap them.")
         elif self.missing in self._proper_labels():
-            found.append(
+            faults.append(
                 f"column {self.name!r} has the missing token {self.missing!r}, which is also one of its dates; "
                 "start or end the range elsewhere, or choose a token that is no date."
             )
-        return found
+        return faults

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook.clauses import Clause, clause_of, order_clause
-from understudy.codebook.columns import Column
+from understudy.codebook.columns import Column, repeated_in
 from understudy.codebook.rules import Order, Rule
 from understudy.errors import CodebookError, ParameterError
 
@@ -87,13 +87,13 @@ class Allowed:
         self._extra = tuple(extra)
         position = {column.name: place for place, column in enumerate(columns)}
         named = {column.name: column for column in columns}
-        found = [(clause_of(rule, named), frozenset([number])) for number, rule in enumerate(rules)]
-        found += Orders(columns, rules).implied(named)
-        found += [(clause, frozenset()) for clause in extra]
-        self._classes = _common_classes(columns, [clause for clause, _ in found])
+        clauses = [(clause_of(rule, named), frozenset([number])) for number, rule in enumerate(rules)]
+        clauses += Orders(columns, rules).implied(named)
+        clauses += [(clause, frozenset()) for clause in extra]
+        self._classes = _common_classes(columns, [clause for clause, _ in clauses])
         self._tables = tuple(
             _Table(columns=places, allowed=self._on_classes(clause, places), rules=origin)
-            for clause, origin in found
+            for clause, origin in clauses
             for places in [tuple(position[name] for name in clause.columns)]
         )
         self._plans: dict[tuple[int, ...], tuple[Step | None, ...]] = {}
@@ -113,8 +113,8 @@ class Allowed:
         try:
             narrowed._eliminate(range(len(self._columns)), len(self._columns))
         except _Unsatisfiable:
-            said = " and ".join(choice)
-            raise ParameterError(f"no row with these values of {said} satisfies the rules of the codebook.") from None
+            names = " and ".join(choice)
+            raise ParameterError(f"no row with these values of {names} satisfies the rules of the codebook.") from None
         return narrowed
 
     def _on_classes(self, clause: Clause, places: Sequence[int]) -> Bools:
@@ -189,8 +189,7 @@ class Allowed:
         for table in left:
             own = table.allowed[np.ix_(*(self._classes[place] for place in table.columns))]
             where = [first.index(place) for place in table.columns]
-            order_ = np.argsort(where)
-            own = own.transpose(order_)
+            own = own.transpose(np.argsort(where))
             mask &= own.reshape([shape[axis] if axis in where else 1 for axis in range(len(shape))])
         return mask.transpose([first.index(place) for place in columns])
 
@@ -219,9 +218,9 @@ class Allowed:
         rules = frozenset().union(*(table.rules for table in tables))
         if prod(shape) > _MOST_CELLS:
             tied = ", ".join(self._columns[column].name for column in columns)
-            said = "; ".join(self._rules[number].title for number in sorted(rules))
+            titles = "; ".join(self._rules[number].title for number in sorted(rules))
             raise CodebookError(
-                f"the rules ({said}) tie {tied} together in {prod(shape):,} combinations, more than {_MOST_CELLS:,}; "
+                f"the rules ({titles}) tie {tied} together in {prod(shape):,} combinations, more than {_MOST_CELLS:,}; "
                 "use fewer rules between them, or coarser columns."
             )
         allowed = np.ones(shape, dtype=bool)
@@ -254,16 +253,16 @@ def _sorted(table: _Table, place: Mapping[int, int]) -> _Table:
 
 def _common_classes(columns: Sequence[Column], clauses: Sequence[Clause]) -> tuple[npt.NDArray[np.int64], ...]:
     """Codes of a column that all clauses treat alike share a class."""
-    found = []
+    told_apart: dict[str, list[npt.NDArray[np.int64]]] = {column.name: [] for column in columns}
+    for clause in clauses:
+        for name, classes in zip(clause.columns, clause.classes, strict=True):
+            told_apart[name].append(classes)
+    common = []
     for column in columns:
-        told = [own for clause in clauses for name, own in zip(clause.columns, clause.classes, strict=True)
-                if name == column.name]  # fmt: skip
-        if not told:
-            found.append(np.zeros(column.size, dtype=np.int64))
-            continue
-        _, classes = np.unique(np.stack(told), axis=1, return_inverse=True)
-        found.append(classes.reshape(-1).astype(np.int64))
-    return tuple(found)
+        stacked = np.stack([np.zeros(column.size, dtype=np.int64), *told_apart[column.name]])
+        _, joint = np.unique(stacked, axis=1, return_inverse=True)
+        common.append(joint.reshape(-1).astype(np.int64))
+    return tuple(common)
 
 
 class Orders:
@@ -284,7 +283,7 @@ class Orders:
                         if self.gaps.get((low, high), -1) < gap and (low != high or (low, high) not in self.gaps):
                             self._keep((low, high), gap, self.origin[low, middle] | self.origin[middle, high])
         place = {column.name: number for number, column in enumerate(columns)}
-        below = {name: sum((other, name) in self.gaps for other in names) for name in names}
+        below = {name: sum((low, name) in self.gaps for low in names) for name in names}
         self.order = tuple(sorted(names, key=lambda name: (below[name], place[name])))
         """Lower columns before higher ones."""
 
@@ -299,11 +298,11 @@ class Orders:
 
     def implied(self, columns: Mapping[str, Column]) -> list[tuple[Clause, frozenset[int]]]:
         """Clauses for the pairs that only a chain compares."""
-        said = {(rule.low, rule.high): rule.gap for _, rule in self.rules}
+        declared = {(rule.low, rule.high): rule.gap for _, rule in self.rules}
         return [
             (order_clause(columns[low], columns[high], gap), self.origin[low, high])
             for (low, high), gap in self.gaps.items()
-            if low != high and gap > said.get((low, high), -1)
+            if low != high and gap > declared.get((low, high), -1)
         ]
 
 
@@ -311,11 +310,11 @@ def conflict(columns: Sequence[Column], rules: Sequence[Rule]) -> tuple[str, lis
     """Rules that contradict each other, none of which could be left out: a sentence and the rules in words."""
     kept = list(rules)
     for rule in rules:
-        fewer = [other for other in kept if other is not rule]
+        fewer = [kept_rule for kept_rule in kept if kept_rule is not rule]
         if not _satisfiable(columns, fewer):
             kept = fewer
-    said = f"no row satisfies {'this rule' if len(kept) == 1 else f'these {len(kept)} rules together'}; change one:"
-    return said, [f"{rule.title}" + (f" ({rule.words()})" if rule.name else "") for rule in kept]
+    sentence = f"no row satisfies {'this rule' if len(kept) == 1 else f'these {len(kept)} rules together'}; change one:"
+    return sentence, [f"{rule.title}" + (f" ({rule.words()})" if rule.name else "") for rule in kept]
 
 
 def _satisfiable(columns: Sequence[Column], rules: Sequence[Rule]) -> bool:
@@ -330,29 +329,27 @@ def _satisfiable(columns: Sequence[Column], rules: Sequence[Rule]) -> bool:
 def rule_faults(columns: Sequence[Column], rules: Sequence[Rule]) -> list[str]:
     """Everything wrong with the rules of a codebook; ``columns`` are those that rules may speak about."""
     named = {column.name: column for column in columns}
-    found = []
+    faults = []
     for rule in rules:
         names = rule.columns
         if strange := [name for name in names if name not in named]:
-            found.append(
+            faults.append(
                 f"rule {rule.title!r} speaks about {strange[0]!r}, which is not a column of the model; choose among "
                 f"{', '.join(named)}."
             )
         elif len(set(names)) < len(names) and not isinstance(rule, Order):
-            found.append(f"rule {rule.title!r} names a column twice; name each once.")
+            faults.append(f"rule {rule.title!r} names a column twice; name each once.")
         else:
-            found.extend(rule.faults(named))
-    titles = [rule.title for rule in rules]
-    found += [
-        f"two rules are called {title!r}; name each differently."
-        for title in sorted({title for title in titles if titles.count(title) > 1})
+            faults.extend(rule.faults(named))
+    faults += [
+        f"two rules are called {title!r}; name each differently." for title in repeated_in([r.title for r in rules])
     ]
-    if found:
-        return found
+    if faults:
+        return faults
     circle = Orders(columns, rules).circle
     if circle:
-        said = "; ".join(rules[number].words() for number in sorted(circle))
-        return [f"the orders {said} run in a circle, so no such row exists, or all are equal; drop one of them."]
+        orders = "; ".join(rules[number].words() for number in sorted(circle))
+        return [f"the orders {orders} run in a circle, so no such row exists, or all are equal; drop one of them."]
     try:
         satisfiable = _satisfiable(columns, rules)
     except CodebookError as reason:

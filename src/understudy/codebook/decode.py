@@ -19,7 +19,6 @@ from understudy.codebook.pseudonyms import pseudonyms
 
 BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
 """Draws one uniform integer below each bound; supplied by ``mechanisms.stream``."""
-
 Codes = npt.NDArray[np.unsignedinteger]
 Steps = npt.NDArray[np.int64]
 Shapes = Mapping[str, Steps]
@@ -87,9 +86,9 @@ def order_steps(
     high: dict[str, Steps] = {}
     for name in names:
         smallest, largest = value_range(book.column(name))
-        found = codes[book.position(name)]
-        absent = found >= len(smallest)
-        inside = np.where(absent, 0, found)
+        own = codes[book.position(name)]
+        absent = own >= len(smallest)
+        inside = np.where(absent, 0, own)
         low[name] = np.where(absent, -_FAR, smallest[inside])
         high[name] = np.where(absent, _FAR, largest[inside])
     drawn: dict[str, Steps] = {}
@@ -116,22 +115,20 @@ def order_steps(
     return drawn
 
 
-def _after(other: str, drawn: Steps, gap: int, known: Known | None) -> Steps:
-    """The least that may follow a lower column; a value that stands may lie between two steps."""
-    found = drawn + gap
-    if known is not None and other in known:
-        floor, ceiling, stands = known[other]
-        found = np.where(stands, (floor if gap == 1 else ceiling) + gap, found)
-    return found
+def _after(name: str, drawn: Steps, gap: int, known: Known | None) -> Steps:
+    """The least that may follow the lower column ``name``; a value that stands may lie between two steps."""
+    if known is None or name not in known:
+        return drawn + gap
+    floor, ceiling, stands = known[name]
+    return np.where(stands, floor if gap == 1 else ceiling, drawn) + gap
 
 
-def _before(other: str, high: Steps, gap: int, known: Known | None) -> Steps:
-    """The most that may come before a higher column."""
-    found = high - gap
-    if known is not None and other in known:
-        floor, ceiling, stands = known[other]
-        found = np.where(stands, (ceiling if gap == 1 else floor) - gap, found)
-    return found
+def _before(name: str, high: Steps, gap: int, known: Known | None) -> Steps:
+    """The most that may come before the higher column ``name``."""
+    if known is None or name not in known:
+        return high - gap
+    floor, ceiling, stands = known[name]
+    return np.where(stands, ceiling if gap == 1 else floor, high) - gap
 
 
 def decode_column(
@@ -217,9 +214,9 @@ def _measured_between(column: Number, weights: Steps, start: Steps, end: Steps, 
     piece = np.minimum(np.searchsorted(pieces.reach, place, side="right"), len(pieces.first) - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = np.floor((place - before[piece]) / density[piece])
-    found = pieces.first[piece] + np.where(np.isfinite(inside), inside, 0).astype(np.int64)
-    bare = start + np.floor(evenly * (end - start + 1)).astype(np.int64)
-    return np.clip(np.where(high > low, found, bare), start, end)
+    weighted = pieces.first[piece] + np.where(np.isfinite(inside), inside, 0).astype(np.int64)
+    even = start + np.floor(evenly * (end - start + 1)).astype(np.int64)
+    return np.clip(np.where(high > low, weighted, even), start, end)
 
 
 def values_of_steps(column: Number, steps: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:

@@ -1,12 +1,13 @@
 """Detailed codes: a column with many codes, each of which belongs to one level of a coarse column of the model."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from understudy.codebook.columns import Column, Levelled, Role
+from understudy.codebook.columns import Column, Groups, Levelled, Role
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Detail(Levelled):
     """A diagnosis given its chapter, a block given its tract.
 
@@ -17,9 +18,9 @@ class Detail(Levelled):
     kind: ClassVar[str] = "detail"
     detail_of: str
     """The coarse column."""
-    groups: tuple[tuple[str, tuple[str, ...]], ...]
+    groups: Groups
     """Each coarse level with the codes that belong to it."""
-    levels: tuple[str, ...] = ()
+    levels: tuple[str, ...] = field(init=False, default=())
     """All codes in the order of their groups, then ``other``; made from the groups."""
 
     def __post_init__(self) -> None:
@@ -33,16 +34,16 @@ class Detail(Levelled):
 
     def faults(self) -> list[str]:
         """Every code has one parent, and there is an ``other`` for those that cannot be shown."""
-        found = Column.faults(self)
+        faults = Column.faults(self)
         if self.role is Role.IDENTIFIER:
-            return found
+            return faults
         where = f"column {self.name!r}"
         if self.other is None:
-            found.append(
+            faults.append(
                 f'{where} has no other; name the code that rare details fall back to, such as other = "other".'
             )
         if self.parents is not None or self.hierarchy:
-            found.append(
+            faults.append(
                 f"{where} is a detail of {self.detail_of!r}, which is its only parent; drop parents and hierarchy."
             )
         seen: dict[str, str] = {}
@@ -54,21 +55,21 @@ class Detail(Levelled):
                 seen[code] = group
         for code, (first, second) in list(twice.items())[:5]:
             parents = f"two parents, {first!r} and {second!r}" if first != second else f"the parent {first!r} twice"
-            found.append(f"{where} gives the detail code {code!r} {parents}; each code belongs to one. Keep one.")
+            faults.append(f"{where} gives the detail code {code!r} {parents}; each code belongs to one. Keep one.")
         if len(twice) > 5:
-            found.append(f"{where} has {len(twice) - 5:,} more codes with two parents.")
+            faults.append(f"{where} has {len(twice) - 5:,} more codes with two parents.")
         if not seen:
-            found.append(f"{where} has no codes; list those of each level of {self.detail_of!r} in groups.")
+            faults.append(f"{where} has no codes; list those of each level of {self.detail_of!r} in groups.")
         if self.other in seen:
-            found.append(f"{where} has its other, {self.other!r}, in a group; it belongs to every level. Take it out.")
+            faults.append(f"{where} has its other, {self.other!r}, in a group; it belongs to every level. Take it out.")
         if self.missing is not None and (self.missing in seen or self.missing == self.other):
-            found.append(f"{where} has the missing token {self.missing!r} among its codes; remove it from them.")
+            faults.append(f"{where} has the missing token {self.missing!r} among its codes; remove it from them.")
         if "" in seen:
-            found.append(f"{where} has an empty code, which a CSV file cannot tell from a missing value; name it.")
-        return found
+            faults.append(f"{where} has an empty code, which a CSV file cannot tell from a missing value; name it.")
+        return faults
 
 
-def detail_faults(detail: Detail, columns: dict[str, Column]) -> list[str]:
+def detail_faults(detail: Detail, columns: Mapping[str, Column]) -> list[str]:
     """Whether the coarse column exists, is modelled and has the levels that the groups name."""
     coarse = columns.get(detail.detail_of)
     if coarse is None or not coarse.is_modelled:
@@ -81,6 +82,6 @@ def detail_faults(detail: Detail, columns: dict[str, Column]) -> list[str]:
     strange = [group for group, _ in detail.groups if group not in labels or group == coarse.missing]
     return [
         f"column {detail.name!r} groups codes under {group!r}, which is no level of {coarse.name!r}; it has "
-        f"{', '.join(map(repr, coarse.labels[:4]))}{', ...' if coarse.size > 4 else ''}."
+        f"{coarse.shown_labels(4)}."
         for group in strange[:3]
     ]

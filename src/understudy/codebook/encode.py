@@ -35,10 +35,10 @@ def encode_value(column: Column, value: Any) -> int | None:
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return column.missing_code
-    if column.missing is not None and number_text(value) == column.missing:
+    if column.missing is not None and spelling(value) == column.missing:
         return column.missing_code
     if isinstance(column, Levelled):
-        return column.code_of.get(number_text(value))
+        return column.code_of.get(spelling(value))
     if isinstance(column, Dates):
         day = day_of(value)
         return None if day is None else column.bin_of(day)
@@ -50,7 +50,7 @@ def encode_value(column: Column, value: Any) -> int | None:
     return None
 
 
-def number_text(value: Any) -> str:
+def spelling(value: Any) -> str:
     """How a level is spelled: whole floats lose their ``.0``, as a table read by pandas would otherwise not match."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -16,7 +16,7 @@ MOST_PIECES = 2000
 """Pieces of all bins of a column together: each is a comparison in a query, and each gets noise."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Number(Column):
     """A number, kept as the bin it falls in.
 
@@ -98,12 +98,12 @@ class Number(Column):
     @cached_property
     def cuts(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """For every bin its pieces, each as first value and number of values, in steps; all are public."""
-        found = []
+        pieces = []
         for first, width in self.grids:
             number = min(self.pieces or 1, width)
             ends = [first + place * width // number for place in range(number + 1)]
-            found.append(tuple((low, high - low) for low, high in pairwise(ends)))
-        return tuple(found)
+            pieces.append(tuple((low, high - low) for low, high in pairwise(ends)))
+        return tuple(pieces)
 
     @cached_property
     def fine(self) -> "Number":
@@ -148,43 +148,43 @@ class Number(Column):
 
     def faults(self) -> list[str]:
         """Edges must rise, and every bin must hold a value that can be drawn."""
-        found = super().faults()
+        faults = super().faults()
         if len(self.edges) < 2:
-            return [*found, f"column {self.name!r} has {len(self.edges)} edges; bins need at least two."]
+            return [*faults, f"column {self.name!r} has {len(self.edges)} edges; bins need at least two."]
         if any(low >= high for low, high in pairwise(self.edges)):
-            return [*found, f"column {self.name!r} has edges that do not rise; sort them and drop repeats."]
-        odd = [edge for edge in self.edges if abs(edge / self.step) > _MOST_STEPS or not _is_exact(edge)]
+            return [*faults, f"column {self.name!r} has edges that do not rise; sort them and drop repeats."]
+        odd = [edge for edge in self.edges if abs(edge / self.step) > MOST_STEPS or not _is_exact(edge)]
         if odd:
             return [
-                *found,
+                *faults,
                 f"column {self.name!r} has the edge {_short(odd[0])}, which has too many digits to be compared "
                 "exactly; keep edges to 15 digits, those after the point that the precision asks for included.",
             ]
         if self._could_draw_missing():
-            found.append(
+            faults.append(
                 f"column {self.name!r} has the missing token {self.missing!r}, which is also one of its values; end "
                 "the edges before it, or choose a token that is no number."
             )
-        found += self._shape_faults()
+        faults += self._shape_faults()
         empty = [label for label, (_, width) in zip(self._proper_labels(), self.grids, strict=True) if width < 1]
         if empty:
-            found.append(
+            faults.append(
                 f"column {self.name!r} has bins {', '.join(empty)} without any value at its precision; widen them."
             )
-        return found
+        return faults
 
     def _shape_faults(self) -> list[str]:
-        found = []
+        faults = []
         if odd := [spike for spike in self.spikes if not self._is_spike(spike)]:
-            found.append(
+            faults.append(
                 f"column {self.name!r} has the spike {_short(odd[0])}, outside its edges or between two values of its "
                 "precision; widen the edges, or write a code for unknown values as its missing token."
             )
         if self.shape == "log" and self.edges[0] < 0:
-            found.append(
+            faults.append(
                 f'column {self.name!r} has shape = "log" and edges below 0, where there is no logarithm; start at 0.'
             )
-        return [*found, *self._piece_faults()]
+        return [*faults, *self._piece_faults()]
 
     def _piece_faults(self) -> list[str]:
         if self.shape != "measured":
@@ -209,7 +209,7 @@ class Number(Column):
         return []
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Integer(Number):
     """Whole numbers in bins."""
 
@@ -221,7 +221,7 @@ class Integer(Number):
         return Fraction(1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Continuous(Number):
     """Decimal numbers in bins, drawn with ``precision`` digits after the point."""
 
@@ -240,13 +240,13 @@ class Continuous(Number):
         return super().faults()
 
 
-_MOST_STEPS = 10**15
+MOST_STEPS = 10**15
 """Decimal numbers of 15 digits are all told apart by a 64-bit float, so that no drawn value changes its bin."""
 
 
 def _is_exact(edge: Fraction) -> bool:
     """Whether the engines, which compare floats, see the edge that was written."""
-    return abs(edge) < 2 * _MOST_STEPS and Fraction(repr(float(edge))) == edge
+    return abs(edge) < 2 * MOST_STEPS and Fraction(repr(float(edge))) == edge
 
 
 def _short(value: Fraction) -> str:

@@ -5,18 +5,21 @@ people have can be like in the data, which records they have together cannot.
 """
 
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+if TYPE_CHECKING:
+    from understudy.codebook.decode import BelowEach
+
 _HALF = 1 << 60
 _DIGITS = 30
-BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
 
 
-def pseudonyms(rows: int, below_each: BelowEach, weights: Sequence[int] = ()) -> pa.Array:
+def pseudonyms(rows: int, below_each: "BelowEach", weights: Sequence[int] = ()) -> pa.Array:
     """One id for each row. ``weights``: how common it is that a person has one record, two, and so on.
 
     Ids have 120 random bits, so that no two files, parts or people ever share one: among a thousand million of them
@@ -32,10 +35,10 @@ def pseudonyms(rows: int, below_each: BelowEach, weights: Sequence[int] = ()) ->
     return _texts(len(sizes), below_each).take(pa.array(people[order]))
 
 
-def person_sizes(rows: int, below_each: BelowEach, weights: Sequence[int]) -> npt.NDArray[np.int64]:
+def person_sizes(rows: int, below_each: "BelowEach", weights: Sequence[int]) -> npt.NDArray[np.int64]:
     """Records of one person after the other until all rows have one; the last gets what is left."""
     reach = np.cumsum(np.asarray(weights, dtype=np.uint64))
-    found: list[npt.NDArray[np.int64]] = []
+    people: list[npt.NDArray[np.int64]] = []
     left = rows
     while left > 0:
         picks = below_each(np.full(left, reach[-1], dtype=np.uint64))
@@ -44,12 +47,12 @@ def person_sizes(rows: int, below_each: BelowEach, weights: Sequence[int]) -> np
         last = int(np.searchsorted(after, left))  # the first person with whom the rows are used up
         sizes = sizes[: last + 1]
         sizes[-1] -= max(0, int(after[min(last, len(after) - 1)]) - left)
-        found.append(sizes)
+        people.append(sizes)
         left -= int(sizes.sum())
-    return np.concatenate(found)
+    return np.concatenate(people)
 
 
-def _texts(count: int, below_each: BelowEach) -> pa.Array:
+def _texts(count: int, below_each: "BelowEach") -> pa.Array:
     """An s and thirty hexadecimal digits each."""
     halves = below_each(np.full(2 * count, _HALF, dtype=np.uint64)).astype(">u8").reshape(count, 2)
     digits = np.frombuffer(binascii.hexlify(halves.tobytes()), dtype=np.uint8).reshape(count, 32)

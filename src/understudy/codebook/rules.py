@@ -9,12 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from understudy.codebook.columns import Column, Dates, Ordinal
+from understudy.codebook.columns import Column, Dates, Groups, Ordinal, repeated_in
 from understudy.codebook.encode import encode_value
 from understudy.codebook.numbers import Number
-
-Choice = tuple[tuple[str, tuple[str, ...]], ...]
-"""Some columns, each with some of its values."""
 
 Columns = Mapping[str, Column]
 _SHOWN = 3
@@ -56,12 +53,18 @@ def code_of_value(column: Column, text: str) -> int | None:
     >>> [code_of_value(age, text) for text in ("0", "[1, 9]", "1", "old")]
     [0, 1, None, None]
     """
-    if text in column.labels:
-        return column.labels.index(text)
+    if text in column.code_of_label:
+        return column.code_of_label[text]
     if not isinstance(column, Number):
         return None
     code = encode_value(column, text)
     return code if code is not None and code < column.proper_levels and column.grids[code][1] == 1 else None
+
+
+def codes_of(column: Column, values: Sequence[str]) -> list[int]:
+    """The codes that a rule means by several texts; what is no level is left out."""
+    codes = [code_of_value(column, value) for value in values]
+    return [code for code in codes if code is not None]
 
 
 def _value_faults(rule: Rule, column: Column, values: Sequence[str]) -> list[str]:
@@ -71,7 +74,7 @@ def _value_faults(rule: Rule, column: Column, values: Sequence[str]) -> list[str
     strange = [text for text in values if code_of_value(column, text) is None]
     if not strange:
         return []
-    shown = ", ".join(map(repr, column.labels[:_SHOWN])) + (", ..." if column.size > _SHOWN else "")
+    shown = column.shown_labels(_SHOWN)
     shared = [text for text in strange if isinstance(column, Number) and encode_value(column, text) is not None]
     if shared:
         return [
@@ -81,13 +84,13 @@ def _value_faults(rule: Rule, column: Column, values: Sequence[str]) -> list[str
     return [f"{where} names {strange[0]!r}, which is no level of {column.name!r}; it has {shown}."]
 
 
-def _choice_words(choice: Choice, join: str = " and ") -> str:
-    return join.join(
+def _choice_words(choice: Groups) -> str:
+    return " and ".join(
         f"{name} = {values[0]}" if len(values) == 1 else f"{name} in ({', '.join(values)})" for name, values in choice
     )
 
 
-def _choice_faults(rule: Rule, choice: Choice, columns: Columns) -> list[str]:
+def _choice_faults(rule: Rule, choice: Groups, columns: Columns) -> list[str]:
     return [fault for name, values in choice for fault in _value_faults(rule, columns[name], values)]
 
 
@@ -96,7 +99,7 @@ class Impossible(Rule):
     """These values never come together: a structural zero."""
 
     kind: ClassVar[str] = "impossible"
-    cells: Choice
+    cells: Groups
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -117,8 +120,8 @@ class Implies(Rule):
     """Where all of ``when`` holds, all of ``then`` holds: a newborn has age 0."""
 
     kind: ClassVar[str] = "implies"
-    when: Choice
-    then: Choice
+    when: Groups
+    then: Groups
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -130,11 +133,8 @@ class Implies(Rule):
         return f"{_choice_words(self.when)} means {_choice_words(self.then)}"
 
     def faults(self, columns: Columns) -> list[str]:
-        """Values must be levels, and no column may stand on both sides."""
-        both = sorted({name for name, _ in self.when} & {name for name, _ in self.then})
-        if both:
-            return [f"rule {self.title!r} has {both[0]!r} on both sides; name each column once."]
-        return [*_choice_faults(self, self.when, columns), *_choice_faults(self, self.then, columns)]
+        """Values must be levels."""
+        return _choice_faults(self, (*self.when, *self.then), columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +194,7 @@ class Determines(Rule):
     kind: ClassVar[str] = "determines"
     column: str
     sets: str
-    groups: Choice
+    groups: Groups
     """Each value of ``sets`` with the values of ``column`` that mean it."""
 
     @property
@@ -209,20 +209,18 @@ class Determines(Rule):
     def faults(self, columns: Columns) -> list[str]:
         """Every value of the one column must mean exactly one of the other."""
         where, first, second = f"rule {self.title!r}", columns[self.column], columns[self.sets]
-        if self.column == self.sets:
-            return [f"{where} lets {self.column!r} determine itself; name two columns."]
-        found = [fault for _, values in self.groups for fault in _value_faults(self, first, values)]
-        found += _value_faults(self, second, [group for group, _ in self.groups])
-        if found:
-            return found
-        named = [code_of_value(first, value) for _, values in self.groups for value in values]
-        if len(set(named)) < len(named):
-            twice = [code for code in named if code is not None and named.count(code) > 1]
+        faults = [fault for _, values in self.groups for fault in _value_faults(self, first, values)]
+        faults += _value_faults(self, second, [group for group, _ in self.groups])
+        if faults:
+            return faults
+        named = [code for _, values in self.groups for code in codes_of(first, values)]
+        if twice := repeated_in([first.labels[code] for code in named]):
             return [
-                f"{where} gives {first.labels[twice[0]]!r} two values of {self.sets!r}; each determines one. Remove it "
+                f"{where} gives {twice[0]!r} two values of {self.sets!r}; each determines one. Remove it "
                 "from all groups but one."
             ]
-        lost = [first.labels[code] for code in range(first.proper_levels) if code not in set(named)]
+        grouped = set(named)
+        lost = [first.labels[code] for code in range(first.proper_levels) if code not in grouped]
         if lost:
             shown = ", ".join(map(repr, lost[:_SHOWN])) + (f" and {len(lost) - _SHOWN} more" if lost[_SHOWN:] else "")
             return [f"{where} leaves out {shown}; put every level of {self.column!r} in one group."]

@@ -1,31 +1,51 @@
-"""Codebooks as TOML text: one canonical layout, so that reading and writing again changes no byte."""
+"""Codebooks as TOML text: one canonical layout, so that reading and writing again changes no byte.
+
+The keys of a table are the fields of its dataclass. Their types say how a value is read and written, and a field
+without a default is a key that must be there.
+"""
 
 import datetime as dt
 import hashlib
+import json
+import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from decimal import Decimal
+from enum import EnumType
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from understudy.codebook.book import Codebook
-from understudy.codebook.columns import Attestation, Categorical, Column, Dates, Grain, Ordinal, Origin, Role, Text
+from understudy.codebook.book import Codebook, PaidDraft
+from understudy.codebook.columns import Attestation, Categorical, Column, Dates, Generalisation, Groups, Ordinal, Text
 from understudy.codebook.details import Detail
-from understudy.codebook.hierarchy import Generalisation
 from understudy.codebook.numbers import Continuous, Integer
-from understudy.codebook.paid import paid_lines, read_paid
-from understudy.codebook.rules_toml import read_rules, rule_lines
-from understudy.codebook.toml_text import bare_key, list_line, number_text, quoted
-from understudy.codebook.unit import read_unit, unit_lines
+from understudy.codebook.rules import Determines, Implies, Impossible, Order
+from understudy.codebook.unit import PersonUnit
 from understudy.errors import CodebookError
 
 FORMAT = 1
-_KINDS: dict[str, type[Column]] = {c.kind: c for c in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
 _TOP = ("format", "title", "description", "weight", "unit", "paid", "columns", "constraints")
+_COLUMNS = {kind.kind: kind for kind in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
+_RULES = {kind.kind: kind for kind in (Impossible, Implies, Order, Determines)}
+
+_CONTENT = (
+    "levels", "detail_of", "other", "edges", "closed", "clip", "spikes", "shape", "pieces", "units", "precision",
+    "grain", "start", "end",
+)  # fmt: skip
+"""The keys of what a column may hold, in canonical order."""
+_COLUMN_ORDER = (
+    "name", "role", "description", *_CONTENT, "missing", "parents", "origin", "attestation", "groups", "hierarchy",
+)  # fmt: skip
 
 
-class _Fault(Exception):
-    """One thing wrong in one column; collected, never shown alone."""
+class _Fault(ValueError):
+    """One thing wrong in one table; collected, never shown alone."""
+
+
+# Reading
 
 
 def read_codebook(text: str) -> Codebook:
@@ -33,27 +53,19 @@ def read_codebook(text: str) -> Codebook:
     try:
         data = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as reason:
-        said = "nested too deep" if isinstance(reason, RecursionError) else reason
-        raise CodebookError(f"the codebook is not valid TOML: {said}. Mend that line.") from None
+        problem = "nested too deep" if isinstance(reason, RecursionError) else reason
+        raise CodebookError(f"the codebook is not valid TOML: {problem}. Mend that line.") from None
     faults: list[str] = []
     if data.get("format") != FORMAT:
         faults.append(f"format is {data.get('format')!r}; this version reads format = {FORMAT}.")
     if strange := sorted(set(data) - set(_TOP)):
         faults.append(f"unknown keys {', '.join(strange)} at the top; known are {', '.join(_TOP)}.")
-    entries = data.get("columns", [])
-    if not isinstance(entries, list) or not entries:
+    if data.get("columns", []) == []:
         faults.append("there are no [[columns]]; describe at least one.")
-        entries = []
-    columns: list[Column] = []
-    for number, entry in enumerate(entries, start=1):
-        try:
-            columns.append(_read_column(entry, number))
-        except _Fault as fault:
-            faults.append(str(fault))
-    constraints, bad = read_rules(data.get("constraints", []))
-    unit, wrong = read_unit(data.get("unit"))
-    paid, unpaid = read_paid(data.get("paid"))
-    faults += [*bad, *wrong, *unpaid]
+    columns = _read_tables(data.get("columns", []), "columns", _COLUMNS, _READERS, faults)
+    rules = _read_tables(data.get("constraints", []), "constraints", _RULES, _RULE_READERS, faults)
+    unit = _read_optional(PersonUnit, data.get("unit"), "[unit]", faults)
+    paid = _read_optional(PaidDraft, data.get("paid"), "[paid]", faults)
     if not isinstance(data.get("weight", ""), str):
         faults.append(f"weight is {data['weight']!r}; it must be the name of a column in quotes.")
     if faults:
@@ -64,39 +76,95 @@ def read_codebook(text: str) -> Codebook:
         columns=tuple(columns),
         title=str(data.get("title", "")),
         description=str(data.get("description", "")),
-        constraints=constraints,
+        constraints=tuple(rules),
         weight=data.get("weight"),
         unit=unit,
         paid=paid,
     )
 
 
-def _read_column(entry: Any, number: int) -> Column:
+Reader = Callable[[Any], Any]
+"""Takes what a file says; raises a ValueError that says what it must be."""
+
+
+def _read_tables(
+    entries: Any, header: str, kinds: Mapping[str, type], readers: Mapping[Any, Reader], faults: list[str]
+) -> list[Any]:
+    """All ``[[header]]`` tables that can be read; what is wrong with the others goes to ``faults``."""
+    if not isinstance(entries, list):
+        faults.append(f"{header} is not a list of tables; write each as [[{header}]].")
+        return []
+    tables = []
+    for number, entry in enumerate(entries, start=1):
+        try:
+            tables.append(_read_kind(entry, number, header, kinds, readers))
+        except _Fault as fault:
+            faults.append(str(fault))
+    return tables
+
+
+def _read_kind(entry: Any, number: int, header: str, kinds: Mapping[str, type], readers: Mapping[Any, Reader]) -> Any:
+    where = f"{header.removesuffix('s')} {number}"
     if not isinstance(entry, dict):
-        raise _Fault(f"column {number} is not a table; write it as [[columns]].")
-    name = entry.get("name")
-    if not isinstance(name, str) or not name:
-        raise _Fault(f'column {number} has no name; add name = "...".')
+        raise _Fault(f"{where} is not a table; write it as [[{header}]].")
+    if entry.get("name"):
+        where = f"{header.removesuffix('s')} {entry['name']!r}"
     kind = entry.get("kind")
-    if kind not in _KINDS:
-        raise _Fault(f"column {name!r} is of kind {kind!r}; kinds are {', '.join(_KINDS)}.")
-    readers = {**_COMMON, **_OWN[kind]}
-    if strange := sorted(set(entry) - set(readers) - {"name", "kind"}):
-        raise _Fault(
-            f"column {name!r} has unknown keys {', '.join(strange)}; a {kind} column knows {', '.join(readers)}."
-        )
-    if lacking := [key for key in _NEEDED.get(kind, ()) if key not in entry]:
-        raise _Fault(f"column {name!r} lacks {', '.join(lacking)}, which a {kind} column needs.")
-    fields: dict[str, Any] = {}
-    for key, reader in readers.items():
-        if key in entry:
-            try:
-                fields[key] = reader(entry[key])
-            except KeyError as lacking_key:
-                raise _Fault(f"column {name!r} has {key} without {lacking_key}; add it.") from None
-            except (ValueError, TypeError, AttributeError) as reason:
-                raise _Fault(f"column {name!r} has {key} = {_shown(entry[key])}; {reason}") from None
-    return _KINDS[kind](name=name, **fields)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise _Fault(f"{where} is of kind {kind!r}; kinds are {', '.join(kinds)}.")
+    return _read_table(kinds[kind], {key: entry[key] for key in entry if key != "kind"}, where, readers)
+
+
+def _read_optional(cls: type, entry: Any, where: str, faults: list[str]) -> Any:
+    try:
+        return None if entry is None else _read_table(cls, entry, where, _READERS)
+    except _Fault as fault:
+        faults.append(str(fault))
+        return None
+
+
+def _read_table(cls: type, entry: Any, where: str, readers: Mapping[Any, Reader]) -> Any:
+    if not isinstance(entry, dict):
+        raise _Fault(f"{where} must be a table.")
+    known = {key: kind for key, kind in _keys(cls).items() if _reader(kind, readers) is not None}
+    if strange := sorted(set(entry) - set(known)):
+        raise _Fault(f"{where} has unknown keys {', '.join(strange)}; it knows {', '.join(known)}.")
+    if lacking := [key for key in known if key not in entry and _default(cls, key) is MISSING]:
+        raise _Fault(f"{where} lacks {', '.join(lacking)}, which {getattr(cls, 'kind', 'it')} needs.")
+    values = {}
+    for key, value in entry.items():
+        reader = _reader(known[key], readers)
+        assert reader is not None
+        try:
+            values[key] = reader(value)
+        except ValueError as reason:
+            raise _Fault(f"{where} has {key} = {_shown(value)}; {reason}") from None
+    return cls(**values)
+
+
+@cache
+def _keys(cls: Any) -> Mapping[str, Any]:
+    """The fields of a table and their types; what is optional counts as present."""
+    hints = get_type_hints(cls)
+    keys = {}
+    for field in fields(cls):
+        if field.init:
+            kinds = [kind for kind in get_args(hints[field.name]) if kind is not NoneType]
+            is_optional = NoneType in get_args(hints[field.name])
+            keys[field.name] = kinds[0] if is_optional else hints[field.name]
+    return keys
+
+
+def _default(cls: type, key: str) -> Any:
+    return next(field.default for field in fields(cls) if field.name == key)
+
+
+def _reader(kind: Any, readers: Mapping[Any, Reader]) -> Reader | None:
+    if isinstance(kind, EnumType):
+        return lambda value: kind(_one_of(list(kind.__members__.values()), value))
+    if get_origin(kind) is Literal and kind not in readers:
+        return lambda value: _one_of(get_args(kind), value)
+    return readers.get(kind)
 
 
 def _shown(value: Any) -> str:
@@ -104,10 +172,21 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("it must be text in quotes.")
+def _one_of(words: Sequence[str], value: Any) -> Any:
+    if value not in words:
+        raise ValueError(f"it must be one of {', '.join(words)}.")
     return value
+
+
+def _exactly(kind: type, words: str) -> Reader:
+    """A value of this type and no other: True is no number, a time no date."""
+
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise ValueError(f"it must be {words}.")
+        return value
+
+    return read
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -117,195 +196,149 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _numbers(value: Any) -> tuple[Fraction, ...]:
-    plain = isinstance(value, list) and all(isinstance(v, int | Decimal) and not isinstance(v, bool) for v in value)
-    if not plain or not all(Decimal(item).is_finite() for item in value):
+    if not isinstance(value, list) or not all(type(v) in (int, Decimal) and Decimal(v).is_finite() for v in value):
         raise ValueError("it must be a list of finite numbers, such as [0, 5, 10].")
     if any(not -30 <= Decimal(item).adjusted() <= 18 for item in value if item):
         raise ValueError("its numbers must lie between 1e-30 and 1e18 in size.")  # or a Fraction would never end
     return tuple(Fraction(item) for item in value)
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("it must be true or false.")
+def _steps(value: Any) -> tuple[Generalisation, ...]:
+    if not isinstance(value, list):
+        raise ValueError("it must be a list of tables with name and groups.")
+    return tuple(_read_table(Generalisation, step, "it", _READERS) for step in value)
+
+
+def _groups(value: Any) -> Groups:
+    if not isinstance(value, dict) or not value:
+        raise ValueError('it must be a table of groups with their members, such as { heart = ["410", "411"] }.')
+    return tuple((group, _texts(members)) for group, members in value.items())
+
+
+def _shares(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) and value else value
+
+
+_READERS: dict[Any, Reader] = {
+    str: _exactly(str, "text in quotes"),
+    bool: _exactly(bool, "true or false"),
+    int: _exactly(int, "a whole number"),
+    dt.date: _exactly(dt.date, "a date without quotes, such as 2010-01-31"),
+    tuple[str, ...]: _texts,
+    tuple[Fraction, ...]: _numbers,
+    tuple[int, ...] | str: _shares,
+    Groups: _groups,
+    tuple[Generalisation, ...]: _steps,
+    Attestation: lambda value: _read_table(Attestation, value, "it", _READERS),
+}
+
+
+_EXAMPLE = '{ sex = "M", diagnosis = ["delivery", "abortion"] }'
+
+
+def _relation(value: Any) -> Any:
+    if value not in ("<", "<="):
+        raise ValueError('it must be "<" or "<=". Swap low and high for the others.')
     return value
 
 
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("it must be a whole number.")
-    return value
-
-
-def _day(value: Any) -> dt.date:
-    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
-        raise ValueError("it must be a date without quotes, such as 2010-01-31.")
-    return value
-
-
-def _one_of(*words: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if value not in words:
-            raise ValueError(f"it must be one of {', '.join(words)}.")
-        return str(value)
-
-    return read
-
-
-def _hierarchy(value: Any) -> tuple[Generalisation, ...]:
+def _choice(value: Any) -> Groups:
+    if not isinstance(value, dict) or not value:
+        raise ValueError(f"it must be a table of columns and values, such as {_EXAMPLE}.")
     return tuple(
-        Generalisation(
-            name=_text(step["name"]),
-            groups=tuple((group, _texts(levels)) for group, levels in step["groups"].items()),
-        )
-        for step in value
+        (name, tuple(dict.fromkeys(map(_value, items if isinstance(items, list) else [items]))))
+        for name, items in value.items()
     )
 
 
-def _groups(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    if not isinstance(value, dict) or not value:
-        raise ValueError('it must be a table of coarse levels with their codes, such as { heart = ["410", "411"] }.')
-    return tuple((group, _texts(codes)) for group, codes in value.items())
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | Decimal | dt.date):
+        return str(value)
+    raise ValueError(f"values are levels, bins, numbers or dates, such as {_EXAMPLE}.")
 
 
-def _attestation(value: Any) -> Attestation:
-    if strange := sorted(set(value) - {"by", "source", "on", "of"}):
-        raise ValueError(f"it knows by, source, on and of, not {', '.join(strange)}.")
-    of = None if "of" not in value else _text(value["of"])
-    said = Attestation(by=_text(value["by"]), source=_text(value["source"]), on=_day(value["on"]), of=of)
-    if not said.by.strip() or not said.source.strip():
-        raise ValueError("its by and source must not be empty: name the person and the published source.")
-    return said
+_RULE_READERS: dict[Any, Reader] = {**_READERS, Groups: _choice, Literal["<", "<="]: _relation}
 
 
-_ROLE = _one_of(*(role.value for role in Role))
-_ORIGIN = _one_of(*(origin.value for origin in Origin))
-_GRAIN = _one_of(*(grain.value for grain in Grain))
-_COMMON: dict[str, Callable[[Any], Any]] = {
-    "role": lambda value: Role(_ROLE(value)),
-    "description": _text,
-    "missing": _text,
-    "parents": _texts,
-    "origin": lambda value: Origin(_ORIGIN(value)),
-    "attestation": _attestation,
-    "hierarchy": _hierarchy,
-}
-_LISTED: dict[str, Callable[[Any], Any]] = {"levels": _texts, "other": _text}
-_BINNED: dict[str, Callable[[Any], Any]] = {
-    "edges": _numbers,
-    "closed": _one_of("left", "right"),
-    "clip": _flag,
-    "spikes": _numbers,
-    "shape": _one_of("uniform", "log", "measured"),
-    "pieces": _whole,
-    "units": _text,
-}
-_OWN: dict[str, dict[str, Callable[[Any], Any]]] = {
-    "categorical": _LISTED,
-    "ordinal": _LISTED,
-    "integer": _BINNED,
-    "continuous": {**_BINNED, "precision": _whole},
-    "date": {"grain": lambda value: Grain(_GRAIN(value)), "start": _day, "end": _day},
-    "detail": {"detail_of": _text, "other": _text, "groups": _groups},
-    "text": {},
-}
-_NEEDED = {
-    "categorical": ("levels",),
-    "ordinal": ("levels",),
-    "integer": ("edges",),
-    "continuous": ("edges", "precision"),
-    "date": ("grain", "start", "end"),
-    "detail": ("detail_of", "other", "groups"),
-}
+# Writing
 
 
 def write_codebook(book: Codebook) -> str:
     """The canonical text of a codebook; defaults are left out."""
     lines = [f"format = {FORMAT}"]
-    if book.title:
-        lines.append(f"title = {quoted(book.title)}")
-    if book.description:
-        lines.append(f"description = {quoted(book.description)}")
-    if book.weight is not None:
-        lines.append(f"weight = {quoted(book.weight)}")
-    if book.unit is not None:
-        lines += unit_lines(book.unit)
-    if book.paid is not None:
-        lines += paid_lines(book.paid)
+    lines += [_line(key, getattr(book, key)) for key in ("title", "description", "weight") if getattr(book, key)]
+    for key in ("unit", "paid"):
+        table = getattr(book, key)
+        lines += [] if table is None else ["", f"[{key}]", *_lines(table, key)]
     for column in book.columns:
-        lines += ["", "[[columns]]", *_column_lines(column)]
+        first, *others = _lines(column, "columns", _COLUMN_ORDER)
+        lines += ["", "[[columns]]", first, f'kind = "{column.kind}"', *others]
     for rule in book.constraints:
-        lines += ["", "[[constraints]]", *rule_lines(rule)]
+        lines += ["", "[[constraints]]", f'kind = "{rule.kind}"', *_lines(rule, "constraints")]
     return "\n".join(lines) + "\n"
 
 
-def _column_lines(column: Column) -> list[str]:
-    lines = [f"name = {quoted(column.name)}", f'kind = "{column.kind}"']
-    if column.role is not Role.OTHER:
-        lines.append(f'role = "{column.role.value}"')
-    if column.description:
-        lines.append(f"description = {quoted(column.description)}")
-    lines += _own_lines(column)
-    if column.missing is not None:
-        lines.append(f"missing = {quoted(column.missing)}")
-    if column.parents is not None:
-        lines.append(list_line("parents", [quoted(name) for name in column.parents]))
-    if column.origin is not Origin.DECLARED:
-        lines.append(f'origin = "{column.origin.value}"')
-    if column.attestation is not None:
-        a = column.attestation
-        lines += ["", "[columns.attestation]", f"by = {quoted(a.by)}", f"source = {quoted(a.source)}"]
-        lines += [f"on = {a.on.isoformat()}", *([] if a.of is None else [f"of = {quoted(a.of)}"])]
-    if isinstance(column, Detail):
-        lines += ["", "[columns.groups]"]
-        lines += [list_line(bare_key(group), [quoted(code) for code in codes]) for group, codes in column.groups]
-    for step in column.hierarchy:
-        lines += [
-            "",
-            "[[columns.hierarchy]]",
-            f"name = {quoted(step.name)}",
-            "",
-            "[columns.hierarchy.groups]",
-        ]
-        lines += [list_line(bare_key(group), [quoted(level) for level in levels]) for group, levels in step.groups]
-    return lines
+def _lines(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
+    """The keys of a table that differ from their defaults, then the tables inside it."""
+    cls: Any = type(table)
+    kinds = _keys(cls)
+    lines: list[str] = []
+    inner: list[str] = []
+    for key in order or kinds:
+        if key not in kinds or (value := getattr(table, key)) == _default(cls, key):
+            continue
+        if kinds[key] == Groups:
+            inner += ["", f"[{header}.{key}]", *_group_lines(value)]
+        elif isinstance(value, Attestation):
+            inner += ["", f"[{header}.{key}]", *_lines(value, header)]
+        elif key == "hierarchy":
+            for step in value:
+                inner += ["", f"[[{header}.{key}]]", *_lines(step, f"{header}.{key}")]
+        else:
+            lines.append(_line(key, value))
+    return [*lines, *inner]
 
 
-def _own_lines(column: Column) -> list[str]:
-    if isinstance(column, Categorical | Ordinal):
-        lines = [list_line("levels", [quoted(level) for level in column.levels])]
-        return lines if column.other is None else [*lines, f"other = {quoted(column.other)}"]
-    if isinstance(column, Integer | Continuous):
-        lines = [list_line("edges", [number_text(edge) for edge in column.edges])]
-        if column.closed != "left":
-            lines.append(f'closed = "{column.closed}"')
-        if column.clip:
-            lines.append("clip = true")
-        if column.spikes:
-            lines.append(list_line("spikes", [number_text(spike) for spike in column.spikes]))
-        if column.shape != "uniform":
-            lines.append(f'shape = "{column.shape}"')
-        if column.pieces is not None:
-            lines.append(f"pieces = {column.pieces}")
-        if column.units:
-            lines.append(f"units = {quoted(column.units)}")
-        return [*lines, f"precision = {column.precision}"] if isinstance(column, Continuous) else lines
-    if isinstance(column, Detail):
-        lines = [f"detail_of = {quoted(column.detail_of)}"]
-        return lines if column.other is None else [*lines, f"other = {quoted(column.other)}"]
-    if isinstance(column, Dates):
-        return [f'grain = "{column.grain.value}"', f"start = {column.start}", f"end = {column.end}"]
-    return []
+def _group_lines(groups: Groups) -> list[str]:
+    return [_line(name if _BARE_KEY.fullmatch(name) else quoted(name), members) for name, members in groups]
+
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_WIDTH = 100
+
+
+def _line(key: str, value: Any) -> str:
+    """A key with its value; a long list has one item per line."""
+    if not isinstance(value, tuple):
+        return f"{key} = {_written(value)}"
+    items = [_written(item) for item in value]
+    line = f"{key} = [{', '.join(items)}]"
+    if len(line) <= _WIDTH or all(isinstance(item, int) for item in value):
+        return line
+    return f"{key} = [\n" + "".join(f"    {item},\n" for item in items) + "]"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, Fraction) and value.denominator > 1:
+        return format(Decimal(value.numerator) / Decimal(value.denominator), "f")
+    return str(value)
+
+
+def quoted(text: str) -> str:
+    """A TOML basic string: JSON's escapes are a subset of TOML's, save for DEL, which TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def column_content(column: Column) -> str:
     """Digest of the levels, edges or codes of a column: what a person attests, or a draft was paid for."""
-    lines = [column.kind, *_own_lines(column), "" if column.missing is None else f"missing = {quoted(column.missing)}"]
+    lines = [column.kind, *_lines(column, "", _CONTENT)]
+    lines.append("" if column.missing is None else _line("missing", column.missing))
     if isinstance(column, Detail):
-        lines += [list_line(bare_key(group), [quoted(code) for code in codes]) for group, codes in column.groups]
+        lines += _group_lines(column.groups)
     return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
-
-
-def column_as_mapping(column: Column) -> Mapping[str, Any]:
-    """The column's own TOML table as plain data, for `codebook show --json`."""
-    return dict(tomllib.loads("[[columns]]\n" + "\n".join(_column_lines(column)) + "\n")["columns"][0])

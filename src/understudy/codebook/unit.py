@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from understudy.codebook.columns import Column
+from understudy.codebook.columns import Column
+from understudy.parameters import Whole
 
-_KEYS = ("id", "cap")
-_MAY = ("pseudonyms", "records_per_person")
 COUNTED = "counted"
 """Instead of public shares: counted in the data, at a price."""
 MOST_WEIGHT = 1 << 40
@@ -35,49 +32,48 @@ class PersonUnit:
     @property
     def assumption(self) -> str:
         """What a reader takes for granted."""
-        said = (
+        sentence = (
             f"records of one person share one value of {self.id}, and the cap of {self.cap} records per person was "
             "chosen without looking at the data"
         )
         if self.records_per_person and self.records_per_person != COUNTED:
-            said += "; how common each number of records per person is, is public knowledge"
-        return said
+            sentence += "; how common each number of records per person is, is public knowledge"
+        return sentence
 
 
-def unit_faults(unit: PersonUnit, columns: "Mapping[str, Column]") -> list[str]:
+def unit_faults(unit: PersonUnit, columns: Mapping[str, Column]) -> list[str]:
     """Whether the id column exists and is dropped, and the cap makes sense."""
-    found = []
-    if isinstance(unit.cap, bool) or not isinstance(unit.cap, int) or not 1 <= unit.cap <= MOST_RECORDS:
-        found.append(
+    faults = []
+    if not Whole(most=MOST_RECORDS).admits(unit.cap):
+        faults.append(
             f"[unit] has cap = {unit.cap!r}; it is the number of records of one person that take part, a whole number "
             f"from 1 to {MOST_RECORDS:,}. Try 4."
         )
-    found += _share_faults(unit)
+    faults += _share_faults(unit)
     column = columns.get(unit.id)
     if column is None:
-        found.append(
+        faults.append(
             f"[unit] has id = {unit.id!r}, which is not a column of the codebook; describe it with "
             'kind = "text" and role = "identifier".'
         )
     elif column.is_modelled or column.kind != "text":
-        found.append(
+        faults.append(
             f"[unit] has id = {unit.id!r}, a {column.kind} column that would take part in the synthesis; ids never "
             'reach a release. Give it kind = "text" and role = "identifier".'
         )
-    return found
+    return faults
 
 
 def _share_faults(unit: PersonUnit) -> list[str]:
     shares = unit.records_per_person
     if shares == ():
         return []
-    whole = isinstance(shares, tuple) and all(
-        isinstance(n, int) and not isinstance(n, bool) and 0 <= n <= MOST_WEIGHT for n in shares
-    )
-    if shares != COUNTED and (not whole or not any(shares)):
+    are_whole = isinstance(shares, tuple) and all(map(Whole(least=0, most=MOST_WEIGHT).admits, shares))
+    if shares != COUNTED and (not are_whole or not any(shares)):
+        shown = list(shares) if isinstance(shares, tuple) else repr(shares)
         return [
-            f"[unit] has records_per_person = {_listed(shares)}; it lists how common it is to have one record, two, "
-            f'and so on, in whole numbers (try [6, 3, 1]), or is "{COUNTED}".'
+            f"[unit] has records_per_person = {shown}; it lists how common it is to have one record, two, and so on, "
+            f'in whole numbers (try [6, 3, 1]), or is "{COUNTED}".'
         ]
     if shares != COUNTED and len(shares) > unit.cap:
         return [
@@ -89,39 +85,3 @@ def _share_faults(unit: PersonUnit) -> list[str]:
             "[unit] has records_per_person but no ids to group records by; write pseudonyms = true, or leave it out."
         ]
     return []
-
-
-def _listed(shares: Any) -> str:
-    return str(list(shares) if isinstance(shares, tuple) else repr(shares))
-
-
-def read_unit(value: Any) -> tuple[PersonUnit | None, list[str]]:
-    """The ``[unit]`` table of a codebook, and what is wrong with it."""
-    if value is None:
-        return None, []
-    if not isinstance(value, dict):
-        return None, ['unit must be a table: [unit] with id = "patient" and cap = 4.']
-    if strange := sorted(set(value) - {*_KEYS, *_MAY}):
-        return None, [f"[unit] has unknown keys {', '.join(strange)}; it knows {', '.join((*_KEYS, *_MAY))}."]
-    if lacking := [key for key in _KEYS if key not in value]:
-        return None, [f"[unit] lacks {', '.join(lacking)}; it needs the id column and the cap on records per person."]
-    if not isinstance(value["id"], str) or not value["id"]:
-        return None, [f"[unit] has id = {value['id']!r}; it must be the name of a column in quotes."]
-    wanted = value.get("pseudonyms", False)
-    if not isinstance(wanted, bool):
-        return None, [f"[unit] has pseudonyms = {wanted!r}; it must be true or false."]
-    shares = value.get("records_per_person", ())
-    shares = tuple(shares) if isinstance(shares, list) and shares else shares
-    return PersonUnit(id=value["id"], cap=value["cap"], pseudonyms=wanted, records_per_person=shares), []
-
-
-def unit_lines(unit: PersonUnit) -> list[str]:
-    """The table as canonical TOML."""
-    from understudy.codebook.toml_text import quoted
-
-    lines = ["", "[unit]", f"id = {quoted(unit.id)}", f"cap = {unit.cap}"]
-    lines += ["pseudonyms = true"] if unit.pseudonyms else []
-    shares = unit.records_per_person
-    if shares:
-        lines.append(f"records_per_person = {quoted(shares) if isinstance(shares, str) else list(shares)}")
-    return lines

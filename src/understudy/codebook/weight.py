@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from understudy.codebook.columns import Column
 from understudy.codebook.numbers import Number
 
-if TYPE_CHECKING:
-    from understudy.codebook.columns import Column
 
-
-def weight_faults(name: str, columns: "Mapping[str, Column]") -> list[str]:
+def weight_faults(name: str, columns: Mapping[str, Column]) -> list[str]:
     """A weight is a number column of the model with positive bounds and no missing level."""
     column = columns.get(name)
     if column is None:
@@ -21,18 +18,18 @@ def weight_faults(name: str, columns: "Mapping[str, Column]") -> list[str]:
             f"weight is {name!r}, a {column.kind} column; a survey weight is a number whose edges bound it. Give it "
             'kind = "continuous" or "integer" and edges.'
         ]
-    found = []
+    faults = []
     if column.edges[0] <= 0:
-        found.append(
+        faults.append(
             f"weight is {name!r}, whose edges start at {float(column.edges[0]):g}; a weight of 0 or less stands for "
             "nobody. Start the edges above 0."
         )
     if column.missing is not None:
-        found.append(
+        faults.append(
             f"weight is {name!r}, which may be missing; a record without a weight stands for an unknown number of "
             "people. Drop missing and fill the gaps."
         )
-    return found
+    return faults
 
 
 def bin_weights(column: Number) -> tuple[Fraction, ...]:

@@ -1,4 +1,4 @@
-"""A sub-population in words: some columns, each with the values it may hold."""
+"""A sub-population in words: columns, each with the values it may hold."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,6 @@ from understudy.codebook.rules import code_of_value
 from understudy.errors import ParameterError
 
 Where = Mapping[str, str | Sequence[str]]
-_SHOWN = 4
 
 
 def where_codes(book: Codebook, where: Where) -> dict[str, list[int]]:
@@ -20,7 +19,7 @@ def where_codes(book: Codebook, where: Where) -> dict[str, list[int]]:
     """
     if not isinstance(where, Mapping) or not where:
         raise ParameterError(f"`where` is {where!r}; name columns and values, for example {{'region': 'west'}}.")
-    found = {}
+    chosen = {}
     for name, values in where.items():
         known = [column.name for column in book.described]
         if name not in known:
@@ -31,21 +30,20 @@ def where_codes(book: Codebook, where: Where) -> dict[str, list[int]]:
         for text in texts:
             code = code_of_value(column, str(text))
             if code is None:
-                shown = ", ".join(map(repr, column.labels[:_SHOWN])) + (", ..." if column.size > _SHOWN else "")
                 raise ParameterError(
-                    f"`where` asks for {name} = {text}, which is no level of it; it has {shown} (numbers are named by "
-                    "their whole bin)."
+                    f"`where` asks for {name} = {text}, which is no level of it; it has {column.shown_labels(4)} "
+                    "(numbers are named by their whole bin)."
                 )
             codes.append(code)
         if not codes:
             raise ParameterError(f"`where` gives no value for {name!r}; name at least one.")
-        found[name] = sorted(set(codes))
-    return found
+        chosen[name] = sorted(set(codes))
+    return chosen
 
 
 def where_words(book: Codebook, codes: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
     """The labels of the codes, for a manifest."""
-    return {name: [book.column(name).labels[code] for code in some] for name, some in codes.items()}
+    return {name: [book.column(name).labels[code] for code in own] for name, own in codes.items()}
 
 
 def parse_where(words: Sequence[str]) -> dict[str, list[str]]:
@@ -54,10 +52,10 @@ def parse_where(words: Sequence[str]) -> dict[str, list[str]]:
     >>> parse_where(["region=west", "region=east", "age=[0, 18)"])
     {'region': ['west', 'east'], 'age': ['[0, 18)']}
     """
-    found: dict[str, list[str]] = {}
+    chosen: dict[str, list[str]] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise ParameterError(f"`where` is {word!r}; write COLUMN=VALUE, for example region=west.")
-        found.setdefault(name, []).append(value)
-    return found
+        chosen.setdefault(name, []).append(value)
+    return chosen

@@ -6,10 +6,10 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.errors import DataError
 from understudy.privacy.account import Account, account_at
-from understudy.sources.base import Source
+from understudy.sources.base import Source, as_codebook
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.engine import EngineSource
-from understudy.sources.files import open_table
+from understudy.sources.files import listed, open_table
 from understudy.sources.inputs import find_provenance
 from understudy.sources.tables import CountTable
 
@@ -21,7 +21,7 @@ LOCAL_BYTES = 1 << 28
 
 def open_source(
     what: Any,
-    codebook: Codebook | str | Path,
+    codebook: Codebook | str | Path | None = None,
     *,
     unknown: str = "error",
     table: str | None = None,
@@ -45,30 +45,21 @@ def open_source(
     >>> source.count([["sex"]])
     [<withheld>]
     """
-    book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
+    book = as_codebook(codebook)
     opened = open_table(what, table)
     absent = [column.name for column in book.described if column.name not in opened.header]
     if absent:
         raise DataError(
-            f"{opened.label} lacks the columns {', '.join(map(repr, absent))} that the codebook describes; "
-            f"it has {_some(opened.header)}. Is this the codebook of another file?"
+            f"{opened.label} lacks the columns {', '.join(map(repr, absent))} that the codebook describes; it has "
+            f"{listed(map(repr, opened.header))}. Is this the codebook of another file?"
         )
     source = EngineSource(
         codebook=book,
-        connection=opened.connection,
-        table=opened.table,
-        verify=opened.verify,
+        opened=opened,
         unknown=unknown,
         account=account_at(account),
+        provenance=find_provenance(what),
         local_bytes=local_bytes,
-        likely_rows=opened.likely_rows,
     )
-    source.provenance = find_provenance(what)
     source.address = what if isinstance(what, str | Path) else None
-    source.opened, source.unknown = opened, unknown
     return source
-
-
-def _some(names: tuple[str, ...], most: int = 12) -> str:
-    shown = ", ".join(map(repr, names[:most]))
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

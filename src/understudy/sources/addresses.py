@@ -58,8 +58,8 @@ def parse_address(address: str, table: str | None = None) -> Address:
             "postgresql://USER@HOST/DB?table=SCHEMA.TABLE or spark://HOST:PORT?table=T."
         )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    found = (parts.netloc.rpartition("@")[0].partition(":")[2], *(v for k, v in options.items() if _is_secret(k)))
-    if any(found) or (kind == "spark" and "@" in address):
+    secrets = (parts.netloc.rpartition("@")[0].partition(":")[2], *(v for k, v in options.items() if _is_secret(k)))
+    if any(secrets) or (kind == "spark" and "@" in address):
         raise DataError(
             "the address holds a password or key, which would be seen in histories and lists of processes; leave it "
             "out. PostgreSQL clients read it from PGPASSWORD or ~/.pgpass, Spark from its own settings."

@@ -2,14 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook
-from understudy.errors import RefusalError
+from understudy.codebook import Codebook, PersonUnit
+from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.privacy.account import Account
 from understudy.privacy.provenance import DECLARED, Provenance
 from understudy.privacy.secret import Secret
@@ -22,11 +23,30 @@ Clique = Sequence[str]
 Report = Callable[[str, int, int], None]
 """Told the name of the step and how much of how much is done."""
 
-NO_IDS = (
-    "the table has no column {id!r}, the id that the codebook's [unit] names; without it nobody knows which records "
-    "belong to one person. Give the table with its ids, or take [unit] out and protect single records."
-)
-"""Said where ids are needed and there are none."""
+
+def no_ids(unit: PersonUnit | None) -> DataError:
+    """The error where ids are needed and there are none."""
+    return DataError(
+        f"the table has no column {unit.id if unit else ''!r}, the id that the codebook's [unit] names; without it "
+        "nobody knows which records belong to one person. Give the table with its ids, or take [unit] out and protect "
+        "single records."
+    )
+
+
+def as_codebook(given: Codebook | str | Path | None) -> Codebook:
+    """A codebook, or the file of one; without either an error that says how to draft one."""
+    if given is None:
+        raise ParameterError(
+            "`codebook` is missing: it says which columns the table has and what they may hold, and no table is read "
+            "without it. Draft one with `understudy codebook draft DATA -o codebook.toml`, or with us.draft(DATA) in "
+            "Python, review it, and hand it over."
+        )
+    if not isinstance(given, Codebook | str | PathLike):
+        raise ParameterError(  # its type only: it may be the confidential table, handed over in the wrong place
+            f"`codebook` is of type {type(given).__name__}; it must be a Codebook or the path of one. Try "
+            "us.Codebook.load('codebook.toml')."
+        )
+    return given if isinstance(given, Codebook) else Codebook.load(given)
 
 
 class Choice(Protocol):
@@ -51,17 +71,26 @@ def slice_weights(columns: int) -> list[int]:
 class Source(ABC):
     """A private table behind its codebook. Counts come out as secrets; rows never come out."""
 
-    def __init__(self, *, codebook: Codebook, account: Account | None) -> None:
+    def __init__(
+        self,
+        *,
+        codebook: Codebook,
+        account: Account | None,
+        provenance: Provenance = DECLARED,
+        opened: Opened | None = None,
+        unknown: str = "error",
+    ) -> None:
         self.codebook = codebook
         self.account = account
-        self.provenance: Provenance = DECLARED
+        self.provenance = provenance
         """What the table is."""
         self.address: str | Path | None = None
         """Where the rows lie, if not in memory."""
-        self.opened: Opened | None = None
+        self.opened = opened
         """What holds the rows, for the few jobs that need them (:func:`understudy.sources.rows.rows_of`)."""
-        self.unknown = "error"
+        self.unknown = unknown
         """What becomes of values outside the codebook."""
+        self._is_capped = codebook.unit is None
         self.people: Secret[CountTable] | None = None
         """How many people have one record, two, ...; of a capped source whose codebook asks for it."""
 
@@ -92,7 +121,7 @@ class Source(ABC):
     @property
     def is_capped(self) -> bool:
         """Whether no person has more records than the codebook allows."""
-        return self.codebook.unit is None
+        return self._is_capped
 
     def sizes(self, clique: Clique) -> tuple[int, ...]:
         """Public number of codes of each column of a clique."""

@@ -5,6 +5,7 @@ docs/guide/scale.md). GROUPING SETS serves PostgreSQL where no temporary table m
 """
 
 import io
+import threading
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from understudy.errors import DataError
-from understudy.sources.watching import watched
+from understudy.sources.base import Report
 
 
 class Bench(ABC):
@@ -45,7 +46,7 @@ class Bench(ABC):
 
     def fetch(self, expression: Any) -> pa.Table:
         """The answer to one question about counts."""
-        return expression.to_pyarrow()
+        return fetched(self.connection, expression)
 
     def count(self, sets: Sequence[Sequence[str]]) -> Iterator[pa.Table]:
         """For each set of code columns its occupied cells, with their counts as ``n``."""
@@ -153,21 +154,20 @@ class PostgresBench(Bench):
         if self.has_table:
             yield from super().count(sets)
             return
-        keys = sorted({key for one in sets for key in one}, key=lambda key: int(key[1:]))
-        listed = ", ".join(f"({', '.join(one)})" for one in sets)
+        keys = sorted({key for columns in sets for key in columns}, key=lambda key: int(key[1:]))
+        listed = ", ".join(f"({', '.join(columns)})" for columns in sets)
         marks = ", ".join(f"GROUPING({key}) AS g{key}" for key in keys)
-        columns = ", ".join(keys)
         sql = (
             f"WITH codes AS MATERIALIZED ({self.connection.compile(self.expression)}) "
-            f"SELECT {columns}, {marks}, count(*) AS n FROM codes GROUP BY GROUPING SETS ({listed})"
+            f"SELECT {', '.join(keys)}, {marks}, count(*) AS n FROM codes GROUP BY GROUPING SETS ({listed})"
         )
-        found = self._copy(sql, [*keys, *(f"g{key}" for key in keys), "n"])
-        absent = {key: found.column(f"g{key}").to_numpy() for key in keys}
-        for one in sets:
-            rows = np.ones(found.num_rows, dtype=bool)
+        cells = self._copy(sql, [*keys, *(f"g{key}" for key in keys), "n"])
+        absent = {key: cells.column(f"g{key}").to_numpy() for key in keys}
+        for columns in sets:
+            rows = np.ones(cells.num_rows, dtype=bool)
             for key in keys:
-                rows &= absent[key] == (key not in one)
-            yield found.filter(pa.array(rows)).select([*one, "n"])
+                rows &= absent[key] == (key not in columns)
+            yield cells.filter(pa.array(rows)).select([*columns, "n"])
 
     @contextmanager
     def held(self, key: str) -> Iterator[Any]:
@@ -220,10 +220,6 @@ class SparkBench(Bench):
         self.encode()
         return self._frame
 
-    def fetch(self, expression: Any) -> pa.Table:
-        """By Arrow; Ibis would go through pandas."""
-        return self.connection._session.sql(self.connection.compile(expression)).toArrow()
-
     @contextmanager
     def held(self, key: str) -> Iterator[Any]:
         """In a frame of one row, whose values do not stand in the plans that Spark shows and logs."""
@@ -262,3 +258,27 @@ def fetched(connection: Any, expression: Any) -> pa.Table:
     if connection.name == "pyspark":
         return connection._session.sql(connection.compile(expression)).toArrow()
     return expression.to_pyarrow()
+
+
+@contextmanager
+def watched(connection: Any, report: Report | None) -> Iterator[None]:
+    """Report the engine's own progress while it reads, twice a second."""
+    if report is None or not hasattr(connection.con, "query_progress"):
+        yield
+        return
+    finished = threading.Event()
+
+    def watch() -> None:
+        while not finished.wait(0.5):
+            done = connection.con.query_progress()
+            if done >= 0:
+                report("reading", int(done), 100)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+        report("reading", 100, 100)
+    finally:
+        finished.set()
+        watcher.join()

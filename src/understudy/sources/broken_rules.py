@@ -16,81 +16,79 @@ from understudy.codebook.rules import Order
 from understudy.sources.expressions import as_number, as_text, code_expression, present
 from understudy.sources.files import Opened
 
-Broken = tuple[str, int, tuple[int, ...], tuple[str, ...]]
-"""A rule, how many rows break it, the first of them, and some of their values."""
+_Rows = tuple[int, tuple[int, ...], tuple[str, ...]]
+"""How many rows break a rule, the first of them, and their first values."""
 
 
-def broken_rules(opened: Opened, book: Codebook, most: int) -> list[Broken]:
+def broken_rules(opened: Opened, book: Codebook, most: int) -> list[tuple[str, _Rows]]:
     """Every rule that some row breaks; rows with values outside the codebook are left to other faults."""
     named = {column.name: column for column in book.modelled}
-    found = []
-    for rule in book.constraints:
-        if not all(name in opened.header for name in rule.columns):
-            continue
-        if isinstance(rule, Order) and isinstance(named[rule.low], Number):
-            found.append((rule.title, *_unordered(opened, named[rule.low], named[rule.high], rule.gap, most)))
-        else:
-            found.append((rule.title, *_forbidden(opened, clause_of(rule, named), named, most)))
     orders = Orders(book.modelled, book.constraints)
+    clauses: list[tuple[str, Clause, int | None]] = [
+        (rule.title, clause_of(rule, named), rule.gap if isinstance(rule, Order) else None) for rule in book.constraints
+    ]
     for clause, origin in orders.implied(named):
-        low, high = (named[name] for name in clause.columns)
-        if low.name not in opened.header or high.name not in opened.header:
-            continue
+        low, high = clause.columns
         title = "; ".join(book.constraints[number].title for number in sorted(origin))
-        if isinstance(low, Number):
-            found.append((title, *_unordered(opened, low, high, orders.gaps[low.name, high.name], most)))
-        else:
-            found.append((title, *_forbidden(opened, clause, named, most)))
+        clauses.append((title, clause, orders.gaps[low, high]))
+    broken = []
+    for title, clause, gap in clauses:
+        if all(name in opened.header for name in clause.columns):
+            columns = [named[name] for name in clause.columns]
+            if gap is not None and isinstance(columns[0], Number):
+                broken.append((title, _unordered(opened, columns[0], columns[1], gap, most)))
+            else:
+                broken.append((title, _forbidden(opened, clause, columns, most)))
     for detail in book.details:
         if detail.name in opened.header and detail.detail_of in opened.header:
-            found.append((f"{detail.name} belongs to {detail.detail_of}", *_misplaced(opened, book, detail, most)))
-    return [broken for broken in found if broken[1]]
+            broken.append((f"{detail.name} belongs to {detail.detail_of}", _misplaced(opened, book, detail, most)))
+    return [(title, rows) for title, rows in broken if rows[0]]
 
 
-def _misplaced(
-    opened: Opened, book: Codebook, detail: Detail, most: int
-) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
+def _misplaced(opened: Opened, book: Codebook, detail: Detail, most: int) -> _Rows:
     """Detail codes under a coarse level that they do not belong to; a missing coarse level says nothing."""
     coarse = book.column(detail.detail_of)
-    looked_at = {
-        "level": code_expression(coarse, opened.value(coarse.name)),
-        "code": as_text(present(opened.value(detail.name))),
-    }
-    pairs = opened.connection.raw_sql(
-        f"SELECT level, code, count(*), min(row, {most}) FROM ({_rows(opened, **looked_at)}) AS scan "
-        "WHERE level IS NOT NULL AND code IS NOT NULL GROUP BY level, code ORDER BY min(row)"
-    ).fetchall()
+    level = code_expression(coarse, opened.value(coarse.name))
+    text = as_text(present(opened.value(detail.name)))
     parent = {code: coarse.labels.index(group) for group, codes in detail.groups for code in codes}
-    bad = [pair for pair in pairs if pair[0] != coarse.missing_code and parent.get(pair[1], pair[0]) != pair[0]]
-    rows = sorted(row for pair in bad for row in pair[3])[:most]
-    values = [f"{coarse.name} = {coarse.labels[level]}, {detail.name} = {code}" for level, code, *_ in bad[:most]]
-    return sum(int(pair[2]) for pair in bad), tuple(rows), tuple(values)
+    bad = [
+        cell
+        for cell in _combinations(opened, most, c0=level, c1=text)
+        if cell[0] != coarse.missing_code and parent.get(cell[1], cell[0]) != cell[0]
+    ]
+    return _gathered(bad, most, [f"{coarse.name} = {coarse.labels[c]}, {detail.name} = {code}" for c, code, *_ in bad])
 
 
-def _rows(opened: Opened, **looked_at: Any) -> str:
+def _forbidden(opened: Opened, clause: Clause, columns: Sequence[Column], most: int) -> _Rows:
+    """By combinations of codes, which the engine counts; those that the clause forbids are bad."""
+    codes = {f"c{place}": code_expression(c, opened.value(c.name)) for place, c in enumerate(columns)}
+    bad = [cell for cell in _combinations(opened, most, **codes) if not _is_allowed(clause, cell[: len(columns)])]
+    values = [
+        ", ".join(f"{column.name} = {column.labels[code]}" for column, code in zip(columns, cell, strict=False))
+        for cell in bad
+    ]
+    return _gathered(bad, most, values)
+
+
+def _combinations(opened: Opened, most: int, **looked_at: Any) -> list[tuple[Any, ...]]:
+    """Every combination of known values with its count and its first rows, in order of appearance."""
+    names = ", ".join(looked_at)
+    known = " AND ".join(f"{name} IS NOT NULL" for name in looked_at)
+    cells: list[tuple[Any, ...]] = opened.connection.raw_sql(
+        f"SELECT {names}, count(*), min(row, {most}) FROM ({_scan(opened, **looked_at)}) AS scan "
+        f"WHERE {known} GROUP BY {names} ORDER BY min(row)"
+    ).fetchall()
+    return cells
+
+
+def _scan(opened: Opened, **looked_at: Any) -> str:
     """One scan of what is looked at, with row numbers from 1."""
     return str(opened.connection.compile(opened.table.select(row=ibis.row_number() + 1, **looked_at)))
 
 
-def _forbidden(
-    opened: Opened, clause: Clause, named: dict[str, Column], most: int
-) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
-    """By combinations of codes, which the engine counts; those that the clause forbids are bad."""
-    columns = [named[name] for name in clause.columns]
-    codes = {f"c{place}": code_expression(c, opened.value(c.name)) for place, c in enumerate(columns)}
-    names = ", ".join(codes)
-    known = " AND ".join(f"{name} IS NOT NULL" for name in codes)
-    combinations = opened.connection.raw_sql(
-        f"SELECT {names}, count(*), min(row, {most}), min(row) FROM ({_rows(opened, **codes)}) AS scan "
-        f"WHERE {known} GROUP BY {names} ORDER BY min(row)"
-    ).fetchall()
-    bad = [cell for cell in combinations if not _is_allowed(clause, cell[: len(columns)])]
-    rows = sorted(row for cell in bad for row in cell[len(columns) + 1])[:most]
-    values = [
-        ", ".join(f"{column.name} = {column.labels[code]}" for column, code in zip(columns, cell, strict=False))
-        for cell in bad[:most]
-    ]
-    return sum(int(cell[len(columns)]) for cell in bad), tuple(rows), tuple(values)
+def _gathered(bad: Sequence[tuple[Any, ...]], most: int, values: Sequence[str]) -> _Rows:
+    rows = sorted(row for cell in bad for row in cell[-1])[:most]
+    return sum(int(cell[-2]) for cell in bad), tuple(rows), tuple(values[:most])
 
 
 def _is_allowed(clause: Clause, codes: Sequence[int]) -> bool:
@@ -98,9 +96,7 @@ def _is_allowed(clause: Clause, codes: Sequence[int]) -> bool:
     return bool(np.asarray(clause.allowed[classes]))
 
 
-def _unordered(
-    opened: Opened, low: Column, high: Column, gap: int, most: int
-) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
+def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -> _Rows:
     """Numbers are compared as they stand: two that share a bin can still be in the wrong order."""
     values = {}
     for key, column in (("a", low), ("b", high)):
@@ -108,9 +104,8 @@ def _unordered(
         code = code_expression(column, value)
         proper = code.notnull() & (code < column.proper_levels)
         values[key] = proper.ifelse(as_number(value), ibis.null("float64"))
-    assert isinstance(low, Number)
     wrong = "a >= b" if gap == 1 else f"a + {gap * float(low.step)!r} > b"
-    scan = f"({_rows(opened, **values)}) AS scan WHERE a IS NOT NULL AND b IS NOT NULL AND {wrong}"
+    scan = f"({_scan(opened, **values)}) AS scan WHERE a IS NOT NULL AND b IS NOT NULL AND {wrong}"
     count, rows = opened.connection.raw_sql(f"SELECT count(*), coalesce(min(row, {most}), []) FROM {scan}").fetchone()
     shown = opened.connection.raw_sql(
         f"SELECT a, b FROM {scan} GROUP BY a, b ORDER BY min(row) LIMIT {most}"

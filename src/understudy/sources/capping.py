@@ -10,27 +10,23 @@ Every record gets the SHA-256 of the key, its content, its number among records 
 - is the same whenever an engine works it out again, and the same on every engine.
 """
 
-import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import ibis
+import numpy as np
+import numpy.typing as npt
 
 from understudy.codebook import PersonUnit
 from understudy.errors import DataError
 from understudy.sources import dialects
-from understudy.sources.base import NO_IDS, Choice
+from understudy.sources.base import Choice, no_ids
 from understudy.sources.benches import bench_for, fetched
 from understudy.sources.expressions import PERSON, person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened
 
-MISSING_IDS = (
-    "the id column {id!r} is missing in {rows:,} rows; each row needs the id of its person, or the cap on records per "
-    "person protects nobody there. Fill the gaps or drop those rows."
-)
 _NUMBER, _RANK = "understudy_number", "understudy_rank"
 
 
@@ -59,25 +55,21 @@ def _spelled(value: Any) -> Any:
     return (text.length().cast("string") + ":" + text).fill_null("-")
 
 
-def kept_records_of(
-    records: Iterable[tuple[str, tuple[int, ...]]], *, cap: int, key: str
-) -> Counter[tuple[str, tuple[int, ...]]]:
-    """The same choice by hand, for tests and for readers: (person, codes) of every record that takes part."""
-    by_person: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
-    seen: Counter[tuple[str, tuple[int, ...]]] = Counter()
-    for person, codes in records:
-        pieces = [*map(str, codes), str(seen[person, codes]), f"{len(person)}:{person}"]
-        seen[person, codes] += 1
-        digest = hashlib.sha256(",".join([key, *pieces]).encode()).hexdigest()
-        by_person.setdefault(person, []).append((digest, codes))
-    return Counter((person, codes) for person, own in by_person.items() for _, codes in sorted(own)[:cap])
-
-
 def refuse_missing_ids(rows: int, unit: PersonUnit | None) -> None:
     """A missing id could be anybody's."""
     assert unit is not None
     if rows:
-        raise DataError(MISSING_IDS.format(id=unit.id, rows=rows))
+        raise DataError(
+            f"the id column {unit.id!r} is missing in {rows:,} rows; each row needs the id of its person, or the cap "
+            "on records per person protects nobody there. Fill the gaps or drop those rows."
+        )
+
+
+def person_numbers(ids: Any, unit: PersonUnit | None) -> npt.NDArray[np.int64]:
+    """A number for the person of each record."""
+    refuse_missing_ids(ids.null_count, unit)
+    coded = ids.combine_chunks().dictionary_encode()
+    return np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def capped_table(
@@ -88,7 +80,7 @@ def capped_table(
     For a table that has no codebook yet, so that records are told apart by their values instead of by codes.
     """
     if unit.id not in opened.header:
-        raise DataError(NO_IDS.format(id=unit.id))
+        raise no_ids(unit)
     with engine_errors(repr(opened.label)):
         values = {f"v{place}": opened.value(name) for place, name in enumerate(names)}
         table = opened.table.select(**{PERSON: person_of(opened.value(unit.id))}, **values)

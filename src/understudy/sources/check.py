@@ -7,44 +7,29 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import ibis
 
 from understudy.codebook import Codebook, Column, Dates, Integer, Levelled, Number
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
+from understudy.parameters import Whole
+from understudy.sources.base import as_codebook
 from understudy.sources.broken_rules import broken_rules
-from understudy.sources.dialect import repeated_names
+from understudy.sources.csv_files import Places, repair_csv, repeated_names
 from understudy.sources.expressions import as_date, as_number, as_text, is_known, is_whole, person_of, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
-from understudy.sources.repair import repair_csv
 
-FaultKind = Literal[
-    "outside levels",
-    "not a number",
-    "not a whole number",
-    "outside the edges",
-    "not a date",
-    "missing value",
-    "broken rule",
-    "missing id",
-    "missing column",
-    "extra column",
-    "duplicate header",
-    "encoding",
-    "empty file",
-    "unreadable",
+CellFault = Literal[
+    "missing value", "outside levels", "not a number", "not a whole number", "outside the edges", "not a date"
 ]
-
-_IN_CELLS: tuple[FaultKind, ...] = (
-    "missing value",
-    "outside levels",
-    "not a number",
-    "not a whole number",
-    "outside the edges",
-    "not a date",
+FaultKind = (
+    CellFault
+    | Literal["broken rule", "missing id", "missing column", "extra column", "duplicate header"]
+    | Literal["encoding", "empty file", "unreadable"]
 )
+_IN_CELLS: tuple[CellFault, ...] = get_args(CellFault)
 """What can be wrong with one value; its place here is its number while the engine counts."""
 
 _BATCH = 40
@@ -83,17 +68,16 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     >>> fault.kind, fault.rows, fault.count, fault.values
     ('outside levels', (2, 4), 2, ('X',))
     """
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise ParameterError(f"`most` is {most!r}; it must be a whole number, 1 or more. Try 20.")
-    book = codebook if isinstance(codebook, Codebook) else Codebook.load(codebook)
+    Whole(tried=20).check("most", most)
+    book = as_codebook(codebook)
     if not isinstance(what, str | Path) or is_database(str(what)):
-        _, found = _check_opened(open_table(what, table, allow_repeats=True), book, most)
+        _, faults = _check_opened(open_table(what, table, allow_repeats=True), book, most)
     else:
         paths = find_files(str(what))
-        found = _check_files(paths, book, most)
-        if len(paths) > 1 and not any(fault.is_fatal for fault in found):
-            found += _check_together(str(what), book)
-    return [_with_sentence(fault, book) for fault in found]
+        faults = _check_files(paths, book, most)
+        if len(paths) > 1 and not any(fault.is_fatal for fault in faults):
+            faults += _check_together(str(what), book)
+    return [_with_sentence(fault, book) for fault in faults]
 
 
 def _check_files(paths: Sequence[Path], book: Codebook, most: int) -> list[Fault]:
@@ -101,10 +85,10 @@ def _check_files(paths: Sequence[Path], book: Codebook, most: int) -> list[Fault
     merged: dict[tuple[FaultKind, str | None, str], Fault] = {}
     before = 0
     for path in paths:
-        rows, found = _check_file(path, book, most)
+        rows, faults = _check_file(path, book, most)
         if len(paths) > 1:
-            found = [_placed(fault, path, before) for fault in found]
-        for fault in found:
+            faults = [_placed(fault, path, before) for fault in faults]
+        for fault in faults:
             key = (fault.kind, fault.column, fault.sentence)
             merged[key] = _joined(merged[key], fault, most) if key in merged else fault
         before += rows
@@ -157,57 +141,53 @@ def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple
     with tempfile.TemporaryDirectory(prefix="understudy-") as folder:
         copy = Path(folder) / "mended.csv"
         damage = repair_csv(path, copy, most)
-        found = []
-        if damage.bad_lines:
-            found.append(
-                Fault(
-                    kind="encoding",
-                    rows=damage.first_bad_lines,
-                    count=damage.bad_lines,
-                    sentence=f"{str(path)!r} is not UTF-8 on "
-                    f"{_places('line', damage.first_bad_lines, damage.bad_lines)}; save it as UTF-8.",
-                )
-            )
-        if damage.ragged:
-            found.append(
-                Fault(
-                    kind="unreadable",
-                    rows=damage.first_ragged,
-                    count=damage.ragged,
-                    sentence=f"{str(path)!r} has {_places('row', damage.first_ragged, damage.ragged)} without exactly "
-                    f"{damage.width} fields, as its header has; mend the delimiters and quotes there.",
-                )
-            )
-        if damage.broken is not None or not found:
-            found.append(Fault(kind="unreadable", sentence=reason))
+        faults = _damaged(
+            "encoding", damage.bad_lines, f"{str(path)!r} is not UTF-8 on ", "line", "; save it as UTF-8."
+        ) + _damaged(
+            "unreadable",
+            damage.ragged,
+            f"{str(path)!r} has ",
+            "row",
+            f" without exactly {damage.width} fields, as its header has; mend the delimiters and quotes there.",
+        )
+        if damage.is_cut or not faults:
+            faults.append(Fault(kind="unreadable", sentence=reason))
         try:
             rows, more = _check_opened(open_table(copy, allow_repeats=True), book, most)
         except DataError:  # beyond mending; the engine's first reason is already on the list
             rows, more = damage.rows, []
-    return rows, [*found, *more]
+    return rows, [*faults, *more]
+
+
+def _damaged(kind: FaultKind, places: Places, start: str, word: str, end: str) -> list[Fault]:
+    if not places:
+        return []
+    rows = tuple(places.first)
+    sentence = f"{start}{_places(word, rows, places.count)}{end}"
+    return [Fault(kind=kind, rows=rows, count=places.count, sentence=sentence)]
 
 
 def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[Fault]]:
     header = opened.header
-    found = [Fault(kind="duplicate header", column=name, count=header.count(name)) for name in repeated_names(header)]
-    found += [
+    faults = [Fault(kind="duplicate header", column=name, count=header.count(name)) for name in repeated_names(header)]
+    faults += [
         Fault(kind="missing column", column=name) for name in (c.name for c in book.described) if name not in header
     ]
     known = {column.name for column in book.columns}
-    found += [Fault(kind="extra column", column=name) for name in dict.fromkeys(header) if name not in known]
+    faults += [Fault(kind="extra column", column=name) for name in dict.fromkeys(header) if name not in known]
     with engine_errors(repr(opened.label)):
         rows = int(opened.table.count().to_pyarrow().as_py())
         if rows == 0:
-            return 0, [*found, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
-        found += _id_faults(opened, book, most)
+            return 0, [*faults, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
+        faults += _id_faults(opened, book, most)
         columns = [column for column in book.described if column.name in header]
         bad = [column for batch in batched(columns) for column in _bad_columns(opened, batch)]
-        found += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
-        found += [
+        faults += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
+        faults += [
             Fault(kind="broken rule", sentence=title, count=count, rows=places, values=values)
-            for title, count, places, values in broken_rules(opened, book, most)
+            for title, (count, places, values) in broken_rules(opened, book, most)
         ]
-    return rows, found
+    return rows, faults
 
 
 def _id_faults(opened: Opened, book: Codebook, most: int) -> list[Fault]:
@@ -219,8 +199,7 @@ def _id_faults(opened: Opened, book: Codebook, most: int) -> list[Fault]:
         return [Fault(kind="missing column", column=name)]
     absent = person_of(opened.value(name)).isnull()
     if opened.connection.name != "duckdb":  # whose rows have no order
-        found = opened.table.select(absent=absent)
-        count = int(found.filter(found.absent).count().to_pyarrow().as_py())
+        count = int(opened.table.filter(absent).count().to_pyarrow().as_py())
         return [Fault(kind="missing id", column=name, count=count)] if count else []
     scan = opened.connection.compile(opened.table.select(row=ibis.row_number() + 1, absent=absent))
     count, rows = opened.connection.raw_sql(
@@ -239,19 +218,23 @@ def _bad_columns(opened: Opened, columns: Sequence[Column]) -> list[Column]:
     """The columns with any fault; on clean data this one scan is all."""
     known = opened.table.select(**{f"k{p}": is_known(c, opened.value(c.name)) for p, c in enumerate(columns)})
     tests = {f"b{p}": (~known[f"k{p}"]).any() for p in range(len(columns))}
-    found = known.aggregate(**tests).to_pyarrow().to_pylist()[0]
-    return [column for p, column in enumerate(columns) if found[f"b{p}"]]
+    is_bad = known.aggregate(**tests).to_pyarrow().to_pylist()[0]
+    return [column for p, column in enumerate(columns) if is_bad[f"b{p}"]]
 
 
 def _cell_faults(opened: Opened, columns: Sequence[Column], most: int) -> list[Fault]:
     """One scan counts and numbers the bad rows of each kind, another one collects the bad values."""
     looked_at = {"row": ibis.row_number() + 1}
-    for position, column in enumerate(columns):
-        value = opened.value(column.name)
-        looked_at[f"r{position}"] = _reason(column, value)
-        looked_at[f"v{position}"] = as_text(present(value)).substr(0, _LONGEST)
+    pairs = []
+    for place, column in enumerate(columns):
+        value = present(opened.value(column.name))
+        numbered = [(_IN_CELLS.index(kind), holds) for kind, holds in _tests(column, value)]
+        branches = [(holds, ibis.literal(number, "int8")) for number, holds in numbered[:-1]]
+        is_fine = (is_known(column, value, looked_up=False), ibis.null("int8"))
+        looked_at[f"r{place}"] = ibis.cases(is_fine, *branches, else_=ibis.literal(numbered[-1][0], "int8"))
+        looked_at[f"v{place}"] = as_text(value).substr(0, _LONGEST)
+        pairs += [(place, number) for number, _ in numbered]
     scan = opened.connection.compile(opened.table.select(**looked_at))
-    pairs = [(p, _IN_CELLS.index(kind)) for p, column in enumerate(columns) for kind in _possible(column)]
     counted = opened.connection.raw_sql(
         "SELECT "
         + ", ".join(
@@ -271,51 +254,30 @@ def _bad_values(opened: Opened, scan: str, positions: Sequence[int], most: int) 
     """Distinct bad values of each column, in the order in which they first appear."""
     cells = ", ".join(f"{{'p': {p}, 'k': r{p}, 'v': v{p}}}" for p in positions)
     somewhere = " OR ".join(f"r{p} IS NOT NULL" for p in positions)
-    found = opened.connection.raw_sql(
+    rows = opened.connection.raw_sql(
         f"SELECT cell.p, cell.k, cell.v FROM (SELECT row, unnest([{cells}]) AS cell FROM ({scan}) AS scan "
         f"WHERE {somewhere}) AS cells WHERE cell.k IS NOT NULL AND cell.v IS NOT NULL GROUP BY cell.p, cell.k, cell.v "
         f"QUALIFY row_number() OVER (PARTITION BY cell.p, cell.k ORDER BY min(row)) <= {most} ORDER BY min(row)"
     ).fetchall()
     values: dict[tuple[int, int], list[str]] = {}
-    for position, kind, value in found:
+    for position, kind, value in rows:
         values.setdefault((position, kind), []).append(value)
     return values
 
 
-def _possible(column: Column) -> Iterator[FaultKind]:
-    """What can be wrong with a value of this column."""
-    if column.missing is None:
-        yield "missing value"
+def _tests(column: Column, value: Any) -> list[tuple[CellFault, Any]]:
+    """What can be wrong with a value that the codebook does not know: the first of these that holds, else the last."""
+    tests: list[tuple[CellFault, Any]] = [("missing value", value.isnull())]
     if isinstance(column, Levelled):
-        yield "outside levels"
-        return
-    if isinstance(column, Number):
-        yield "not a number"
-        if isinstance(column, Integer):
-            yield "not a whole number"
-    if isinstance(column, Dates):
-        yield "not a date"
-    yield "outside the edges"
-
-
-def _reason(column: Column, value: Any) -> Any:
-    """Number of the kind of fault, null where the codebook knows the value."""
-
-    def why(kind: FaultKind) -> Any:
-        return ibis.literal(_IN_CELLS.index(kind), "int8")
-
-    value = present(value)
-    branches = [(is_known(column, value, looked_up=False), ibis.null("int8")), (value.isnull(), why("missing value"))]
-    if isinstance(column, Levelled):
-        return ibis.cases(*branches, else_=why("outside levels"))
+        return [*tests, ("outside levels", None)]
     if isinstance(column, Number):
         number = as_number(value)
-        branches.append((number.isnull(), why("not a number")))
+        tests.append(("not a number", number.isnull()))
         if isinstance(column, Integer):
-            branches.append((~is_whole(number), why("not a whole number")))
+            tests.append(("not a whole number", ~is_whole(number)))
     elif isinstance(column, Dates):
-        branches.append((as_date(value).isnull(), why("not a date")))
-    return ibis.cases(*branches, else_=why("outside the edges"))
+        tests.append(("not a date", as_date(value).isnull()))
+    return [*tests, ("outside the edges", None)]
 
 
 def _with_sentence(fault: Fault, book: Codebook) -> Fault:
@@ -332,17 +294,17 @@ def _with_sentence(fault: Fault, book: Codebook) -> Fault:
         return fault
     where = f" in {fault.sentence!r}" if fault.sentence else ""
     if fault.kind == "duplicate header":
-        said = f"the header{where} has {name!r} more than once (case does not count); rename all but one."
+        sentence = f"the header{where} has {name!r} more than once (case does not count); rename all but one."
     elif fault.kind == "missing column":
-        said = f"column {name!r} of the codebook is not in the header{where}; is this the codebook of another file?"
+        sentence = f"column {name!r} of the codebook is not in the header{where}; is this the codebook of another file?"
     elif fault.kind == "extra column":
-        said = (
+        sentence = (
             f"column {name!r}{where} is not in the codebook and is left out; describe it, or give it "
             'role = "identifier" and kind = "text".'
         )
     else:
-        said = _cell_sentence(fault, book.column(name))
-    return replace(fault, sentence=said)
+        sentence = _cell_sentence(fault, book.column(name))
+    return replace(fault, sentence=sentence)
 
 
 def _cell_sentence(fault: Fault, column: Column) -> str:
@@ -360,11 +322,10 @@ def _cell_sentence(fault: Fault, column: Column) -> str:
         return f"{start}outside its {column.size} levels; add what is right to the codebook, mend the rest."
     if fault.kind == "not a date":
         return f"{start}not a date such as 2010-01-31; mend the data."
-    if fault.kind == "outside the edges":
-        ends = column.float_edges if isinstance(column, Number) else ()
-        reach = f"{ends[0]:g} to {ends[-1]:g}" if ends else "its range"
-        if isinstance(column, Dates):
-            return f"{start}outside {column.start} to {column.end}; widen the range, or mend the data."
+    if fault.kind == "outside the edges" and isinstance(column, Dates):
+        return f"{start}outside {column.start} to {column.end}; widen the range, or mend the data."
+    if fault.kind == "outside the edges" and isinstance(column, Number):
+        reach = f"{column.float_edges[0]:g} to {column.float_edges[-1]:g}"
         return f"{start}outside {reach}; widen the edges, set clip = true, or mend the data."
     return f"{start}{fault.kind}; mend the data, or change the kind of the column."
 

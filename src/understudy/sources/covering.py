@@ -20,11 +20,11 @@ def covers(
     {('d',): [2], ('a', 'b', 'c'): [0, 1]}
     """
     order = sorted(range(len(cliques)), key=lambda place: -math.prod(sizes[name] for name in cliques[place]))
-    found: list[tuple[dict[str, None], list[int]]] = []
+    joint: list[tuple[dict[str, None], list[int]]] = []
     for place in order:
         wanted = dict.fromkeys(cliques[place])
         best, least = None, math.inf
-        for candidate in found:
+        for candidate in joint:
             columns, _ = candidate
             before = math.prod(sizes[name] for name in columns)
             after = before * math.prod(sizes[name] for name in wanted if name not in columns)
@@ -32,8 +32,8 @@ def covers(
             if (growth == 1 or after <= most_cells) and growth < least:
                 best, least = candidate, growth
         if best is None:
-            found.append((wanted, [place]))
+            joint.append((wanted, [place]))
         else:
             best[0].update(wanted)
             best[1].append(place)
-    return {tuple(columns): sorted(places) for columns, places in found}
+    return {tuple(columns): sorted(places) for columns, places in joint}

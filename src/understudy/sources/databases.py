@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import uuid
 import warnings
 import weakref
 from pathlib import Path
@@ -48,13 +49,13 @@ def _open_postgres(where: Address) -> tuple[Any, Any, str]:
         weakref.finalize(connection, line.close)
         try:
             inside = None if schema is None else (connection.current_catalog, schema)
-            found = connection.table(name, database=inside)
+            opened = connection.table(name, database=inside)
         except ibis.common.exceptions.TableNotFound:
             raise DataError(
                 f"there is no table {where.options['table']!r} in PostgreSQL database {where.database!r}, or you may "
                 "not see it; check the name (SCHEMA.TABLE, case counts) and your rights."
             ) from None
-    return connection, found, where.label
+    return connection, opened, where.label
 
 
 def _schema_and_table(text: str) -> tuple[str | None, str]:
@@ -100,8 +101,6 @@ def _read(session: Any, where: Address) -> tuple[Any, Any, str]:
 
 
 def _as_table(session: Any, frame: Any, label: str) -> tuple[Any, Any, str]:
-    import uuid
-
     import ibis
 
     with engine_errors(label):
@@ -129,12 +128,13 @@ def spark_session(master: str | None = None) -> Any:
                 f"this process works on the Spark master {running!r} already, not {master!r}; stop it first."
             )
         return active
-    builder = SparkSession.builder.appName("understudy").config("spark.sql.session.timeZone", "UTC")
-    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
+    settings = {"sql.session.timeZone": "UTC", "ui.showConsoleProgress": "false", "log.level": "ERROR"}
+    if master is None or master.startswith("local"):
+        settings |= {"ui.enabled": "false", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}
+    builder = SparkSession.builder.appName("understudy")
+    for name, value in settings.items():
+        builder = builder.config(f"spark.{name}", value)
     if master is not None:
         builder = builder.master(master)
-    if master is None or master.startswith("local"):
-        builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
-        builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
     with engine_errors(f"the Spark master {master or 'of the environment'}"):
         return builder.getOrCreate()

@@ -13,7 +13,7 @@ import ibis.expr.datatypes as kinds
 from ibis.expr import operations
 
 from understudy.codebook import Number
-from understudy.codebook.encode import DAY_PATTERN, number_text
+from understudy.codebook.encode import DAY_PATTERN, spelling
 
 WITHOUT_UNSIGNED = ("postgres", "pyspark")
 SIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64"}
@@ -102,7 +102,7 @@ def level_index(levels: Sequence[str], spelled: Any) -> Any:
 
 def _spells_a_float(level: str) -> bool:
     try:
-        return number_text(float(level)) == level
+        return spelling(float(level)) == level
     except ValueError:
         return False
 

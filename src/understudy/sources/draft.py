@@ -9,8 +9,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from itertools import accumulate
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import Any
 
 import ibis
@@ -29,12 +30,15 @@ from understudy.codebook import (
     Text,
 )
 from understudy.codebook.encode import day_of, number_of
+from understudy.codebook.numbers import MOST_STEPS
 from understudy.errors import DataError, ParameterError
-from understudy.sources.edges import pleasant_edges
+from understudy.parameters import Whole
 from understudy.sources.expressions import as_date, as_number, as_text, present
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, open_table
+from understudy.sources.files import Opened, listed, open_table
 
+BINS = Whole(least=2, tried=16)
+MAX_LEVELS = Whole(least=2, tried=256)
 MISSING_TOKENS = ("NA", "N/A", "n/a", "?", "", "null", "NULL", "None", "NaN", "nan", ".")
 """Texts that usually stand for a value that was not recorded."""
 
@@ -71,8 +75,8 @@ def draft_with_reasons(
     The reasons are for the person at the screen only. A release carries its codebook, descriptions included, and what
     a column that nobody attests holds (that it is constant, or one of its values) is in no price.
     """
-    _require_whole("bins", bins, 2)
-    _require_whole("max_levels", max_levels, 2)
+    BINS.check("bins", bins)
+    MAX_LEVELS.check("max_levels", max_levels)
     opened = open_table(what, table)
     if opened.connection.name != "duckdb":
         raise DataError(
@@ -84,22 +88,23 @@ def draft_with_reasons(
     names = [name for name in header if name not in named_columns(header, drop, "--drop")]
     if not names:
         raise DataError("every column is dropped, so nothing is left to draft; drop fewer.")
-    found: dict[str, Column | str] = {}
+    described: dict[str, Column | str] = {}
     with engine_errors(repr(opened.label)):
         rows = int(opened.table.count().to_pyarrow().as_py())
         if rows == 0:
             raise DataError(f"{opened.label!r} has no rows; a draft needs some. Write the codebook by hand.")
         for start in range(0, len(names), _BATCH):
             for summary in _summaries(opened, names[start : start + _BATCH], bins, max_levels):
-                found[summary.name] = _describe(summary, rows, max_levels)
-    reasons = {name: why for name, why in found.items() if isinstance(why, str)}
+                described[summary.name] = _describe(summary, rows, max_levels)
+    reasons = {name: why for name, why in described.items() if isinstance(why, str)}
     if len(reasons) == len(names):
-        told = "; ".join(f"{name!r} {why}" for name, why in list(reasons.items())[:5])
+        shown = "; ".join(f"{name!r} {why}" for name, why in list(reasons.items())[:5])
         raise DataError(
-            f"no column of {opened.label!r} can be drafted ({told}). Write the codebook by hand, or raise `max_levels`."
+            f"no column of {opened.label!r} can be drafted ({shown}). Write the codebook by hand, or raise "
+            "`max_levels`."
         )
     book = Codebook(
-        columns=tuple(_left_out(found.get(name, "dropped"), name) for name in header),
+        columns=tuple(_or_left_out(described.get(name, "dropped"), name) for name in header),
         # what a release made with it will still say, so it must be as true after the attestation as before
         description="Levels, edges and ranges were first drafted from the data; a release has a formal guarantee only "
         "where every column is attested as public knowledge (`understudy codebook declare`).",
@@ -118,16 +123,8 @@ def named_columns(header: Sequence[str], words: Sequence[str], option: str) -> t
         names += [word] if word in header else [part.strip() for part in word.split(",") if part.strip()]
     for name in names:
         if name not in header:
-            raise ParameterError(
-                f"there is no column {name!r} ({option}); the table has {', '.join(header[:12])}"
-                + (f" and {len(header) - 12} more." if len(header) > 12 else ".")
-            )
+            raise ParameterError(f"there is no column {name!r} ({option}); the table has {listed(header)}.")
     return tuple(names)
-
-
-def _require_whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number, {least} or more. Try 16.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,26 +158,26 @@ def _summaries(opened: Opened, names: Sequence[str], bins: int, max_levels: int)
     places = range(len(names))
     staged = opened.connection.compile(_staged(opened, names))
     asked = {f"distinct{p}": f"approx_count_distinct(text{p})" for p in places}
-    found = _ask(opened, staged, asked)
+    answers = _ask(opened, staged, asked)
     steps = [k / bins for k in range(1, bins)]
-    few = {p for p in places if found[f"distinct{p}"] <= 2 * max_levels}  # the estimate is a rough one
+    few = {p for p in places if answers[f"distinct{p}"] <= 2 * max_levels}  # the estimate is a rough one
     asked = {f"{key}{p}": sql.format(p=p, steps=steps) for p in places if p not in few for key, sql in _MANY}
     asked |= {f"levels{p}": f"histogram(text{p})" for p in few}
     asked |= {f"tokens{p}": f"histogram(token{p})" for p in places}
     asked |= {f"missing{p}": f"count(*) - count(text{p})" for p in places}
-    found |= _ask(opened, staged, asked)
+    answers |= _ask(opened, staged, asked)
     for p, name in enumerate(names):
-        tokens: Mapping[str, int] = found[f"tokens{p}"] or {}
+        tokens: Mapping[str, int] = answers[f"tokens{p}"] or {}
         common: dict[str, Any] = {
             "name": name,
             # the empty text comes first: it can be the missing token, but never a level
             "tokens": tuple(sorted(tokens, key=lambda token: (token != "", -tokens[token], token))),
-            "has_missing": found[f"missing{p}"] > 0,
+            "has_missing": answers[f"missing{p}"] > 0,
         }
         if p in few:
-            yield _seen_in_levels(found[f"levels{p}"] or {}, common, bins, max_levels)
+            yield _seen_in_levels(answers[f"levels{p}"] or {}, common, bins, max_levels)
         else:
-            yield _seen_in_rows({key: found[f"{key}{p}"] for key, _ in (*_MANY, ("distinct", ""))}, common)
+            yield _seen_in_rows({key: answers[f"{key}{p}"] for key, _ in (*_MANY, ("distinct", ""))}, common)
 
 
 _MANY = (
@@ -200,21 +197,14 @@ _MANY = (
 """What one scan finds out about a column of many values, in DuckDB's words: all files are read with it."""
 
 
-def _seen_in_rows(found: Mapping[str, Any], common: Mapping[str, Any]) -> _Summary:
-    numeric = found["numbers"] == found["present"] and not found["padded"]
+def _seen_in_rows(answers: Mapping[str, Any], common: Mapping[str, Any]) -> _Summary:
+    is_numeric = answers["numbers"] == answers["present"] and not answers["padded"]
+    as_found = {key: value for key, value in answers.items() if key not in ("least", "most", "cuts", "decimals")}
     return _Summary(
-        present=found["present"],
-        distinct=found["distinct"],
         levels=None,
-        numbers=found["numbers"],
-        wholes=found["wholes"],
-        padded=found["padded"],
-        dates=found["dates"],
-        cuts=(found["least"], *(found["cuts"] or ()), found["most"]) if numeric else (),
-        decimals=found["decimals"] or 0,
-        first=found["first"],
-        last=found["last"],
-        strange=found["strange"],
+        cuts=(answers["least"], *(answers["cuts"] or ()), answers["most"]) if is_numeric else (),
+        decimals=answers["decimals"] or 0,
+        **as_found,
         **common,
     )
 
@@ -315,9 +305,9 @@ def _reading_order(level: str) -> list[tuple[int, str]]:
     return [(int(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
 
 
-def _left_out(found: Column | str, name: str) -> Column:
-    if not isinstance(found, str):
-        return found
+def _or_left_out(described: Column | str, name: str) -> Column:
+    if not isinstance(described, str):
+        return described
     return Text(
         name=name,
         role=Role.IDENTIFIER,
@@ -343,7 +333,7 @@ def _number(seen: _Summary, common: dict[str, Any], notes: list[str], rows: int)
         return "nearly every row has its own whole number, as identifiers do"
     cuts = [Decimal(repr(cut)) for cut in seen.cuts]
     precision = 0 if whole else _precision(cuts, seen.decimals)
-    edges = pleasant_edges(cuts, precision)
+    edges = _pleasant_edges(cuts, precision)
     if edges is None:
         return "its numbers have more digits than can be compared exactly"
     if len(seen.tokens) > 1:
@@ -370,11 +360,52 @@ def _dates(seen: _Summary, common: dict[str, Any], notes: list[str]) -> Column:
         grain = Grain.DAY
     elif (last - first).days < 7 * (_MOST_GRAINS - 1):
         grain = Grain.WEEK
-    elif (last.year - first.year) * 12 + last.month - first.month < _MOST_GRAINS:
+    elif Grain.MONTH.number(last) - Grain.MONTH.number(first) < _MOST_GRAINS:
         grain = Grain.MONTH
     else:
         grain = Grain.YEAR
-    start = Dates(name="d", grain=grain, start=first, end=last).floor(first)
+    start = grain.first(grain.number(first))
     if last.year - first.year >= _MOST_GRAINS:
         notes.append("the range is long; is a far date a stand-in for missing?")
     return Dates(grain=grain, start=start, end=last, description="; ".join(notes), **common)
+
+
+def _pleasant_edges(cuts: Sequence[Decimal], precision: int) -> tuple[Fraction, ...] | None:
+    """Round quantiles to short numbers, each as coarsely as its neighbours allow; the ends are rounded outwards.
+
+    None when the numbers are too long for exact comparison (see ``Number.faults``) or too close for two bins.
+
+    >>> [float(edge) for edge in _pleasant_edges([Decimal(x) for x in ("0.3", "18.7", "41.2", "97.9")], 1)]
+    [0.0, 20.0, 40.0, 100.0]
+    """
+    finest = Decimal(1).scaleb(-precision)
+    if max(abs(cut) for cut in cuts) / finest >= MOST_STEPS // 10:
+        return None
+    low, high = cuts[0], cuts[-1]
+    inner = sorted({cut for cut in cuts[1:-1] if low < cut < high})
+    if len(inner) < 2:  # nearly all rows share one value: quantiles say nothing about the rest
+        inner = sorted({*inner, *((low * (8 - k) + high * k) / 8 for k in range(1, 8))})
+    points = [low, *inner, high]
+    first_unit = _unit(points[1] - points[0], finest)
+    last_unit = _unit(points[-1] - points[-2], finest)
+    edges = {_rounded(low, first_unit, ROUND_FLOOR), _rounded(high, last_unit, ROUND_CEILING)}
+    bottom, top = min(edges), max(edges)
+    gaps = [after - before for before, after in pairwise(points)]
+    for cut, before, after in zip(inner, gaps, gaps[1:], strict=False):
+        edge = _rounded(cut, _unit(min(before, after), finest), ROUND_HALF_EVEN)
+        if bottom < edge < top:
+            edges.add(edge)
+    return tuple(Fraction(edge) for edge in sorted(edges)) if len(edges) > 2 else None
+
+
+def _unit(gap: Decimal, finest: Decimal) -> Decimal:
+    """The largest of 1, 2, 5, 10, ... that is at most half the gap, so that neighbours stay apart."""
+    if gap <= 0:
+        return finest
+    decade = Decimal(1).scaleb((gap / 2).adjusted())
+    largest = max(step * decade for step in (1, 2, 5) if step * decade <= gap / 2)
+    return max(largest, finest)
+
+
+def _rounded(value: Decimal, unit: Decimal, how: str) -> Decimal:
+    return (value / unit).to_integral_value(rounding=how) * unit

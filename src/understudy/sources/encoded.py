@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.compiled import kernel
-from understudy.errors import DataError
 from understudy.privacy.account import Account
+from understudy.privacy.provenance import DECLARED, Provenance
 from understudy.privacy.secret import Secret
-from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
+from understudy.sources.base import Choice, Clique, Report, Source, no_ids, slice_weights
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts_people, people_table
 
 Codes = npt.NDArray[np.unsignedinteger]
@@ -33,67 +33,56 @@ class EncodedSource(Source):
         columns: Sequence[Codes],
         account: Account | None = None,
         people: npt.NDArray[np.int64] | None = None,
+        provenance: Provenance = DECLARED,
     ) -> None:
-        super().__init__(codebook=codebook, account=account)
+        super().__init__(codebook=codebook, account=account, provenance=provenance)
         self._columns = tuple(columns)
         self._people = people
         """A number for the person of each record, where the codebook has an id column."""
-        self._is_capped = codebook.unit is None
 
     def capped(self, choice: Choice) -> "EncodedSource":
         """A source of the chosen records; without ids from here on."""
-        if self._is_capped:
+        if self.is_capped:
             return self
         if self._people is None:
-            raise DataError(NO_IDS.format(id=self.codebook.unit.id if self.codebook.unit else ""))
+            raise no_ids(self.codebook.unit)
         kept = choice.keep(self._people)
-        chosen = EncodedSource(codebook=self.codebook, columns=[c[kept] for c in self._columns], account=self.account)
+        columns = [column[kept] for column in self._columns]
+        chosen = EncodedSource(
+            codebook=self.codebook, columns=columns, account=self.account, provenance=self.provenance
+        )
         chosen._is_capped = True
         if counts_people(self.codebook):
             each = np.minimum(np.unique(self._people, return_counts=True)[1], choice.cap)
             chosen.people = Secret(people_table(np.bincount(each, minlength=choice.cap + 1)[1:].astype(np.int64)))
-        chosen.provenance = self.provenance
         return chosen
-
-    @property
-    def is_capped(self) -> bool:
-        """Whether the records were chosen, or nobody asked for it."""
-        return self._is_capped
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """Counts by one pass per clique, on all cores."""
-        columns = self._columns
-        done = 0
-
-        def one(clique: Clique) -> Secret[CountTable]:
-            picked = [columns[self.codebook.count_position(name)] for name in clique]
-            return Secret(count_codes(clique, self.sizes(clique), picked))
-
+        tables = []
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            tables = []
-            for table in pool.map(one, cliques):
-                tables.append(table)
-                done += 1
+            for table in pool.map(self._counted, cliques):
+                tables.append(Secret(table))
                 if report:
-                    report("counting", done, len(cliques))
+                    report("counting", len(tables), len(cliques))
         return tables
+
+    def _counted(self, clique: Clique) -> CountTable:
+        columns = [self._columns[self.codebook.count_position(name)] for name in clique]
+        return count_codes(clique, self.sizes(clique), columns)
 
     def frequencies(self, clique: Clique) -> Secret[dict[int, int]]:
         """Counts of counts."""
-        _, counts = self._cells(clique)
-        found, cells = np.unique(counts, return_counts=True)
-        return Secret(dict(zip(found.tolist(), cells.tolist(), strict=True)))
+        _, counts = self._counted(clique).occupied()
+        sizes, cells = np.unique(counts, return_counts=True)
+        return Secret(dict(zip(sizes.tolist(), cells.tolist(), strict=True)))
 
     def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
         """Cells of one record."""
-        codes, counts = self._cells(clique)
+        codes, counts = self._counted(clique).occupied()
         spread = codes.astype(np.int64) @ np.array(slice_weights(codes.shape[1]), dtype=np.int64)
         kept = (counts == 1) & (spread % parts == part)
         return Secret(CountTable.sparse(clique, self.sizes(clique), codes[kept], counts[kept]))
-
-    def _cells(self, clique: Clique) -> tuple[Codes, npt.NDArray[np.int64]]:
-        picked = [self._columns[self.codebook.position(name)] for name in clique]
-        return count_codes(clique, self.sizes(clique), picked).occupied()
 
 
 def count_codes(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Codes]) -> CountTable:

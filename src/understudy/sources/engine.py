@@ -3,7 +3,7 @@
 import copy
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,14 +13,16 @@ from understudy.codebook import Codebook
 from understudy.errors import DataError
 from understudy.interrupts import interrupts_put_off
 from understudy.privacy.account import Account
+from understudy.privacy.provenance import Provenance
 from understudy.privacy.secret import Secret
-from understudy.sources.base import NO_IDS, Choice, Clique, Report, Source, slice_weights
+from understudy.sources.base import Choice, Clique, Report, Source, no_ids, slice_weights
 from understudy.sources.benches import Bench, DuckBench, bench_for
-from understudy.sources.capping import kept_by_key, refuse_missing_ids
+from understudy.sources.capping import kept_by_key, person_numbers, refuse_missing_ids
 from understudy.sources.covering import covers
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
+from understudy.sources.files import Opened
 from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts_people, people_table
 
 _ID_BYTES = 32
@@ -34,33 +36,27 @@ class EngineSource(Source):
         self,
         *,
         codebook: Codebook,
-        connection: Any,
-        table: Any,
+        opened: Opened,
         unknown: str,
-        account: Account | None = None,
-        local_bytes: int = 0,
-        likely_rows: int | None = None,
-        verify: Callable[[], None] | None = None,
+        account: Account | None,
+        provenance: Provenance,
+        local_bytes: int,
     ) -> None:
-        super().__init__(codebook=codebook, account=account)
-        expression = encoded_table(table, codebook, unknown)
+        super().__init__(codebook=codebook, account=account, provenance=provenance, opened=opened, unknown=unknown)
+        expression = encoded_table(opened.table, codebook, unknown)
         self._has_ids = PERSON in expression.columns
-        self.bench: Bench = bench_for(connection, expression)
+        self.bench: Bench = bench_for(opened.connection, expression)
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
         """Codes up to this many bytes are counted in our own memory; 0 leaves every row in the engine."""
-        self._likely_rows = likely_rows
-        """At most about so many records, where a file's size tells; otherwise the engine is asked."""
-        self._verify = verify
-        """Called before the first row is read; raises when the file behind the table is not whole."""
+        self._likely_rows, self._verify = opened.likely_rows, opened.verify
         self._checked = False
         self._local: EncodedSource | None = None
-        self._is_capped = codebook.unit is None
         weakref.finalize(self, _forget, self.bench).atexit = False
 
     def materialize(self, report: Report | None = None) -> Any:
         """The table of codes; made on first use, because opening a file must not read it."""
-        if self._verify is not None and not self._checked:
-            self._verify()
+        if not self._checked:
+            self._verify()  # the file behind the table is whole
         if isinstance(self.bench, DuckBench) and self.bench.codes is None:
             self.bench.on_disk = self._is_large()
         codes = self.bench.encode(report)
@@ -87,8 +83,8 @@ class EngineSource(Source):
             f"u{position}": (codes[f"c{position}"] == unknown_code(column)).sum()
             for position, column in enumerate(columns)
         }
-        found = self.bench.fetch(codes.aggregate(**tests)).to_pylist()[0]
-        bad = {column.name: found[f"u{i}"] for i, column in enumerate(columns) if found[f"u{i}"]}
+        counts = self.bench.fetch(codes.aggregate(**tests)).to_pylist()[0]
+        bad = {column.name: counts[f"u{i}"] for i, column in enumerate(columns) if counts[f"u{i}"]}
         if bad:
             named = ", ".join(f"{name!r} ({count:,} rows)" for name, count in bad.items())
             raise DataError(
@@ -105,26 +101,22 @@ class EngineSource(Source):
                 batch = codes.to_pyarrow()
                 places = range(len(self.codebook.counted))
                 columns = [np.ascontiguousarray(batch.column(i).to_numpy()) for i in places]
-                people = _people(batch.column(PERSON), self.codebook) if self._has_ids else None
                 self._local = EncodedSource(
-                    codebook=self.codebook, columns=columns, people=people, account=self.account
+                    codebook=self.codebook,
+                    columns=columns,
+                    people=person_numbers(batch.column(PERSON), self.codebook.unit) if self._has_ids else None,
+                    account=self.account,
+                    provenance=self.provenance,
                 )
-                self._local.provenance = self.provenance
                 self.bench.free()
         return self._local
-
-    @property
-    def is_capped(self) -> bool:
-        """Whether the records were chosen, or nobody asked for it."""
-        return self._is_capped
 
     def capped(self, choice: Choice) -> Source:
         """The chosen records: in memory where the table is small, else chosen by the engine and left there."""
         if self.is_capped:
             return self
-        assert self.codebook.unit is not None
         if not self._has_ids:
-            raise DataError(NO_IDS.format(id=self.codebook.unit.id))
+            raise no_ids(self.codebook.unit)
         with engine_errors("the data"):
             local = self._to_local(None)
             return self._capped_in_engine(choice) if local is None else local.capped(choice)
@@ -152,9 +144,9 @@ class EngineSource(Source):
         """How many people have one record, two, ..., and ``cap`` or more; counted by the engine."""
         each = codes.group_by(PERSON).aggregate(n=codes.count())
         each = each.select(n=(each.n > cap).ifelse(cap, each.n).cast("int64"))
-        found = self.bench.fetch(each.group_by("n").aggregate(people=each.count()))
+        counted = self.bench.fetch(each.group_by("n").aggregate(people=each.count()))
         grid = np.zeros(cap, dtype=np.int64)
-        grid[found.column("n").to_numpy() - 1] = found.column("people").to_numpy()
+        grid[counted.column("n").to_numpy() - 1] = counted.column("people").to_numpy()
         return Secret(people_table(grid))
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
@@ -173,15 +165,15 @@ class EngineSource(Source):
         sizes = {column.name: column.size for column in self.codebook.counted}
         joint = covers(cliques, sizes)
         asked = [[f"c{self.codebook.count_position(name)}" for name in columns] for columns in joint]
-        found: dict[int, CountTable] = {}
+        tables: dict[int, CountTable] = {}
         for (columns, places), cells in zip(joint.items(), self.bench.count(asked), strict=True):
             table = self._table(columns, cells)
             for place in places:
                 wanted = tuple(cliques[place])
-                found[place] = table if wanted == columns else table.project(wanted)
+                tables[place] = table if wanted == columns else table.project(wanted)
             if report:
-                report("counting", len(found), len(cliques))
-        return [Secret(found[place]) for place in range(len(cliques))]
+                report("counting", len(tables), len(cliques))
+        return [Secret(tables[place]) for place in range(len(cliques))]
 
     def _table(self, columns: Sequence[str], cells: Any) -> CountTable:
         sizes = self.sizes(columns)
@@ -204,9 +196,8 @@ class EngineSource(Source):
             if local is not None:
                 return local.frequencies(clique)
             cells = self._grouped(clique, self.materialize())
-            found = self.bench.fetch(cells.group_by("n").aggregate(cells=cells.count()))
-            pairs = zip(found.column("n").to_pylist(), found.column("cells").to_pylist(), strict=True)
-            return Secret({int(count): int(number) for count, number in pairs})
+            counted = self.bench.fetch(cells.group_by("n").aggregate(cells=cells.count()))
+            return Secret({int(row["n"]): int(row["cells"]) for row in counted.to_pylist()})
 
     def lone(self, clique: Clique, part: int, parts: int) -> Secret[CountTable]:
         """Cells of one record, of one slice; the others never leave the engine."""
@@ -233,10 +224,3 @@ class EngineSource(Source):
 def _forget(bench: Bench) -> None:
     with interrupts_put_off(), suppress(Exception):  # nobody is left to be told
         bench.free()
-
-
-def _people(ids: Any, book: Codebook) -> Any:
-    """A number for each person; a missing id could be anybody's, so it is refused."""
-    refuse_missing_ids(ids.null_count, book.unit)
-    coded = ids.combine_chunks().dictionary_encode()
-    return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)

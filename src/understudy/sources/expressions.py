@@ -12,13 +12,15 @@ import ibis
 import pyarrow as pa
 
 from understudy.codebook import Codebook, Column, Continuous, Dates, Grain, Integer, Levelled, Number
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
+from understudy.parameters import OneOf
 from understudy.sources import dialects
 from understudy.sources.tables import code_type
 
 PERSON = "person"
 """The column of ids in a table of codes."""
-UNKNOWN_POLICIES = ("error", "missing", "other", "other-or-missing")
+UNKNOWN = OneOf(("error", "missing", "other", "other-or-missing"))
+"""Where values outside the codebook go."""
 _LISTED = 256
 """Up to so many levels are written into the query as a list."""
 _LOOKED_UP = "understudy looked up "
@@ -31,8 +33,7 @@ def unknown_code(column: Column) -> int:
 
 def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     """The table of codes: one small unsigned integer per modelled column, named c0, c1, ..."""
-    if unknown not in UNKNOWN_POLICIES:
-        raise ParameterError(f"`unknown` is {unknown!r}; it must be one of {', '.join(UNKNOWN_POLICIES)}.")
+    UNKNOWN.check("unknown", unknown)
     codes = {}
     engine = dialects.engine_of(table)
     signed = engine in dialects.WITHOUT_UNSIGNED
@@ -151,7 +152,7 @@ def present(value: Any) -> Any:
 
 
 def as_text(value: Any) -> Any:
-    """How a level is spelled, see :func:`understudy.codebook.encode.number_text`."""
+    """How a level is spelled, see :func:`understudy.codebook.encode.spelling`."""
     kind = value.type()
     if kind.is_string():
         return value
@@ -244,15 +245,16 @@ def as_date(value: Any) -> Any:
 
 
 def _grain_index(column: Dates, day: Any) -> Any:
-    start = column.start
+    year = day.year().cast("int64")
     if column.grain is Grain.YEAR:
-        index = day.year().cast("int64") - start.year
+        number = year
     elif column.grain is Grain.MONTH:
-        index = (day.year().cast("int64") - start.year) * 12 + day.month().cast("int64") - start.month
+        number = year * 12 + day.month().cast("int64") - 1
     else:
-        days = day.epoch_seconds().cast("int64") // 86400 - (column.floor(start) - _EPOCH).days
-        index = days // 7 if column.grain is Grain.WEEK else days
+        days = day.epoch_seconds().cast("int64") // 86400 + (_EPOCH - 1)
+        number = days // 7 if column.grain is Grain.WEEK else days
+    index = number - column.grain.number(column.start)
     return ((index >= 0) & (index < column.proper_levels)).ifelse(index, ibis.null("int64"))
 
 
-_EPOCH = dt.date(1970, 1, 1)
+_EPOCH = dt.date(1970, 1, 1).toordinal()

@@ -3,9 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
+from contextlib import contextmanager
 
 from understudy.errors import DataError
 
@@ -16,8 +14,8 @@ def engine_errors(what: str) -> Iterator[None]:
     try:
         yield
     except engine_failures() as reason:
-        said = without_secrets(str(reason))
-        raise DataError(f"{what} cannot be read: {_first_sentence(said)}{_remedy(said)}") from None
+        message = without_secrets(str(reason))
+        raise DataError(f"{what} cannot be read: {_first_sentence(message)}{_remedy(message)}") from None
 
 
 def engine_failures() -> tuple[type[BaseException], ...]:
@@ -26,16 +24,16 @@ def engine_failures() -> tuple[type[BaseException], ...]:
     import pyarrow as pa
     from ibis.common.exceptions import IbisError
 
-    found: list[type[BaseException]] = [duckdb.Error, IbisError, pa.ArrowException]
+    failures: list[type[BaseException]] = [duckdb.Error, IbisError, pa.ArrowException]
     if psycopg := sys.modules.get("psycopg"):
-        found.append(psycopg.Error)
+        failures.append(psycopg.Error)
     if "pyspark" in sys.modules:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException, PySparkRuntimeError
 
         # a driver whose Java side is gone gives plain connection errors
-        found += [PySparkException, PySparkRuntimeError, Py4JError, ConnectionError]
-    return tuple(found)
+        failures += [PySparkException, PySparkRuntimeError, Py4JError, ConnectionError]
+    return tuple(failures)
 
 
 def without_secrets(text: str) -> str:
@@ -54,47 +52,42 @@ def _first_sentence(text: str) -> str:
 
 def _remedy(text: str) -> str:
     low = text.lower()
-    if any(sign in low for sign in ("out of memory", "no space", "file too large")):  # before the names of files
-        return " Free memory or disk space, or set TMPDIR to a larger private disk."
-    if any(sign in low for sign in _GONE):
-        return " The database went away while it was asked; nothing was released. Run again when it is back."
-    if "connection refused" in low or "could not translate host name" in low or "timeout expired" in low:
-        return " Is the server running, and may it be reached from here?"
-    if "permission denied" in low or "authentication" in low or "no password supplied" in low:
-        return " Check your user name and rights; a password comes from PGPASSWORD or ~/.pgpass."
-    if "state machine" in low:
-        return " Check its quotes, and that all lines end alike (not some with CRLF and some with LF)."
-    if "unicode" in low or "utf-8" in low or "utf8" in low:
-        return " Save the file as UTF-8."
-    if "parquet" in low or "magic" in low or "footer" in low:
-        return " The file looks truncated or is not Parquet; copy it again from its source."
-    if "expected number of columns" in low or "csv" in low:
-        return " Mend that line, or check the delimiter and quotes of the file."
-    return ""
+    return next((f" {remedy}" for signs, remedy in _REMEDIES if any(sign in low for sign in signs)), "")
 
 
-_GONE = (
-    "server closed the connection",
-    "terminating connection",
-    "connection is lost",
-    "the connection is closed",
-    "consuming input failed",
-    "connection not open",
-    "shutting down",
-    "sparkcontext was shut down",
-    "answer from java side is empty",
+_REMEDIES = (
+    (  # before the names of files
+        ("out of memory", "no space", "file too large"),
+        "Free memory or disk space, or set TMPDIR to a larger private disk.",
+    ),
+    (
+        (
+            "server closed the connection",
+            "terminating connection",
+            "connection is lost",
+            "the connection is closed",
+            "consuming input failed",
+            "connection not open",
+            "shutting down",
+            "sparkcontext was shut down",
+            "answer from java side is empty",
+        ),
+        "The database went away while it was asked; nothing was released. Run again when it is back.",
+    ),
+    (
+        ("connection refused", "could not translate host name", "timeout expired"),
+        "Is the server running, and may it be reached from here?",
+    ),
+    (
+        ("permission denied", "authentication", "no password supplied"),
+        "Check your user name and rights; a password comes from PGPASSWORD or ~/.pgpass.",
+    ),
+    (("state machine",), "Check its quotes, and that all lines end alike (not some with CRLF and some with LF)."),
+    (("unicode", "utf-8", "utf8"), "Save the file as UTF-8."),
+    (
+        ("parquet", "magic", "footer"),
+        "The file looks truncated or is not Parquet; copy it again from its source.",
+    ),
+    (("expected number of columns", "csv"), "Mend that line, or check the delimiter and quotes of the file."),
 )
-
-
-def first_bad_line(path: Path) -> int | None:
-    """Number of the first line that is not UTF-8, or None."""
-    import gzip
-
-    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rb") as lines, suppress(EOFError, gzip.BadGzipFile):
-        for number, line in enumerate(lines, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
-    return None
+"""What an engine may say, and what to do about it; the first that fits is taken."""

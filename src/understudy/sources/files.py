@@ -4,8 +4,8 @@ import gzip
 import tempfile
 import weakref
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from understudy.errors import DataError
 from understudy.interrupts import interrupts_put_off
 from understudy.sources import databases
-from understudy.sources.dialect import read_dialect, repeated_names, unique_names
+from understudy.sources.csv_files import is_compressed, read_dialect, repeated_names, unique_names
 from understudy.sources.faults import engine_errors
 
 _MEMORY = "1GB"
@@ -23,18 +23,29 @@ _GZIP_SHRINKS = 10
 """Tables of short codes shrink about so much; a wrong guess costs a little time, nothing else."""
 
 
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """The first names of a table, and how many more there are.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    names = list(names)
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Opened:
     """An Ibis table, its connection, and the header names exactly as the file spells them."""
 
-    connection: Any
-    table: Any
+    connection: Any = field(repr=False)
+    table: Any = field(repr=False)
     header: tuple[str, ...]
     label: str
     compressed: tuple[Path, ...] = ()
     """Files to be checked to their end before their rows are believed, see :meth:`verify`."""
     from_file: bool = False
-    likely_rows: int | None = None
+    likely_rows: int | None = field(default=None, repr=False)
     """About how many rows there are at most, where that is known without reading them."""
 
     def value(self, name: str) -> Any:
@@ -71,7 +82,7 @@ def open_table(what: Any, table: str | None = None, *, allow_repeats: bool = Fal
     if isinstance(what, str | Path):
         opened = _open_address(str(what), table)
     elif databases.is_spark(what):
-        opened = _in_place(databases.open_spark_object(what, table))
+        opened = _in_place(*databases.open_spark_object(what, table))
     else:
         opened = _open_frame(what)
     repeated = repeated_names(opened.header)
@@ -83,8 +94,7 @@ def open_table(what: Any, table: str | None = None, *, allow_repeats: bool = Fal
     return opened
 
 
-def _in_place(found: tuple[Any, Any, str]) -> Opened:
-    connection, table, label = found
+def _in_place(connection: Any, table: Any, label: str) -> Opened:
     return Opened(connection=connection, table=table, header=tuple(table.columns), label=label)
 
 
@@ -95,9 +105,9 @@ def _open_frame(what: Any) -> Opened:
     connection = _connect()
     with engine_errors("the table in memory"):
         connection.con.register("understudy_frame", frame)  # a view of it, not a copy
-        found = connection.table("understudy_frame")
+        table = connection.table("understudy_frame")
     return Opened(
-        connection=connection, table=found, header=header, label="the table in memory", likely_rows=len(frame)
+        connection=connection, table=table, header=header, label="the table in memory", likely_rows=len(frame)
     )
 
 
@@ -157,15 +167,10 @@ def _open_address(address: str, table: str | None) -> Opened:
         raise DataError(
             f"`table` is {table!r}, and the file {address!r} holds one table only; leave it out, or name a database."
         )
-    if address.startswith("duckdb://"):
-        parts = urlsplit(address)
-        named = parse_qs(parts.query).get("table", [table])[0]
-        # duckdb:///folder/file is absolute, duckdb://file is relative, as in database addresses elsewhere
-        return _open_duckdb(parts.netloc + parts.path, named, parts.netloc + parts.path)
+    if duckdb := _duckdb_of(address):
+        return _open_duckdb(duckdb[0], duckdb[1] or table)
     if "://" in address:
-        return _in_place(databases.open_database(address, table))
-    if is_database(address):
-        return _open_duckdb(address, table, address)
+        return _in_place(*databases.open_database(address, table))
     paths = find_files(address)
     for path in paths:
         if path.stat().st_size == 0:
@@ -175,43 +180,47 @@ def _open_address(address: str, table: str | None) -> Opened:
 
 def database_of(address: str) -> tuple[Path, str | None] | None:
     """The DuckDB file and the table that an address names; None for anything else."""
+    duckdb = _duckdb_of(address)
+    return None if duckdb is None else (Path(duckdb[0]).resolve(), duckdb[1])
+
+
+def _duckdb_of(address: str) -> tuple[str, str | None] | None:
     if address.startswith("duckdb://"):
         parts = urlsplit(address)
-        return Path(parts.netloc + parts.path).resolve(), parse_qs(parts.query).get("table", [None])[0]
-    return (Path(address).resolve(), None) if "://" not in address and is_database(address) else None
+        # duckdb:///folder/file is absolute, duckdb://file is relative, as in database addresses elsewhere
+        return parts.netloc + parts.path, parse_qs(parts.query).get("table", [None])[0]
+    return (address, None) if "://" not in address and is_database(address) else None
 
 
 def find_files(address: str) -> list[Path]:
     """The files behind a path or glob, in order of name; all of one kind and open to us."""
     if Path(address).exists() or not has_magic(address):  # a real file's name may hold a bracket
-        found = [Path(address)]
+        paths = [Path(address)]
     else:
-        found = [Path(name) for name in sorted(glob(address, recursive=True))]  # noqa: PTH207 (may be absolute)
-    if found and found[0].is_dir():
+        paths = [Path(name) for name in sorted(glob(address, recursive=True))]  # noqa: PTH207 (may be absolute)
+    if paths and paths[0].is_dir():
         inside = str(Path(address) / "*.parquet")
         raise DataError(f"{address!r} is a folder; give a file or a pattern such as {inside!r}.")
-    if not found or not all(path.exists() for path in found):
+    if not paths or not all(path.exists() for path in paths):
         raise DataError(f"there is no file {address!r}; check the path.")
-    for path in found:
+    for path in paths:
         try:
             path.open("rb").close()
         except OSError as reason:
             raise DataError(
                 f"{str(path)!r} cannot be opened ({reason.strerror}); check that it is a file you may read."
             ) from None
-    if len(kinds := sorted({file_kind(path) for path in found})) != 1:
+    if len(kinds := sorted({file_kind(path) for path in paths})) != 1:
         raise DataError(f"{address!r} matches files of different kinds ({', '.join(kinds)}); give one kind.")
-    return found
+    return paths
 
 
 def file_kind(path: Path) -> str:
     """Csv or parquet, by the name."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes[-1:] == [".gz"]:
-        suffixes = suffixes[:-1]
-    if suffixes[-1:] in ([".csv"], [".tsv"], [".txt"]):
+    suffix = path.with_suffix("").suffix if is_compressed(path) else path.suffix
+    if suffix.lower() in (".csv", ".tsv", ".txt"):
         return "csv"
-    if suffixes[-1:] in ([".parquet"], [".pq"]):
+    if suffix.lower() in (".parquet", ".pq"):
         return "parquet"
     raise DataError(f"{str(path)!r} is neither .csv, .csv.gz nor .parquet; rename it or convert it.")
 
@@ -252,7 +261,7 @@ def _open_csv(address: str, paths: Sequence[Path]) -> Opened:
     connection = _connect()
     with engine_errors(repr(address)):
         table = connection.read_csv([escape(str(path)) for path in paths], **dialects[0].engine_options)
-    compressed = tuple(path for path in paths if path.suffix.lower() == ".gz")
+    compressed = tuple(path for path in paths if is_compressed(path))
     return Opened(
         connection=connection,
         table=table,
@@ -266,14 +275,14 @@ def _open_csv(address: str, paths: Sequence[Path]) -> Opened:
 
 
 def _text_bytes(path: Path) -> int:
-    return path.stat().st_size * (_GZIP_SHRINKS if path.suffix.lower() == ".gz" else 1)
+    return path.stat().st_size * (_GZIP_SHRINKS if is_compressed(path) else 1)
 
 
-def _open_duckdb(path: str, table: str | None, shown: str) -> Opened:
+def _open_duckdb(path: str, table: str | None) -> Opened:
     if not Path(path).is_file():
-        raise DataError(f"there is no DuckDB file {shown!r}; check the path.")
+        raise DataError(f"there is no DuckDB file {path!r}; check the path.")
     connection = _connect()
-    with engine_errors(repr(shown)):
+    with engine_errors(repr(path)):
         connection.attach(path, name="understudy_source", read_only=True)
         # not list_tables(): Ibis 12 calls what DuckDB has deprecated
         listed = connection.raw_sql(
@@ -285,7 +294,7 @@ def _open_duckdb(path: str, table: str | None, shown: str) -> Opened:
             table = tables[0]
         if table not in tables:
             raise DataError(
-                f"{shown!r} has the tables {', '.join(sorted(tables)) or 'none'}; name one with ?table=NAME or `table`."
+                f"{path!r} has the tables {', '.join(sorted(tables)) or 'none'}; name one with ?table=NAME or `table`."
             )
-        found = connection.table(table, database=("understudy_source", "main"))
-    return Opened(connection=connection, table=found, header=tuple(found.columns), label=f"{shown}, table {table}")
+        opened = connection.table(table, database=("understudy_source", "main"))
+    return Opened(connection=connection, table=opened, header=tuple(opened.columns), label=f"{path}, table {table}")

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from understudy.errors import DataError, ParameterError
 from understudy.privacy.provenance import DECLARED, Provenance
 from understudy.privacy.secret import Secret
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, open_table
+from understudy.sources.files import Opened, listed, open_table
 from understudy.sources.inputs import find_provenance
+from understudy.sources.tables import added_up
 
 Integers = npt.NDArray[np.int64]
 
@@ -34,15 +36,9 @@ class Histograms:
     @classmethod
     def of(cls, destinations: Integers, units: Integers, counts: Integers, *, number: int) -> "Histograms":
         """From cells in any order; equal ones are added up."""
-        order = np.lexsort((units, destinations))
-        destinations, units, counts = destinations[order], units[order], counts[order]
-        if len(units):
-            first = np.ones(len(units), dtype=np.bool_)
-            first[1:] = (units[1:] != units[:-1]) | (destinations[1:] != destinations[:-1])
-            counts = np.add.reduceat(counts, np.flatnonzero(first))
-            destinations, units = destinations[first], units[first]
-        starts = np.concatenate([[0], np.cumsum(np.bincount(destinations, minlength=number))]).astype(np.int64)
-        return cls(starts=starts, units=units, counts=counts)
+        cells, counts = added_up(np.stack([destinations, units], axis=1), counts)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(cells[:, 0], minlength=number))]).astype(np.int64)
+        return cls(starts=starts, units=np.ascontiguousarray(cells[:, 1]), counts=counts)
 
     @property
     def rows(self) -> Integers:
@@ -102,8 +98,7 @@ def read_flows(
     if len(idle := np.flatnonzero(totals == 0)):
         raise DataError(
             f"destination {targets[idle[0]]!r} has no workers{_more(len(idle))}; there is nothing to protect or to "
-            "draw. "
-            "Leave its rows out."
+            "draw. Leave its rows out."
         )
     keep = np.flatnonzero(counts > 0)
     names, rows, counts = names.take(keep), rows[keep], counts[keep]
@@ -131,8 +126,7 @@ def _check_columns(opened: Opened, origin: str, destination: str, count: str | N
     for role, name in wanted:
         if name not in opened.header:
             raise DataError(
-                f"{opened.label} has no column {name!r} for the {role}; it has "
-                f"{', '.join(map(repr, opened.header[:12]))}. "
+                f"{opened.label} has no column {name!r} for the {role}; it has {listed(map(repr, opened.header))}. "
                 f"Name it with --{role}."
             )
     if origin == destination:
@@ -160,26 +154,21 @@ def _counted(opened: Opened, origin: str, destination: str, count: str | None) -
         if bad:
             raise DataError(
                 f"{count!r} of {opened.label} is {bad[0]['n']} in some row ({odd.count().to_pyarrow().as_py():,} rows "
-                "are "
-                "no whole numbers of 0 or more); workers are counted, not weighted. Round or repeat the rows first."
+                "are no whole numbers of 0 or more); workers are counted, not weighted. Round or repeat the rows first."
             )
     return picked.group_by(["o", "d"]).aggregate(n=picked.n.cast("int64").sum()).to_pyarrow()
 
 
 def _codes(values: Any) -> tuple[Any, Integers]:
     """Distinct names in order, and the place of each value among them."""
-    import pyarrow.compute as pc
-
     names = pc.unique(values)
     names = names.take(pc.sort_indices(names))
     return names, _places(values, names)
 
 
 def _places(values: Any, names: Any) -> Integers:
-    import pyarrow.compute as pc
-
-    found = pc.index_in(values, value_set=names).fill_null(-1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+    places = pc.index_in(values, value_set=names).fill_null(-1)
+    return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _lookup(names: Any, origins: Any, label: str) -> Integers:
@@ -188,7 +177,6 @@ def _lookup(names: Any, origins: Any, label: str) -> Integers:
         raise DataError(
             f"{label} has the origin {names[int(strange[0])].as_py()!r}{_more(len(strange))}, which the public list of "
             "origins does not know; a domain that grew with the data would give somebody away. Add it to the list if "
-            "it "
-            "is public that people may live there."
+            "it is public that people may live there."
         )
     return units

@@ -50,9 +50,9 @@ def find_provenance(what: Any) -> Provenance:
 def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -> Provenance:
     """What a table is that is called public; the confidential one, and releases that are not public, are refused."""
     refuse_same(confidential, what, role.value)
-    found = find_provenance(what)
-    found.as_public(role)
-    return found
+    provenance = find_provenance(what)
+    provenance.as_public(role)
+    return provenance
 
 
 def _of_file(path: Path) -> Provenance:
@@ -96,28 +96,28 @@ def _metadata(path: Path) -> Mapping[bytes, bytes]:
         return {}  # whoever reads the rows will say what is wrong with the file
 
 
-def _as_marked(path: Path, found: Provenance, metadata: Mapping[bytes, bytes]) -> Provenance:
+def _as_marked(path: Path, stated: Provenance, metadata: Mapping[bytes, bytes]) -> Provenance:
     """A manifest is easily edited; the mark in the table, whose digest it states, is not."""
     names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
-    if MARK in metadata and any(getattr(found, n) != getattr(_of_metadata(metadata), n) for n in names):
+    if MARK in metadata and any(getattr(stated, n) != getattr(_of_metadata(metadata), n) for n in names):
         raise DataError(
             f"{str(path)!r} says of itself something else than the manifest beside it: one of them was changed after "
             "the release, so that nobody knows what it promises. Take the release as it was published."
         )
-    return found
+    return stated
 
 
 def provenance_of_manifest(manifest: Mapping[str, Any], text: str) -> Provenance:
     """What the table beside a manifest is; a manifest that cannot be read promises nothing."""
     try:
-        return _told(manifest, text)
+        return _stated(manifest, text)
     except (UnderstudyError, LookupError, TypeError, ValueError, AttributeError):
         return Provenance(
             made=Made.COMPLETED, release=str(manifest.get("release")), record_wise=False, real_records=True
         )
 
 
-def _told(manifest: Mapping[str, Any], text: str) -> Provenance:
+def _stated(manifest: Mapping[str, Any], text: str) -> Provenance:
     anonymity = manifest.get("anonymity")
     measured = anonymity.get("measured", {}) if isinstance(anonymity, dict) else {}
     seeded = not str(manifest["randomness"]).startswith("secure")
@@ -157,11 +157,11 @@ def _of_metadata(metadata: Mapping[bytes, bytes] | None) -> Provenance:
         if metadata.get(_KIND) == Made.RECONSTRUCTED.value.encode():
             return RECONSTRUCTED
         if _MARK_1 in metadata:
-            told = json.loads(metadata[_MARK_1])
-            made = Made(told.get("made", Made.ANONYMIZED))
+            mark = json.loads(metadata[_MARK_1])
+            made = Made(mark.get("made", Made.ANONYMIZED))
             # the first mark says nothing about seeds, nor what was promised
             return Provenance(
-                made=made, release=str(told["release"]), record_wise=False, seeded=True, real_records=True
+                made=made, release=str(mark["release"]), record_wise=False, seeded=True, real_records=True
             )
     except (UnderstudyError, ValueError, KeyError, TypeError, AttributeError):
         return Provenance(made=Made.COMPLETED, release="unknown", record_wise=False, real_records=True)
@@ -173,8 +173,8 @@ def _kept_by_pandas(metadata: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     attributes: dict[str, Any] = {}
     for key, inner in ((b"PANDAS_ATTRS", None), (b"pandas", "attributes")):
         try:
-            told = json.loads(metadata.get(key, b"{}"))
-            attributes |= dict(told if inner is None else told.get(inner) or {})
+            kept = json.loads(metadata.get(key, b"{}"))
+            attributes |= dict(kept if inner is None else kept.get(inner) or {})
         except (ValueError, TypeError, AttributeError):
             continue  # not as pandas writes it, and so no mark of ours
     return {key: str(attributes[key.decode()]).encode() for key in (MARK, _MARK_1) if key.decode() in attributes}

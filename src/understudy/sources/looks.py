@@ -52,16 +52,13 @@ def _look(value: Any) -> Any:
 
 def look_at_kinds(opened: Opened, names: Sequence[str]) -> dict[str, Secret[CountTable]]:
     """How many values of each column look like what."""
-    found = {}
-    with engine_errors(repr(opened.label)):
-        for name in names:
-            looks = opened.table.select(look=_look(opened.value(name)))
-            counted = fetched(opened.connection, looks.group_by("look").aggregate(n=looks.count())).to_pylist()
-            grid = np.zeros(len(LOOKS), dtype=np.int64)
-            for row in counted:
-                grid[row["look"]] = row["n"]
-            found[name] = Secret(CountTable.dense([name], grid))
-    return found
+    kinds = {}
+    for name in names:
+        rows = _counted(opened, opened.table.select(look=_look(opened.value(name))), "look")
+        grid = np.zeros(len(LOOKS), dtype=np.int64)
+        grid[rows["look"].to_numpy()] = rows["n"].to_numpy()
+        kinds[name] = Secret(CountTable.dense([name], grid))
+    return kinds
 
 
 def look_at_levels(opened: Opened, name: str) -> Secret[Levels]:

@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from understudy.codebook import Codebook, Column, Dates, Integer, Levelled
 from understudy.codebook.encode import day_of, encode_value, number_of
-from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.errors import DataError, RefusalError
+from understudy.parameters import OneOf
 from understudy.privacy.secret import Secret
 from understudy.sources import open_source
-from understudy.sources.base import NO_IDS, Source
-from understudy.sources.capping import refuse_missing_ids
+from understudy.sources.base import Source, no_ids
+from understudy.sources.capping import person_numbers
 from understudy.sources.expressions import PERSON, person_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.tables import code_type
@@ -46,7 +47,6 @@ def read_rows(
     people: bool = False,
 ) -> Secret[Rows]:
     """The rows of a table that fits into memory (:func:`rows_of`)."""
-    _check_unknown(unknown)
     return rows_of(open_source(what, codebook, unknown=unknown, table=table), people=people)
 
 
@@ -56,7 +56,7 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
     ``people`` asks for the person of each row, where the codebook has an id column.
     """
     book, opened, unknown = source.codebook, source.opened, source.unknown
-    _check_unknown(unknown)
+    OneOf(("error", "missing")).check("unknown", unknown)
     if opened is None or (book.unit is not None and source.is_capped):  # all rows are more than those that take part
         raise RefusalError(f"this {type(source).__name__} gives no rows; open the table itself.")
     if opened.connection.name != "duckdb":
@@ -69,16 +69,12 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
         wanted = {f"c{place}": opened.value(name) for place, name in enumerate(c.name for c in book.described)}
         if people and book.unit is not None:
             if book.unit.id not in opened.header:
-                raise DataError(NO_IDS.format(id=book.unit.id))
+                raise no_ids(book.unit)
             wanted[PERSON] = person_of(opened.value(book.unit.id))
-        found = opened.table.select(**wanted).to_pyarrow()
-    who = None
-    if PERSON in wanted:
-        ids = found.column(PERSON)
-        refuse_missing_ids(ids.null_count, book.unit)
-        who = ids.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        table = opened.table.select(**wanted).to_pyarrow()
+    who = person_numbers(table.column(PERSON), book.unit) if PERSON in wanted else None
     codes, values, bad = [], [], []
-    for column, values_as_written in zip(book.described, found.columns[: len(book.described)], strict=True):
+    for column, values_as_written in zip(book.described, table.columns[: len(book.described)], strict=True):
         code, value, strange = _read_column(column, values_as_written, unknown)
         codes.append(code)
         values.append(value)
@@ -98,11 +94,6 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
             people=who,
         )
     )
-
-
-def _check_unknown(unknown: str) -> None:
-    if unknown not in ("error", "missing"):
-        raise ParameterError(f"`unknown` is {unknown!r}; a value outside the codebook is an error or missing here.")
 
 
 def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArray[np.unsignedinteger], pa.Array, bool]:

@@ -1,11 +1,11 @@
 """Whether a table that is called public is the confidential one itself, under whatever name."""
 
-import gzip
 import hashlib
 from pathlib import Path
 from typing import Any
 
 from understudy.errors import DataError, ParameterError
+from understudy.sources.csv_files import is_compressed, open_bytes
 from understudy.sources.files import database_of, find_files
 
 
@@ -28,29 +28,29 @@ def files_of(what: Any) -> list[Path]:
         return []
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    if not isinstance(one, str | Path) or not isinstance(other, str | Path):
-        return one is other
-    if str(one) == str(other):
+def _is_same(confidential: Any, public: Any) -> bool:
+    if not isinstance(confidential, str | Path) or not isinstance(public, str | Path):
+        return confidential is public
+    if str(confidential) == str(public):
         return True
-    first, second = database_of(str(one)), database_of(str(other))
+    first, second = database_of(str(confidential)), database_of(str(public))
     if first is not None and second is not None:  # a table that was named beside the address is not known here
         return first[0] == second[0] and (first[1] == second[1] or None in (first[1], second[1]))
-    theirs = files_of(other)
-    return any(_is_same_file(mine, path) for mine in files_of(one) for path in theirs)
+    public_files = files_of(public)
+    return any(_is_same_file(mine, path) for mine in files_of(confidential) for path in public_files)
 
 
-def _is_same_file(one: Path, other: Path) -> bool:
+def _is_same_file(first: Path, second: Path) -> bool:
     try:
-        if one.samefile(other):
+        if first.samefile(second):
             return True
-        packed = ".gz" in (one.suffix, other.suffix)
-        return (packed or one.stat().st_size == other.stat().st_size) and _digest(one) == _digest(other)
+        may_agree = is_compressed(first) or is_compressed(second) or first.stat().st_size == second.stat().st_size
+        return may_agree and _digest(first) == _digest(second)
     except (OSError, EOFError):
         return False
 
 
 def _digest(path: Path) -> bytes:
     """Of the content, however it is packed."""
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as data:
+    with open_bytes(path) as data:
         return hashlib.file_digest(data, "sha256").digest()

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,16 @@ def code_type(levels: int) -> type[np.unsignedinteger]:
     ('uint8', 'uint16')
     """
     return np.uint8 if levels <= 1 << 8 else np.uint16 if levels <= 1 << 16 else np.uint32
+
+
+def added_up(codes: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Cells in lexicographic order, each once: the counts of equal ones are added up."""
+    order = np.lexsort(codes.T[::-1])
+    codes, counts = codes[order], counts[order]
+    if not len(codes):
+        return codes, counts
+    is_first = np.concatenate([[True], (codes[1:] != codes[:-1]).any(axis=1)])
+    return codes[is_first], np.add.reduceat(counts, np.flatnonzero(is_first))
 
 
 def counts_people(book: Codebook) -> bool:
@@ -62,13 +73,8 @@ class CountTable:
         """From occupied cells in any order; repeated combinations are added up."""
         if len(columns) == 0:
             raise ValueError("a count table has at least one column")
-        order = np.lexsort(codes.T[::-1])
-        codes, counts = codes[order], counts[order]
-        if len(codes):
-            first = np.concatenate([[True], (codes[1:] != codes[:-1]).any(axis=1)])
-            counts = np.add.reduceat(counts, np.flatnonzero(first))
-            codes = codes[first]
-            codes, counts = codes[counts > 0], counts[counts > 0]
+        codes, counts = added_up(codes, counts)
+        codes, counts = codes[counts > 0], counts[counts > 0]
         return cls(columns=tuple(columns), sizes=tuple(int(s) for s in sizes), codes=codes, counts=counts)
 
     @property
