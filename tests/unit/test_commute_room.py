@@ -10,9 +10,9 @@ import pytest
 
 import understudy as us
 from understudy.commute import CommuteRecipe, Places, Rings, ctpp_minnesota, read_places, read_regions, read_rings
-from understudy.commute.domain import class_edges
 from understudy.commute.evaluating import evaluate_commutes, evaluation_page
 from understudy.commute.jobs import open_commutes, quote_commutes, synthesize_commutes
+from understudy.commute.plan import class_edges
 from understudy.commute.released import read_release
 from understudy.commute.synthesize import draw
 from understudy.datasets import commutes
@@ -337,12 +337,12 @@ BAD_CHOICES = [
     ({"delta": None}, "`delta` is missing"),
     ({"certificate": "pure"}, "takes none"),
     ({"epsilon": 0.0}, "`epsilon` is 0"),
-    ({"epsilon": 80.0}, "protects nothing"),
+    ({"epsilon": 80.0}, "at most 50"),
     ({"certificate": "vague"}, "must be one of"),
     ({"method": "magic"}, "must be one of"),
     ({"shrink": True}, "needs `rings`"),
     ({"prior": "distance"}, "needs `rings`"),
-    ({"cutoff": -3.0}, "distance in miles"),
+    ({"cutoff": -3.0}, "`cutoff` is -3.0; it must be a number above 0"),
     ({"cutoff": 10.0, "split": 12.0}, "below the cut-off"),
     ({"reject": True}, "lemma 5.2"),
     ({"certificate": "theorem-4.4", "size": 0.5}, "as many synthetic workers"),

@@ -4,12 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from understudy.commute.evaluating import evaluate_commutes
-from understudy.commute.inputs import CommuteInput
-from understudy.commute.lists import read_origins
-from understudy.commute.places import Places, read_places
+from understudy.commute.places import CommuteInput, Places, Regions, read_origins, read_places, read_regions
 from understudy.commute.plan import Plan
 from understudy.commute.recipe import CommuteRecipe
-from understudy.commute.regions import Regions, read_regions
 from understudy.commute.released import ReleasedCommutes, read_release
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import CommuteFindings
@@ -19,15 +16,6 @@ from understudy.release import Release
 from understudy.release.folders import check_target
 from understudy.sources.base import Report
 from understudy.sources.flows import read_flows
-
-__all__ = [
-    "CommuteInput",
-    "compare_commutes",
-    "open_commutes",
-    "quote_commutes",
-    "synthesize_commutes",
-    "write_example",
-]
 
 
 def open_commutes(
