@@ -75,7 +75,7 @@ BAD = [
     (("--delta", "0"), "above 0 and below 1"),
     (("--certificate", "surely"), "must be one of"),
     (("--shrink",), "needs --rings"),
-    (("--cutoff", "-1"), "`cutoff` is -1.0; it must be a number above 0"),
+    (("--cutoff", "-1"), "it must be a number above 0 and below"),
     (("--reject",), "lemma 5.2"),
     (("--rings", "nowhere.csv"), "nowhere.csv"),
     (("--count", "people"), "no column 'people'"),

@@ -201,6 +201,24 @@ def test_earlier_purchases_are_charged_once(account: Account) -> None:
     assert account.remaining() == 0.25
 
 
+def test_files_of_one_charge_are_paid_each_and_no_other(account: Account) -> None:
+    """A file of several may serve as public knowledge later: its price was paid, under the number that it has."""
+    with paying(account, quote_of(pure(0.125)).times(2), label="two files", release_id="r") as payment:
+        payment.commit("sha256:1")
+    assert account.remaining() == 0.75
+    for name, left in (("r-2", 0.625), ("r-1", 0.5), ("r-3", 0.25), ("r", 0.0)):
+        known = Bought(name=name, ledger=pure(0.125))
+        with paying(account, quote_of(pure(0.125), bought=(known,)), label=f"made with {name}") as payment:
+            payment.commit(f"sha256:{name}")
+        assert account.remaining() == left
+    cheaper = Bought(name="r-1", ledger=pure(0.0625))
+    with (
+        pytest.raises(BudgetError, match="another price"),
+        paying(account, quote_of(pure(0.0), bought=(cheaper,)), label="forged"),
+    ):
+        pass
+
+
 def test_what_this_account_did_not_pay_is_charged_with_the_release(account: Account) -> None:
     elsewhere = Bought(name="codebook of another account", ledger=pure(0.25))
     with paying(account, quote_of(pure(0.25), bought=(elsewhere,)), label="release") as payment:

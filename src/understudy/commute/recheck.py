@@ -18,9 +18,8 @@ from understudy.mechanisms.origin_draws import KEEP_ALL, OriginDraws
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Ledger
 from understudy.release.release import TABLE
-from understudy.release.verify import Looked, bought_inputs
+from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs
 
-_TOLERANCE = 1e-6  # sums of tails may differ in the last digits between machines
 _PREFIX = "commute-"
 
 
@@ -78,7 +77,7 @@ def _disagreements(method: str, parameters: Mapping[str, Any], event: Event) -> 
         if isinstance(event, SubsampledBinomial):
             said["subsample"] = (round(float(parameters["subsample"]) * KEEP_ALL), event.keep)
         wanted, found = (float(getattr(one.guarantee(), "epsilon", math.inf)) for one in (due, event))
-        if abs(wanted - found) > _TOLERANCE * wanted:
+        if abs(wanted - found) > RECHECK_TOLERANCE * wanted:
             said["epsilon"] = (wanted, found)
     faults = [
         f"the parameters say {name} {stated!r}, and the ledger was priced for {priced!r}"
@@ -86,7 +85,7 @@ def _disagreements(method: str, parameters: Mapping[str, Any], event: Event) -> 
         if stated != priced
     ]
     cost = float(getattr(event.guarantee(), "delta", math.inf))
-    if cost > (delta or 0.0) * (1 + _TOLERANCE):
+    if cost > (delta or 0.0) * (1 + RECHECK_TOLERANCE):
         faults.append(f"the draws cost delta {cost:.6g}, and the parameters allow {delta or 0.0:.6g}")
     return faults
 

@@ -15,7 +15,7 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.privacy.guarantees import Guarantee, guarantee_from_dict
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.provenance import Made, Provenance, inputs_from_dict, inputs_to_dict
+from understudy.privacy.provenance import Made, Provenance, inputs_from_dict
 from understudy.privacy.quote import Quote
 from understudy.privacy.statement import Subject
 from understudy.privacy.transaction import Payment
@@ -85,7 +85,7 @@ class Manifest:
     @property
     def statement(self) -> str:
         """The promise in plain words."""
-        return self.quote.said(self.rows, looked=self.looked)
+        return self.quote.statement_of(self.rows, looked=self.looked)
 
     @property
     def provenance(self) -> Provenance:
@@ -97,7 +97,7 @@ class Manifest:
             record_wise=self.record_wise,
             seeded=not self.secure,
             real_records=self.real_records,
-            ledger=self.ledger,
+            ledger=self.quote.ledger,
             delta=self.quote.delta,
         )
 
@@ -109,7 +109,7 @@ class Manifest:
             "release": self.release_id,
             "created": self.created,
             "statement": self.statement,
-            "confidential": self.confidential,
+            "confidential": self.made is Made.COMPLETED,
             "guarantee": quote.total.to_dict(),
             "basic_composition": ledger.basic().to_dict(),
             "delta_for_total": quote.delta,
@@ -125,7 +125,7 @@ class Manifest:
             "subject": quote.subject.value,
             "record_wise": self.record_wise,
             "real_records": self.real_records,
-            "inputs": inputs_to_dict(quote.inputs),
+            "inputs": {role.name.lower(): table.to_dict() for role, table in quote.inputs.items()},
             "confidential_look": self.looked,
             "call": None if quote.call is None else quote.call.to_dict(),
             "codebook": {
@@ -146,9 +146,9 @@ class Manifest:
         }
 
 
-def read_manifest(told: Mapping[str, Any], codebook: Codebook) -> Manifest:
-    """What :meth:`Manifest.to_dict` wrote; prices are computed anew from the ledger, and nothing else is believed."""
-    quote = Quote(
+def read_quote(told: Mapping[str, Any]) -> Quote:
+    """The quote in what :meth:`Manifest.to_dict` wrote; prices are computed anew from the ledger."""
+    return Quote(
         method=told["method"],
         route=told["route"],
         own=Ledger.from_list(told["ledger"]),  # earlier purchases are in it already
@@ -159,9 +159,13 @@ def read_manifest(told: Mapping[str, Any], codebook: Codebook) -> Manifest:
         inputs=inputs_from_dict(told["inputs"]),
         call=None if told["call"] is None else guarantee_from_dict(dict(told["call"])),
     )
+
+
+def read_manifest(told: Mapping[str, Any], codebook: Codebook) -> Manifest:
+    """What :meth:`Manifest.to_dict` wrote."""
     return Manifest(
         release_id=told["release"],
-        quote=quote,
+        quote=read_quote(told),
         parameters=told["parameters"],
         rows=told["rows"]["number"],
         rows_origin=told["rows"]["origin"],

@@ -14,18 +14,21 @@ from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
-from understudy.privacy.guarantees import Guarantee, KAnonymous, PureDP, guarantee_from_dict
+from understudy.privacy.guarantees import Guarantee, KAnonymous, PureDP
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.provenance import InputRole, Made, Provenance, inputs_from_dict
+from understudy.privacy.provenance import MARK, InputRole, Made, Provenance
 from understudy.privacy.statement import Subject, statement
 from understudy.release.folders import digest_of
-from understudy.release.manifest import FORMAT
-from understudy.release.marks import check_marks
-from understudy.release.release import CODEBOOK, COUNT_COLUMNS, MANIFEST, spelled_table, table_names
+from understudy.release.manifest import FORMAT, read_quote
+from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, spelled_table
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
+from understudy.sources.inputs import provenance_of_manifest
 
-_TOLERANCE = 1e-9  # other versions of the accounting library may differ in the last digits, downwards or upwards
+RECHECK_TOLERANCE = 1e-6
+"""How far, relatively, a price that is computed anew from a method's parameters may lie from the stated one:
+calibration, noise on a grid and sums of tails differ in the last digits between machines."""
+_TOLERANCE = 1e-9  # of sums of stated prices; other versions of the accounting library differ in the last digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +67,7 @@ class Looked:
     @property
     def table(self) -> Path:
         """Where its one table lies, if it is not in parts."""
-        return self.place / table_names(self.made)[0]
+        return self.place / TABLE_NAMES[self.made][0]
 
     @property
     def tables(self) -> list[Path]:
@@ -82,18 +85,15 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
     place = Path(folder)
     looked = Looked(place=place, manifest=_read_manifest(place))
 
-    def table(found: Looked) -> Looked:
-        _check_files(found)
-        book = _check_codebook(found)
-        if book is not None and found.made is Made.COUNTS:
-            _check_counts(found, book)
-        elif book is not None:
-            _check_rows(found, book)
+    def table(looked: Looked) -> Looked:
+        _check_files(looked)
+        book = _check_codebook(looked)
         if book is not None:
-            _check_text(found, book)
-        return replace(found, book=book)
+            (_check_counts if looked.made is Made.COUNTS else _check_rows)(looked, book)
+            _check_text(looked, book)
+        return replace(looked, book=book)
 
-    return verify_manifest(looked, [table, check_marks, *checks])
+    return verify_manifest(looked, [table, _check_marks, *checks])
 
 
 def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked | None]]) -> Verdict:
@@ -114,10 +114,11 @@ def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked |
 
 
 def _priced(looked: Looked) -> Looked:
-    total = _check_price(looked.manifest, looked.passed, looked.problems)
-    _check_inputs(looked.manifest, total, looked.problems)
-    if total is not None and total.is_formal and not isinstance(total, KAnonymous):
-        _check_grounds(looked.manifest, looked.book, looked.problems)
+    total = _check_price(looked)
+    formal = total is not None and total.is_formal and not isinstance(total, KAnonymous)
+    _check_inputs(looked, formal=formal)
+    if formal:
+        _check_grounds(looked)
     return replace(looked, total=total)
 
 
@@ -225,7 +226,7 @@ def _check_text(looked: Looked, book: Codebook) -> None:
     import pyarrow.csv
     import pyarrow.parquet
 
-    name = table_names(looked.made)[1]
+    name = TABLE_NAMES[looked.made][1]
     if name not in looked.manifest.get("files", {}) or not (looked.place / name).is_file():
         return
     try:
@@ -269,24 +270,69 @@ def _check_counts(looked: Looked, book: Codebook) -> None:
         looked.passed.append(f"all {len(combinations):,} combinations of {', '.join(names)} are there")
 
 
-def _check_price(manifest: dict[str, Any], passed: list[str], problems: list[str]) -> Guarantee | None:
+def _check_marks(looked: Looked) -> None:
+    """What the table says of itself, and what its input said, against the manifest, which alone is easily edited."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        kept = [(pq.read_schema(path).metadata or {}).get(MARK) for path in looked.tables if path.is_file()]
+        marks = [Provenance.from_dict(json.loads(text)) for text in set(kept) if text is not None]
+        stated = provenance_of_manifest(looked.manifest, "")
+    except (UnderstudyError, OSError, ValueError, KeyError, TypeError, pa.ArrowException) as reason:
+        looked.problems.append(f"what the table says of itself cannot be read: {reason}")
+        return
+    if looked.manifest["format"] == 1:
+        if marks:
+            looked.problems.append("the manifest is of format 1, and the table was written in a later one")
+        return
+    if None in kept:
+        looked.problems.append("the table, or a part of it, does not say of itself what it is")
+    for mark in marks:
+        names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
+        if odd := [name for name in names if getattr(mark, name) != getattr(stated, name)]:
+            looked.problems.append(f"the table says of itself another {' and '.join(odd)} than its manifest")
+        else:
+            looked.passed.append("the table says of itself what its manifest says")
+    _check_input_manifest(looked)
+
+
+def _check_input_manifest(looked: Looked) -> None:
+    path = looked.place / INPUT_MANIFEST
+    if not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    facts = provenance_of_manifest(json.loads(text), text).to_dict()
+    if looked.manifest["inputs"].get(InputRole.DATA.name.lower()) != facts:
+        looked.problems.append(f"what the manifest says of the table that went in is not what {INPUT_MANIFEST} says")
+    else:
+        looked.passed.append(f"the table that went in is what {INPUT_MANIFEST} says")
+
+
+def _check_price(looked: Looked) -> Guarantee | None:
+    manifest, passed, problems = looked.manifest, looked.passed, looked.problems
     try:
         ledger = Ledger.from_list(manifest["ledger"])
         total = ledger.total(delta=manifest["delta_for_total"])
     except (UnderstudyError, LookupError, TypeError, ValueError, ArithmeticError) as reason:
         problems.append(f"the ledger cannot be priced: {reason}")
         return None
-    stated, found = manifest["guarantee"], total.to_dict()
-    if not _agree(stated, found):
-        problems.append(f"the stated total {_short(stated)} is not what the ledger adds up to, {_short(found)}")
+    stated, due = manifest["guarantee"], total.to_dict()
+    if not _agree(stated, due):
+        problems.append(f"the stated total {_short(stated)} is not what the ledger adds up to, {_short(due)}")
     else:
-        passed.append(f"the ledger adds up to the stated total, {_short(found)}")
+        passed.append(f"the ledger adds up to the stated total, {_short(due)}")
     if manifest["format"] == 1:
-        _check_old_statement(manifest, total, passed, problems)
-    elif manifest["statement"] != _expected(manifest, ledger, total):
-        problems.append("the statement in plain words is not the one that the ledger supports")
+        promise = _promise_of_format_1(manifest, ledger, total)
+        words = "the statement makes the promise that the ledger supports, in the words of format 1"
     else:
-        passed.append("the statement says what the ledger supports")
+        look = manifest["confidential_look"]
+        promise = read_quote(manifest).statement_of(manifest["rows"]["number"], looked=look)
+        words = "the statement says what the ledger supports"
+    if promise == manifest["statement"] or (manifest["format"] == 1 and promise in manifest["statement"]):
+        passed.append(words)
+    else:
+        problems.append("the statement in plain words is not the one that the ledger supports")
     if not _agree(manifest["basic_composition"], ledger.basic().to_dict()):
         problems.append("the total by basic composition is not that of the ledger")
     for entry, written in zip(ledger, manifest["ledger"], strict=True):
@@ -297,71 +343,50 @@ def _check_price(manifest: dict[str, Any], passed: list[str], problems: list[str
     return total
 
 
-def _expected(manifest: dict[str, Any], ledger: Ledger, total: Guarantee) -> str:
-    """The statement that everything else in the manifest supports."""
-    paper = manifest.get("paper") or {}
-    call = manifest["call"]
-    return statement(
-        ledger,
-        total,
-        rows=manifest["rows"]["number"],
-        route=manifest["route"],
-        paper=paper.get("statement"),
-        subject=Subject(manifest["subject"]),
-        inputs=inputs_from_dict(manifest["inputs"]),
-        looked=manifest["confidential_look"],
-        call=None if call is None else guarantee_from_dict(dict(call)),
-    )
-
-
-def _check_old_statement(manifest: dict[str, Any], total: Guarantee, passed: list[str], problems: list[str]) -> None:
+def _promise_of_format_1(manifest: dict[str, Any], ledger: Ledger, total: Guarantee) -> str:
     """The words of the first format were other ones; the promise in them is held against the ledger all the same."""
-    rows, said = manifest["rows"]["number"], manifest["statement"]
-    ledger = Ledger.from_list(manifest["ledger"])
-    fresh = statement(ledger, total, rows=rows, route=manifest["route"], paper=None)
-    promise = fresh.partition(" for ")[0] if isinstance(total, PureDP) or hasattr(total, "epsilon") else fresh[:40]
+    words = statement(ledger, total, rows=manifest["rows"]["number"], route=manifest["route"], paper=None)
+    promise = words.partition(" for ")[0] if isinstance(total, PureDP) or hasattr(total, "epsilon") else words[:40]
     if manifest.get("subject") == Subject.SCORE:
         promise = "(" + promise.partition("(")[2] if hasattr(total, "epsilon") else "no formal privacy guarantee"
     if manifest.get("holds") == "counts":
         promise = promise.replace("This table of", "This file of").replace("counts", "rows")
-    if promise not in said:
-        problems.append("the statement in plain words is not the one that the ledger supports")
-    else:
-        passed.append("the statement makes the promise that the ledger supports, in the words of format 1")
+    return promise
 
 
-def _check_inputs(manifest: dict[str, Any], total: Guarantee | None, problems: list[str]) -> None:
+def _check_inputs(looked: Looked, *, formal: bool) -> None:
     """Whether what went in allows what is promised: a public input is public or paid for, a price per row holds."""
-    formal = total is not None and total.is_formal and not isinstance(total, KAnonymous)
+    manifest, problems = looked.manifest, looked.problems
     events = [entry["event"] for entry in manifest.get("ledger", ())]
     if manifest["format"] != 1 and InputRole.DATA.name.lower() not in manifest["inputs"]:
         problems.append("the manifest does not say what table went in")
-    for name, told in manifest.get("inputs", {}).items():
-        role, one = InputRole[name.upper()], Provenance.from_dict(told)
+    for name, facts in manifest.get("inputs", {}).items():
+        role, table = InputRole[name.upper()], Provenance.from_dict(facts)
         if not role.is_public:
-            if formal and one.as_data:
-                problems.append(f"the ledger claims a promise, and {one.as_data[0].event.to_dict()['why']}")
+            if formal and table.as_data:
+                problems.append(f"the ledger claims a promise, and {table.as_data[0].event.to_dict()['why']}")
             continue
         try:
-            one.as_public(role)
+            table.as_public(role)
         except UnderstudyError as reason:
             problems.append(str(reason))
-        if any(entry["event"] not in events for entry in told.get("ledger", ())):
-            problems.append(f"the price of {one.called}, used as {role.value}, is not in the ledger")
+        if any(entry["event"] not in events for entry in facts.get("ledger", ())):
+            problems.append(f"the price of {table.called}, used as {role.value}, is not in the ledger")
 
 
 def bought_inputs(manifest: Mapping[str, Any]) -> Ledger:
     """What releases that were used as public knowledge add, each once."""
-    told = {
-        one["release"]: one["ledger"]
-        for role, one in manifest.get("inputs", {}).items()
-        if InputRole[role.upper()].is_public and "ledger" in one
+    ledgers = {
+        facts["release"]: facts["ledger"]
+        for role, facts in manifest.get("inputs", {}).items()
+        if InputRole[role.upper()].is_public and "ledger" in facts
     }
-    return Ledger.from_list(entry for ledger in told.values() for entry in ledger)
+    return Ledger.from_list(entry for ledger in ledgers.values() for entry in ledger)
 
 
-def _check_grounds(manifest: dict[str, Any], book: Codebook | None, problems: list[str]) -> None:
+def _check_grounds(looked: Looked) -> None:
     """What a formal promise cannot stand on, whatever its ledger adds up to."""
+    manifest, book, problems = looked.manifest, looked.book, looked.problems
     if str(manifest.get("randomness", "")).startswith("seeded"):
         problems.append("the randomness was seeded, and the ledger claims a promise all the same")
     if manifest.get("confidential") or manifest.get("real_records"):

@@ -17,15 +17,15 @@ import secrets
 import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from understudy.codec import from_plain, to_plain
 from understudy.errors import ReleaseError
-from understudy.interrupts import interrupts_held
 from understudy.privacy.transaction import Claim
-from understudy.release.folders import Commit, digest_of, refuse_existing, sync
+from understudy.release.folders import Commit, appear, digest_of, refuse_existing, sync
 from understudy.release.manifest import Manifest
 from understudy.release.release import CODEBOOK, MANIFEST, manifest_text
 
@@ -54,7 +54,7 @@ def part_name(number: int) -> str:
 def write_receipt(folder: Path, receipt: Receipt) -> None:
     """All or nothing."""
     scratch = folder / f".{receipt.name}.json"
-    scratch.write_text(json.dumps(asdict(receipt)), encoding="utf-8")
+    scratch.write_text(json.dumps(to_plain(receipt)), encoding="utf-8")
     sync(scratch)
     scratch.rename(folder / f"{receipt.name}.json")
 
@@ -178,16 +178,15 @@ class Workshop:
 
     def receipts(self) -> dict[int, Receipt]:
         """One whole part per number; where two attempts finished, the first by name."""
-        found: dict[int, Receipt] = {}
+        receipts: dict[int, Receipt] = {}
         for path in sorted(self.receipts_folder.glob("part-*.json")):
             try:
-                facts = json.loads(path.read_text(encoding="utf-8"))
-                receipt = Receipt(**{**facts, "warnings": tuple(facts["warnings"])})
+                receipt = from_plain(Receipt, json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError, KeyError):
                 continue
-            if receipt.number not in found and (self.parts_folder / receipt.name).is_file():
-                found[receipt.number] = receipt
-        return found
+            if receipt.number not in receipts and (self.parts_folder / receipt.name).is_file():
+                receipts[receipt.number] = receipt
+        return receipts
 
     def destroy_strays(self, *, check: bool = False) -> dict[int, Receipt]:
         """Whole parts; every other file in the folder of parts is destroyed unseen.
@@ -196,7 +195,11 @@ class Workshop:
         """
         kept = self.receipts()
         if check:
-            kept = {n: one for n, one in kept.items() if digest_of(self.parts_folder / one.name) == one.digest}
+            kept = {
+                number: receipt
+                for number, receipt in kept.items()
+                if digest_of(self.parts_folder / receipt.name) == receipt.digest
+            }
         names = {receipt.name for receipt in kept.values()}
         for path in self.parts_folder.iterdir():
             if path.name not in names:
@@ -208,8 +211,8 @@ class Workshop:
 
     def warnings(self) -> tuple[str, ...]:
         """What was said of the parts, each sentence once."""
-        said = (text for _, receipt in sorted(self.receipts().items()) for text in receipt.warnings)
-        return tuple(dict.fromkeys(said))
+        warnings = (text for _, receipt in sorted(self.receipts().items()) for text in receipt.warnings)
+        return tuple(dict.fromkeys(warnings))
 
     def finish(self, manifest: Manifest, commit: Commit | None) -> Path:
         """Codebook, manifest, charge, name: in this order, so that no release appears unpaid or in part."""
@@ -244,12 +247,7 @@ class Workshop:
         inside = self.folder / "release"
         self.parts_folder.chmod(0o755)
         inside.chmod(0o755)
-        with interrupts_held():
-            refuse_existing(self.target)
-            if commit is not None:
-                commit(digest_of(inside / MANIFEST))
-            inside.rename(self.target)
-            sync(self.target.absolute().parent)
+        appear(inside, self.target, digest=digest_of(inside / MANIFEST), commit=commit)
         self.abandon()
         return self.target
 
