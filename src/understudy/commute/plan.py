@@ -121,17 +121,13 @@ def lay_out(recipe: "CommuteRecipe", given: CommuteInput, *, secure: bool) -> Pl
         )
     else:
         event = baseline_event(recipe.method, epsilon=recipe.epsilon, delta=recipe.delta, keep=recipe.subsample)
-    drafted = Entry.unpriced(stage="origins", reads="which origins exist", why=_DRAFTED)
+    entries = [_entry(recipe, given, public, event), *stream_entries(secure)]
+    if flows.origins_from_data:
+        entries.insert(0, Entry.unpriced(stage="origins", reads="which origins exist", why=_DRAFTED))
     quote = Quote(
         method=f"commute-{recipe.method}",
         route="S" if recipe.method == "dirichlet" else "N",
-        own=Ledger.of(
-            [
-                *([drafted] if flows.origins_from_data else []),
-                _entry(recipe, given, public, event),
-                *stream_entries(secure),
-            ]
-        ),
+        own=Ledger.of(entries),
         rows=int(public.draws.sum()),
         own_delta=recipe.delta,
         paper=_paper(recipe, event, theorem),

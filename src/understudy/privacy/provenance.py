@@ -213,23 +213,23 @@ class Provenance:
         return {MARK: text.encode(), b"pandas": json.dumps(pandas).encode()}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> "Provenance":
+    def from_dict(cls, facts: Mapping[str, Any]) -> "Provenance":
         """Read back what :meth:`to_dict` or :meth:`mark` wrote."""
-        made = Made(told["made"])
+        made = Made(facts["made"])
         if made is Made.DECLARED:
             return DECLARED
-        delta = told["delta_for_total"]
+        delta = facts["delta_for_total"]
         if delta is not None and not (isinstance(delta, float) and 0 < delta < 1):
             raise ValueError(f"{delta!r} is no delta")
         return cls(
             made=made,
-            release=str(told["release"]),
-            record_wise=told["record_wise"] is True,
-            seeded=told["seeded"] is not False,
-            real_records=told["real_records"] is not False,
-            ledger=Ledger.from_list(told["ledger"]),
+            release=str(facts["release"]),
+            record_wise=facts["record_wise"] is True,
+            seeded=facts["seeded"] is not False,
+            real_records=facts["real_records"] is not False,
+            ledger=Ledger.from_list(facts["ledger"]),
             delta=delta,
-            k=told.get("k"),
+            k=facts.get("k"),
         )
 
 
@@ -237,6 +237,6 @@ DECLARED = Provenance()
 """A table that nobody of us wrote."""
 
 
-def inputs_from_dict(told: Mapping[str, Any]) -> dict[InputRole, Provenance]:
+def inputs_from_dict(inputs: Mapping[str, Any]) -> dict[InputRole, Provenance]:
     """What went in, as a manifest tells it."""
-    return {InputRole[role.upper()]: Provenance.from_dict(facts) for role, facts in told.items()}
+    return {InputRole[role.upper()]: Provenance.from_dict(facts) for role, facts in inputs.items()}

@@ -81,8 +81,7 @@ def statement(
         lines.append("The price covers all rows together; drawing again from the same data pays again.")
     if paper:
         lines.append(paper if commuting else f"{paper} That per-row figure alone is not the cost of this file.")
-    if ledger.assumptions:
-        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines += _assumed(ledger)
     lines += _grounds(inputs or {}, looked, commuting=commuting)
     chosen = "method and settings" if scoring else "method, settings and number of rows"
     figures = "quality figures that no line above pays for, " if scoring else ""
@@ -98,6 +97,11 @@ def statement(
     return " ".join(lines)
 
 
+def _assumed(ledger: Ledger) -> list[str]:
+    assumptions = ledger.assumptions
+    return [f"It holds given that: {'; '.join(assumptions)}."] if assumptions else []
+
+
 def _grounds(inputs: Mapping[InputRole, Provenance], looked: bool, *, commuting: bool = False) -> list[str]:
     """What was declared about the tables that went in, and which earlier releases are in the price."""
     lines = []
@@ -108,13 +112,13 @@ def _grounds(inputs: Mapping[InputRole, Provenance], looked: bool, *, commuting:
             else "records of people as they were collected, each row a record of its own"
         )
         lines.append(f"The table it was made from is taken as declared: {rows}.")
-    public = [role for role, one in inputs.items() if role.is_public and not one.is_release]
+    public = [role for role, table in inputs.items() if role.is_public and not table.is_release]
     if public:
         lines.append(f"Declared public, and taken as such: {', '.join(role.value for role in public)}.")
     lines += [
-        f"The release {one.release}, used as {role.value}, is in the price."
-        for role, one in inputs.items()
-        if role.is_public and one.is_release
+        f"The release {table.release}, used as {role.value}, is in the price."
+        for role, table in inputs.items()
+        if role.is_public and table.is_release
     ]
     if looked:
         lines.append("It was chosen or approved after a confidential look at the data, which is not in the price.")
@@ -169,8 +173,7 @@ def _diverse(ledger: Ledger, total: LDiverse, rows: int, paper: str | None) -> s
         "likelier the right value becomes, is bounded only by 1 / Pr(right value | those columns), which l does not "
         "make small. Further files drawn from the same data show the distributions themselves more and more closely."
     )
-    if ledger.assumptions:
-        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines += _assumed(ledger)
     return " ".join(lines)
 
 
@@ -189,6 +192,5 @@ def _anonymous(ledger: Ledger, total: KAnonymous, rows: int) -> str:
         "releases about the same people, against an intruder who knows more than the quasi-identifiers, or on what "
         "all rows of one class have in common. The rows are records of real people, made vaguer."
     )
-    if ledger.assumptions:
-        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines += _assumed(ledger)
     return " ".join(lines)

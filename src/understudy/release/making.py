@@ -82,14 +82,14 @@ class Fitted(ABC, Generic[Made]):
             payment.commit(None if payment.account is None else made.digest)
         return made
 
-    def write(self, out: str | Path, rows: int, **saving: Any) -> Made:
-        """Pay, draw and write; an interrupt before it appears gives the price back, because nobody saw anything.
+    def write(self, out: str | Path, rows: int, *, csv: bool = False, **how: Any) -> Made:
+        """Pay, draw and write; an interrupt before it appears gives the price back, because nobody saw anything."""
+        return self._write(out, rows, {"csv": csv}, **how)
 
-        ``saving`` says how it is written: ``csv=True`` writes a table as CSV too.
-        """
+    def _write(self, out: str | Path, rows: int, saving: Mapping[str, Any], **how: Any) -> Made:
         target = Path(out)
         check_target(target)
-        with self._drawn(self.quote(rows)) as (payment, made):
+        with self._drawn(self.quote(rows), **how) as (payment, made):
             made.save(target, commit=payment.commit, **saving)
         return made
 
@@ -157,4 +157,4 @@ class FittedWhole(Fitted[Release]):
 
     def write(self, out: str | Path, *, csv: bool = False) -> Release:  # type: ignore[override]
         """Pay, draw and write to a new folder."""
-        return super().write(out, self.quote().rows, csv=csv)
+        return self._write(out, self.quote().rows, {"csv": csv})

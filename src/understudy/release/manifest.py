@@ -7,6 +7,7 @@ tables: what was asked comes from the quote, who paid from the payment, and what
 import datetime as dt
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
@@ -146,42 +147,42 @@ class Manifest:
         }
 
 
-def read_quote(told: Mapping[str, Any]) -> Quote:
+def read_quote(facts: Mapping[str, Any]) -> Quote:
     """The quote in what :meth:`Manifest.to_dict` wrote; prices are computed anew from the ledger."""
     return Quote(
-        method=told["method"],
-        route=told["route"],
-        own=Ledger.from_list(told["ledger"]),  # earlier purchases are in it already
-        rows=told["rows"]["number"],
-        own_delta=told["delta_for_total"],
-        paper=told["paper"],
-        subject=Subject(told["subject"]),
-        inputs=inputs_from_dict(told["inputs"]),
-        call=None if told["call"] is None else guarantee_from_dict(dict(told["call"])),
+        method=facts["method"],
+        route=facts["route"],
+        own=Ledger.from_list(facts["ledger"]),  # earlier purchases are in it already
+        rows=facts["rows"]["number"],
+        own_delta=facts["delta_for_total"],
+        paper=facts["paper"],
+        subject=Subject(facts["subject"]),
+        inputs=inputs_from_dict(facts["inputs"]),
+        call=None if facts["call"] is None else guarantee_from_dict(dict(facts["call"])),
     )
 
 
-def read_manifest(told: Mapping[str, Any], codebook: Codebook) -> Manifest:
+def read_manifest(facts: Mapping[str, Any], codebook: Codebook) -> Manifest:
     """What :meth:`Manifest.to_dict` wrote."""
     return Manifest(
-        release_id=told["release"],
-        quote=read_quote(told),
-        parameters=told["parameters"],
-        rows=told["rows"]["number"],
-        rows_origin=told["rows"]["origin"],
+        release_id=facts["release"],
+        quote=read_quote(facts),
+        parameters=facts["parameters"],
+        rows=facts["rows"]["number"],
+        rows_origin=facts["rows"]["origin"],
         codebook=codebook,
-        secure=told["randomness"] == _RANDOMNESS[True],
-        account=told["account"],
-        charged_as=told["charged_as"],
-        looked=told["confidential_look"],
-        warnings=tuple(told["warnings"]),
-        made=Made(told["holds"]),
-        record_wise=told["record_wise"],
-        real_records=told["real_records"],
-        anonymity=told.get("anonymity"),
-        score=told.get("score"),
-        parts=told.get("parts"),
-        created=told["created"],
+        secure=facts["randomness"] == _RANDOMNESS[True],
+        account=facts["account"],
+        charged_as=facts["charged_as"],
+        looked=facts["confidential_look"],
+        warnings=tuple(facts["warnings"]),
+        made=Made(facts["holds"]),
+        record_wise=facts["record_wise"],
+        real_records=facts["real_records"],
+        anonymity=facts.get("anonymity"),
+        score=facts.get("score"),
+        parts=facts.get("parts"),
+        created=facts["created"],
     )
 
 
@@ -224,10 +225,8 @@ _RANDOMNESS = {
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in _LIBRARIES:
-        try:
-            found[name] = installed(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            versions[name] = installed(name)
+    return versions

@@ -12,6 +12,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
 from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.privacy.guarantees import Guarantee, KAnonymous, PureDP
@@ -74,6 +78,12 @@ class Looked:
         """Its one table, or all its parts."""
         parts = [self.place / name for name in self.manifest.get("files", {}) if PART_NAME.fullmatch(name)]
         return parts or [self.table]
+
+    def conclude(self, faults: Sequence[str], passed: str) -> None:
+        """Keep the faults; where there are none, what passed."""
+        self.problems.extend(faults)
+        if not faults:
+            self.passed.append(passed)
 
 
 Check = Callable[[Looked], None]
@@ -162,8 +172,8 @@ def _check_files(looked: Looked) -> None:
             problems.append(f"the manifest lists no {needed}")
     if manifest.get("parts", 0) != len(parts):
         problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts and lists {len(parts)}")
-    found = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
-    problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(found - set(files)))
+    present = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
+    problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(present - set(files)))
     known = {*files, MANIFEST, *([PARTS] if parts else [])}
     problems.extend(
         f"{path.name} lies in the folder and is not part of the release; a page or figure made from the confidential "
@@ -200,32 +210,23 @@ def _check_codebook(looked: Looked) -> Codebook | None:
 
 
 def _check_rows(looked: Looked, book: Codebook) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    place, manifest, problems = looked.place, looked.manifest, looked.problems
     table = looked.table
-    if "parts" in manifest:
-        table = Path(escape(str(place / PARTS))) / "part-*.parquet"
+    if "parts" in looked.manifest:
+        table = Path(escape(str(looked.place / PARTS))) / "part-*.parquet"
     try:
         faults = check_table(table, replace(book, unit=None))  # ids never reach a release
         rows = sum(pyarrow.parquet.read_metadata(path).num_rows for path in looked.tables)
     except (UnderstudyError, OSError, pa.ArrowException) as reason:
-        problems.append(f"the table cannot be read: {reason}")
+        looked.problems.append(f"the table cannot be read: {reason}")
         return
-    problems.extend(fault.sentence for fault in faults)
-    if rows != manifest["rows"]["number"]:
-        problems.append(f"the table has {rows:,} rows, the manifest says {manifest['rows']['number']:,}")
-    if not faults and rows == manifest["rows"]["number"]:
-        looked.passed.append(f"all {rows:,} rows fit the codebook")
+    wrong = [fault.sentence for fault in faults]
+    if rows != (number := looked.manifest["rows"]["number"]):
+        wrong.append(f"the table has {rows:,} rows, the manifest says {number:,}")
+    looked.conclude(wrong, f"all {rows:,} rows fit the codebook")
 
 
 def _check_text(looked: Looked, book: Codebook) -> None:
     """The CSV holds the same rows as the table: another table under its name would go out unseen."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
     name = TABLE_NAMES[looked.made][1]
     if name not in looked.manifest.get("files", {}) or not (looked.place / name).is_file():
         return
@@ -233,28 +234,23 @@ def _check_text(looked: Looked, book: Codebook) -> None:
         expected = spelled_table(pyarrow.parquet.read_table(looked.table), book, looked.made)
         types = {field.name: field.type for field in expected.schema}
         options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
-        found = pyarrow.csv.read_csv(looked.place / name, convert_options=options)
-        same = found.equals(expected.replace_schema_metadata(None))
+        written = pyarrow.csv.read_csv(looked.place / name, convert_options=options)
+        same = written.equals(expected.replace_schema_metadata(None))
     except (UnderstudyError, OSError, pa.ArrowException) as reason:
         looked.problems.append(f"{name} cannot be compared with the table: {reason}")
         return
-    if same:
-        looked.passed.append(f"{name} holds the same rows as the table")
-    else:
-        looked.problems.append(f"{name} does not hold the rows of the table")
+    faults = [] if same else [f"{name} does not hold the rows of the table"]
+    looked.conclude(faults, f"{name} holds the same rows as the table")
 
 
 def _check_counts(looked: Looked, book: Codebook) -> None:
     """A table of counts holds every combination of its levels once, and an interval around every count."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     try:
-        found = pyarrow.parquet.read_table(looked.table)
-        names = [name for name in found.column_names if name not in COUNT_COLUMNS]
+        table = pyarrow.parquet.read_table(looked.table)
+        names = [name for name in table.column_names if name not in COUNT_COLUMNS]
         expected = set(product(*(book.column(name).labels for name in names)))
-        combinations = list(zip(*(found.column(name).to_pylist() for name in names), strict=True))
-        low, count, high = (found.column(name).to_pylist() for name in ("low", "count", "high"))
+        combinations = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+        low, count, high = (table.column(name).to_pylist() for name in ("low", "count", "high"))
     except (UnderstudyError, KeyError, OSError, pa.ArrowException) as reason:
         looked.problems.append(f"the table cannot be read: {reason}")
         return
@@ -265,18 +261,15 @@ def _check_counts(looked: Looked, book: Codebook) -> None:
         wrong.append("a count of the table lies outside its own interval")
     if len(combinations) != (number := looked.manifest["rows"]["number"]):
         wrong.append(f"the table has {len(combinations):,} rows, the manifest says {number:,}")
-    looked.problems.extend(wrong)
-    if not wrong:
-        looked.passed.append(f"all {len(combinations):,} combinations of {', '.join(names)} are there")
+    looked.conclude(wrong, f"all {len(combinations):,} combinations of {', '.join(names)} are there")
 
 
 def _check_marks(looked: Looked) -> None:
     """What the table says of itself, and what its input said, against the manifest, which alone is easily edited."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        kept = [(pq.read_schema(path).metadata or {}).get(MARK) for path in looked.tables if path.is_file()]
+        kept = [
+            (pyarrow.parquet.read_schema(path).metadata or {}).get(MARK) for path in looked.tables if path.is_file()
+        ]
         marks = [Provenance.from_dict(json.loads(text)) for text in set(kept) if text is not None]
         stated = provenance_of_manifest(looked.manifest, "")
     except (UnderstudyError, OSError, ValueError, KeyError, TypeError, pa.ArrowException) as reason:
@@ -290,27 +283,21 @@ def _check_marks(looked: Looked) -> None:
         looked.problems.append("the table, or a part of it, does not say of itself what it is")
     for mark in marks:
         names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
-        if odd := [name for name in names if getattr(mark, name) != getattr(stated, name)]:
-            looked.problems.append(f"the table says of itself another {' and '.join(odd)} than its manifest")
-        else:
-            looked.passed.append("the table says of itself what its manifest says")
-    _check_input_manifest(looked)
-
-
-def _check_input_manifest(looked: Looked) -> None:
+        odd = [name for name in names if getattr(mark, name) != getattr(stated, name)]
+        faults = [f"the table says of itself another {' and '.join(odd)} than its manifest"] if odd else []
+        looked.conclude(faults, "the table says of itself what its manifest says")
     path = looked.place / INPUT_MANIFEST
     if not path.is_file():
         return
     text = path.read_text(encoding="utf-8")
     facts = provenance_of_manifest(json.loads(text), text).to_dict()
-    if looked.manifest["inputs"].get(InputRole.DATA.name.lower()) != facts:
-        looked.problems.append(f"what the manifest says of the table that went in is not what {INPUT_MANIFEST} says")
-    else:
-        looked.passed.append(f"the table that went in is what {INPUT_MANIFEST} says")
+    same = looked.manifest["inputs"].get(InputRole.DATA.name.lower()) == facts
+    faults = [] if same else [f"what the manifest says of the table that went in is not what {INPUT_MANIFEST} says"]
+    looked.conclude(faults, f"the table that went in is what {INPUT_MANIFEST} says")
 
 
 def _check_price(looked: Looked) -> Guarantee | None:
-    manifest, passed, problems = looked.manifest, looked.passed, looked.problems
+    manifest, problems = looked.manifest, looked.problems
     try:
         ledger = Ledger.from_list(manifest["ledger"])
         total = ledger.total(delta=manifest["delta_for_total"])
@@ -318,21 +305,17 @@ def _check_price(looked: Looked) -> Guarantee | None:
         problems.append(f"the ledger cannot be priced: {reason}")
         return None
     stated, due = manifest["guarantee"], total.to_dict()
-    if not _agree(stated, due):
-        problems.append(f"the stated total {_short(stated)} is not what the ledger adds up to, {_short(due)}")
-    else:
-        passed.append(f"the ledger adds up to the stated total, {_short(due)}")
+    faults = [f"the stated total {_short(stated)} is not what the ledger adds up to, {_short(due)}"]
+    looked.conclude([] if _agree(stated, due) else faults, f"the ledger adds up to the stated total, {_short(due)}")
     if manifest["format"] == 1:
-        promise = _promise_of_format_1(manifest, ledger, total)
+        supported = _promise_of_format_1(manifest, ledger, total) in manifest["statement"]
         words = "the statement makes the promise that the ledger supports, in the words of format 1"
     else:
         look = manifest["confidential_look"]
-        promise = read_quote(manifest).statement_of(manifest["rows"]["number"], looked=look)
+        supported = read_quote(manifest).statement_of(manifest["rows"]["number"], looked=look) == manifest["statement"]
         words = "the statement says what the ledger supports"
-    if promise == manifest["statement"] or (manifest["format"] == 1 and promise in manifest["statement"]):
-        passed.append(words)
-    else:
-        problems.append("the statement in plain words is not the one that the ledger supports")
+    faults = [] if supported else ["the statement in plain words is not the one that the ledger supports"]
+    looked.conclude(faults, words)
     if not _agree(manifest["basic_composition"], ledger.basic().to_dict()):
         problems.append("the total by basic composition is not that of the ledger")
     for entry, written in zip(ledger, manifest["ledger"], strict=True):
@@ -403,15 +386,15 @@ def _check_grounds(looked: Looked) -> None:
         problems.append("the codebook makes the person the unit, and the ledger prices single records")
 
 
-def _agree(stated: dict[str, Any], found: dict[str, Any]) -> bool:
-    if set(stated) != set(found):
+def _agree(stated: dict[str, Any], due: dict[str, Any]) -> bool:
+    """Whether two promises are one, up to the last digits of their figures."""
+    if set(stated) != set(due):
         return False
-    for name, value in found.items():
-        other = stated[name]
-        if isinstance(value, float) and isinstance(other, int | float):
-            if abs(value - other) > _TOLERANCE * max(1.0, abs(value)):
+    for name, value in due.items():
+        if isinstance(value, float) and isinstance(stated[name], int | float):
+            if abs(value - stated[name]) > _TOLERANCE * max(1.0, abs(value)):
                 return False
-        elif value != other:
+        elif value != stated[name]:
             return False
     return True
 
