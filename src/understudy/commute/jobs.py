@@ -11,6 +11,7 @@ from understudy.commute.released import ReleasedCommutes, read_release
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import CommuteFindings
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 from understudy.privacy.account import Account, account_at, remember_look
 from understudy.release import Release
 from understudy.release.folders import check_target
@@ -104,8 +105,7 @@ def write_example(folder: Path, *, workers: int, seed: int) -> list[Path]:
 
     if folder.exists():
         raise ParameterError(f"{str(folder)!r} exists already; an example never overwrites. Choose another folder.")
-    if seed < 0:
-        raise ParameterError(f"`seed` is {seed}; it must be 0 or more. Try 1.")
+    Whole(least=0, tried=1).check("seed", seed)
     town = commutes(workers, seed)
     try:
         folder.mkdir(parents=False)

@@ -74,9 +74,7 @@ def _disagreements(method: str, parameters: Mapping[str, Any], event: Event) -> 
         compared["method"] = (due.kind, event.kind)
         if isinstance(event, SubsampledBinomial):
             compared["subsample"] = (round(float(parameters["subsample"]) * KEEP_ALL), event.keep)
-        wanted, priced = (
-            float(getattr(priced_event.guarantee(), "epsilon", math.inf)) for priced_event in (due, event)
-        )
+        wanted, priced = (float(getattr(claim, "epsilon", math.inf)) for claim in (due.guarantee(), event.guarantee()))
         if abs(wanted - priced) > RECHECK_TOLERANCE * wanted:
             compared["epsilon"] = (wanted, priced)
     faults = [

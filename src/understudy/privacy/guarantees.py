@@ -56,18 +56,6 @@ class Neighbours(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unit:
-    """Whom the guarantee protects: one record, or one person with at most ``records`` records."""
-
-    name: str = "record"
-    records: int = 1
-
-    def __post_init__(self) -> None:
-        if self.records < 1:
-            raise ParameterError(f"`records` is {self.records}; one person has at least one record. Try 1.")
-
-
-@dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """Base of every promise."""
 
@@ -77,11 +65,11 @@ class Guarantee:
     """Whether there is a theorem behind the promise."""
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "rho"):
-            if not getattr(self, name, 0.0) >= 0:  # also where it is no number at all
-                raise ParameterError(f"`{name}` is {getattr(self, name)}; it must be 0 or more.")
-        if not 0 <= getattr(self, "delta", 0.0) <= 1:
-            raise ParameterError(f"`delta` is {self.delta}; it is a probability, between 0 and 1.")  # type: ignore[attr-defined]
+        epsilon, delta = getattr(self, "epsilon", 0.0), getattr(self, "delta", 0.0)
+        if not epsilon >= 0:  # also where it is no number at all
+            raise ParameterError(f"`epsilon` is {epsilon}; it must be 0 or more.")
+        if not 0 <= delta <= 1:
+            raise ParameterError(f"`delta` is {delta}; it is a probability, between 0 and 1.")
 
     def to_dict(self) -> dict[str, Any]:
         """The promise as plain data, for a manifest."""
@@ -120,15 +108,6 @@ def differential_privacy(epsilon: float, delta: float, neighbours: Neighbours) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZCDP(Guarantee):
-    """Zero-concentrated differential privacy: Renyi divergence of order l at most rho l."""
-
-    kind: ClassVar[str] = "ZCDP"
-    rho: float
-    neighbours: Neighbours
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProbabilisticDP(Guarantee):
     """The epsilon ratio holds outside a set of outputs of probability delta; not closed under post-processing."""
 
@@ -164,7 +143,7 @@ class NoFormal(Guarantee):
 
 
 _KINDS: dict[str, type[Guarantee]] = {
-    cls.kind: cls for cls in (PureDP, ApproxDP, ZCDP, ProbabilisticDP, LDiverse, KAnonymous, NoFormal)
+    cls.kind: cls for cls in (PureDP, ApproxDP, ProbabilisticDP, LDiverse, KAnonymous, NoFormal)
 }
 
 

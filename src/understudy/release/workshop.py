@@ -95,25 +95,19 @@ class Workshop:
             for folder in (self.folder, self.folder / "release", self.parts_folder, self.receipts_folder):
                 folder.mkdir(mode=0o700, exist_ok=True)
             self._lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-        except OSError as reason:
-            raise ReleaseError(
-                f"nothing can be written beside {str(self.target)!r} ({reason.strerror}); choose a folder you may "
-                "write to."
-            ) from None
-        try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._unlock()
-            raise ReleaseError(
-                f"another run is at work in {str(self.folder)!r}; wait for it, or choose another folder."
-            ) from None
-        try:
             self._begin()
-        except OSError as reason:
+        except BaseException as reason:
             self._unlock()
-            raise ReleaseError(f"nothing can be written in {str(self.folder)!r} ({reason.strerror}).") from None
-        except BaseException:
-            self._unlock()
+            if isinstance(reason, BlockingIOError):
+                raise ReleaseError(
+                    f"another run is at work in {str(self.folder)!r}; wait for it, or choose another folder."
+                ) from None
+            if isinstance(reason, OSError):
+                raise ReleaseError(
+                    f"nothing can be written beside {str(self.target)!r} ({reason.strerror}); choose a folder you may "
+                    "write to."
+                ) from None
             raise
         return self
 
