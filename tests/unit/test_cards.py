@@ -9,6 +9,7 @@ from account_events import new_account, pure
 
 import understudy as us
 from understudy.codebook import Categorical, Codebook
+from understudy.privacy import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
@@ -52,6 +53,13 @@ def test_a_quote_shows_its_price_and_its_statement():
     quote = us.LaplaceHistogram(epsilon=1.0).quote(BOOK, rows=1000)
     assert repr(quote) == "<Quote of laplace, 1,000 rows: epsilon 1>"
     assert quote.statement in shown(quote) and "laplace, 1,000 rows" in shown(quote)
+
+
+def test_a_quote_shows_every_price_of_a_few_and_how_many_more_there_are():
+    """Two lines of one stage are two lines, and a long ledger does not fill the screen."""
+    for lines, tail in ((2, ""), (20, "12 more")):
+        quote = Quote(method="test", route="S", own=Ledger(pure(0.25).entries * lines), rows=1, own_delta=None)
+        assert shown(quote).count("counts: epsilon 0.25") == min(lines, 8) and tail in shown(quote)
 
 
 def test_a_quote_without_a_promise_shows_no_number_of_rows():

@@ -395,23 +395,24 @@ class Account:
 
     def _repr_html_(self) -> str:
         """For the steward: what is spent and left, which tells nothing about any record."""
-        facts = {
-            "File": str(self.path),
-            "Cap": f"epsilon {self.epsilon:g}, delta {self.delta:g}",
-            "Neighbours": self.neighbours.value,
-            "Composition": self.composition.value,
-        }
+        facts = [
+            ("File", str(self.path)),
+            ("Cap", f"epsilon {self.epsilon:g}, delta {self.delta:g}"),
+            ("Neighbours", self.neighbours.value),
+            ("Composition", self.composition.value),
+        ]
         try:
             summary = self.summary()
         except BudgetError as reason:  # a card is shown for an account that cannot be read, too
             return card(f"Account of {self.dataset}", facts, note=str(reason))
         held = f", and {len(summary['held'])} held" if summary["held"] else ""
-        facts |= {
-            "Spent": short_promise(guarantee_from_dict(summary["spent"])),
-            "Left": f"epsilon {at_least(summary['remaining_epsilon'])}, delta {at_least(summary['remaining_delta'])}",
-            "Releases": f"{summary['releases']:,}{held}",
-            "Confidential looks": f"{len(summary['looks']):,}",
-        }
+        left = f"epsilon {at_least(summary['remaining_epsilon'])}, delta {at_least(summary['remaining_delta'])}"
+        facts += [
+            ("Spent", short_promise(guarantee_from_dict(summary["spent"]))),
+            ("Left", left),
+            ("Releases", f"{summary['releases']:,}{held}"),
+            ("Confidential looks", f"{len(summary['looks']):,}"),
+        ]
         return card(f"Account of {self.dataset}", facts)
 
     def _check_kind(self, ledger: Ledger, label: str) -> None:

@@ -13,6 +13,9 @@ from understudy.privacy.provenance import DECLARED, Bought, InputRole, Provenanc
 from understudy.privacy.spelling import short_promise
 from understudy.privacy.statement import Subject, statement
 
+_SHOWN_ENTRIES = 8
+"""Of the ledger, on a card."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Quote:
@@ -98,7 +101,7 @@ class Quote:
             provenance = replace(provenance, ledger=Ledger(), delta=None, text="", k=None)
         return replace(
             self,
-            own=Ledger(provenance.as_data) + self.own,
+            own=Ledger((*provenance.as_data, *self.own)),
             warnings=warnings,
             inputs={**self.inputs, InputRole.DATA: provenance},
         )
@@ -124,11 +127,15 @@ class Quote:
         return f"<Quote of {self._title}: {short_promise(self.total)}>"
 
     def _repr_html_(self) -> str:
-        facts = {"Promise": short_promise(self.total), "Neighbours": getattr(self.total, "neighbours", "none")}
-        facts |= {
-            f"Pays for {entry.stage}": f"{entry.reads}: {short_promise(entry.guarantee)}" for entry in self.ledger
-        }
-        facts |= {f"Warning {number}": warning for number, warning in enumerate(self.warnings, start=1)}
+        entries = self.ledger.entries
+        facts = [("Promise", short_promise(self.total)), ("Neighbours", getattr(self.total, "neighbours", "none"))]
+        facts += [
+            (f"Pays for {entry.stage}", f"{entry.reads}: {short_promise(entry.guarantee)}")
+            for entry in entries[:_SHOWN_ENTRIES]
+        ]
+        if len(entries) > _SHOWN_ENTRIES:
+            facts.append(("Pays for", f"{len(entries) - _SHOWN_ENTRIES:,} more"))
+        facts += [("Warning", warning) for warning in self.warnings]
         return card(f"Quote: {self._title}", facts, note=self.statement if self.total.is_formal else "")
 
     def to_dict(self) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def paying(
                         owed.ledger,
                         label=label,
                         delta=owed.delta,
-                        whole=quote.times(1).ledger,
+                        whole=replace(quote, files=1).ledger,  # as each of them states it
                         pays_for=pays_for,
                         choices=choices,
                         claim=None if resuming is None else resuming.fresh,

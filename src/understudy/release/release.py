@@ -91,9 +91,9 @@ class Release:
     def _repr_html_(self) -> str:
         """A card; rows of real people, or that nobody promised anything about, are shown only when asked for."""
         manifest, total = self.manifest, self.manifest.total
-        facts = {"Promise": short_promise(total), "Account": manifest.account}
+        facts = [("Promise", short_promise(total)), ("Account", manifest.account)]
         if not manifest.confidential:
-            facts["Rows"] = f"{manifest.rows:,}"
+            facts.append(("Rows", f"{manifest.rows:,}"))
         rows: list[list[str]] = []
         note = "It has no formal privacy guarantee."
         if total.is_formal:
