@@ -21,6 +21,7 @@ from understudy.evaluate.commuting import compare_flows
 from understudy.mechanisms.origin_domain import below, draw_member
 from understudy.mechanisms.origin_draws import KEEP_ALL
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import options_of
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.account import Account
 from understudy.sources.flows import Histograms, read_flows
@@ -356,6 +357,20 @@ BAD_CHOICES = [
 def test_bad_choices(options, sentence):
     with pytest.raises(ParameterError, match=sentence):
         exact(**options)
+
+
+def test_options_are_declared_and_public_tables_read_by_their_rule():
+    options = options_of(CommuteRecipe)
+    assert all(option.help for option in options.values())
+    assert [name for name, option in options.items() if option.is_required] == ["epsilon", "certificate"]
+    assert options["rings"].rule.read("rings", "ctpp-minnesota") == ctpp_minnesota()
+    sizes = pa.table({"destination": ["a"], "workers": [3]})
+    assert options["sizes"].rule.read("sizes", sizes) == {"a": 3}
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        options["sizes"].rule.read("sizes", sizes, context=sizes)
+    with pytest.raises(ParameterError, match="`rings` is 'ctpp-minnesota'; it must be distance rings"):
+        exact(rings="ctpp-minnesota")
+    assert exact().with_params(cutoff=20.0) == exact(cutoff=20.0)
 
 
 def test_theorem_44_needs_epsilon_above_ln_3(given):

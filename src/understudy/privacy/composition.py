@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -62,19 +62,6 @@ class Paid:
     """``Ledger.to_list`` as JSON."""
     delta: float | None
     """The delta at which the release's own total is stated; None for basic composition only."""
-
-
-class Rule(Protocol):
-    """A filter with its cap."""
-
-    def price(self, paid: Paid) -> Guarantee:
-        """The price of one release alone."""
-
-    def total(self, paid: Sequence[Paid]) -> PureDP | ApproxDP:
-        """The meter after these releases; 0 when there are none."""
-
-    def left(self, paid: Sequence[Paid]) -> tuple[float, float]:
-        """The epsilon and the delta that one further release without a Renyi curve may cost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +122,11 @@ class RenyiRule:
     def _sums(self, paid: Sequence[Paid]) -> tuple[float, float]:
         spent = [_ask(item, _renyi_at, self.order) for item in paid]
         return math.fsum(divergence for divergence, _ in spent), math.fsum(slack for _, slack in spent)
+
+
+Rule = BasicRule | RenyiRule
+"""A filter with its cap: ``price`` of one release alone, ``total`` of several (the meter; 0 when there are none), and
+what is ``left``, the epsilon and the delta that one further release without a Renyi curve may cost."""
 
 
 def conversion(order: float, delta: float) -> float:

@@ -65,24 +65,16 @@ class Workshop:
     def __init__(self, target: Path, terms: Mapping[str, Any]) -> None:
         self.target = target
         self.folder = target.with_name(target.name + ".unfinished")
+        self._content = self.folder / "release"
+        """What will be the release."""
+        self.parts_folder = self._content / PARTS
+        """Where parts are written, on a file system that every worker sees."""
+        self.receipts_folder = self.folder / "receipts"
+        self.model_path = self.folder / "model.zip"
+        """The released model of route N: drawing twice from one model is free, perturbing twice is not."""
         self._terms = json.loads(json.dumps(terms))
         self._lock: int | None = None
         self.plan: dict[str, Any] = {}
-
-    @property
-    def parts_folder(self) -> Path:
-        """Where parts are written, on a file system that every worker sees."""
-        return self.folder / "release" / PARTS
-
-    @property
-    def receipts_folder(self) -> Path:
-        """Where the receipts lie."""
-        return self.folder / "receipts"
-
-    @property
-    def model_path(self) -> Path:
-        """The released model of route N: drawing twice from one model is free, perturbing twice is not."""
-        return self.folder / "model.zip"
 
     @property
     def release_id(self) -> str:
@@ -92,7 +84,7 @@ class Workshop:
     def __enter__(self) -> Self:
         refuse_existing(self.target)
         try:
-            for folder in (self.folder, self.folder / "release", self.parts_folder, self.receipts_folder):
+            for folder in (self.folder, self._content, self.parts_folder, self.receipts_folder):
                 folder.mkdir(mode=0o700, exist_ok=True)
             self._lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -211,37 +203,34 @@ class Workshop:
     def finish(self, manifest: Manifest, commit: Commit | None) -> Path:
         """Codebook, manifest, charge, name: in this order, so that no release appears unpaid or in part."""
         done = self.destroy_strays()
-        inside = self.folder / "release"
-        (inside / CODEBOOK).write_text(manifest.codebook.to_toml(), encoding="utf-8", newline="\n")
+        (self._content / CODEBOOK).write_text(manifest.codebook.to_toml(), encoding="utf-8", newline="\n")
         files = {f"{PARTS}/{receipt.name}": receipt.digest for receipt in done.values()}
-        files = {CODEBOOK: digest_of(inside / CODEBOOK), **dict(sorted(files.items()))}
-        (inside / MANIFEST).write_text(manifest_text(manifest, files), encoding="utf-8", newline="\n")
-        for path in (inside / CODEBOOK, inside / MANIFEST, self.parts_folder, inside):
+        files = {CODEBOOK: digest_of(self._content / CODEBOOK), **dict(sorted(files.items()))}
+        (self._content / MANIFEST).write_text(manifest_text(manifest, files), encoding="utf-8", newline="\n")
+        for path in (self._content / CODEBOOK, self._content / MANIFEST, self.parts_folder, self._content):
             sync(path)
         return self._publish(commit)
 
     def finished(self, bought: str | None) -> Path:
         """Give its name to what was committed just before the last run died: exactly those bytes, or nothing."""
-        inside = self.folder / "release"
-        if bought is None or not (inside / MANIFEST).is_file() or digest_of(inside / MANIFEST) != bought:
+        if bought is None or not (self._content / MANIFEST).is_file() or digest_of(self._content / MANIFEST) != bought:
             raise ReleaseError(
                 f"the charge of {str(self.folder)!r} has bought a release already, and these are other files; one "
                 "charge buys one set of bytes. Take the release where it was written, or remove this folder and begin "
                 "anew, which is charged."
             )
-        files = json.loads((inside / MANIFEST).read_text(encoding="utf-8"))["files"]
-        if changed := [name for name in files if digest_of(inside / name) != files[name]]:
+        files = json.loads((self._content / MANIFEST).read_text(encoding="utf-8"))["files"]
+        if changed := [name for name in files if digest_of(self._content / name) != files[name]]:
             raise ReleaseError(
-                f"{changed[0]} in {str(inside)!r} is not the file that was paid for; its bytes were changed. Remove "
-                "the folder and begin anew, which is charged."
+                f"{changed[0]} in {str(self._content)!r} is not the file that was paid for; its bytes were changed. "
+                "Remove the folder and begin anew, which is charged."
             )
         return self._publish(None)
 
     def _publish(self, commit: Commit | None) -> Path:
-        inside = self.folder / "release"
         self.parts_folder.chmod(0o755)
-        inside.chmod(0o755)
-        appear(inside, self.target, digest=digest_of(inside / MANIFEST), commit=commit)
+        self._content.chmod(0o755)
+        appear(self._content, self.target, digest=digest_of(self._content / MANIFEST), commit=commit)
         self.abandon()
         return self.target
 
