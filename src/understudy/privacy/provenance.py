@@ -84,6 +84,8 @@ class Bought:
     ledger: Ledger
     delta: float | None = None
     """At which its own total is stated."""
+    parts: tuple["Bought", ...] = field(default=(), repr=False, compare=False)
+    """The purchases that it is made of, where several tables were joined."""
 
     @property
     def slack(self) -> float:
@@ -112,6 +114,8 @@ class Provenance:
     text: str = field(default="", repr=False, compare=False)
     """Its manifest, word for word; empty where only the mark in the table was found, or where it must stay at home."""
     k: int | None = None
+    parts: tuple["Provenance", ...] = field(default=(), repr=False, compare=False)
+    """The releases that were joined in it; each of them has its own price."""
 
     def __or__(self, other: "Provenance") -> "Provenance":
         """What a table made of both is: never more than either."""
@@ -130,6 +134,7 @@ class Provenance:
             ledger=self.ledger + other.ledger,
             delta=sum(deltas) if deltas else None,
             k=None,  # several tables together have none
+            parts=tuple(part for table in both for part in table.parts or (table,) if part.is_release),
         )
 
     @property
@@ -185,7 +190,8 @@ class Provenance:
                 f"{self.called} is used as {role.value}, which must be public, and it is not: {why}. Give a table that "
                 "everybody may see, or a release with a formal promise."
             )
-        return Bought(name=self.release, ledger=self.ledger, delta=self.delta)
+        parts = tuple(Bought(name=part.release, ledger=part.ledger, delta=part.delta) for part in self.parts)
+        return Bought(name=self.release, ledger=self.ledger, delta=self.delta, parts=parts)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""

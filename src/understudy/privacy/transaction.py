@@ -166,7 +166,8 @@ def paying(
     try:
         if account is not None:
             with interrupts_held():  # or an interrupt could come between the charge and the block that gives it back
-                unpaid = [purchase for purchase in quote.bought if not account.has_paid(purchase.name, purchase.ledger)]
+                bought = [part for purchase in quote.bought for part in purchase.parts or (purchase,)]
+                unpaid = (purchase for purchase in bought if not account.has_paid(purchase.name, purchase.ledger))
                 owed = replace(quote, bought=tuple(unpaid))
                 if resuming is not None:
                     payment._reservation = account.resume(
