@@ -69,7 +69,7 @@ def synthesize(given: Any, **options: Any) -> tuple[float, float]:
 def worker(kind: str) -> None:
     """One process: warm up, then time."""
     from understudy.commute import ctpp_minnesota
-    from understudy.commute.domain import build_domain
+    from understudy.commute.plan import build_domain
     from understudy.commute.recipe import CommuteRecipe
 
     given = flows()

@@ -206,7 +206,7 @@ def synthesize(
         _check_model_target(recipe, model_out, Path(out))
         refuse_model_of(find_provenance(data))
     fitted = _fitted(recipe, data, book, rows, report, **opening)
-    release = fitted.write(out, rows, saving={"csv": csv})
+    release = fitted.write(out, rows, csv=csv)
     if model_out is not None:
         assert isinstance(fitted, FittedReleased)  # checked above
         fitted.save_model(model_out)

@@ -23,7 +23,7 @@ from understudy.privacy.events import event_from_dict
 from understudy.privacy.guarantees import PureDP
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
-from understudy.release.verify import _expected
+from understudy.release.manifest import read_quote
 from understudy.synth import make_recipe
 from understudy.synth.model_file import load_model
 
@@ -59,7 +59,7 @@ def consistently(manifest):
     """What a careful forger does: total, statement and prices follow from the ledger again."""
     ledger = Ledger.from_list(manifest["ledger"])
     total = ledger.total(delta=manifest["delta_for_total"])
-    said = _expected(manifest, ledger, total)
+    said = read_quote(manifest).statement_of(manifest["rows"]["number"], looked=manifest["confidential_look"])
     manifest.update(statement=said, guarantee=total.to_dict(), assumptions=list(ledger.assumptions))
     manifest["ledger"] = ledger.to_list()
 
@@ -166,7 +166,7 @@ def test_a_drafted_codebook_behind_a_promise_does_not_verify(folders, tmp_path):
     drafted = Codebook.from_toml(book)
     drafted.save(folder / "codebook.toml")
     manifest = json.loads((folder / "manifest.json").read_text())
-    from understudy.release.release import digest_of
+    from understudy.release.folders import digest_of
 
     manifest["codebook"]["digest"] = drafted.digest
     manifest["files"]["codebook.toml"] = digest_of(folder / "codebook.toml")

@@ -69,7 +69,7 @@ def test_the_confidential_table_is_not_public_through_a_glob(data):
 
 
 def test_a_symlinked_csv_keeps_provenance(tmp_path, data, book):
-    marginals().fit(open_source(data, book)).write(tmp_path / "rel", 50, saving={"csv": True})
+    marginals().fit(open_source(data, book)).write(tmp_path / "rel", 50, csv=True)
     (tmp_path / "link.csv").symlink_to(tmp_path / "rel" / "synthetic.csv")
     assert find_provenance(tmp_path / "link.csv").is_release
 
@@ -88,7 +88,13 @@ def test_a_file_of_several_may_be_used_under_the_account_that_paid(tmp_path, dat
     pegs = METHODS["pegs"](alpha=50.0)
     pegs.fit(open_source(data, book, account=account)).write_many(tmp_path / "many", 20, files=3)
     again = METHODS["pegs"](alpha=50.0, seeds=PublicSeeds(path=str(tmp_path / "many" / "1" / "synthetic.parquet")))
-    again.fit(open_source(data, book, account=account)).sample(20)
+    release = again.fit(open_source(data, book, account=account)).sample(20)
+    alone = pegs.quote(book, 20).total.epsilon
+    assert account.history()[-1].guarantee.epsilon == pytest.approx(alone)  # what it starts from was paid for already
+    assert release.manifest.total.epsilon > 1.5 * alone  # and stands in its own ledger all the same
+    every = METHODS["pegs"](alpha=50.0, seeds=PublicSeeds(path=str(tmp_path / "many" / "*" / "synthetic.parquet")))
+    every.fit(open_source(data, book, account=account)).sample(20)
+    assert account.history()[-1].guarantee.epsilon == pytest.approx(alone)
 
 
 def test_a_quote_for_a_secure_stream_does_not_price_a_seeded_one(data, book):
@@ -153,7 +159,7 @@ def test_verify_compares_the_csv_with_the_table(tmp_path, data, book):
     from understudy.release.folders import digest_of
 
     place = tmp_path / "rel"
-    marginals().fit(open_source(data, book)).write(place, 50, saving={"csv": True})
+    marginals().fit(open_source(data, book)).write(place, 50, csv=True)
     shutil.copy(data, place / "synthetic.csv")  # the confidential table itself
     manifest = json.loads((place / "manifest.json").read_text())
     manifest["files"]["synthetic.csv"] = digest_of(place / "synthetic.csv")

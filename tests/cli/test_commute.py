@@ -72,10 +72,10 @@ def write(path, **columns):
 
 
 BAD = [
-    (("--delta", "0"), "strictly between 0 and 1"),
+    (("--delta", "0"), "above 0 and below 1"),
     (("--certificate", "surely"), "must be one of"),
     (("--shrink",), "needs --rings"),
-    (("--cutoff", "-1"), "distance in miles"),
+    (("--cutoff", "-1"), "it must be a number above 0 and below"),
     (("--reject",), "lemma 5.2"),
     (("--rings", "nowhere.csv"), "nowhere.csv"),
     (("--count", "people"), "no column 'people'"),

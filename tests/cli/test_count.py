@@ -112,7 +112,7 @@ def test_a_table_that_was_changed_does_not_verify(run, survey, tmp_path):
     table = pq.read_table(out / "counts.parquet")
     pq.write_table(table.slice(0, 2), out / "counts.parquet")
     manifest = json.loads((out / "manifest.json").read_text())
-    from understudy.release.release import digest_of
+    from understudy.release.folders import digest_of
 
     manifest["files"]["counts.parquet"] = digest_of(out / "counts.parquet")
     (out / "manifest.json").write_text(json.dumps(manifest))

@@ -12,10 +12,8 @@ from scipy.stats import chi2
 sys.path.append(str(Path(__file__).parents[1] / "exact"))
 from exact_origins import rejecting, release
 
-from understudy.commute.inputs import CommuteInput
-from understudy.commute.places import Places
+from understudy.commute.places import CommuteInput, Places, Rings
 from understudy.commute.recipe import CommuteRecipe
-from understudy.commute.rings import Rings
 from understudy.commute.synthesize import draw
 from understudy.mechanisms.origin_cells import class_cells
 from understudy.mechanisms.origin_domain import everywhere

@@ -40,8 +40,8 @@ def account(tmp_path: Path) -> Account:
 def test_charges_add_up_until_the_cap_and_not_beyond(account: Account) -> None:
     account.reserve(pure(0.5), label="first", delta=None).commit("r1")
     second = account.reserve(pure(0.25), label="second", delta=None)
-    assert second.cost == PureDP(epsilon=0.25, neighbours=AR)
-    assert second.total == account.spent() == PureDP(epsilon=0.75, neighbours=AR)
+    assert second.charge.guarantee == PureDP(epsilon=0.25, neighbours=AR)
+    assert second.charge.running == account.spent() == PureDP(epsilon=0.75, neighbours=AR)
     with pytest.raises(BudgetError) as refused:
         account.reserve(pure(0.5), label="third", delta=None)
     sentence = str(refused.value)

@@ -12,7 +12,7 @@ from account_events import AR, epsilon_of, new_account, pure
 
 from understudy.errors import AccountError, BudgetError, ParameterError
 from understudy.privacy.account import Account, ChargeState, digest_of_choices
-from understudy.privacy.account_file import reading
+from understudy.privacy.account_file import open_lines
 
 VERSION_1 = """
 PRAGMA application_id = 1433298035;
@@ -161,7 +161,7 @@ def test_a_purchase_is_known_by_its_whole_ledger(account: Account) -> None:
 def test_of_two_copies_of_a_claim_the_first_goes_on_and_the_other_is_refused(account: Account) -> None:
     account.reserve(pure(0.25), label="release 1", delta=None, claim="one")
     back = account.resume(pure(0.25), label="release 1", claims=["one"], fresh="two")
-    assert back is not None and not back.is_committed
+    assert back is not None and back.charge.state is ChargeState.HELD
     with pytest.raises(BudgetError, match="another copy"):
         account.resume(pure(0.25), label="release 1", claims=["one"], fresh="three")
     assert account.resume(pure(0.25), label="release 1", claims=["two", "one"], fresh="three") is not None
@@ -171,7 +171,7 @@ def test_of_two_copies_of_a_claim_the_first_goes_on_and_the_other_is_refused(acc
 def test_a_committed_charge_tells_what_it_bought(account: Account) -> None:
     account.reserve(pure(0.25), label="release 1", delta=None, claim="one").commit("r1", "sha256:7")
     back = account.resume(pure(0.25), label="release 1", claims=["whatever"], fresh="two")
-    assert back is not None and back.is_committed and back.digest == "sha256:7"
+    assert back is not None and (back.charge.state, back.charge.digest) == (ChargeState.COMMITTED, "sha256:7")
 
 
 def test_what_the_account_never_charged_is_not_resumed(account: Account, tmp_path: Path) -> None:
@@ -218,12 +218,10 @@ def test_looks_and_fixed_choices_are_named(account: Account) -> None:
 
 
 def test_a_line_of_tomorrow_stops_everything(account: Account) -> None:
-    from understudy.privacy.account_file import writing
-
-    with writing(account.path, 1.0) as lines:
+    with open_lines(account.path, 1.0, write=True) as lines:
         lines.append("lent", when="now", to="somebody")
     with pytest.raises(AccountError, match=r"line 2 .*'lent'.*version of understudy that wrote it"):
         account.spent()
-    with reading(account.path, 1.0) as lines:
+    with open_lines(account.path, 1.0, write=False) as lines:
         assert [line.kind for line in lines.all] == ["opened", "lent"]
     assert ChargeState.HELD == "held"

@@ -18,7 +18,7 @@ from scipy import optimize
 from understudy.errors import BudgetError, ParameterError
 from understudy.privacy import ApproxDP, Entry, Event, Guarantee, Ledger, Neighbours, PureDP
 from understudy.privacy.account import Account, Composition
-from understudy.privacy.account_file import writing
+from understudy.privacy.account_file import open_lines
 from understudy.privacy.composition import ROUNDING, BasicRule, Paid, RenyiRule, Rule, conversion, fixed_order
 
 
@@ -153,7 +153,7 @@ def test_basic_is_the_default_and_sums_the_totals_of_the_releases(tmp_path: Path
     assert (account.composition, account.renyi_order) == (Composition.BASIC, None)
     prices = [one.total(delta=delta) for delta in (1e-6, 2e-6, 1e-7)]
     for delta in (1e-6, 2e-6, 1e-7):
-        assert account.reserve(one, label="bell", delta=delta).cost == one.total(delta=delta)
+        assert account.reserve(one, label="bell", delta=delta).charge.guarantee == one.total(delta=delta)
     total = account.spent()
     assert isinstance(total, ApproxDP)
     assert total.epsilon == math.fsum(epsilon_of(price) for price in prices)
@@ -166,7 +166,7 @@ def test_basic_is_the_default_and_sums_the_totals_of_the_releases(tmp_path: Path
 def test_without_a_delta_a_release_costs_the_sum_of_its_entries(tmp_path: Path) -> None:
     ledger = ledger_of(Bell(rho=0.005, delta=1e-7), Coin(epsilon=0.1), Slice(epsilon=0.1, delta=1e-8))
     account = new_account(tmp_path, epsilon=10.0, delta=1e-5)
-    assert account.reserve(ledger, label="sum", delta=None).total == ledger.basic()
+    assert account.reserve(ledger, label="sum", delta=None).charge.running == ledger.basic()
     assert account.history()[0].delta is None
 
 
@@ -175,7 +175,7 @@ def test_a_release_has_no_default_delta(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="delta"):
         account.reserve(pure(0.1), label="x")  # type: ignore[call-arg]
     for bad in (0, 0.0, 1.0, -1e-9, math.nan, True, "1e-6"):
-        with pytest.raises(ParameterError, match=r"`delta` is .*strictly between 0 and 1, or at None"):
+        with pytest.raises(ParameterError, match=r"`delta` is .*above 0 and below 1"):
             account.reserve(pure(0.1), label="x", delta=bad)  # type: ignore[arg-type]
     assert account.history() == []
 
@@ -185,13 +185,13 @@ def test_a_cap_without_delta_prices_everything_as_pure(tmp_path: Path) -> None:
     by_curve = many.total(delta=1e-6)
     assert epsilon_of(by_curve) < 0.5  # the manifest states less, at delta 1e-6
     account = new_account(tmp_path, epsilon=1.0, delta=0.0)
-    charge = account.reserve(many, label="coins", delta=1e-6)
-    assert isinstance(charge.cost, PureDP)
-    assert charge.cost.epsilon == epsilon_of(account.spent()) == math.fsum([0.01] * 50)
+    charge = account.reserve(many, label="coins", delta=1e-6).charge
+    assert isinstance(charge.guarantee, PureDP)
+    assert charge.guarantee.epsilon == epsilon_of(account.spent()) == math.fsum([0.01] * 50)
     assert account.history()[0].delta == 1e-6
     (tmp_path / "other").mkdir()
     with_delta = new_account(tmp_path / "other", epsilon=1.0, delta=1e-6)
-    assert with_delta.reserve(many, label="coins", delta=1e-6).cost == by_curve
+    assert with_delta.reserve(many, label="coins", delta=1e-6).charge.guarantee == by_curve
 
 
 def test_the_refusal_says_which_of_the_two_ran_out(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_prices_are_recomputed_and_not_believed(tmp_path: Path) -> None:
     one = ledger_of(Bell(rho=0.005, delta=1e-9))
     free = json.dumps(PureDP(epsilon=0.0, neighbours=AR).to_dict())
     ledger = json.dumps(one.to_list())
-    with writing(account.path, 1.0) as lines:
+    with open_lines(account.path, 1.0, write=True) as lines:
         lines.append("reserved", charge=1, when="now", label="bell", ledger=ledger, delta=1e-6, cost=free, total=free)
     assert account.spent() == one.total(delta=1e-6)
 
@@ -261,8 +261,8 @@ def test_mixed_events_add_their_divergence_or_their_epsilon(tmp_path: Path) -> N
     bell, coin = Bell(rho=0.002, delta=1e-3), Coin(epsilon=0.3)  # a curve's own delta is not used
     assert account.spent() == PureDP(epsilon=0.0, neighbours=AR)
     first = ledger_of(bell, Slice(epsilon=0.25, delta=1e-7))
-    charge = account.reserve(first, label="mixed", delta=1e-2)
-    assert charge.cost == first.total(delta=1e-2)  # as its manifest says; the account's total does not use it
+    charge = account.reserve(first, label="mixed", delta=1e-2).charge
+    assert charge.guarantee == first.total(delta=1e-2)  # as its manifest says; the account's total does not use it
     account.reserve(ledger_of(coin, Slice(epsilon=0.125)), label="pure", delta=None)
     parts = [0.002 * order, 0.25, float(coin.renyi(np.array([order]))[0]), 0.125]
     total = account.spent()

@@ -23,7 +23,7 @@ from account_events import AR, epsilon_of, locked, new_account, pure
 from understudy.errors import BudgetError, ParameterError
 from understudy.privacy import PureDP
 from understudy.privacy.account import Account, ChargeState, Reservation
-from understudy.privacy.account_file import SCHEMA_VERSION, writing
+from understudy.privacy.account_file import SCHEMA_VERSION, open_lines
 
 SPAWN = multiprocessing.get_context("spawn")  # children start afresh, as another command would
 
@@ -149,7 +149,7 @@ def test_a_damaged_file_is_refused(account: Account) -> None:
 )
 def test_the_file_itself_refuses_to_forget(account: Account, statement: str) -> None:
     account.reserve(pure(0.5), label="first", delta=None)
-    with pytest.raises(BudgetError, match="never"), writing(account.path, 1.0) as lines:
+    with pytest.raises(BudgetError, match="never"), open_lines(account.path, 1.0, write=True) as lines:
         lines._connection.execute(statement)
     assert account.remaining() == 0.5
 
@@ -215,7 +215,7 @@ def test_a_lock_held_too_long_is_said_and_charges_nothing(tmp_path: Path) -> Non
 
 
 def test_every_connection_syncs_the_folder_too(account: Account) -> None:
-    with writing(account.path, 1.0) as lines:
+    with open_lines(account.path, 1.0, write=True) as lines:
         assert lines._connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
         assert lines._connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
@@ -284,7 +284,7 @@ def reserve_and_linger(path: Path, answer: Connection) -> None:
 
 
 def linger_in_a_transaction(path: Path, answer: Connection) -> None:
-    with writing(path, 10.0) as lines:
+    with open_lines(path, 10.0, write=True) as lines:
         lines.append("reserved", charge=1, when="now", label="half", ledger="[]", delta=None, cost="{}", total="{}")
         answer.send("written, not committed")
         time.sleep(600)

@@ -10,9 +10,9 @@ import pytest
 
 import understudy as us
 from understudy.commute import CommuteRecipe, Places, Rings, ctpp_minnesota, read_places, read_regions, read_rings
-from understudy.commute.domain import class_edges
 from understudy.commute.evaluating import evaluate_commutes, evaluation_page
 from understudy.commute.jobs import open_commutes, quote_commutes, synthesize_commutes
+from understudy.commute.plan import class_edges
 from understudy.commute.released import read_release
 from understudy.commute.synthesize import draw
 from understudy.datasets import commutes
@@ -21,6 +21,7 @@ from understudy.evaluate.commuting import compare_flows
 from understudy.mechanisms.origin_domain import draw_member
 from understudy.mechanisms.origin_draws import KEEP_ALL
 from understudy.mechanisms.stream import Stream, below
+from understudy.parameters import options_of
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.account import Account
 from understudy.sources.flows import Histograms, read_flows
@@ -334,12 +335,12 @@ BAD_CHOICES = [
     ({"delta": None}, "`delta` is missing"),
     ({"certificate": "pure"}, "takes none"),
     ({"epsilon": 0.0}, "`epsilon` is 0"),
-    ({"epsilon": 80.0}, "protects nothing"),
+    ({"epsilon": 80.0}, "at most 50"),
     ({"certificate": "vague"}, "must be one of"),
     ({"method": "magic"}, "must be one of"),
     ({"shrink": True}, "needs `rings`"),
     ({"prior": "distance"}, "needs `rings`"),
-    ({"cutoff": -3.0}, "distance in miles"),
+    ({"cutoff": -3.0}, "`cutoff` is -3.0; it must be a number above 0"),
     ({"cutoff": 10.0, "split": 12.0}, "below the cut-off"),
     ({"reject": True}, "lemma 5.2"),
     ({"certificate": "theorem-4.4", "size": 0.5}, "as many synthetic workers"),
@@ -353,6 +354,20 @@ BAD_CHOICES = [
 def test_bad_choices(options, sentence):
     with pytest.raises(ParameterError, match=sentence):
         exact(**options)
+
+
+def test_options_are_declared_and_public_tables_read_by_their_rule():
+    options = options_of(CommuteRecipe)
+    assert all(option.help for option in options.values())
+    assert [name for name, option in options.items() if option.is_required] == ["epsilon", "certificate"]
+    assert options["rings"].rule.read("rings", "ctpp-minnesota") == ctpp_minnesota()
+    sizes = pa.table({"destination": ["a"], "workers": [3]})
+    assert options["sizes"].rule.read("sizes", sizes) == {"a": 3}
+    with pytest.raises(ParameterError, match="holds the confidential table itself"):
+        options["sizes"].rule.read("sizes", sizes, context=sizes)
+    with pytest.raises(ParameterError, match="`rings` is 'ctpp-minnesota'; it must be distance rings"):
+        exact(rings="ctpp-minnesota")
+    assert exact().with_params(cutoff=20.0) == exact(cutoff=20.0)
 
 
 def test_theorem_44_needs_epsilon_above_ln_3(given):

@@ -12,8 +12,8 @@ from commute_cases import ROLES, TOWN, charged, columns, earlier, exact, rows_re
 
 import understudy as us
 from understudy.commute import Places, Sizes, ctpp_minnesota
-from understudy.commute.inputs import CommuteInput
 from understudy.commute.jobs import compare_commutes, open_commutes, quote_commutes, synthesize_commutes
+from understudy.commute.places import CommuteInput
 from understudy.errors import AccountError, DataError, ParameterError, RefusalError, ReleaseError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Ledger, Neighbours
@@ -241,12 +241,12 @@ def test_a_full_disk_is_charged_because_the_size_of_a_file_tells_of_the_draw(giv
 def test_what_public_facts_refuse_is_refused_before_anything_is_reserved(given, account):
     paying = charged(given, account)
     fitted = exact(method="laplace", delta=None).fit(paying)
-    fitted._plan = replace(fitted.plan, domain=replace(fitted.plan.domain, units=1 << 30))
+    fitted.plan = replace(fitted.plan, domain=replace(fitted.plan.domain, units=1 << 30))
     with pytest.raises(RefusalError, match="does not depend on the domain"):
         fitted.sample()
     fitted = exact().fit(paying)
     many = replace(fitted.plan.public, cells=fitted.plan.public.cells + (1 << 61))
-    fitted._plan = replace(fitted.plan, public=many)
+    fitted.plan = replace(fitted.plan, public=many)
     with pytest.raises(RefusalError, match="at most 62 are exact"):
         fitted.sample()
     assert Account.open(account).history() == []

@@ -13,7 +13,7 @@ from account_events import AR, locked, new_account, pure
 from understudy.errors import BudgetError, DataError, RefusalError, ReleaseError
 from understudy.privacy import Ledger
 from understudy.privacy.account import Account
-from understudy.privacy.provenance import Bought
+from understudy.privacy.provenance import Bought, InputRole, Made, Provenance
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import NO_ACCOUNT, Claim, Payment, Point, paying
 
@@ -199,6 +199,38 @@ def test_earlier_purchases_are_charged_once(account: Account) -> None:
         with paying(account, whole, label=f"release {number}") as payment:
             payment.commit(f"sha256:{number}")
     assert account.remaining() == 0.25
+
+
+def test_files_of_one_charge_are_paid_each_and_no_other(account: Account) -> None:
+    """A file of several may serve as public knowledge later: its price was paid, under the number that it has."""
+    with paying(account, quote_of(pure(0.125)).times(2), label="two files", release_id="r") as payment:
+        payment.commit("sha256:1")
+    assert account.remaining() == 0.75
+    for name, left in (("r-2", 0.625), ("r-1", 0.5), ("r-3", 0.25), ("r", 0.0)):
+        known = Bought(name=name, ledger=pure(0.125))
+        with paying(account, quote_of(pure(0.125), bought=(known,)), label=f"made with {name}") as payment:
+            payment.commit(f"sha256:{name}")
+        assert account.remaining() == left
+    cheaper = Bought(name="r-1", ledger=pure(0.0625))
+    with (
+        pytest.raises(BudgetError, match="another price"),
+        paying(account, quote_of(pure(0.0), bought=(cheaper,)), label="forged"),
+    ):
+        pass
+
+
+def test_of_tables_that_were_joined_only_the_unpaid_ones_are_charged(account: Account) -> None:
+    with paying(account, quote_of(pure(0.25)), label="first", release_id="r") as payment:
+        payment.commit("sha256:1")
+    tables = [
+        Provenance(made=Made.SYNTHETIC, release=name, ledger=pure(price), record_wise=False)
+        for name, price in (("r", 0.25), ("of another account", 0.125))
+    ]
+    joined = (tables[0] | tables[1]).as_public(InputRole.SEEDS)
+    assert joined is not None and joined.ledger == pure(0.25) + pure(0.125)
+    with paying(account, quote_of(pure(0.125), bought=(joined,)), label="made with both") as payment:
+        payment.commit("sha256:2")
+    assert account.remaining() == 0.5
 
 
 def test_what_this_account_did_not_pay_is_charged_with_the_release(account: Account) -> None:

@@ -49,7 +49,7 @@ class Rule(Declared):
         rule=Several(each=OneOf(_UNITS), words=f"a list of units ({', '.join(_UNITS)})", example='["month", "year"]'),
         help="Units that dates are joined by, finest first.",
     )
-    arx: Path | None = option(  # noqa: RUF009 - a declared option
+    arx: Path | None = option(
         None,
         rule=Text(words="the name of a file", example="zip.csv", admitted=lambda value: isinstance(value, Path)),
         help="A hierarchy file of ARX.",

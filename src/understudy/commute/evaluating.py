@@ -1,7 +1,6 @@
 """Hold a commuting release against the confidential table: numbers, and a page for those who may see both."""
 
 import html
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,10 @@ import numpy as np
 from understudy.commute.figures import distance_histogram, size_scatter
 from understudy.commute.places import Places
 from understudy.commute.released import ReleasedCommutes
-from understudy.errors import ParameterError
 from understudy.evaluate.commuting import CommuteFindings, SizeBand, compare_flows, opened_flows
 from understudy.pages.shell import MARKER, html_page
 from understudy.pages.write import check_page_target, write_page
+from understudy.parameters import Number
 from understudy.sources.flows import Flows, Histograms
 
 
@@ -31,10 +30,8 @@ def evaluate_commutes(real: Flows, made: ReleasedCommutes, *, short: float | Non
 
     Where the release has a cut-off, longer commutes are left out on both sides.
     """
-    if short is not None and not 0 < short < math.inf:
-        raise ParameterError(
-            f"`short` is {short:g}; it must be a number of miles above 0. Leave it out for the median."
-        )
+    if short is not None:
+        Number(above=0, tried=5.0).check("short", short)
     synthetic = on_the_same_rows(made.flows, real.destinations, opened_flows(made.flows.cells))
     distance: Any = None
     places: Places | None = made.places
@@ -58,27 +55,18 @@ def write_evaluation(path: Path, findings: CommuteFindings, made: ReleasedCommut
 
 def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
     """The page as text."""
-    doc = findings.to_dict()
-    figures = ""
-    if findings.by_destination:
-        data = findings.by_destination
+    short_title = f"Commutes shorter than {findings.short_miles or 0:.2f} miles"
+    pictures = []
+    if data := findings.by_destination:
         top = float(np.nanmax(np.concatenate([data["real"], data["synthetic"]])))
-        figures = "".join(
-            f"<figure>{picture}</figure>"
-            for picture in (
-                size_scatter(data["workers"], data["real"], data["synthetic"], title="All commutes", most=_up(top)),
-                size_scatter(
-                    data["workers"],
-                    data["real_short"],
-                    data["synthetic_short"],
-                    title=f"Commutes shorter than {findings.short_miles:.2f} miles",
-                ),
-                distance_histogram(*data.get("histograms", ((), ())), title="Commute distances")
-                if "histograms" in data
-                else "",
-            )
-            if picture
-        )
+        most = float(np.ceil(top / 10) * 10) if np.isfinite(top) and top > 0 else 10.0
+        pictures = [
+            size_scatter(data["workers"], data["real"], data["synthetic"], title="All commutes", most=most),
+            size_scatter(data["workers"], data["real_short"], data["synthetic_short"], title=short_title),
+        ]
+        if "histograms" in data:
+            pictures.append(distance_histogram(*data["histograms"], title="Commute distances"))
+    figures = "".join(f"<figure>{picture}</figure>" for picture in pictures)
     rows = [
         ("workers, confidential", f"{findings.workers:,}"),
         ("workers, synthetic", f"{findings.synthetic_workers:,}"),
@@ -92,9 +80,11 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
         rows.append(("total variation distance of commute distances", f"{findings.distance_tvd:.3f}"))
     if findings.within is not None:
         rows.append(("left out on both sides: commutes beyond, miles", f"{findings.within:g}"))
+    quantiles = "<p>There are no coordinates, so distances are not compared.</p>"
+    if findings.real_quantiles:
+        quantiles = _quantile_table(findings.to_dict())
     problems = "".join(f"<li>{html.escape(problem)}</li>" for problem in made.problems)
     lines = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
-    short_title = f"Commutes shorter than {findings.short_miles or 0:.2f} miles"
     return html_page(
         title="Synthetic commutes against the confidential table",
         sub=made.folder.name,
@@ -105,15 +95,11 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
         main=f"""<section><blockquote>{html.escape(str(made.manifest["statement"]))}</blockquote>
 {f"<p>The release does not verify:</p><ul>{problems}</ul>" if problems else ""}</section>
 <section id="short"><h2>In short</h2><table>{lines}</table>
-{_quantile_table(doc) if findings.real_quantiles else "<p>There are no coordinates, so distances are not compared.</p>"}
+{quantiles}
 </section><section id="destinations"><h2>By destination</h2><div class="grid">{figures}</div>
 {_band_table("All commutes", findings.all_commutes)}
 {_band_table(short_title, findings.short_commutes)}</section>""",
     )
-
-
-def _up(value: float) -> float:
-    return float(np.ceil(value / 10) * 10) if np.isfinite(value) and value > 0 else 10.0
 
 
 def _percent(value: float) -> str:

@@ -4,30 +4,19 @@ from pathlib import Path
 from typing import Any
 
 from understudy.commute.evaluating import evaluate_commutes
-from understudy.commute.inputs import CommuteInput
-from understudy.commute.lists import read_origins
-from understudy.commute.places import Places, read_places
+from understudy.commute.places import CommuteInput, Places, Regions, read_origins, read_places, read_regions
 from understudy.commute.plan import Plan
 from understudy.commute.recipe import CommuteRecipe
-from understudy.commute.regions import Regions, read_regions
 from understudy.commute.released import ReleasedCommutes, read_release
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import CommuteFindings
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Whole
 from understudy.privacy.account import Account, account_at, remember_look
 from understudy.release import Release
 from understudy.release.folders import check_target
 from understudy.sources.base import Report
 from understudy.sources.flows import read_flows
-
-__all__ = [
-    "CommuteInput",
-    "compare_commutes",
-    "open_commutes",
-    "quote_commutes",
-    "synthesize_commutes",
-    "write_example",
-]
 
 
 def open_commutes(
@@ -116,8 +105,7 @@ def write_example(folder: Path, *, workers: int, seed: int) -> list[Path]:
 
     if folder.exists():
         raise ParameterError(f"{str(folder)!r} exists already; an example never overwrites. Choose another folder.")
-    if seed < 0:
-        raise ParameterError(f"`seed` is {seed}; it must be 0 or more. Try 1.")
+    Whole(least=0, tried=1).check("seed", seed)
     town = commutes(workers, seed)
     try:
         folder.mkdir(parents=False)

@@ -18,9 +18,8 @@ from understudy.mechanisms.origin_draws import KEEP_ALL, OriginDraws
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Ledger
 from understudy.release.release import TABLE
-from understudy.release.verify import Looked, bought_inputs
+from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs
 
-_TOLERANCE = 1e-6  # sums of tails may differ in the last digits between machines
 _PREFIX = "commute-"
 
 
@@ -39,9 +38,7 @@ def recheck_commute(looked: Looked) -> None:
         faults = _disagreements(method, manifest["parameters"], event)
         if not faults and isinstance(event, OriginDraws):
             faults = [*_strange_domain(manifest, event, book), *_unpaid_rows(looked.place, manifest, event, book)]
-    looked.problems.extend(faults)
-    if not faults:
-        looked.passed.append("the draws were paid for at the parameters that are stated")
+    looked.conclude(faults, "the draws were paid for at the parameters that are stated")
 
 
 def _own_event(manifest: Mapping[str, Any]) -> Event | None:
@@ -58,35 +55,35 @@ def _own_event(manifest: Mapping[str, Any]) -> Event | None:
 def _disagreements(method: str, parameters: Mapping[str, Any], event: Event) -> list[str]:
     """Where event and parameters say different things."""
     epsilon, delta = float(parameters["epsilon"]), parameters["delta"]
-    said: dict[str, tuple[Any, Any]] = {}
+    compared: dict[str, tuple[Any, Any]] = {}
     if method == "dirichlet":
         if not isinstance(event, OriginDraws):
             return [f"the method dirichlet draws origins, and the ledger prices {event.kind}"]
         asked = "probabilistic" if parameters["certificate"] == THEOREM else parameters["certificate"]
-        said["certificate"] = (asked, event.certificate)
-        said["epsilon"] = (epsilon, event.epsilon)
-        said["reject"] = (bool(parameters["reject"]), event.rejects)
+        compared["certificate"] = (asked, event.certificate)
+        compared["epsilon"] = (epsilon, event.epsilon)
+        compared["reject"] = (bool(parameters["reject"]), event.rejects)
         if event.public.shrinks:
-            said["shrink"] = (bool(parameters["shrink"]), True)
+            compared["shrink"] = (bool(parameters["shrink"]), True)
     else:
         try:
             assert method in BASELINES
             due = baseline_event(method, epsilon=epsilon, delta=delta, keep=parameters["subsample"] or 0.5)
         except (AssertionError, UnderstudyError):
             return [f"there is no method {method!r} with these parameters"]
-        said["method"] = (due.kind, event.kind)
+        compared["method"] = (due.kind, event.kind)
         if isinstance(event, SubsampledBinomial):
-            said["subsample"] = (round(float(parameters["subsample"]) * KEEP_ALL), event.keep)
-        wanted, found = (float(getattr(one.guarantee(), "epsilon", math.inf)) for one in (due, event))
-        if abs(wanted - found) > _TOLERANCE * wanted:
-            said["epsilon"] = (wanted, found)
+            compared["subsample"] = (round(float(parameters["subsample"]) * KEEP_ALL), event.keep)
+        wanted, priced = (float(getattr(claim, "epsilon", math.inf)) for claim in (due.guarantee(), event.guarantee()))
+        if abs(wanted - priced) > RECHECK_TOLERANCE * wanted:
+            compared["epsilon"] = (wanted, priced)
     faults = [
         f"the parameters say {name} {stated!r}, and the ledger was priced for {priced!r}"
-        for name, (stated, priced) in said.items()
+        for name, (stated, priced) in compared.items()
         if stated != priced
     ]
     cost = float(getattr(event.guarantee(), "delta", math.inf))
-    if cost > (delta or 0.0) * (1 + _TOLERANCE):
+    if cost > (delta or 0.0) * (1 + RECHECK_TOLERANCE):
         faults.append(f"the draws cost delta {cost:.6g}, and the parameters allow {delta or 0.0:.6g}")
     return faults
 
@@ -99,7 +96,7 @@ def _strange_domain(manifest: Mapping[str, Any], event: OriginDraws, book: Codeb
     if not isinstance(size, str) and np.any(public.draws != np.maximum(1, np.ceil(public.workers * size))):
         faults.append(f"the ledger was priced for other numbers of synthetic workers than {size:g} per real one")
     plain = all(parameters[name] is None for name in ("rings", "cutoff", "split"))
-    coarse = any("partition of origins" in said for said in manifest["assumptions"])
+    coarse = any("partition of origins" in assumption for assumption in manifest["assumptions"])
     origins = len(book.column(book.names[0]).labels)
     if plain and not coarse and np.any(public.cells.sum(axis=1) != origins):
         faults.append(f"the codebook has {origins:,} origins, and the ledger was priced for another number")
@@ -112,8 +109,8 @@ def _unpaid_rows(place: Path, manifest: Mapping[str, Any], event: OriginDraws, b
         table = pyarrow.parquet.read_table(place / TABLE, columns=[book.names[1]])
     except (OSError, pa.ArrowException) as reason:
         return [f"the table cannot be read: {reason}"]
-    found = set(Counter(table.column(0).to_pylist()).values())
+    drawn = set(Counter(table.column(0).to_pylist()).values())
     paid = set(event.public.draws.tolist())
     # beyond a cut-off workers are left out, so that a destination may have fewer
-    wrong = max(found, default=0) > max(paid) if manifest["parameters"]["cutoff"] is not None else not found <= paid
+    wrong = max(drawn, default=0) > max(paid) if manifest["parameters"]["cutoff"] is not None else not drawn <= paid
     return ["a destination has another number of synthetic workers than the ledger was priced for"] if wrong else []

@@ -2,121 +2,147 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from understudy.commute.inputs import CommuteInput
-from understudy.commute.lists import Sizes
+from understudy.commute.places import CommuteInput, PublicTable, Rings, read_rings, read_sizes
 from understudy.commute.plan import THEOREM, Plan, lay_out
-from understudy.commute.rings import Rings
 from understudy.commute.synthesize import FittedCommutes
 from understudy.errors import ParameterError
-from understudy.mechanisms.origin_baselines import BASELINES
 from understudy.mechanisms.origin_draws import Certificate
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import DELTA, EPSILON
-from understudy.privacy.provenance import DECLARED, InputRole, Provenance
+from understudy.parameters import DELTA, Declared, Flag, Number, OneOf, Panel, Whole, option
+from understudy.privacy.facts import MethodFacts
+from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.quote import Quote
 from understudy.sources.base import Report
 
 CERTIFICATES = ("pure", THEOREM, "probabilistic", "exact")
-METHODS = ("dirichlet", *BASELINES)
+_MILES = Number(above=0, below=12_500, tried=30.0)
+_BASELINE_TESTS = ("tests/exact/test_origin_baselines.py", "tests/exact/test_origin_vectors.py")
+
+
+def _facts(name: str, **more: Any) -> MethodFacts:
+    """What the methods have in common; the baselines are our own."""
+    common: dict[str, Any] = {
+        "route": "N",
+        "paper": "ours, as a yardstick for OnTheMap",
+        "paper_claim": "nothing",
+        "sound": "our own",
+    }
+    return MethodFacts(
+        name=f"commute {name}",
+        command=f"understudy commute synth --method {name}",
+        neighbours=(Neighbours.ORIGIN,),
+        public="who works where (destination totals), output sizes, the list of possible origins, distance rings",
+        page="docs/methods/onthemap.md",
+        **{**common, **more},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommuteRecipe:
-    """What is to be made and how it is to be proved. No default for epsilon, delta or the certificate."""
+class CommuteRecipe(Declared):
+    """What is to be made and how it is to be proved; a promise that has a delta must be given one."""
 
-    epsilon: float
-    """Before domain shrinking and rejection, which add to it; the quote says how much."""
-    delta: float | None
-    """None is for pure differential privacy."""
-    certificate: str
-    """How the virtual counts are chosen and proved: one of :data:`CERTIFICATES`."""
-    method: str = "dirichlet"
-    prior: str = "uniform"
-    """``uniform``, or ``distance``: the mass of each ring follows its share of commutes."""
-    prior_cap: int = 10
-    """Largest ratio of two virtual counts under the prior ``distance``."""
-    rings: Rings | None = None
-    shrink: bool = False
-    """Algorithm 2, with f_d from the rings."""
-    cutoff: float | None = None
-    """Miles beyond which origins are one cell that is left out of the file."""
-    split: float | None = None
-    """Miles beyond which a commute is modelled apart: one cell per ring, placed inside it afterwards."""
-    reject: bool = False
-    """Accept/reject (lemma 5.2)."""
-    size: float = 1.0
-    """Synthetic workers per real one, rounded up."""
-    sizes: Mapping[str, int] | None = field(default=None, repr=False)
-    """Or the public number of synthetic workers of each destination."""
-    subsample: float = 0.5
-    """Share of workers that the baseline ``subsample`` keeps."""
+    facts: ClassVar[Mapping[str, MethodFacts]] = {
+        "dirichlet": _facts(
+            "dirichlet",
+            route="S",
+            guarantee="(ε, δ)-DP for the origin of one worker, or ε-DP",
+            paper="OnTheMap",
+            paper_claim="Theorem 4.4 gives (ε, δ)-probabilistic DP; theorem 5.2 keeps δ when the domain is shrunk.",
+            sound="unsound",
+            truth="4.1 and 4.3 hold; 4.4 is false for one worker and loose otherwise; 5.2 is false, δ grows when |α| "
+            "falls. Every release is priced by exact tails of the Dirichlet-multinomial law; 4.4 may choose α, never "
+            "the promise.",
+            proofs=("origin_draws.md",),
+            exact_tests=("tests/exact/test_origin_exact.py", "tests/exact/test_origin_vectors.py"),
+            audits=("tests/audit/test_origin_audit.py",),
+            instead="--certificate exact",
+        ),
+        "laplace": _facts(
+            "laplace",
+            guarantee="ε-DP",
+            truth="Discrete Laplace noise on every cell of a destination.",
+            proofs=("geometric_histogram.md",),
+            exact_tests=(*_BASELINE_TESTS, "tests/exact/test_noise_exact.py"),
+        ),
+        "subsample": _facts(
+            "subsample",
+            guarantee="(ε, δ)-DP",
+            truth="Subsampling and binomial noise, δ summed exactly.",
+            proofs=("subsampled_binomial.md",),
+            exact_tests=_BASELINE_TESTS,
+        ),
+        "sba": _facts(
+            "sba",
+            guarantee="(ε, δ)-DP",
+            truth="Noise on occupied cells and a threshold.",
+            proofs=("stability_histogram.md",),
+            exact_tests=(*_BASELINE_TESTS, "tests/exact/test_stability.py"),
+        ),
+    }
+    """Of every method, by its name."""
+
+    epsilon: float = option(
+        rule=Number(above=0, most=50, tried=4.6),  # above 50 it protects nothing
+        help="Before shrinking and rejection, which add to it; the quote says how much.",
+        panel=Panel.PRIVACY,
+    )
+    delta: float | None = option(None, rule=DELTA, help="Not for a pure promise.", panel=Panel.PRIVACY)
+    certificate: str = option(
+        rule=OneOf(CERTIFICATES),
+        help="pure (theorem 4.1), theorem-4.4 (the paper's choice, promise recomputed), probabilistic (exact tails) or "
+        "exact (smallest noise).",
+        panel=Panel.PRIVACY,
+    )
+    method: str = option("dirichlet", rule=OneOf.of(facts), help="dirichlet, or a baseline: laplace, subsample, sba.")
+    prior: str = option(
+        "uniform", rule=OneOf(("uniform", "distance")), help="uniform, or distance: by the rings' shares of commutes."
+    )
+    prior_cap: int = option(
+        10,
+        rule=Whole(least=1, most=10**6, tried=10),
+        help="Largest ratio of two virtual counts under the prior distance.",
+    )
+    rings: Rings | None = option(
+        None,
+        rule=PublicTable(words="distance rings", kind=Rings, reader=read_rings, example="ctpp-minnesota"),
+        help="Public histogram of distances (miles, share, perhaps keep), or ctpp-minnesota.",
+        panel=Panel.INPUT,
+    )
+    shrink: bool = option(False, rule=Flag(), help="Drop empty origins at random (algorithm 2); costs epsilon.")
+    cutoff: float | None = option(None, rule=_MILES, help="Leave out commutes beyond so many miles.")
+    split: float | None = option(
+        None, rule=_MILES, help="Model commutes beyond so many miles apart, ring by ring, and place them afterwards."
+    )
+    reject: bool = option(
+        False, rule=Flag(), help="Draw again what is not gamma-Good (lemma 5.2).", panel=Panel.PRIVACY
+    )
+    size: float = option(
+        1.0, rule=Number(above=0, most=1000, tried=1.0), help="Synthetic workers per real one, rounded up."
+    )
+    sizes: Mapping[str, int] | None = option(
+        None,
+        rule=PublicTable(words="a public number of workers for each destination", kind=Mapping, reader=read_sizes),
+        help="Public table of destination, workers: output sizes.",
+        panel=Panel.INPUT,
+    )
+    subsample: float = option(
+        0.5, rule=Number(above=0, most=1), help="Share of workers that the baseline subsample keeps."
+    )
 
     def __post_init__(self) -> None:
-        EPSILON.check("epsilon", self.epsilon)
-        if self.epsilon > 50:
-            raise ParameterError(f"`epsilon` is {self.epsilon}; above 50 it protects nothing. Try 4.6, as the paper.")
-        _one_of("method", self.method, METHODS)
-        _one_of("certificate", self.certificate, CERTIFICATES)
-        _one_of("prior", self.prior, ("uniform", "distance"))
-        if self.needs_delta:
-            if self.delta is None:
-                raise ParameterError(
-                    f"`delta` is missing; {self._promise} needs one. Try 1e-5 or smaller, or the certificate pure."
-                )
-            DELTA.check("delta", self.delta)
-        elif self.delta is not None:
-            raise ParameterError(f"`delta` is {self.delta}; {self._promise} is pure and takes none. Leave it out.")
-        self._check_distances()
-        if self.reject and self.certificate not in (THEOREM, "probabilistic"):
+        super().__post_init__()
+        dirichlet = self.method == "dirichlet"
+        promise = f"the certificate {self.certificate!r}" if dirichlet else f"the method {self.method!r}"
+        pure = self.certificate == "pure" if dirichlet else self.method == "laplace"
+        if not pure and self.delta is None:
             raise ParameterError(
-                f"`reject` is proved for probabilistic differential privacy (lemma 5.2), not for the certificate "
-                f"{self.certificate!r}. Use --certificate probabilistic or theorem-4.4."
+                f"`delta` is missing; {promise} needs one. Try 1e-5 or smaller, or the certificate pure."
             )
-        if not 0 < self.size <= 1000 or math.isnan(self.size):
-            raise ParameterError(f"`size` is {self.size}; it is synthetic workers per real one, above 0. Try 1.")
-        if self.certificate == THEOREM and (self.size != 1.0 or self.sizes is not None):
-            raise ParameterError(
-                "theorem 4.4 needs as many synthetic workers as real ones in every destination; leave the output size "
-                "as it is, or use the certificate exact, which allows any."
-            )
-        if isinstance(self.prior_cap, bool) or not isinstance(self.prior_cap, int) or not 1 <= self.prior_cap <= 10**6:
-            raise ParameterError(f"`prior_cap` is {self.prior_cap!r}; it must be a whole number of 1 or more. Try 10.")
-        if self.method != "dirichlet" and self._own_options:
-            raise ParameterError(
-                f"{', '.join(self._own_options)} belong to the method dirichlet, not to the baseline {self.method!r}. "
-                "Leave them out."
-            )
-
-    @property
-    def needs_delta(self) -> bool:
-        """Whether the promise has a delta."""
-        if self.method != "dirichlet":
-            return self.method != "laplace"
-        return self.certificate != "pure"
-
-    @property
-    def _promise(self) -> str:
-        return f"the certificate {self.certificate!r}" if self.method == "dirichlet" else f"the method {self.method!r}"
-
-    @property
-    def _own_options(self) -> list[str]:
-        given = {
-            "rings": self.rings is not None,
-            "shrink": self.shrink,
-            "cutoff": self.cutoff is not None,
-            "split": self.split is not None,
-            "reject": self.reject,
-            "prior": self.prior != "uniform",
-        }
-        return [name for name, there in given.items() if there]
-
-    def _check_distances(self) -> None:
-        for name, value in (("cutoff", self.cutoff), ("split", self.split)):
-            if value is not None and not 0 < value < 12_500:
-                raise ParameterError(f"`{name}` is {value}; it is a distance in miles, above 0. Try 30.")
+        if pure and self.delta is not None:
+            raise ParameterError(f"`delta` is {self.delta}; {promise} is pure and takes none. Leave it out.")
         if self.cutoff is not None and self.split is not None and self.split >= self.cutoff:
             raise ParameterError(
                 f"`split` is {self.split} and `cutoff` {self.cutoff}; long commutes start below the cut-off."
@@ -126,6 +152,22 @@ class CommuteRecipe:
                 raise ParameterError(
                     f"`{name}` needs `rings`: a public histogram of commute distances. Try --rings ctpp-minnesota."
                 )
+        if self.reject and self.certificate not in (THEOREM, "probabilistic"):
+            raise ParameterError(
+                f"`reject` is proved for probabilistic differential privacy (lemma 5.2), not for the certificate "
+                f"{self.certificate!r}. Use --certificate probabilistic or theorem-4.4."
+            )
+        if self.certificate == THEOREM and (self.size != 1.0 or self.sizes is not None):
+            raise ParameterError(
+                "theorem 4.4 needs as many synthetic workers as real ones in every destination; leave the output size "
+                "as it is, or use the certificate exact, which allows any."
+            )
+        own = ("rings", "shrink", "cutoff", "split", "reject", "prior")
+        if not dirichlet and (given := [name for name in own if getattr(self, name) not in (None, False, "uniform")]):
+            raise ParameterError(
+                f"{', '.join(given)} belong to the method dirichlet, not to the baseline {self.method!r}. Leave them "
+                "out."
+            )
 
     @property
     def uses_distance(self) -> bool:
@@ -136,16 +178,6 @@ class CommuteRecipe:
     def proved(self) -> Certificate:
         """What the promise is proved by; theorem 4.4 chooses virtual counts and proves nothing."""
         return Certificate.PROBABILISTIC if self.certificate == THEOREM else Certificate(self.certificate)
-
-    @property
-    def public(self) -> Mapping[InputRole, Provenance]:
-        """What the public tables among the choices are."""
-        found = {}
-        if self.rings is not None:
-            found[InputRole.RINGS] = self.rings.provenance
-        if self.sizes is not None:
-            found[InputRole.SIZES] = self.sizes.provenance if isinstance(self.sizes, Sizes) else DECLARED
-        return found
 
     def plan(self, given: CommuteInput, *, secure: bool = True) -> Plan:
         """Everything that can be said before an origin is looked at: domain, virtual counts and price."""
@@ -186,6 +218,4 @@ class CommuteRecipe:
         }
 
 
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"`{name}` is {value!r}; it must be one of {', '.join(allowed)}.")
+METHODS = tuple(CommuteRecipe.facts)

@@ -7,8 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from understudy.commute.domain import hidden_class
-from understudy.commute.places import Places
 from understudy.commute.plan import Plan
 from understudy.mechanisms.origin_baselines import check_cells, draw_baseline
 from understudy.mechanisms.origin_cells import class_cells
@@ -56,8 +54,9 @@ def draw(plan: Plan, *, stream: Stream, report: Any = None) -> Drawn:
         rows, units = draw_baseline(
             cells, public, plan.event, ledger=ledger, units=domain.units, stream=stream, report=report
         )
-    hidden = hidden_class(recipe)
-    kept = np.ones(len(units), dtype=np.bool_) if hidden is None else units != domain.units + hidden
+    kept = np.ones(len(units), dtype=np.bool_)
+    if recipe.cutoff is not None:  # the last class lies beyond it
+        kept = units != domain.units + len(domain.edges) - 1
     rows, units = rows[kept], units[kept]
     apart = np.flatnonzero(units >= domain.units)
     units[apart] = place_members(units[apart] - domain.units, rows[apart], domain, stream)
@@ -72,29 +71,25 @@ class FittedCommutes(FittedWhole):
     def __init__(self, *, plan: Plan, stream: Stream, report: Report | None) -> None:
         given = plan.given
         super().__init__(account=given.account, provenance=given.flows.provenance, stream=stream, report=report)
-        self._plan = plan
-
-    @property
-    def plan(self) -> Plan:
-        """What it was laid out as; it does not change, because its price is the one that is paid."""
-        return self._plan
+        self.plan = plan
+        """What it was laid out as; its price is the one that is paid."""
 
     def quote(self, rows: int | None = None) -> Quote:
         """The price of all synthetic workers: their number is a choice of the recipe."""
-        return self._plan.quote
+        return self.plan.quote
 
     def _choices(self, quote: Quote) -> str:
-        return self._plan.choices
+        return self.plan.choices
 
     def _check(self, quote: Quote, **how: Any) -> None:
-        plan = self._plan
+        plan = self.plan
         if plan.alphas:
             check_weights(plan.public, plan.alphas)
         else:
             check_cells(plan.event, plan.public, plan.domain.units)
 
     def _make(self, quote: Quote, payment: Payment, **how: Any) -> Release:
-        plan, recipe, flows = self._plan, self._plan.recipe, self._plan.given.flows
+        plan, recipe, flows = self.plan, self.plan.recipe, self.plan.given.flows
         drawn = draw(plan, stream=self._stream, report=self._report)
         origin, destination = plan.given.names
         table = pa.table(
@@ -103,16 +98,16 @@ class FittedCommutes(FittedWhole):
                 destination: pa.array(flows.destinations, type=pa.string()).take(drawn.destinations),
             }
         )
-        said: list[str] = []
+        warnings: tuple[str, ...] = ()
         if recipe.cutoff is not None:
-            said.append(
-                f"{drawn.left_out:,} of {plan.rows:,} synthetic workers fell in the cell beyond {recipe.cutoff:g} "
-                "miles and are left out of the file, as the cut-off asks."
+            warnings = (
+                f"{drawn.left_out:,} of {quote.rows:,} synthetic workers fell in the cell beyond {recipe.cutoff:g} "
+                "miles and are left out of the file, as the cut-off asks.",
             )
-        elif len(drawn.origins) < plan.rows:
-            said.append(
-                f"{plan.rows - len(drawn.origins):,} synthetic workers are missing: in their destinations no cell "
-                "survived."
+        elif len(drawn.origins) < quote.rows:
+            warnings = (
+                f"{quote.rows - len(drawn.origins):,} synthetic workers are missing: in their destinations no cell "
+                "survived.",
             )
         manifest = describe(
             quote,
@@ -122,20 +117,18 @@ class FittedCommutes(FittedWhole):
             rows_origin="destination totals, which are public under this neighbour relation, less what was left out",
             codebook=plan.book,
             secure=self._stream.is_secure,
-            warnings=tuple(said),
+            warnings=warnings,
         )
-        return Release(table=table, manifest=manifest, attachments=_attached(plan.given.places))
+        attachments = {}
+        places = plan.given.places
+        if places is not None and places.has_coordinates:
+            columns = {
+                "place": pa.array(places.names, type=pa.string()),
+                "latitude": places.latitudes,
+                "longitude": places.longitudes,
+            }
+            attachments[PLACES] = pa.table(columns, metadata=places.provenance.mark())  # a release stays one
+        return Release(table=table, manifest=manifest, attachments=attachments)
 
     def __repr__(self) -> str:
-        return f"<{self._plan.quote.method} to {len(self._plan.public):,} destinations, origins withheld>"
-
-
-def _attached(places: Places | None) -> dict[str, pa.Table]:
-    if places is None or not places.has_coordinates:
-        return {}
-    columns = {
-        "place": pa.array(places.names, type=pa.string()),
-        "latitude": places.latitudes,
-        "longitude": places.longitudes,
-    }
-    return {PLACES: pa.table(columns, metadata=places.provenance.mark())}  # a release stays one
+        return f"<{self.plan.quote.method} to {len(self.plan.public):,} destinations, origins withheld>"

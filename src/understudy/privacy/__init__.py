@@ -2,7 +2,6 @@
 
 from understudy.privacy.events import Event, UnpricedRead
 from understudy.privacy.guarantees import (
-    ZCDP,
     ApproxDP,
     Guarantee,
     KAnonymous,
@@ -11,13 +10,11 @@ from understudy.privacy.guarantees import (
     NoFormal,
     ProbabilisticDP,
     PureDP,
-    Unit,
 )
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 
 __all__ = [
-    "ZCDP",
     "ApproxDP",
     "Entry",
     "Event",
@@ -30,6 +27,5 @@ __all__ = [
     "ProbabilisticDP",
     "PureDP",
     "Secret",
-    "Unit",
     "UnpricedRead",
 ]

@@ -19,33 +19,143 @@ import hashlib
 import json
 import math
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from understudy.codec import to_plain
 from understudy.errors import AccountError, BudgetError, ParameterError
-from understudy.privacy.account_file import create_file, reading, writing
-from understudy.privacy.charges import Charge, ChargeState, History, Reservation, figure, now, plain_price, worded
+from understudy.parameters import DELTA, EPSILON, Number, OneOf, Text
+from understudy.privacy.account_file import Line, Lines, create_file, open_lines
+from understudy.privacy.card import card
 from understudy.privacy.composition import ROUNDING, BasicRule, Composition, Paid, RenyiRule, Rule, fixed_order
-from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, NoFormal, PureDP
+from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, NoFormal, PureDP, guarantee_from_dict
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.spelling import at_least, short_promise
 
-__all__ = [
-    "Account",
-    "Charge",
-    "ChargeState",
-    "Composition",
-    "Reservation",
-    "account_at",
-    "digest_of_choices",
-    "remember_look",
-]
+_PATIENCE = 30.0  # seconds; a reservation holds the lock while it adds up prices that it knows already
+_SECONDS = Number(least=0, tried=_PATIENCE)
+_WORDS = Text(
+    words="a few words",
+    example="'public-use file 2024-q4'",
+    admitted=lambda value: isinstance(value, str) and bool(value.strip()),
+)
 
-_DEFAULT_PATIENCE = 30.0  # seconds; a reservation holds the lock while it adds up prices that it knows already
+
+class ChargeState(StrEnum):
+    """Where a charge stands; held and committed charges count, cancelled ones do not."""
+
+    HELD = "held"
+    COMMITTED = "committed"
+    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Charge:
+    """One charge of an account."""
+
+    number: int
+    when: str
+    """When it was reserved, UTC, ISO 8601."""
+    settled: str | None = None
+    """When it was committed or cancelled; None while it is held."""
+    label: str
+    state: ChargeState = ChargeState.HELD
+    guarantee: Guarantee
+    """The price of this release alone."""
+    delta: float | None
+    """The delta at which that price was asked for; None for basic composition only."""
+    running: Guarantee
+    """The total of the account just after this charge; what was cancelled later is still in it."""
+    release_id: str | None = None
+    digest: str | None = None
+    """Of the bytes that it bought; None where nothing was released, or while it is held."""
+    ledger: str = field(repr=False)
+    """What it paid for, as JSON."""
+    whole: str | None = field(default=None, repr=False)
+    """Digest of the ledger as each file states it, earlier purchases included."""
+    pays_for: str | None = None
+    choices: str | None = field(default=None, repr=False)
+    claim: str | None = field(default=None, repr=False)
+    files: int = 1
+    """How many files it pays for, each at the same price."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, without the ledger and what only the account itself needs."""
+        left_out = ("ledger", "whole", "choices", "claim", "files")
+        return {name: to_plain(value) for name, value in vars(self).items() if name not in left_out}
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """Everything that an account remembers, as its lines tell it."""
+
+    charges: dict[int, Charge]
+    counted: list[Charge]
+    """Held and committed charges: what is spent."""
+    paid: list[Paid]
+    """The same, to be added up."""
+    looks: list[tuple[str, str]]
+    fixed: dict[str, int]
+    """Choices that were fixed or charged, and how many looks there had been."""
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> "History":
+        """Told by the lines alone."""
+        charges: dict[int, Charge] = {}
+        looks: list[tuple[str, str]] = []
+        fixed: dict[str, int] = {}
+        for line in lines[1:]:
+            body, number = line.body, line.body.get("charge", 0)
+            if line.kind == "reserved":
+                names = ("label", "delta", "ledger", "whole", "pays_for", "choices", "claim")
+                kept: dict[str, Any] = {name: body.get(name) for name in names}
+                charges[number] = Charge(
+                    number=number,
+                    when=body["when"],
+                    guarantee=_guarantee(body["cost"]),
+                    running=_guarantee(body["total"]),
+                    files=body.get("files", 1),
+                    **kept,
+                )
+            elif line.kind in ("committed", "cancelled"):
+                bought: dict[str, Any] = {"release_id": body.get("release"), "digest": body.get("digest")}
+                state = ChargeState(line.kind)
+                charges[number] = replace(charges[number], state=state, settled=body["when"], **bought)
+            elif line.kind == "claimed":
+                charges[number] = replace(charges[number], claim=body["claim"])
+            elif line.kind == "looked":
+                looks.append((body["when"], body["what"]))
+            elif line.kind != "fixed":
+                raise AccountError(
+                    f"line {line.number} of the account is of the kind {line.kind!r}, which this understudy does not "
+                    "know; a misread charge could overspend. Use the version of understudy that wrote it."
+                )
+            if line.kind in ("reserved", "fixed") and body.get("choices"):
+                fixed.setdefault(body["choices"], len(looks))
+        counted = [charge for charge in charges.values() if charge.state is not ChargeState.CANCELLED]
+        paid = [
+            Paid(name=f"charge {charge.number} ({charge.label!r})", ledger=charge.ledger, delta=charge.delta)
+            for charge in counted
+        ]
+        return cls(charges=charges, counted=counted, paid=paid, looks=looks, fixed=fixed)
+
+    def looked_before(self, choices: str | None) -> bool:
+        """Whether somebody had looked at confidential figures before these choices were fixed."""
+        return bool(self.looks) and self.fixed.get(choices or "", len(self.looks)) > 0
+
+
+@lru_cache(maxsize=4096)
+def _guarantee(text: str) -> Guarantee:
+    return guarantee_from_dict(json.loads(text))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Account:
     """The budget of one data set; make one with :meth:`create`, come back to it with :meth:`open`."""
 
@@ -63,6 +173,8 @@ class Account:
     created: str
     patience: float
     """Seconds to wait for another process that is charging the same account."""
+    rule: Rule
+    """How its releases add up under its cap."""
 
     @classmethod
     def create(
@@ -74,74 +186,62 @@ class Account:
         delta: float,
         neighbours: Neighbours,
         composition: str = Composition.BASIC,
-        patience: float = _DEFAULT_PATIENCE,
+        patience: float = _PATIENCE,
     ) -> "Account":
-        """Open a new account under a cap and a rule that never change; an existing file is refused."""
-        if not _is_number(epsilon) or not 0 < epsilon < math.inf:
-            raise ParameterError(
-                f"`epsilon` is {epsilon!r}; the cap of an account must be a finite number above 0. Try 1.0."
-            )
-        if not _is_number(delta) or not 0 <= delta < 1:
-            raise ParameterError(
-                f"`delta` is {delta!r}; it must be at least 0 and below 1, and far below one over the number "
-                "of records. Try 1e-9, or 0 to allow pure differential privacy only."
-            )
-        if neighbours not in list(Neighbours):
-            choices = ", ".join(relation.value for relation in Neighbours)
-            raise ParameterError(f"`neighbours` is {neighbours!r}; it must be one of: {choices}.")
-        if composition not in list(Composition):
-            raise ParameterError(
-                f"`composition` is {composition!r}; it must be basic (the totals of the releases are summed) or renyi "
-                "(their Renyi divergences of one order are, which suits many small releases). Try 'basic'."
-            )
-        if composition == Composition.RENYI and delta == 0:
-            raise ParameterError(
-                "`delta` is 0 and `composition` 'renyi'; Renyi divergences become an epsilon only at a delta above 0. "
-                "Try 1e-9, or basic composition."
-            )
-        dataset = worded("dataset", dataset, "hospital discharges 2024")
-        _check_patience(patience)
-        place = Path(path).absolute()
-        order = fixed_order(epsilon, delta) if composition == Composition.RENYI else None
+        """Open a new account under a cap and a rule that never change; an existing file is refused.
+
+        ``delta`` should be far below one over the number of records, and is 0 where only pure differential privacy may
+        be charged. ``composition`` is ``basic``, or ``renyi``, which suits many small releases.
+        """
         terms = {
             "identity": uuid.uuid4().hex,
-            "dataset": dataset,
-            "epsilon": float(epsilon),
-            "delta": float(delta),
-            "neighbours": Neighbours(neighbours).value,
-            "composition": Composition(composition).value,
-            "renyi_order": order,
-            "created": now(),
+            "dataset": _WORDS.check("dataset", dataset),
+            "epsilon": float(EPSILON.check("epsilon", epsilon)),
+            "delta": float(Number(least=0, below=1, tried=1e-9).check("delta", delta)),
+            "neighbours": OneOf.of(Neighbours).check("neighbours", neighbours).value,
+            "composition": OneOf.of(Composition).check("composition", composition).value,
+            "renyi_order": None,
+            "created": _now(),
         }
+        _SECONDS.check("patience", patience)
+        if composition == Composition.RENYI:
+            if delta == 0:
+                raise ParameterError(
+                    "`delta` is 0 and `composition` 'renyi'; Renyi divergences become an epsilon only at a delta above "
+                    "0. Try 1e-9, or basic composition."
+                )
+            terms["renyi_order"] = fixed_order(terms["epsilon"], terms["delta"])
+        place = Path(path).absolute()
         create_file(place, terms)
         return cls.open(place, patience=patience)
 
     @classmethod
-    def open(cls, path: Path | str, *, patience: float = _DEFAULT_PATIENCE) -> "Account":
+    def open(cls, path: Path | str, *, patience: float = _PATIENCE) -> "Account":
         """Come back to an account."""
-        _check_patience(patience)
         place = Path(path).absolute()
-        with reading(place, patience) as lines:
+        with open_lines(place, _SECONDS.check("patience", patience), write=False) as lines:
             terms = dict(lines.all[0].body)
-        neighbours, composition = terms["neighbours"], terms["composition"]
-        if neighbours not in list(Neighbours):
-            raise AccountError(
-                f"`{place}` is kept for the neighbour relation {neighbours!r}, which this understudy does "
-                "not know. Use the version of understudy that made it."
-            )
-        if composition not in list(Composition):
-            raise AccountError(
-                f"`{place}` adds up its releases by {composition!r} composition, which this understudy does not know. "
-                "Use the version of understudy that made it."
-            )
-        kept = {name: terms[name] for name in ("identity", "dataset", "epsilon", "delta", "renyi_order", "created")}
-        return cls(
-            path=place,
-            neighbours=Neighbours(neighbours),
-            composition=Composition(composition),
-            patience=patience,
-            **kept,
-        )
+        words: dict[str, type[StrEnum]] = {"neighbours": Neighbours, "composition": Composition}
+        for name, kind in words.items():
+            if terms[name] not in list(kind):
+                raise AccountError(
+                    f"`{place}` is kept for the {name} {terms[name]!r}, which this understudy does not know. Use the "
+                    "version of understudy that made it."
+                )
+            terms[name] = kind(terms[name])
+        cap = {name: terms[name] for name in ("epsilon", "delta", "neighbours")}
+        order = terms["renyi_order"]
+        rule = BasicRule(**cap) if order is None else RenyiRule(**cap, order=order)
+        kept = {name: terms[name] for name in ("identity", "dataset", "composition", "renyi_order", "created")}
+        return cls(path=place, patience=patience, rule=rule, **cap, **kept)
+
+    def lines(self, *, write: bool) -> AbstractContextManager[Lines]:
+        """The lines of its file; with ``write``, for their only writer until the block ends."""
+        return open_lines(self.path, self.patience, self.identity, write=write)
+
+    def _history(self) -> History:
+        with self.lines(write=False) as lines:
+            return History.of(lines.all)
 
     def reserve(
         self,
@@ -153,38 +253,34 @@ class Account:
         pays_for: str | None = None,
         choices: str | None = None,
         claim: str | None = None,
-    ) -> Reservation:
+        files: int = 1,
+    ) -> "Reservation":
         """Charge ``ledger`` before anything is drawn, or refuse with :class:`BudgetError`.
 
         ``delta`` is where the release states its own total (``ledger.total(delta=delta)``), None for the sum of its
         entries. The balance is read and the charge written under one lock. From here on the price is spent, unless
-        :meth:`Reservation.cancel` is called. ``whole`` is the ledger as the release states it, earlier purchases
-        included; ``pays_for`` names a thing that may be paid for bit by bit; ``choices`` is the digest of what was
-        chosen; ``claim`` ties the charge to the folder that may go on with it.
+        :meth:`Reservation.cancel` is called. ``whole`` is the ledger as each of ``files`` files states it, earlier
+        purchases included; ``pays_for`` names a thing that may be paid for bit by bit; ``choices`` is the digest of
+        what was chosen; ``claim`` ties the charge to the folder that may go on with it.
         """
-        label = worded("label", label, "quarterly public-use file")
-        if delta is not None and not (_is_number(delta) and 0 < delta < 1):
-            raise ParameterError(
-                f"`delta` is {delta!r}; a release states its total at a delta strictly between 0 and 1, or at None for "
-                "the sum of its entries. Try 1e-9."
-            )
+        _WORDS.check("label", label)
+        if delta is not None:
+            DELTA.check("delta", delta)
         stored, ledger = _stored(ledger)
         self._check_kind(ledger, label)
-        rule, new = self._rule, Paid(name=repr(label), ledger=stored, delta=delta)
-        cost = rule.price(new)
-        rule.total([*_paid(self._history().counted), new])  # before the lock is taken; under it, only what came since
-        with writing(self.path, self.patience, self.identity) as lines:
+        new = Paid(name=repr(label), ledger=stored, delta=delta)
+        cost = self.rule.price(new)
+        self.rule.total([*self._history().paid, new])  # before the lock is taken; under it, only what came since
+        with self.lines(write=True) as lines:
             history = History.of(lines.all)
-            before = _paid(history.counted)
-            total = rule.total([*before, new])
-            if not self._fits(total):
-                held = sum(charge.state is ChargeState.HELD for charge in history.counted)
-                raise BudgetError(self._refusal(label, cost, before, total, held))
-            number = history.next_number
+            total = self.rule.total([*history.paid, new])
+            if not (total.epsilon <= self.epsilon * (1 + ROUNDING) and total.delta <= self.delta * (1 + ROUNDING)):
+                raise BudgetError(self._refusal(label, cost, total, history))
+            number = max(history.charges, default=0) + 1
             lines.append(
                 "reserved",
                 charge=number,
-                when=now(),
+                when=_now(),
                 label=label,
                 ledger=stored,
                 delta=delta,
@@ -194,29 +290,21 @@ class Account:
                 pays_for=pays_for,
                 choices=choices,
                 claim=claim,
+                files=files,
             )
-        return Reservation(
-            path=self.path,
-            patience=self.patience,
-            identity=self.identity,
-            number=number,
-            label=label,
-            cost=cost,
-            total=total,
-            looked=history.looked_before(choices),
-        )
+            charge = History.of(lines.all).charges[number]
+        return Reservation(account=self, charge=charge, looked=history.looked_before(choices))
 
     def resume(self, ledger: Ledger, *, label: str, claims: Sequence[str], fresh: str) -> "Reservation | None":
         """Come back to the charge that an interrupted run made under ``label``; None where this account has none.
 
         ``claims`` is what that run left behind, and ``fresh`` takes its place: of two copies of one folder, the first
-        to come back goes on, and the other is refused. What was committed is told by ``Reservation.digest``: it bought
-        just those bytes.
+        to come back goes on, and the other is refused. What was committed bought just the bytes of its digest.
         """
         stored, _ = _stored(ledger)
-        with writing(self.path, self.patience, self.identity) as lines:
+        with self.lines(write=True) as lines:
             history = History.of(lines.all)
-            charge = next((one for one in reversed(history.counted) if one.label == label), None)
+            charge = next((charge for charge in reversed(history.counted) if charge.label == label), None)
             if charge is None:
                 return None  # another account, or an older copy of this one: what was drawn is not paid for here
             if charge.ledger != stored:
@@ -230,33 +318,23 @@ class Account:
                         f"{label!r} is being finished from another copy of its unfinished folder, and one charge buys "
                         "one release; remove this copy, or go on in the one that was continued last."
                     )
-                lines.append("claimed", charge=charge.number, when=now(), claim=fresh)
-        return Reservation(
-            path=self.path,
-            patience=self.patience,
-            identity=self.identity,
-            number=charge.number,
-            label=label,
-            cost=charge.guarantee,
-            total=charge.running,
-            looked=history.looked_before(charge.choices),
-            is_committed=charge.state is ChargeState.COMMITTED,
-            digest=charge.digest,
-        )
+                lines.append("claimed", charge=charge.number, when=_now(), claim=fresh)
+        return Reservation(account=self, charge=charge, looked=history.looked_before(charge.choices))
 
     def has_paid(self, name: str, ledger: Ledger) -> bool:
         """Whether exactly this ledger was charged here already, and committed under this name."""
-        paid = [one for one in self._history().counted if one.release_id == name]
-        if not paid:
-            return False
-        same = [one for one in paid if one.whole == _digest_of(ledger)]
-        together = [item for one in paid for item in json.loads(one.ledger)]
-        if not same and together != ledger.to_list():
+        paid = [
+            charge
+            for charge in self._history().counted
+            if charge.release_id is not None and name in names_of_files(charge.release_id, charge.files)
+        ]
+        together = [item for charge in paid for item in json.loads(charge.ledger)]
+        if paid and _digest_of(ledger) not in {charge.whole for charge in paid} and together != ledger.to_list():
             raise BudgetError(
                 f"the account paid another price for {name!r} than is stated for it now; one was changed by hand. "
                 "Take the codebook or release from its original."
             )
-        return True
+        return bool(paid)
 
     def paid_for(self, what: str) -> list[Charge]:
         """Every charge that pays for one named thing, held or committed."""
@@ -264,29 +342,28 @@ class Account:
 
     def look(self, what: str) -> None:
         """Remember that somebody saw figures computed from the confidential table."""
-        what = worded("what", what, "evaluation of the release 2024-q4")
-        with writing(self.path, self.patience, self.identity) as lines:
-            lines.append("looked", when=now(), what=what)
+        _WORDS.check("what", what)
+        with self.lines(write=True) as lines:
+            lines.append("looked", when=_now(), what=what)
 
     def looks(self) -> list[tuple[str, str]]:
         """When somebody looked, and at what."""
-        return list(self._history().looks)
+        return self._history().looks
 
     def fix(self, choices: str, *, label: str) -> None:
         """Remember what is going to be released, so that no later look can have chosen it."""
-        label = worded("label", label, "marginals, 10,000 rows")
-        with writing(self.path, self.patience, self.identity) as lines:
+        _WORDS.check("label", label)
+        with self.lines(write=True) as lines:
             if choices not in History.of(lines.all).fixed:
-                lines.append("fixed", when=now(), choices=choices, label=label)
+                lines.append("fixed", when=_now(), choices=choices, label=label)
 
     def spent(self) -> Guarantee:
         """Everything held or committed, added up by the account's rule; this is what is held against the cap."""
-        return self._rule.total(_paid(self._history().counted))
+        return self.rule.total(self._history().paid)
 
     def remaining(self) -> float:
         """The epsilon that one further pure release may certainly cost; with Renyi composition it may be more."""
-        epsilon, _ = self._rule.left(_paid(self._history().counted))
-        return epsilon
+        return self.rule.left(self._history().paid)[0]
 
     def history(self) -> list[Charge]:
         """Every charge ever reserved, oldest first, with its prices as they were computed on the day."""
@@ -295,8 +372,7 @@ class Account:
     def summary(self) -> dict[str, Any]:
         """Cap, spending, open reservations and looks, ready for JSON."""
         history = self._history()
-        paid = _paid(history.counted)
-        epsilon_left, delta_left = self._rule.left(paid)
+        epsilon_left, delta_left = self.rule.left(history.paid)
         held = [charge for charge in history.counted if charge.state is ChargeState.HELD]
         return {
             "dataset": self.dataset,
@@ -305,39 +381,46 @@ class Account:
             "cap": {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours.value},
             "composition": self.composition.value,
             "renyi_order": self.renyi_order,
-            "spent": self._rule.total(paid).to_dict(),
+            "spent": self.rule.total(history.paid).to_dict(),
             "remaining_epsilon": epsilon_left,
             "remaining_delta": delta_left,
-            "releases": len(paid) - len(held),
-            "held": [{"number": one.number, "when": one.when, "label": one.label} for one in held],
+            "releases": len(history.counted) - len(held),
+            "held": [{"number": charge.number, "when": charge.when, "label": charge.label} for charge in held],
             "looks": [{"when": when, "what": what} for when, what in history.looks],
         }
 
-    @property
-    def _rule(self) -> Rule:
-        if self.renyi_order is None:
-            return BasicRule(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
-        return RenyiRule(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, order=self.renyi_order)
+    def __repr__(self) -> str:
+        terms = f"{self.neighbours.value}, {self.composition.value} composition"
+        return f"<Account of {self.dataset!r}: cap epsilon {self.epsilon:g}, delta {self.delta:g} ({terms})>"
 
-    def _history(self) -> History:
-        with reading(self.path, self.patience, self.identity) as lines:
-            return History.of(lines.all)
-
-    def _fits(self, total: Guarantee) -> bool:
-        return (
-            isinstance(total, PureDP | ApproxDP)
-            and total.epsilon <= self.epsilon * (1 + ROUNDING)
-            and self._fits_delta(total)
-        )
-
-    def _fits_delta(self, total: Guarantee) -> bool:
-        return getattr(total, "delta", 1.0) <= self.delta * (1 + ROUNDING)
+    def _repr_html_(self) -> str:
+        """For the steward: what is spent and left, which tells nothing about any record."""
+        facts = [
+            ("File", str(self.path)),
+            ("Cap", f"epsilon {self.epsilon:g}, delta {self.delta:g}"),
+            ("Neighbours", self.neighbours.value),
+            ("Composition", self.composition.value),
+        ]
+        try:
+            summary = self.summary()
+        except BudgetError as reason:  # a card is shown for an account that cannot be read, too
+            return card(f"Account of {self.dataset}", facts, note=str(reason))
+        held = f", and {len(summary['held'])} held" if summary["held"] else ""
+        left = f"epsilon {at_least(summary['remaining_epsilon'])}, delta {at_least(summary['remaining_delta'])}"
+        facts += [
+            ("Spent", short_promise(guarantee_from_dict(summary["spent"]))),
+            ("Left", left),
+            ("Releases", f"{summary['releases']:,}{held}"),
+            ("Confidential looks", f"{len(summary['looks']):,}"),
+        ]
+        return card(f"Account of {self.dataset}", facts)
 
     def _check_kind(self, ledger: Ledger, label: str) -> None:
-        relations = {getattr(entry.guarantee, "neighbours", None) for entry in ledger.entries} - {None}
+        relations: set[Any] = {getattr(entry.guarantee, "neighbours", None) for entry in ledger.entries} - {None}
         if relations - {self.neighbours}:
+            priced_for = " and ".join(sorted(relation.value for relation in relations))
             raise BudgetError(
-                f"{label!r} is priced for {_listed(relations)}, and the account of {self.dataset!r} is kept "
+                f"{label!r} is priced for {priced_for}, and the account of {self.dataset!r} is kept "
                 f"for {self.neighbours.value}; prices of different neighbour relations are listed, never "
                 f"added up. Price it for {self.neighbours.value}, or charge an account of its own relation."
             )
@@ -354,37 +437,82 @@ class Account:
                 "manifest will say that there is none."
             )
 
-    def _refusal(self, label: str, cost: Guarantee, before: list[Paid], total: Guarantee, held: int) -> str:
+    def _refusal(self, label: str, cost: Guarantee, total: PureDP | ApproxDP, history: History) -> str:
+        held = sum(charge.state is ChargeState.HELD for charge in history.counted)
         waiting = f" (of which {held} held by runs that are not finished, or died)" if held else ""
         return (
-            f"{label!r} would cost {plain_price(cost)} and bring the total of {self.dataset!r} from "
-            f"{plain_price(self._rule.total(before))}{waiting} to {plain_price(total)}, above its cap of epsilon "
-            f"{figure(self.epsilon)}, delta {figure(self.delta)} ({self.composition.value} composition). "
-            f"{self._remedy(before, total)}"
+            f"{label!r} would cost {_price(cost)} and bring the total of {self.dataset!r} from "
+            f"{_price(self.rule.total(history.paid))}{waiting} to {_price(total)}, above its cap of epsilon "
+            f"{_figure(self.epsilon)}, delta {_figure(self.delta)} ({self.composition.value} composition). "
+            f"{self._remedy(history, total)}"
         )
 
-    def _remedy(self, before: list[Paid], total: Guarantee) -> str:
-        epsilon, delta = self._rule.left(before)
-        if self._fits_delta(total):
+    def _remedy(self, history: History, total: PureDP | ApproxDP) -> str:
+        epsilon, delta = self.rule.left(history.paid)
+        if total.delta <= self.delta * (1 + ROUNDING):
             if epsilon > 0:
                 return (
                     f"Ask for less (a smaller epsilon, more smoothing or fewer rows; a pure price up to epsilon "
-                    f"{figure(epsilon)} fits), or use an earlier release again, which is free."
+                    f"{_figure(epsilon)} fits), or use an earlier release again, which is free."
                 )
             return "Nothing is left: use an earlier release again, which is free."
         if self.delta == 0:
             return "This account has delta 0: use a method with pure differential privacy."
         if self.composition is Composition.RENYI:
             return (
-                f"Prices without a Renyi curve share half of the cap's delta, and {figure(delta)} of it is left: use a "
-                "smaller delta, or a method with a Renyi curve or with pure differential privacy."
+                f"Prices without a Renyi curve share half of the cap's delta, and {_figure(delta)} of it is left: use "
+                "a smaller delta, or a method with a Renyi curve or with pure differential privacy."
             )
         if delta == 0:
             return "Nothing of the cap's delta is left: use pure differential privacy, which needs none."
         return (
-            f"Of the cap's delta {figure(delta)} is left: state the total at a smaller delta, or use pure differential "
-            "privacy, which needs none."
+            f"Of the cap's delta {_figure(delta)} is left: state the total at a smaller delta, or use pure "
+            "differential privacy, which needs none."
         )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Reservation:
+    """A price taken out of the budget, to be committed or cancelled once."""
+
+    account: Account
+    charge: Charge
+    """As it stood when it was reserved, resumed or settled."""
+    looked: bool
+    """Whether a confidential look came before its choices were fixed."""
+
+    def __repr__(self) -> str:
+        return f"<Reservation {self.charge.number} {self.charge.label!r}: {_price(self.charge.guarantee)}>"
+
+    def commit(self, release_id: str, digest: str | None = None) -> None:
+        """Record which release the price became and its bytes; the same again is harmless, another is refused."""
+        self._settle(ChargeState.COMMITTED, _WORDS.check("release_id", release_id), digest)
+
+    def cancel(self) -> None:
+        """Give the price back; only for what nobody saw."""
+        self._settle(ChargeState.CANCELLED, None, None)
+
+    def _settle(self, state: ChargeState, release_id: str | None, digest: str | None) -> None:
+        number, label = self.charge.number, self.charge.label
+        with self.account.lines(write=True) as lines:
+            charge = History.of(lines.all).charges.get(number)
+            if charge is None or charge.label != label:
+                raise BudgetError(
+                    f"reservation {number} is not in `{self.account.path}`; the file was replaced since. "
+                    "Restore the account that holds it, because its price is spent."
+                )
+            if charge.state is ChargeState.HELD:
+                lines.append(state.value, charge=number, when=_now(), release=release_id, digest=digest)
+                charge = History.of(lines.all).charges[number]
+            elif (charge.state, charge.release_id, charge.digest) != (state, release_id, digest):
+                name = f" as {charge.release_id!r}" if charge.release_id is not None else ""
+                asked = f" as {release_id!r}" if release_id is not None else ""
+                raise BudgetError(
+                    f"reservation {number} ({label!r}) was {charge.state.value}{name} already and cannot be "
+                    f"{state.value}{asked}: a price is settled once, for one set of bytes. Reserve again for another "
+                    "release."
+                )
+        self.charge = charge
 
 
 def account_at(account: Account | str | Path | None) -> Account | None:
@@ -399,14 +527,15 @@ def remember_look(account: Account | str | Path | None, what: str) -> None:
         opened.look(what)
 
 
+def names_of_files(release_id: str, files: int) -> list[str]:
+    """What the files of one charge are called: by its own name, or numbered where there are several."""
+    return [release_id] if files == 1 else [f"{release_id}-{number}" for number in range(1, files + 1)]
+
+
 def digest_of_choices(**choices: Any) -> str:
     """What was chosen (method, parameters, rows, codebook), as one short text; plain data only."""
     text = json.dumps(choices, ensure_ascii=False, sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def _paid(charges: Iterable[Charge]) -> list[Paid]:
-    return [Paid(name=f"charge {one.number} ({one.label!r})", ledger=one.ledger, delta=one.delta) for one in charges]
 
 
 def _digest_of(ledger: Ledger) -> str:
@@ -432,14 +561,14 @@ def _stored(ledger: Ledger) -> tuple[str, Ledger]:
     return text, restored
 
 
-def _is_number(value: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _check_patience(patience: float) -> None:
-    if not _is_number(patience) or not 0 <= patience < math.inf:
-        raise ParameterError(f"`patience` is {patience!r}; it is a number of seconds, 0 or more. Try 30.")
+def _figure(value: float) -> str:
+    return f"{value:.10g}"
 
 
-def _listed(relations: set[Any]) -> str:
-    return " and ".join(sorted(relation.value for relation in relations))
+def _price(price: Guarantee) -> str:
+    epsilon, delta = getattr(price, "epsilon", math.inf), getattr(price, "delta", 0.0)
+    return f"epsilon {_figure(epsilon)}, delta {_figure(delta)}"

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -25,20 +26,20 @@ _APPLICATION_ID = 0x556E6473  # "Unds": how a file says whose it is (SQLite head
 
 # No line is ever changed or deleted: the triggers hold even against a bug of ours or a hand with the sqlite3 shell,
 # and the chain finds what got past them.
-_SCHEMA = f"""
-PRAGMA application_id = {_APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
-CREATE TABLE lines (
+_SCHEMA = (
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+    """CREATE TABLE lines (
     number INTEGER PRIMARY KEY CHECK (number > 0),
     kind TEXT NOT NULL,
     body TEXT NOT NULL,
     digest TEXT NOT NULL
-);
-CREATE TRIGGER lines_stay BEFORE UPDATE ON lines
-BEGIN SELECT RAISE(ABORT, 'a line of an account never changes'); END;
-CREATE TRIGGER lines_last BEFORE DELETE ON lines
-BEGIN SELECT RAISE(ABORT, 'a line of an account is never deleted'); END;
-"""
+)""",
+    """CREATE TRIGGER lines_stay BEFORE UPDATE ON lines
+BEGIN SELECT RAISE(ABORT, 'a line of an account never changes'); END""",
+    """CREATE TRIGGER lines_last BEFORE DELETE ON lines
+BEGIN SELECT RAISE(ABORT, 'a line of an account is never deleted'); END""",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +56,13 @@ class Lines:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, identity: str | None = None) -> None:
         self._connection = connection
-        self._digest = ""
+        self.digest = ""
+        """Of the last line, which speaks for all."""
         self.all: list[Line] = []
-        for place, (number, kind, text, digest) in enumerate(_rows(connection), start=1):
-            self._digest = _next_digest(self._digest, place, kind, text)
-            if number != place or digest != self._digest:
+        rows = connection.execute("SELECT number, kind, body, digest FROM lines ORDER BY number").fetchall()
+        for place, (number, kind, text, digest) in enumerate(rows, start=1):
+            self.digest = _next_digest(self.digest, place, kind, text)
+            if number != place or digest != self.digest:
                 raise AccountError(_broken(path, place, kind, text))
             self.all.append(Line(number=number, kind=kind, body=json.loads(text)))
         if not self.all:
@@ -70,28 +73,18 @@ class Lines:
                 "first one back, or open the account again and begin anew."
             )
 
-    @property
-    def digest(self) -> str:
-        """The digest of the last line, which speaks for all."""
-        return self._digest
-
     def append(self, kind: str, **body: Any) -> None:
         """One line more; it is on disk when the block of :func:`writing` has ended."""
-        number, text = len(self.all) + 1, _text(body)
-        self._digest = _next_digest(self._digest, number, kind, text)
-        self._connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", (number, kind, text, self._digest))
-        self.all.append(Line(number=number, kind=kind, body=body))
+        line = Line(number=len(self.all) + 1, kind=kind, body=body)
+        self.digest = _insert(self._connection, self.digest, line)
+        self.all.append(line)
 
 
-def _rows(connection: sqlite3.Connection) -> list[tuple[int, str, str, str]]:
-    found: list[tuple[int, str, str, str]] = connection.execute(
-        "SELECT number, kind, body, digest FROM lines ORDER BY number"
-    ).fetchall()
-    return found
-
-
-def _text(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, ensure_ascii=False, sort_keys=True)
+def _insert(connection: sqlite3.Connection, before: str, line: Line) -> str:
+    text = json.dumps(line.body, ensure_ascii=False, sort_keys=True)
+    digest = _next_digest(before, line.number, line.kind, text)
+    connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", (line.number, line.kind, text, digest))
+    return digest
 
 
 def _next_digest(before: str, number: int, kind: str, text: str) -> str:
@@ -113,7 +106,7 @@ def _broken(path: Path, place: int, kind: Any, text: Any) -> str:
 def create_file(path: Path, terms: Mapping[str, Any]) -> None:
     """Write a new account file, for its owner only (0600); an existing file is never touched."""
     try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         raise AccountError(
             f"`{path}` exists already; an account is never overwritten, because its charges would be lost. "
@@ -124,63 +117,49 @@ def create_file(path: Path, terms: Mapping[str, Any]) -> None:
             f"`{path}` cannot be created ({error.strerror}); an account needs a folder that exists and that "
             "this user may write to. Make the folder or choose another one."
         ) from error
-    os.close(handle)
     try:
         path.chmod(0o600)  # a strict umask may have taken bits that the owner needs
-        with _translated(path, 0.0), closing(_connect(path, 0.0)) as connection:
+        with closing(_connect(path, 0.0)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
-            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
-            _begin(connection, terms)
-            connection.execute("COMMIT")
-    except BaseException:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                _begin(connection, terms)
+    except BaseException as error:
         path.unlink(missing_ok=True)  # we made it a moment ago and nothing was ever charged to it
+        if isinstance(error, sqlite3.Error):
+            raise AccountError(_sentence(path, 0.0, error)) from error
         raise
 
 
 def _begin(connection: sqlite3.Connection, terms: Mapping[str, Any]) -> None:
-    text = _text(terms)
-    connection.execute("INSERT INTO lines VALUES (1, 'opened', ?, ?)", (text, _next_digest("", 1, "opened", text)))
+    for command in _SCHEMA:
+        connection.execute(command)
+    _insert(connection, "", Line(number=1, kind="opened", body=terms))
 
 
 @contextmanager
-def reading(path: Path, patience: float, identity: str | None = None) -> Iterator[Lines]:
-    """The lines as they are at one moment; with ``identity``, of no other account."""
-    with _opened(path, patience) as connection:
-        connection.execute("BEGIN")
-        yield Lines(path, connection, identity)
+def open_lines(path: Path, patience: float, identity: str | None = None, *, write: bool) -> Iterator[Lines]:
+    """The lines as they are at one moment, of no other account than ``identity``.
 
-
-@contextmanager
-def writing(path: Path, patience: float, identity: str | None = None) -> Iterator[Lines]:
-    """The lines for their only writer until the block ends, which commits when it ends well.
-
-    BEGIN IMMEDIATE takes the write lock before the balance is read; with a plain BEGIN two processes could
-    read the same balance and both spend it.
+    With ``write`` nobody else writes until the block ends, which commits when it ends well: BEGIN IMMEDIATE takes the
+    write lock before the balance is read; with a plain BEGIN two processes could read the same balance and both spend
+    it.
     """
-    with _opened(path, patience) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield Lines(path, connection, identity)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-
-@contextmanager
-def _opened(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
-    """A connection to a file that says it is an account of this version."""
     if not path.is_file():
         fault = "is not a file" if path.exists() else "does not exist"
         raise AccountError(
             f"`{path}` {fault}, so there is no account to charge. "
             "Check the path, or create the account once with its cap: `understudy account create`."
         )
-    with _translated(path, patience), closing(_connect(path, patience)) as connection:
-        if _version(path, connection) < SCHEMA_VERSION:
-            _bring_up(path, connection)
-        yield connection
+    try:
+        with closing(_connect(path, patience)) as connection:
+            if _version(path, connection) < SCHEMA_VERSION:
+                _bring_up(path, connection)
+            with connection:  # commits, or rolls back whatever is raised
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                yield Lines(path, connection, identity)
+    except sqlite3.Error as error:
+        raise AccountError(_sentence(path, patience, error)) from error
 
 
 def _connect(path: Path, patience: float) -> sqlite3.Connection:
@@ -212,35 +191,31 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
 
 def _bring_up(path: Path, connection: sqlite3.Connection) -> None:
     """An account of version 1 becomes a chain of lines, once: every charge, in the order of its reservation."""
-    from understudy.privacy.account_of_version_1 import lines_of_version_1
-
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         if _version(path, connection) < SCHEMA_VERSION:  # another process may have been first
-            terms, rest = lines_of_version_1(connection)
+            terms, *_ = _rows(connection, "terms")
+            charges = _rows(connection, "charges ORDER BY number")
             connection.execute("DROP TABLE charges")
             connection.execute("DROP TABLE terms")
-            for command in _commands(_SCHEMA):
-                connection.execute(command)
-            _begin(connection, terms)
+            _begin(connection, {"identity": uuid.uuid4().hex, **{name: terms[name] for name in _TERMS_1}})
             lines = Lines(path, connection)
-            for kind, body in rest:
-                lines.append(kind, **body)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+            for charge in charges:
+                kept = {name: charge[name] for name in ("label", "ledger", "delta", "cost", "total")}
+                lines.append("reserved", charge=charge["number"], when=charge["reserved"], **kept)
+                if charge["state"] != "held":
+                    settled = {"when": charge["settled"], "release": charge["release_id"]}
+                    lines.append(charge["state"], charge=charge["number"], **settled)
 
 
-def _commands(script: str) -> Iterator[str]:
-    """One statement at a time: ``executescript`` would commit what was begun."""
-    command = ""
-    for line in script.splitlines():
-        command += line + "\n"
-        if sqlite3.complete_statement(command):
-            yield command
-            command = ""
+_TERMS_1 = ("dataset", "epsilon", "delta", "neighbours", "composition", "renyi_order", "created")
+
+
+def _rows(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+    """A table of version 1: there was one of terms and one of charges."""
+    cursor = connection.execute(f"SELECT * FROM {table}")
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _not_an_account(path: Path) -> str:
@@ -248,15 +223,6 @@ def _not_an_account(path: Path) -> str:
         f"`{path}` is not an account file (no understudy mark in it); charging it would protect nothing. "
         "Check the path, or create an account under another name."
     )
-
-
-@contextmanager
-def _translated(path: Path, patience: float) -> Iterator[None]:
-    """Turn SQLite's errors into sentences with a remedy."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise AccountError(_sentence(path, patience, error)) from error
 
 
 def _sentence(path: Path, patience: float, error: sqlite3.Error) -> str:

@@ -20,18 +20,19 @@ was itself chosen from the outputs is not covered by the Renyi rule [RRUV16 on o
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 
 from understudy.errors import BudgetError, ParameterError
-from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
+from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP, differential_privacy
 from understudy.privacy.ledger import Ledger
+
+Answer = TypeVar("Answer")
 
 ROUNDING = 1e-12
 """Relative excess over the cap that passes: three charges of 0.1 fit a cap of 0.3, whatever floats say.
@@ -62,39 +63,6 @@ class Paid:
     delta: float | None
     """The delta at which the release's own total is stated; None for basic composition only."""
 
-    def price(self, delta: float | None) -> Guarantee:
-        """The total of this release alone."""
-        with self._priceable():
-            return _price(self.ledger, delta)
-
-    def renyi_at(self, order: float) -> tuple[float, float]:
-        """As :meth:`Ledger.renyi_at`."""
-        with self._priceable():
-            return _renyi_at(self.ledger, order)
-
-    @contextmanager
-    def _priceable(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:  # anybody may define an event, and how it fails to be read is open
-            raise BudgetError(
-                f"{self.name} cannot be priced ({error}), and a total without it would be wrong. Use the version of "
-                "understudy, with the extensions, that made the charge."
-            ) from error
-
-
-class Rule(Protocol):
-    """A filter with its cap."""
-
-    def price(self, paid: Paid) -> Guarantee:
-        """The price of one release alone."""
-
-    def total(self, paid: Sequence[Paid]) -> Guarantee:
-        """The meter after these releases; 0 when there are none."""
-
-    def left(self, paid: Sequence[Paid]) -> tuple[float, float]:
-        """The epsilon and the delta that one further release without a Renyi curve may cost."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class BasicRule:
@@ -106,12 +74,11 @@ class BasicRule:
 
     def price(self, paid: Paid) -> Guarantee:
         """The total that its manifest states, or under a cap without delta the pure one."""
-        return paid.price(None if self.delta == 0 else paid.delta)
+        return _ask(paid, _price, None if self.delta == 0 else paid.delta)
 
-    def total(self, paid: Sequence[Paid]) -> Guarantee:
+    def total(self, paid: Sequence[Paid]) -> PureDP | ApproxDP:
         """The sums."""
-        epsilon, delta = self._sums(paid)
-        return _guarantee(epsilon, delta, self.neighbours)
+        return differential_privacy(*self._sums(paid), self.neighbours)
 
     def left(self, paid: Sequence[Paid]) -> tuple[float, float]:
         """Cap less sums."""
@@ -136,15 +103,15 @@ class RenyiRule:
 
     def price(self, paid: Paid) -> Guarantee:
         """The total that its manifest states; what it adds to the account may be less or more."""
-        return paid.price(paid.delta)
+        return _ask(paid, _price, paid.delta)
 
-    def total(self, paid: Sequence[Paid]) -> Guarantee:
+    def total(self, paid: Sequence[Paid]) -> PureDP | ApproxDP:
         """Sum and conversion; delta is the cap's, or more if the events' own deltas exceed their half of it."""
         if not paid:
             return PureDP(epsilon=0.0, neighbours=self.neighbours)
         divergence, slack = self._sums(paid)
         epsilon = max(0.0, divergence + conversion(self.order, self.delta / 2))
-        return _guarantee(epsilon, max(self.delta, self.delta / 2 + slack), self.neighbours)
+        return differential_privacy(epsilon, max(self.delta, self.delta / 2 + slack), self.neighbours)
 
     def left(self, paid: Sequence[Paid]) -> tuple[float, float]:
         """Cap less sums, conversion and the half of delta that pays for it."""
@@ -153,8 +120,13 @@ class RenyiRule:
         return _left(self.epsilon, epsilon), _left(self.delta / 2, slack)
 
     def _sums(self, paid: Sequence[Paid]) -> tuple[float, float]:
-        spent = [item.renyi_at(self.order) for item in paid]
+        spent = [_ask(item, _renyi_at, self.order) for item in paid]
         return math.fsum(divergence for divergence, _ in spent), math.fsum(slack for _, slack in spent)
+
+
+Rule = BasicRule | RenyiRule
+"""A filter with its cap: ``price`` of one release alone, ``total`` of several (the meter; 0 when there are none), and
+what is ``left``, the epsilon and the delta that one further release without a Renyi curve may cost."""
 
 
 def conversion(order: float, delta: float) -> float:
@@ -188,10 +160,14 @@ def _left(cap: float, spent: float) -> float:
     return cap - spent if cap - spent > cap * ROUNDING else 0.0
 
 
-def _guarantee(epsilon: float, delta: float, neighbours: Neighbours) -> Guarantee:
-    if delta == 0:
-        return PureDP(epsilon=epsilon, neighbours=neighbours)
-    return ApproxDP(epsilon=epsilon, delta=min(delta, 1.0), neighbours=neighbours)
+def _ask(paid: Paid, price: Callable[[str, Any], Answer], argument: float | None) -> Answer:
+    try:
+        return price(paid.ledger, argument)
+    except Exception as error:  # anybody may define an event, and how it fails to be read is open
+        raise BudgetError(
+            f"{paid.name} cannot be priced ({error}), and a total without it would be wrong. Use the version of "
+            "understudy, with the extensions, that made the charge."
+        ) from error
 
 
 # A price is a pure function of what is stored. Keeping it lets an account price its past before it takes the lock.

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codec import from_plain
+from understudy.codec import from_plain, to_plain
 from understudy.errors import ReleaseError
 from understudy.parameters import Declared
 from understudy.privacy.guarantees import Guarantee, NoFormal
@@ -63,16 +63,7 @@ class Event(Declared, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; fractions stay exact."""
-        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        return {"kind": self.kind, **values}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
+        return {"kind": self.kind, **{field.name: to_plain(getattr(self, field.name)) for field in fields(self)}}
 
 
 @dataclass(frozen=True, kw_only=True)

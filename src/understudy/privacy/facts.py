@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
+from understudy.codec import to_plain
 from understudy.errors import ParameterError
+from understudy.parameters import OneOf
 from understudy.privacy.guarantees import Neighbours
 
 BOTH_RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
-Soundness = str
-_SOUND = ("holds", "holds with conditions", "unsound", "no claim", "our own")
+_SOUND = OneOf(("holds", "holds with conditions", "unsound", "no claim", "our own"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,7 @@ class MethodFacts:
     paper: str
     """Where the method comes from."""
     paper_claim: str
-    sound: Soundness
+    sound: str
     """Whether the paper's own claim is true: holds, holds with conditions, unsound, no claim, our own."""
     truth: str
     """What is true, and what the software says."""
@@ -41,8 +42,7 @@ class MethodFacts:
     """A method that is proved, beside one that is not."""
 
     def __post_init__(self) -> None:
-        if self.sound not in _SOUND:
-            raise ParameterError(f"`sound` of {self.name!r} is {self.sound!r}; it must be one of {', '.join(_SOUND)}.")
+        _SOUND.check("sound", self.sound)
         if self.neighbours and not self.proofs:
             raise ParameterError(f"{self.name!r} is priced under a relation and names no proof; name its proof files.")
         if self.sound == "unsound" and self.instead is None:
@@ -50,5 +50,4 @@ class MethodFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for ``understudy methods --json``."""
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-        return {**plain, "neighbours": [relation.value for relation in self.neighbours]}
+        return {name: to_plain(value) for name, value in vars(self).items()}

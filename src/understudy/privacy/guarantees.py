@@ -4,47 +4,47 @@ A guarantee always names its neighbour relation: which change of the table it pr
 different relations are never added up.
 """
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from understudy.codec import to_plain
 from understudy.errors import ParameterError
 
 
 class Neighbours(StrEnum):
-    """Which two tables count as neighbours."""
+    """Which two tables count as neighbours; with whom that protects, and in words a board can read."""
 
-    ADD_REMOVE = "add-remove"
+    _value_: str
+    unit: str
+    """Whom the relation protects: one record, one person, or where one worker lives."""
+    plain: str
+
+    def __new__(cls, value: str, unit: str = "", plain: str = "") -> "Neighbours":
+        """A word with its meaning."""
+        member = str.__new__(cls, value)
+        member._value_, member.unit, member.plain = value, unit, plain.format(unit=unit)
+        return member
+
+    ADD_REMOVE = "add-remove", "record", "adding or removing one {unit}"
     """One record more or less; the number of records is private."""
-    REPLACE = "replace-one"
+    REPLACE = "replace-one", "record", "changing one {unit} to any other (the number of records is public)"
     """One record takes another value; the number of records is public."""
-    ORIGIN = "origin-in-destination"
+    ORIGIN = (
+        "origin-in-destination",
+        "worker's origin",
+        "changing the origin of one worker inside a destination (which worker works where, destination totals and "
+        "output sizes are public)",
+    )
     """One worker's origin changes inside a public destination; destination totals are public. For commuting tables."""
-    ADD_REMOVE_PERSON = "add-remove-person"
+    ADD_REMOVE_PERSON = "add-remove-person", "person", "adding or removing one {unit} with all their records"
     """One person more or less, with all their records; the numbers of people and records are private."""
-    REPLACE_PERSON = "replace-person"
+    REPLACE_PERSON = (
+        "replace-person",
+        "person",
+        "changing all records of one {unit} (how many records each {unit} has is public)",
+    )
     """All records of one person take other values; how many records each person has is public, hence the total too."""
-
-    @property
-    def plain(self) -> str:
-        """The relation in words a board can read."""
-        return {
-            Neighbours.ADD_REMOVE: "adding or removing one {unit}",
-            Neighbours.REPLACE: "changing one {unit} to any other (the number of records is public)",
-            Neighbours.ORIGIN: "changing the origin of one worker inside a destination (which worker works where, "
-            "destination totals and output sizes are public)",
-            Neighbours.ADD_REMOVE_PERSON: "adding or removing one {unit} with all their records",
-            Neighbours.REPLACE_PERSON: "changing all records of one {unit} (how many records each {unit} has is "
-            "public)",
-        }[self]
-
-    @property
-    def unit(self) -> str:
-        """Whom the relation protects: one record, one person, or where one worker lives."""
-        if self is Neighbours.ORIGIN:
-            return "worker's origin"
-        return "record" if self in (Neighbours.ADD_REMOVE, Neighbours.REPLACE) else "person"
 
     @property
     def of_people(self) -> "Neighbours":
@@ -56,40 +56,24 @@ class Neighbours(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unit:
-    """Whom the guarantee protects: one record, or one person with at most ``records`` records."""
-
-    name: str = "record"
-    records: int = 1
-
-    def __post_init__(self) -> None:
-        if self.records < 1:
-            raise ParameterError(f"`records` is {self.records}; one person has at least one record. Try 1.")
-
-
-@dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """Base of every promise."""
 
     kind: ClassVar[str]
 
-    @property
-    def is_formal(self) -> bool:
-        """Whether there is a theorem behind the promise."""
-        return True
+    is_formal: ClassVar[bool] = True
+    """Whether there is a theorem behind the promise."""
+
+    def __post_init__(self) -> None:
+        epsilon, delta = getattr(self, "epsilon", 0.0), getattr(self, "delta", 0.0)
+        if not epsilon >= 0:  # also where it is no number at all
+            raise ParameterError(f"`epsilon` is {epsilon}; it must be 0 or more.")
+        if not 0 <= delta <= 1:
+            raise ParameterError(f"`delta` is {delta}; it is a probability, between 0 and 1.")
 
     def to_dict(self) -> dict[str, Any]:
         """The promise as plain data, for a manifest."""
-        return {"kind": self.kind, **{name: _plain(value) for name, value in vars(self).items()}}
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, StrEnum) else value
-
-
-def _positive(name: str, value: float) -> None:
-    if not value >= 0 or math.isnan(value):
-        raise ParameterError(f"`{name}` is {value}; it must be 0 or more.")
+        return {"kind": self.kind, **to_plain(vars(self))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,25 +81,13 @@ class PureDP(Guarantee):
     """Every output is at most e^epsilon times likelier on one neighbour than on the other."""
 
     kind: ClassVar[str] = "PureDP"
+    delta: ClassVar[float] = 0.0
     epsilon: float
     neighbours: Neighbours
 
-    def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon)
-
-    @property
-    def delta(self) -> float:
-        """No slack."""
-        return 0.0
-
     def to_dict(self) -> dict[str, Any]:
         """As plain data; delta is spelled out so that machines need no special case."""
-        return {
-            "kind": self.kind,
-            "epsilon": self.epsilon,
-            "delta": 0.0,
-            "neighbours": self.neighbours.value,
-        }
+        return {"kind": self.kind, "epsilon": self.epsilon, "delta": 0.0, "neighbours": self.neighbours.value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,22 +99,12 @@ class ApproxDP(Guarantee):
     delta: float
     neighbours: Neighbours
 
-    def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon)
-        if not 0 <= self.delta <= 1:
-            raise ParameterError(f"`delta` is {self.delta}; it is a probability, between 0 and 1.")
 
-
-@dataclass(frozen=True, kw_only=True)
-class ZCDP(Guarantee):
-    """Zero-concentrated differential privacy: Renyi divergence of order l at most rho l."""
-
-    kind: ClassVar[str] = "ZCDP"
-    rho: float
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        _positive("rho", self.rho)
+def differential_privacy(epsilon: float, delta: float, neighbours: Neighbours) -> PureDP | ApproxDP:
+    """A price that was added up: pure where its delta is 0, and never above probability 1."""
+    if delta == 0:
+        return PureDP(epsilon=epsilon, neighbours=neighbours)
+    return ApproxDP(epsilon=epsilon, delta=min(delta, 1.0), neighbours=neighbours)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,16 +138,12 @@ class NoFormal(Guarantee):
     """No theorem covers this; ``why`` names every culprit."""
 
     kind: ClassVar[str] = "NoFormal"
+    is_formal: ClassVar[bool] = False
     why: str
-
-    @property
-    def is_formal(self) -> bool:
-        """There is none."""
-        return False
 
 
 _KINDS: dict[str, type[Guarantee]] = {
-    cls.kind: cls for cls in (PureDP, ApproxDP, ZCDP, ProbabilisticDP, LDiverse, KAnonymous, NoFormal)
+    cls.kind: cls for cls in (PureDP, ApproxDP, ProbabilisticDP, LDiverse, KAnonymous, NoFormal)
 }
 
 

@@ -13,7 +13,7 @@ other promises, never added to these.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,15 @@ import numpy as np
 
 from understudy.errors import ParameterError
 from understudy.privacy.events import Event, UnpricedRead, event_from_dict
-from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP
+from understudy.privacy.guarantees import (
+    ApproxDP,
+    Guarantee,
+    KAnonymous,
+    LDiverse,
+    NoFormal,
+    PureDP,
+    differential_privacy,
+)
 
 _FIRST_ORDERS = 1.0 + np.geomspace(1e-4, 1e6, 161)
 _REFINEMENTS = 3
@@ -47,7 +55,7 @@ class Entry:
     assumptions: tuple[str, ...] = ()
     """What must be public knowledge for the price to be true."""
 
-    @property
+    @cached_property
     def guarantee(self) -> Guarantee:
         """The price of this line alone; a formal claim without a proof file is none."""
         claim = self.event.guarantee()
@@ -123,19 +131,13 @@ class Ledger:
         """Every assumption once, in order of appearance."""
         return tuple(dict.fromkeys(item for entry in self.entries for item in entry.assumptions))
 
-    @property
-    def neighbours(self) -> Neighbours | None:
-        """The one relation of all entries, or None."""
-        found = {getattr(entry.guarantee, "neighbours", None) for entry in self.entries} - {None}
-        return found.pop() if len(found) == 1 else None
-
     def why_informal(self) -> NoFormal | None:
         """The reasons why no total can be claimed, or None."""
-        claims = [(entry, entry.guarantee) for entry in self.entries]
-        reasons = [claim.why for _, claim in claims if isinstance(claim, NoFormal)]
+        claims = [entry.guarantee for entry in self.entries]
+        reasons = [claim.why for claim in claims if isinstance(claim, NoFormal)]
         if not reasons:
-            others = sorted({c.kind for _, c in claims if not isinstance(c, PureDP | ApproxDP)})
-            relations = sorted({c.neighbours.value for _, c in claims if isinstance(c, PureDP | ApproxDP)})
+            others = sorted({claim.kind for claim in claims if not isinstance(claim, PureDP | ApproxDP)})
+            relations = sorted({claim.neighbours.value for claim in claims if isinstance(claim, PureDP | ApproxDP)})
             if others == [LDiverse.kind] and not relations:
                 return None  # a promise of its own kind
             if others == [KAnonymous.kind] and not relations:
@@ -152,8 +154,7 @@ class Ledger:
 
     def basic(self) -> Guarantee:
         """Sum of epsilons and of deltas; the smallest l where that is all that is promised."""
-        informal = self.why_informal()
-        if informal:
+        if informal := self.why_informal():
             return informal
         claims = [entry.guarantee for entry in self.entries]
         diverse = [claim.l for claim in claims if isinstance(claim, LDiverse)]
@@ -161,13 +162,9 @@ class Ledger:
             return LDiverse(l=min(diverse))
         if isinstance(claims[0], KAnonymous):
             return claims[0]
-        epsilon = math.fsum(getattr(claim, "epsilon", math.inf) for claim in claims)
-        delta = math.fsum(getattr(claim, "delta", 0.0) for claim in claims)
-        relation = self.neighbours
-        assert relation is not None  # why_informal has seen to it
-        if delta == 0:
-            return PureDP(epsilon=epsilon, neighbours=relation)
-        return ApproxDP(epsilon=epsilon, delta=min(delta, 1.0), neighbours=relation)
+        priced = [claim for claim in claims if isinstance(claim, PureDP | ApproxDP)]  # all of them, of one relation
+        epsilon = math.fsum(claim.epsilon for claim in priced)
+        return differential_privacy(epsilon, math.fsum(claim.delta for claim in priced), priced[0].neighbours)
 
     def total(self, *, delta: float | None = None) -> Guarantee:
         """The smallest proven total; ``delta`` is the slack allowed for the whole, None for basic composition only.

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -84,6 +84,8 @@ class Bought:
     ledger: Ledger
     delta: float | None = None
     """At which its own total is stated."""
+    parts: tuple["Bought", ...] = field(default=(), repr=False, compare=False)
+    """The purchases that it is made of, where several tables were joined."""
 
     @property
     def slack(self) -> float:
@@ -112,16 +114,19 @@ class Provenance:
     text: str = field(default="", repr=False, compare=False)
     """Its manifest, word for word; empty where only the mark in the table was found, or where it must stay at home."""
     k: int | None = None
+    parts: tuple["Provenance", ...] = field(default=(), repr=False, compare=False)
+    """The releases that were joined in it; each of them has its own price."""
 
     def __or__(self, other: "Provenance") -> "Provenance":
         """What a table made of both is: never more than either."""
         if self == other:
             return self
-        worse = max(self, other, key=lambda one: list(Made).index(one.made))
-        deltas = [one.delta for one in (self, other) if one.delta is not None]
+        both = (self, other)
+        worse = max(both, key=lambda table: list(Made).index(table.made))
+        deltas = [table.delta for table in both if table.delta is not None]
         return Provenance(
             made=worse.made,
-            release=" and ".join(dict.fromkeys(one.release for one in (self, other) if one.release)),
+            release=" and ".join(dict.fromkeys(table.release for table in both if table.release)),
             # two tables may hold the same people, so that one of them stands in several rows
             record_wise=not (self.is_release or other.is_release),
             seeded=self.seeded or other.seeded,
@@ -129,6 +134,7 @@ class Provenance:
             ledger=self.ledger + other.ledger,
             delta=sum(deltas) if deltas else None,
             k=None,  # several tables together have none
+            parts=tuple(part for table in both for part in table.parts or (table,) if part.is_release),
         )
 
     @property
@@ -162,25 +168,6 @@ class Provenance:
         reads = f"the table of {self.called}" + ("" if self.k is None else f" ({self.k}-anonymous)")
         return (Entry.unpriced(stage="input", reads=reads, why=why),)
 
-    @property
-    def uncounted(self) -> "Provenance":
-        """What a manifest may say of it as the confidential table.
-
-        Where its price holds for the records behind it, nothing that was counted in them: neither the k of its classes
-        nor its manifest, which states the number of records.
-        """
-        return replace(self, ledger=Ledger(), delta=None, text="", k=None) if self.record_wise else self
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a reader should know where the promise does carry over."""
-        if not self.is_release or not self.record_wise:
-            return ()
-        return (
-            f"the input is the anonymised release {self.release}: every record was recoded by itself by public "
-            "rules, so that what is promised here holds for the records behind it too; k-anonymity is not inherited.",
-        )
-
     def refuse_as_data(self, doing: str) -> None:
         """Refuse a table in which one person can change the rows of many, where ``doing`` could not say so."""
         if not self.record_wise:
@@ -203,16 +190,13 @@ class Provenance:
                 f"{self.called} is used as {role.value}, which must be public, and it is not: {why}. Give a table that "
                 "everybody may see, or a release with a formal promise."
             )
-        return Bought(name=self.release, ledger=self.ledger, delta=self.delta)
+        parts = tuple(Bought(name=part.release, ledger=part.ledger, delta=part.delta) for part in self.parts)
+        return Bought(name=self.release, ledger=self.ledger, delta=self.delta, parts=parts)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""
         if not self.is_release:
             return {"made": self.made.value}
-        digest = "sha256:" + hashlib.sha256(self.text.encode()).hexdigest() if self.text else None
-        return {**self._told(), "k": self.k, "manifest_digest": digest}
-
-    def _told(self) -> dict[str, Any]:
         return {
             "made": self.made.value,
             "release": self.release,
@@ -221,49 +205,44 @@ class Provenance:
             "real_records": self.real_records,
             "ledger": self.ledger.to_list(),
             "delta_for_total": self.delta,
+            "k": self.k,
+            "manifest_digest": "sha256:" + hashlib.sha256(self.text.encode()).hexdigest() if self.text else None,
         }
 
     def mark(self) -> dict[bytes, bytes]:
         """Schema metadata that a table carries wherever it is copied; pandas makes it the ``attrs`` of a frame."""
         if not self.is_release:
             return {}
-        text = json.dumps(self._told(), ensure_ascii=False)
+        facts = {name: fact for name, fact in self.to_dict().items() if name not in ("k", "manifest_digest")}
+        text = json.dumps(facts, ensure_ascii=False)
         pandas = {"index_columns": [], "column_indexes": [], "columns": [], "attributes": {MARK.decode(): text}}
         return {MARK: text.encode(), b"pandas": json.dumps(pandas).encode()}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> "Provenance":
+    def from_dict(cls, facts: Mapping[str, Any]) -> "Provenance":
         """Read back what :meth:`to_dict` or :meth:`mark` wrote."""
-        made = Made(told["made"])
+        made = Made(facts["made"])
         if made is Made.DECLARED:
             return DECLARED
+        delta = facts["delta_for_total"]
+        if delta is not None and not (isinstance(delta, float) and 0 < delta < 1):
+            raise ValueError(f"{delta!r} is no delta")
         return cls(
             made=made,
-            release=str(told["release"]),
-            record_wise=told["record_wise"] is True,
-            seeded=told["seeded"] is not False,
-            real_records=told["real_records"] is not False,
-            ledger=Ledger.from_list(told["ledger"]),
-            delta=_slack(told["delta_for_total"]),
-            k=told.get("k"),
+            release=str(facts["release"]),
+            record_wise=facts["record_wise"] is True,
+            seeded=facts["seeded"] is not False,
+            real_records=facts["real_records"] is not False,
+            ledger=Ledger.from_list(facts["ledger"]),
+            delta=delta,
+            k=facts.get("k"),
         )
-
-
-def _slack(delta: Any) -> float | None:
-    if delta is None or (isinstance(delta, float) and 0 < delta < 1):
-        return delta
-    raise ValueError(f"{delta!r} is no delta")
 
 
 DECLARED = Provenance()
 """A table that nobody of us wrote."""
 
 
-def inputs_to_dict(inputs: Mapping[InputRole, Provenance]) -> dict[str, Any]:
+def inputs_from_dict(inputs: Mapping[str, Any]) -> dict[InputRole, Provenance]:
     """What went in, as a manifest tells it."""
-    return {role.name.lower(): one.to_dict() for role, one in inputs.items()}
-
-
-def inputs_from_dict(told: Mapping[str, Any]) -> dict[InputRole, Provenance]:
-    """Read back what :func:`inputs_to_dict` wrote."""
-    return {InputRole[role.upper()]: Provenance.from_dict(one) for role, one in told.items()}
+    return {InputRole[role.upper()]: Provenance.from_dict(facts) for role, facts in inputs.items()}

@@ -2,6 +2,8 @@
 
 import math
 
+from understudy.privacy.guarantees import Guarantee, KAnonymous, LDiverse, NoFormal
+
 _FUZZ = 1e-9
 """A calibrated epsilon misses its target by less than this; 1.0000000001 is written as 1."""
 
@@ -22,6 +24,22 @@ def at_least(value: float, digits: int = 4) -> str:
     ('1.999', '2', '0.6931')
     """
     return _towards(value, digits, up=False)
+
+
+def short_promise(promise: Guarantee) -> str:
+    """A promise in a few words.
+
+    >>> short_promise(KAnonymous(k=5))
+    '5-anonymous'
+    """
+    if isinstance(promise, NoFormal):
+        return "no formal promise"
+    if isinstance(promise, KAnonymous):
+        return f"{promise.k}-anonymous"
+    if isinstance(promise, LDiverse):
+        return f"entropy l-diversity, l = {at_least(promise.l)}"
+    epsilon, delta = getattr(promise, "epsilon", math.inf), getattr(promise, "delta", 0.0)
+    return f"epsilon {at_most(epsilon)}" + (f", delta {at_most(delta, 3)}" if delta else "")
 
 
 def _towards(value: float, digits: int, *, up: bool) -> str:

@@ -10,26 +10,27 @@ from enum import StrEnum
 from understudy.privacy.guarantees import ApproxDP, Guarantee, KAnonymous, LDiverse, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import InputRole, Provenance
-from understudy.privacy.spelling import at_least, at_most
+from understudy.privacy.spelling import at_least, at_most, short_promise
 
 _WEAK_EPSILON = 10.0
 _WEAK_DELTA = 1e-3
 
 
 class Subject(StrEnum):
-    """What a statement speaks of."""
+    """What a statement speaks of, and how a sentence about it begins."""
 
-    ROWS = "rows"
-    COUNTS = "counts"
-    SCORE = "score"
+    _value_: str
+    beginning: str
 
-    def called(self, rows: int) -> str:
-        """The beginning of a sentence about it."""
-        return {
-            Subject.ROWS: f"This file of {rows:,} rows",
-            Subject.COUNTS: f"This table of {rows:,} counts",
-            Subject.SCORE: "This risk score",
-        }[self]
+    def __new__(cls, value: str, beginning: str = "") -> "Subject":
+        """A word with its sentence."""
+        member = str.__new__(cls, value)
+        member._value_, member.beginning = value, beginning
+        return member
+
+    ROWS = "rows", "This file of {rows:,} rows"
+    COUNTS = "counts", "This table of {rows:,} counts"
+    SCORE = "score", "This risk score"
 
 
 def statement(
@@ -46,19 +47,21 @@ def statement(
 ) -> str:
     """The promise of what was made, its limits, and what it takes for granted."""
     if isinstance(total, NoFormal):
-        return _informal(total, subject.called(rows), subject)
+        return _informal(total, subject.beginning.format(rows=rows), subject)
     if isinstance(total, LDiverse):
         return " ".join([_diverse(ledger, total, rows, paper), *_grounds(inputs or {}, looked)])
     if isinstance(total, KAnonymous):
         return " ".join([_anonymous(ledger, total, rows), *_grounds({}, looked)])
     assert isinstance(total, PureDP | ApproxDP)
     commuting = total.neighbours is Neighbours.ORIGIN
-    name = total.neighbours.unit
-    change = total.neighbours.plain.format(unit=name)
     scoring = subject is Subject.SCORE
-    called = "The training of this risk score" if scoring else subject.called(rows)  # answers may cost more
-    lines = [f"{called} is {_label(total)}-differentially private for {change}."]
-    lines.append(_meaning(total, name))
+    # of a score only the training: answers may cost more
+    called = "The training of this risk score" if scoring else subject.beginning.format(rows=rows)
+    delta = "" if total.delta == 0 else f", delta = {at_most(total.delta)}"
+    lines = [
+        f"{called} is (epsilon = {at_most(total.epsilon)}{delta})-differentially private for {total.neighbours.plain}.",
+        _meaning(total, total.neighbours.unit),
+    ]
     if total.epsilon > _WEAK_EPSILON:
         lines.append(
             f"An epsilon of {at_most(total.epsilon)} is a weak promise: take it as bookkeeping, not as protection."
@@ -78,8 +81,7 @@ def statement(
         lines.append("The price covers all rows together; drawing again from the same data pays again.")
     if paper:
         lines.append(paper if commuting else f"{paper} That per-row figure alone is not the cost of this file.")
-    if ledger.assumptions:
-        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines += _assumed(ledger)
     lines += _grounds(inputs or {}, looked, commuting=commuting)
     chosen = "method and settings" if scoring else "method, settings and number of rows"
     figures = "quality figures that no line above pays for, " if scoring else ""
@@ -95,6 +97,11 @@ def statement(
     return " ".join(lines)
 
 
+def _assumed(ledger: Ledger) -> list[str]:
+    assumptions = ledger.assumptions
+    return [f"It holds given that: {'; '.join(assumptions)}."] if assumptions else []
+
+
 def _grounds(inputs: Mapping[InputRole, Provenance], looked: bool, *, commuting: bool = False) -> list[str]:
     """What was declared about the tables that went in, and which earlier releases are in the price."""
     lines = []
@@ -105,13 +112,13 @@ def _grounds(inputs: Mapping[InputRole, Provenance], looked: bool, *, commuting:
             else "records of people as they were collected, each row a record of its own"
         )
         lines.append(f"The table it was made from is taken as declared: {rows}.")
-    public = [role for role, one in inputs.items() if role.is_public and not one.is_release]
+    public = [role for role, table in inputs.items() if role.is_public and not table.is_release]
     if public:
         lines.append(f"Declared public, and taken as such: {', '.join(role.value for role in public)}.")
     lines += [
-        f"The release {one.release}, used as {role.value}, is in the price."
-        for role, one in inputs.items()
-        if role.is_public and one.is_release
+        f"The release {table.release}, used as {role.value}, is in the price."
+        for role, table in inputs.items()
+        if role.is_public and table.is_release
     ]
     if looked:
         lines.append("It was chosen or approved after a confidential look at the data, which is not in the price.")
@@ -120,7 +127,7 @@ def _grounds(inputs: Mapping[InputRole, Provenance], looked: bool, *, commuting:
 
 def _answers(ledger: Ledger, call: Guarantee | None) -> list[str]:
     """What training showed, and what answers cost."""
-    parts = "; ".join(f"{entry.reads}: {_short(entry.guarantee)}" for entry in ledger)
+    parts = "; ".join(f"{entry.reads}: {short_promise(entry.guarantee)}" for entry in ledger)
     lines = [f"Training paid for: {parts}."] if parts else []
     if call is None:
         lines.append("All numbers of the model were released once: answers are post-processing and free.")
@@ -130,17 +137,6 @@ def _answers(ledger: Ledger, call: Guarantee | None) -> list[str]:
             "total is training plus all answers."
         )
     return lines
-
-
-def _short(claim: Guarantee) -> str:
-    epsilon, delta = getattr(claim, "epsilon", math.inf), getattr(claim, "delta", 0.0)
-    return f"epsilon {at_most(epsilon)}" + (f", delta {at_most(delta, 3)}" if delta else "")
-
-
-def _label(total: PureDP | ApproxDP) -> str:
-    if total.delta == 0:
-        return f"(epsilon = {at_most(total.epsilon)})"
-    return f"(epsilon = {at_most(total.epsilon)}, delta = {at_most(total.delta)})"
 
 
 def _meaning(total: PureDP | ApproxDP, unit: str) -> str:
@@ -177,8 +173,7 @@ def _diverse(ledger: Ledger, total: LDiverse, rows: int, paper: str | None) -> s
         "likelier the right value becomes, is bounded only by 1 / Pr(right value | those columns), which l does not "
         "make small. Further files drawn from the same data show the distributions themselves more and more closely."
     )
-    if ledger.assumptions:
-        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines += _assumed(ledger)
     return " ".join(lines)
 
 
@@ -197,6 +192,5 @@ def _anonymous(ledger: Ledger, total: KAnonymous, rows: int) -> str:
         "releases about the same people, against an intruder who knows more than the quasi-identifiers, or on what "
         "all rows of one class have in common. The rows are records of real people, made vaguer."
     )
-    if ledger.assumptions:
-        lines.append("It holds given that: " + "; ".join(ledger.assumptions) + ".")
+    lines += _assumed(ledger)
     return " ".join(lines)

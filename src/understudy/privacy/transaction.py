@@ -24,14 +24,12 @@ A charge buys one set of bytes: ``commit`` writes their digest into the account.
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 from understudy.errors import BudgetError, RefusalError, UnderstudyError
 from understudy.interrupts import interrupts_held
-from understudy.privacy.account import Account
-from understudy.privacy.charges import Reservation
+from understudy.privacy.account import Account, ChargeState, Reservation
 from understudy.privacy.quote import Quote
 
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
@@ -90,17 +88,17 @@ class Payment:
     @property
     def charge(self) -> int | None:
         """Number of the charge in its account."""
-        return None if self._reservation is None else self._reservation.number
+        return None if self._reservation is None else self._reservation.charge.number
 
     @property
     def bought(self) -> str | None:
         """The digest of the bytes that this charge bought, where it is committed already."""
-        return None if self._reservation is None else self._reservation.digest
+        return None if self._reservation is None else self._reservation.charge.digest
 
     @property
     def is_committed(self) -> bool:
         """Whether the account has it as committed."""
-        return self._reservation is not None and self._reservation.is_committed
+        return self._reservation is not None and self._reservation.charge.state is ChargeState.COMMITTED
 
     @property
     def is_charged(self) -> bool:
@@ -168,12 +166,27 @@ def paying(
     try:
         if account is not None:
             with interrupts_held():  # or an interrupt could come between the charge and the block that gives it back
-                payment._reservation, resumed = _reserved(
-                    account, quote, label=label, pays_for=pays_for, choices=choices, resuming=resuming
-                )
+                bought = [part for purchase in quote.bought for part in purchase.parts or (purchase,)]
+                unpaid = (purchase for purchase in bought if not account.has_paid(purchase.name, purchase.ledger))
+                owed = replace(quote, bought=tuple(unpaid))
+                if resuming is not None:
+                    payment._reservation = account.resume(
+                        owed.ledger, label=label, claims=resuming.held, fresh=resuming.fresh
+                    )
+                if payment._reservation is not None:
+                    payment.shown()  # what an earlier run showed is spent, whatever becomes of this one
+                else:
+                    payment._reservation = account.reserve(
+                        owed.ledger,
+                        label=label,
+                        delta=owed.delta,
+                        whole=replace(quote, files=1).ledger,  # as each of them states it
+                        pays_for=pays_for,
+                        choices=choices,
+                        claim=None if resuming is None else resuming.fresh,
+                        files=quote.files,
+                    )
                 payment.looked = payment._reservation.looked
-                if resumed:  # what an earlier run showed is spent, whatever becomes of this one
-                    payment.shown()
         payment.reached(Point.RESERVED)
         yield payment
         if payment._reservation is not None and not payment.is_committed:
@@ -185,17 +198,3 @@ def paying(
         with interrupts_held():
             payment._end(error)
         raise
-
-
-def _reserved(
-    account: Account, quote: Quote, *, label: str, resuming: Claim | None, **more: Any
-) -> tuple[Reservation, bool]:
-    """The charge, and whether an earlier run made it."""
-    due = quote.owed(lambda one: account.has_paid(one.name, one.ledger))
-    ledger = due.ledger
-    if resuming is not None:
-        found = account.resume(ledger, label=label, claims=resuming.held, fresh=resuming.fresh)
-        if found is not None:
-            return found, True
-    claim = None if resuming is None else resuming.fresh
-    return account.reserve(ledger, label=label, delta=due.delta, whole=quote.ledger, claim=claim, **more), False

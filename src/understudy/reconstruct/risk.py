@@ -80,7 +80,7 @@ class RiskQuestion(Declared):
         help="Also try averages with Laplace noise at these prices, each for one grouping alone.",
         panel=Panel.PRIVACY,
     )
-    neighbours: Neighbours = option(  # noqa: RUF009 - a declared option
+    neighbours: Neighbours = option(
         Neighbours.ADD_REMOVE, rule=OneOf(BOTH_RELATIONS), help="Which tables count as neighbours.", panel=Panel.PRIVACY
     )
     lower: float | None = option(

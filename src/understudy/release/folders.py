@@ -49,13 +49,7 @@ def new_folder(target: Path, *, speaks: Callable[[Path], str], commit: Commit | 
         for path in [*scratch.iterdir(), scratch]:
             sync(path)
         scratch.chmod(0o755)
-        digest = speaks(scratch)
-        with interrupts_held():
-            refuse_existing(target)
-            if commit is not None:
-                commit(digest)
-            scratch.rename(target)
-            sync(target.absolute().parent)
+        appear(scratch, target, digest=speaks(scratch), commit=commit)
     except (OSError, pa.ArrowException) as reason:
         raise ReleaseError(
             f"the release {str(target)!r} could not be written ({reason}); free space or choose another folder. "
@@ -65,6 +59,16 @@ def new_folder(target: Path, *, speaks: Callable[[Path], str], commit: Commit | 
         with interrupts_held():
             if scratch is not None:
                 shutil.rmtree(scratch, ignore_errors=True)
+
+
+def appear(scratch: Path, target: Path, *, digest: str, commit: Commit | None) -> None:
+    """Give a finished folder its name at the moment when it is paid for; nobody is interrupted in between."""
+    with interrupts_held():
+        refuse_existing(target)
+        if commit is not None:
+            commit(digest)
+        scratch.rename(target)
+        sync(target.absolute().parent)
 
 
 def new_file(path: Path, content: bytes, *, what: str, commit: Commit | None = None) -> Path:
@@ -115,17 +119,13 @@ def refuse_existing(target: Path) -> None:
     try:
         taken = target.exists() or target.is_symlink()
     except OSError as reason:
-        raise ReleaseError(_odd_name(target, reason)) from None
+        shown = str(target) if len(str(target)) <= 80 else f"{str(target)[:80]}…"
+        why = (reason.strerror or "not a name").lower()
+        raise ReleaseError(f"nothing can be called {shown!r} ({why}); choose a shorter or plainer name.") from None
     if taken:
         raise ReleaseError(
             f"{str(target)!r} exists already; a release never overwrites. Choose another folder or remove that one."
         )
-
-
-def _odd_name(target: Path, reason: OSError) -> str:
-    shown = str(target) if len(str(target)) <= 80 else f"{str(target)[:80]}…"
-    why = (reason.strerror or "not a name").lower()
-    return f"nothing can be called {shown!r} ({why}); choose a shorter or plainer name."
 
 
 def sync(path: Path) -> None:

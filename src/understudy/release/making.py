@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.account import Account, digest_of_choices
+from understudy.privacy.account import Account, digest_of_choices, names_of_files
 from understudy.privacy.provenance import Provenance
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment, Point, paying
@@ -41,9 +41,13 @@ def choices_of(quote: Quote, parameters: Mapping[str, Any], codebook: str, *, pu
 
     ``public`` are the tables that are used as public knowledge: their content is a choice too.
     """
-    plain = {name: repr(value) for name, value in parameters.items()}
-    tables = [digest_of(path) for what in public for path in files_of(what)]
-    return digest_of_choices(method=quote.method, parameters=plain, rows=quote.rows, codebook=codebook, public=tables)
+    return digest_of_choices(
+        method=quote.method,
+        parameters={name: repr(value) for name, value in parameters.items()},
+        rows=quote.rows,
+        codebook=codebook,
+        public=[digest_of(path) for table in public for path in files_of(table)],
+    )
 
 
 class Fitted(ABC, Generic[Made]):
@@ -78,12 +82,15 @@ class Fitted(ABC, Generic[Made]):
             payment.commit(None if payment.account is None else made.digest)
         return made
 
-    def write(self, out: str | Path, rows: int, *, saving: Mapping[str, Any] | None = None, **how: Any) -> Made:
+    def write(self, out: str | Path, rows: int, *, csv: bool = False, **how: Any) -> Made:
         """Pay, draw and write; an interrupt before it appears gives the price back, because nobody saw anything."""
+        return self._write(out, rows, {"csv": csv}, **how)
+
+    def _write(self, out: str | Path, rows: int, saving: Mapping[str, Any], **how: Any) -> Made:
         target = Path(out)
         check_target(target)
         with self._drawn(self.quote(rows), **how) as (payment, made):
-            made.save(target, commit=payment.commit, **(saving or {}))
+            made.save(target, commit=payment.commit, **saving)
         return made
 
     def _write_many(
@@ -102,7 +109,7 @@ class Fitted(ABC, Generic[Made]):
     def _numbered(self, release: Release, number: int, files: int) -> Release:
         """One of several releases of one charge, under a name of its own."""
         manifest = release.manifest
-        name = f"{manifest.release_id}-{number}"
+        name = names_of_files(manifest.release_id, files)[number - 1]
         # rows of one perturbed table are one purchase; files that each paid are several, also for whoever uses them
         charged_as = manifest.charged_as if manifest.route == "N" else name
         return replace(release, manifest=replace(manifest, release_id=name, charged_as=charged_as))
@@ -150,4 +157,4 @@ class FittedWhole(Fitted[Release]):
 
     def write(self, out: str | Path, *, csv: bool = False) -> Release:  # type: ignore[override]
         """Pay, draw and write to a new folder."""
-        return super().write(out, self.quote().rows, saving={"csv": csv})
+        return self._write(out, self.quote().rows, {"csv": csv})

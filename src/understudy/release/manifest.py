@@ -7,6 +7,7 @@ tables: what was asked comes from the quote, who paid from the payment, and what
 import datetime as dt
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
@@ -15,7 +16,7 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.privacy.guarantees import Guarantee, guarantee_from_dict
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.provenance import Made, Provenance, inputs_from_dict, inputs_to_dict
+from understudy.privacy.provenance import Made, Provenance, inputs_from_dict
 from understudy.privacy.quote import Quote
 from understudy.privacy.statement import Subject
 from understudy.privacy.transaction import Payment
@@ -85,7 +86,7 @@ class Manifest:
     @property
     def statement(self) -> str:
         """The promise in plain words."""
-        return self.quote.said(self.rows, looked=self.looked)
+        return self.quote.statement_of(self.rows, looked=self.looked)
 
     @property
     def provenance(self) -> Provenance:
@@ -97,7 +98,7 @@ class Manifest:
             record_wise=self.record_wise,
             seeded=not self.secure,
             real_records=self.real_records,
-            ledger=self.ledger,
+            ledger=self.quote.ledger,
             delta=self.quote.delta,
         )
 
@@ -109,7 +110,7 @@ class Manifest:
             "release": self.release_id,
             "created": self.created,
             "statement": self.statement,
-            "confidential": self.confidential,
+            "confidential": self.made is Made.COMPLETED,
             "guarantee": quote.total.to_dict(),
             "basic_composition": ledger.basic().to_dict(),
             "delta_for_total": quote.delta,
@@ -125,7 +126,7 @@ class Manifest:
             "subject": quote.subject.value,
             "record_wise": self.record_wise,
             "real_records": self.real_records,
-            "inputs": inputs_to_dict(quote.inputs),
+            "inputs": {role.name.lower(): table.to_dict() for role, table in quote.inputs.items()},
             "confidential_look": self.looked,
             "call": None if quote.call is None else quote.call.to_dict(),
             "codebook": {
@@ -146,38 +147,42 @@ class Manifest:
         }
 
 
-def read_manifest(told: Mapping[str, Any], codebook: Codebook) -> Manifest:
-    """What :meth:`Manifest.to_dict` wrote; prices are computed anew from the ledger, and nothing else is believed."""
-    quote = Quote(
-        method=told["method"],
-        route=told["route"],
-        own=Ledger.from_list(told["ledger"]),  # earlier purchases are in it already
-        rows=told["rows"]["number"],
-        own_delta=told["delta_for_total"],
-        paper=told["paper"],
-        subject=Subject(told["subject"]),
-        inputs=inputs_from_dict(told["inputs"]),
-        call=None if told["call"] is None else guarantee_from_dict(dict(told["call"])),
+def read_quote(facts: Mapping[str, Any]) -> Quote:
+    """The quote in what :meth:`Manifest.to_dict` wrote; prices are computed anew from the ledger."""
+    return Quote(
+        method=facts["method"],
+        route=facts["route"],
+        own=Ledger.from_list(facts["ledger"]),  # earlier purchases are in it already
+        rows=facts["rows"]["number"],
+        own_delta=facts["delta_for_total"],
+        paper=facts["paper"],
+        subject=Subject(facts["subject"]),
+        inputs=inputs_from_dict(facts["inputs"]),
+        call=None if facts["call"] is None else guarantee_from_dict(dict(facts["call"])),
     )
+
+
+def read_manifest(facts: Mapping[str, Any], codebook: Codebook) -> Manifest:
+    """What :meth:`Manifest.to_dict` wrote."""
     return Manifest(
-        release_id=told["release"],
-        quote=quote,
-        parameters=told["parameters"],
-        rows=told["rows"]["number"],
-        rows_origin=told["rows"]["origin"],
+        release_id=facts["release"],
+        quote=read_quote(facts),
+        parameters=facts["parameters"],
+        rows=facts["rows"]["number"],
+        rows_origin=facts["rows"]["origin"],
         codebook=codebook,
-        secure=told["randomness"] == _RANDOMNESS[True],
-        account=told["account"],
-        charged_as=told["charged_as"],
-        looked=told["confidential_look"],
-        warnings=tuple(told["warnings"]),
-        made=Made(told["holds"]),
-        record_wise=told["record_wise"],
-        real_records=told["real_records"],
-        anonymity=told.get("anonymity"),
-        score=told.get("score"),
-        parts=told.get("parts"),
-        created=told["created"],
+        secure=facts["randomness"] == _RANDOMNESS[True],
+        account=facts["account"],
+        charged_as=facts["charged_as"],
+        looked=facts["confidential_look"],
+        warnings=tuple(facts["warnings"]),
+        made=Made(facts["holds"]),
+        record_wise=facts["record_wise"],
+        real_records=facts["real_records"],
+        anonymity=facts.get("anonymity"),
+        score=facts.get("score"),
+        parts=facts.get("parts"),
+        created=facts["created"],
     )
 
 
@@ -220,10 +225,8 @@ _RANDOMNESS = {
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in _LIBRARIES:
-        try:
-            found[name] = installed(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            versions[name] = installed(name)
+    return versions

@@ -14,32 +14,22 @@ import pyarrow.parquet
 
 from understudy.codebook import Codebook, Levelled
 from understudy.errors import ReleaseError
+from understudy.privacy.card import card
 from understudy.privacy.provenance import InputRole, Made
+from understudy.privacy.spelling import short_promise
 from understudy.release.folders import Commit, digest_of, digest_of_bytes, new_folder
 from understudy.release.manifest import Manifest
 
-__all__ = [
-    "ANONYMIZED",
-    "CODEBOOK",
-    "COMPLETED",
-    "COUNTS",
-    "COUNT_COLUMNS",
-    "CSV",
-    "INPUT_MANIFEST",
-    "MANIFEST",
-    "TABLE",
-    "Release",
-    "manifest_text",
-    "save_many",
-    "spelled_table",
-    "table_names",
-]
-
-TABLE, CSV, MANIFEST, CODEBOOK = "synthetic.parquet", "synthetic.csv", "manifest.json", "codebook.toml"
-COMPLETED, COMPLETED_CSV = "completed.parquet", "completed.csv"
-"""Names of tables that hold real records: nobody should take them for synthetic ones."""
-ANONYMIZED, ANONYMIZED_CSV = "anonymized.parquet", "anonymized.csv"
-COUNTS, COUNTS_CSV = "counts.parquet", "counts.csv"
+MANIFEST, CODEBOOK = "manifest.json", "codebook.toml"
+TABLE, ANONYMIZED = "synthetic.parquet", "anonymized.parquet"
+TABLE_NAMES = {
+    **dict.fromkeys(Made, (TABLE, "synthetic.csv")),
+    Made.ANONYMIZED: (ANONYMIZED, "anonymized.csv"),
+    Made.COUNTS: ("counts.parquet", "counts.csv"),
+    Made.COMPLETED: ("completed.parquet", "completed.csv"),
+}
+"""What the table of a release is called, as Parquet and as CSV; nobody should take real records for synthetic ones."""
+_SHOWN_ROWS, _SHOWN_COLUMNS = 5, 8
 COUNT_COLUMNS = ("count", "low", "high")
 """What a table of counts says about each combination of levels."""
 INPUT_MANIFEST = "input-manifest.json"
@@ -94,34 +84,46 @@ class Release:
         return polars.from_arrow(self.table)
 
     def __repr__(self) -> str:
-        kind = self.manifest.total.kind
-        return f"<Release of {self.manifest.rows:,} rows by {self.manifest.method}, {kind}>"
+        number = "" if self.manifest.confidential else f" of {self.manifest.rows:,} rows"
+        words = ", confidential: rows withheld" if self.manifest.confidential else ""
+        return f"<Release{number} by {self.manifest.method}, {self.manifest.total.kind}{words}>"
+
+    def _repr_html_(self) -> str:
+        """A card; rows of real people, or that nobody promised anything about, are shown only when asked for."""
+        manifest, total = self.manifest, self.manifest.total
+        facts = [("Promise", short_promise(total)), ("Account", manifest.account)]
+        if not manifest.confidential:
+            facts.append(("Rows", f"{manifest.rows:,}"))
+        rows: list[list[str]] = []
+        note = "It has no formal privacy guarantee."
+        if total.is_formal:
+            note = "It is confidential." if manifest.confidential else manifest.statement
+        if total.is_formal and not manifest.real_records:
+            names = self.table.column_names[:_SHOWN_COLUMNS]
+            first = self.table.select(names).slice(0, _SHOWN_ROWS).to_pylist()
+            rows = [names, *(["" if value is None else str(value) for value in row.values()] for row in first)]
+        else:
+            note += " Its rows are withheld here; `table` has them."
+        return card(f"Release by {manifest.method}", facts, rows=rows, note=note)
 
     def save(self, target: str | Path, *, csv: bool = False, commit: Commit | None = None) -> Path:
         """Write table, codebook and manifest to a new folder. A crash or a full disk leaves no folder behind."""
         place = Path(target)
-        with new_folder(place, speaks=lambda scratch: digest_of(scratch / MANIFEST), commit=commit) as scratch:
-            self.write_into(scratch, csv=csv)
+        table, text_table = TABLE_NAMES[self.manifest.made]
+        book, data = self.manifest.codebook, self.manifest.quote.inputs.get(InputRole.DATA)
+        with new_folder(place, speaks=lambda folder: digest_of(folder / MANIFEST), commit=commit) as folder:
+            pyarrow.parquet.write_table(self.table, folder / table)
+            (folder / CODEBOOK).write_text(book.to_toml(), encoding="utf-8", newline="\n")
+            if csv:
+                pyarrow.csv.write_csv(spelled_table(self.table, book, self.manifest.made), folder / text_table)
+            if data is not None and data.text:
+                (folder / INPUT_MANIFEST).write_text(data.text, encoding="utf-8", newline="\n")
+            for name, attached in self.attachments.items():
+                pyarrow.parquet.write_table(attached, folder / name)
+            # the manifest last, with the digests of all others
+            files = {name: digest_of(folder / name) for name in sorted(path.name for path in folder.iterdir())}
+            (folder / MANIFEST).write_text(manifest_text(self.manifest, files), encoding="utf-8", newline="\n")
         return place
-
-    def write_into(self, folder: Path, *, csv: bool) -> None:
-        """Every file of the release; the manifest last, with the digests of the others."""
-        table, text_table = table_names(self.manifest.made)
-        pyarrow.parquet.write_table(self.table, folder / table)
-        written = [table, CODEBOOK]
-        (folder / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
-        if csv:
-            pyarrow.csv.write_csv(spelled_table(self.table, self.codebook, self.manifest.made), folder / text_table)
-            written.append(text_table)
-        data = self.manifest.quote.inputs.get(InputRole.DATA)
-        if data is not None and data.text:
-            (folder / INPUT_MANIFEST).write_text(data.text, encoding="utf-8", newline="\n")
-            written.append(INPUT_MANIFEST)
-        for name, attached in self.attachments.items():
-            pyarrow.parquet.write_table(attached, folder / name)
-            written.append(name)
-        files = {name: digest_of(folder / name) for name in sorted(written)}
-        (folder / MANIFEST).write_text(manifest_text(self.manifest, files), encoding="utf-8", newline="\n")
 
     def formula_like(self) -> list[str]:
         """Columns with a level that a spreadsheet would run as a formula when it opens the CSV."""
@@ -160,15 +162,6 @@ def spelled_table(table: pa.Table, book: Codebook, made: Made) -> pa.Table:
         values, token = table.column(name), book.column(name).missing
         columns.append(values if token is None else values.cast(pa.string()).fill_null(token))
     return pa.table(columns, names=table.column_names)
-
-
-def table_names(made: Made) -> tuple[str, str]:
-    """What the table of a release is called, as Parquet and as CSV."""
-    return {
-        Made.ANONYMIZED: (ANONYMIZED, ANONYMIZED_CSV),
-        Made.COUNTS: (COUNTS, COUNTS_CSV),
-        Made.COMPLETED: (COMPLETED, COMPLETED_CSV),
-    }.get(made, (TABLE, CSV))
 
 
 def save_many(

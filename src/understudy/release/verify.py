@@ -12,20 +12,27 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
 from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
-from understudy.privacy.guarantees import Guarantee, KAnonymous, PureDP, guarantee_from_dict
+from understudy.privacy.guarantees import Guarantee, KAnonymous, PureDP
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.provenance import InputRole, Made, Provenance, inputs_from_dict
+from understudy.privacy.provenance import MARK, InputRole, Made, Provenance
 from understudy.privacy.statement import Subject, statement
 from understudy.release.folders import digest_of
-from understudy.release.manifest import FORMAT
-from understudy.release.marks import check_marks
-from understudy.release.release import CODEBOOK, COUNT_COLUMNS, MANIFEST, spelled_table, table_names
+from understudy.release.manifest import FORMAT, read_quote
+from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, spelled_table
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
+from understudy.sources.inputs import provenance_of_manifest
 
-_TOLERANCE = 1e-9  # other versions of the accounting library may differ in the last digits, downwards or upwards
+RECHECK_TOLERANCE = 1e-6
+"""How far, relatively, a price that is computed anew from a method's parameters may lie from the stated one:
+calibration, noise on a grid and sums of tails differ in the last digits between machines."""
+_TOLERANCE = 1e-9  # of sums of stated prices; other versions of the accounting library differ in the last digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +71,19 @@ class Looked:
     @property
     def table(self) -> Path:
         """Where its one table lies, if it is not in parts."""
-        return self.place / table_names(self.made)[0]
+        return self.place / TABLE_NAMES[self.made][0]
 
     @property
     def tables(self) -> list[Path]:
         """Its one table, or all its parts."""
         parts = [self.place / name for name in self.manifest.get("files", {}) if PART_NAME.fullmatch(name)]
         return parts or [self.table]
+
+    def conclude(self, faults: Sequence[str], passed: str) -> None:
+        """Keep the faults; where there are none, what passed."""
+        self.problems.extend(faults)
+        if not faults:
+            self.passed.append(passed)
 
 
 Check = Callable[[Looked], None]
@@ -82,18 +95,15 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
     place = Path(folder)
     looked = Looked(place=place, manifest=_read_manifest(place))
 
-    def table(found: Looked) -> Looked:
-        _check_files(found)
-        book = _check_codebook(found)
-        if book is not None and found.made is Made.COUNTS:
-            _check_counts(found, book)
-        elif book is not None:
-            _check_rows(found, book)
+    def table(looked: Looked) -> Looked:
+        _check_files(looked)
+        book = _check_codebook(looked)
         if book is not None:
-            _check_text(found, book)
-        return replace(found, book=book)
+            (_check_counts if looked.made is Made.COUNTS else _check_rows)(looked, book)
+            _check_text(looked, book)
+        return replace(looked, book=book)
 
-    return verify_manifest(looked, [table, check_marks, *checks])
+    return verify_manifest(looked, [table, _check_marks, *checks])
 
 
 def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked | None]]) -> Verdict:
@@ -114,10 +124,11 @@ def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked |
 
 
 def _priced(looked: Looked) -> Looked:
-    total = _check_price(looked.manifest, looked.passed, looked.problems)
-    _check_inputs(looked.manifest, total, looked.problems)
-    if total is not None and total.is_formal and not isinstance(total, KAnonymous):
-        _check_grounds(looked.manifest, looked.book, looked.problems)
+    total = _check_price(looked)
+    formal = total is not None and total.is_formal and not isinstance(total, KAnonymous)
+    _check_inputs(looked, formal=formal)
+    if formal:
+        _check_grounds(looked)
     return replace(looked, total=total)
 
 
@@ -161,8 +172,8 @@ def _check_files(looked: Looked) -> None:
             problems.append(f"the manifest lists no {needed}")
     if manifest.get("parts", 0) != len(parts):
         problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts and lists {len(parts)}")
-    found = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
-    problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(found - set(files)))
+    present = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
+    problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(present - set(files)))
     known = {*files, MANIFEST, *([PARTS] if parts else [])}
     problems.extend(
         f"{path.name} lies in the folder and is not part of the release; a page or figure made from the confidential "
@@ -199,61 +210,47 @@ def _check_codebook(looked: Looked) -> Codebook | None:
 
 
 def _check_rows(looked: Looked, book: Codebook) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    place, manifest, problems = looked.place, looked.manifest, looked.problems
     table = looked.table
-    if "parts" in manifest:
-        table = Path(escape(str(place / PARTS))) / "part-*.parquet"
+    if "parts" in looked.manifest:
+        table = Path(escape(str(looked.place / PARTS))) / "part-*.parquet"
     try:
         faults = check_table(table, replace(book, unit=None))  # ids never reach a release
         rows = sum(pyarrow.parquet.read_metadata(path).num_rows for path in looked.tables)
     except (UnderstudyError, OSError, pa.ArrowException) as reason:
-        problems.append(f"the table cannot be read: {reason}")
+        looked.problems.append(f"the table cannot be read: {reason}")
         return
-    problems.extend(fault.sentence for fault in faults)
-    if rows != manifest["rows"]["number"]:
-        problems.append(f"the table has {rows:,} rows, the manifest says {manifest['rows']['number']:,}")
-    if not faults and rows == manifest["rows"]["number"]:
-        looked.passed.append(f"all {rows:,} rows fit the codebook")
+    wrong = [fault.sentence for fault in faults]
+    if rows != (number := looked.manifest["rows"]["number"]):
+        wrong.append(f"the table has {rows:,} rows, the manifest says {number:,}")
+    looked.conclude(wrong, f"all {rows:,} rows fit the codebook")
 
 
 def _check_text(looked: Looked, book: Codebook) -> None:
     """The CSV holds the same rows as the table: another table under its name would go out unseen."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    name = table_names(looked.made)[1]
+    name = TABLE_NAMES[looked.made][1]
     if name not in looked.manifest.get("files", {}) or not (looked.place / name).is_file():
         return
     try:
         expected = spelled_table(pyarrow.parquet.read_table(looked.table), book, looked.made)
         types = {field.name: field.type for field in expected.schema}
         options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
-        found = pyarrow.csv.read_csv(looked.place / name, convert_options=options)
-        same = found.equals(expected.replace_schema_metadata(None))
+        written = pyarrow.csv.read_csv(looked.place / name, convert_options=options)
+        same = written.equals(expected.replace_schema_metadata(None))
     except (UnderstudyError, OSError, pa.ArrowException) as reason:
         looked.problems.append(f"{name} cannot be compared with the table: {reason}")
         return
-    if same:
-        looked.passed.append(f"{name} holds the same rows as the table")
-    else:
-        looked.problems.append(f"{name} does not hold the rows of the table")
+    faults = [] if same else [f"{name} does not hold the rows of the table"]
+    looked.conclude(faults, f"{name} holds the same rows as the table")
 
 
 def _check_counts(looked: Looked, book: Codebook) -> None:
     """A table of counts holds every combination of its levels once, and an interval around every count."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     try:
-        found = pyarrow.parquet.read_table(looked.table)
-        names = [name for name in found.column_names if name not in COUNT_COLUMNS]
+        table = pyarrow.parquet.read_table(looked.table)
+        names = [name for name in table.column_names if name not in COUNT_COLUMNS]
         expected = set(product(*(book.column(name).labels for name in names)))
-        combinations = list(zip(*(found.column(name).to_pylist() for name in names), strict=True))
-        low, count, high = (found.column(name).to_pylist() for name in ("low", "count", "high"))
+        combinations = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+        low, count, high = (table.column(name).to_pylist() for name in ("low", "count", "high"))
     except (UnderstudyError, KeyError, OSError, pa.ArrowException) as reason:
         looked.problems.append(f"the table cannot be read: {reason}")
         return
@@ -264,29 +261,61 @@ def _check_counts(looked: Looked, book: Codebook) -> None:
         wrong.append("a count of the table lies outside its own interval")
     if len(combinations) != (number := looked.manifest["rows"]["number"]):
         wrong.append(f"the table has {len(combinations):,} rows, the manifest says {number:,}")
-    looked.problems.extend(wrong)
-    if not wrong:
-        looked.passed.append(f"all {len(combinations):,} combinations of {', '.join(names)} are there")
+    looked.conclude(wrong, f"all {len(combinations):,} combinations of {', '.join(names)} are there")
 
 
-def _check_price(manifest: dict[str, Any], passed: list[str], problems: list[str]) -> Guarantee | None:
+def _check_marks(looked: Looked) -> None:
+    """What the table says of itself, and what its input said, against the manifest, which alone is easily edited."""
+    try:
+        kept = [
+            (pyarrow.parquet.read_schema(path).metadata or {}).get(MARK) for path in looked.tables if path.is_file()
+        ]
+        marks = [Provenance.from_dict(json.loads(text)) for text in set(kept) if text is not None]
+        stated = provenance_of_manifest(looked.manifest, "")
+    except (UnderstudyError, OSError, ValueError, KeyError, TypeError, pa.ArrowException) as reason:
+        looked.problems.append(f"what the table says of itself cannot be read: {reason}")
+        return
+    if looked.manifest["format"] == 1:
+        if marks:
+            looked.problems.append("the manifest is of format 1, and the table was written in a later one")
+        return
+    if None in kept:
+        looked.problems.append("the table, or a part of it, does not say of itself what it is")
+    for mark in marks:
+        names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
+        odd = [name for name in names if getattr(mark, name) != getattr(stated, name)]
+        faults = [f"the table says of itself another {' and '.join(odd)} than its manifest"] if odd else []
+        looked.conclude(faults, "the table says of itself what its manifest says")
+    path = looked.place / INPUT_MANIFEST
+    if not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    facts = provenance_of_manifest(json.loads(text), text).to_dict()
+    same = looked.manifest["inputs"].get(InputRole.DATA.name.lower()) == facts
+    faults = [] if same else [f"what the manifest says of the table that went in is not what {INPUT_MANIFEST} says"]
+    looked.conclude(faults, f"the table that went in is what {INPUT_MANIFEST} says")
+
+
+def _check_price(looked: Looked) -> Guarantee | None:
+    manifest, problems = looked.manifest, looked.problems
     try:
         ledger = Ledger.from_list(manifest["ledger"])
         total = ledger.total(delta=manifest["delta_for_total"])
     except (UnderstudyError, LookupError, TypeError, ValueError, ArithmeticError) as reason:
         problems.append(f"the ledger cannot be priced: {reason}")
         return None
-    stated, found = manifest["guarantee"], total.to_dict()
-    if not _agree(stated, found):
-        problems.append(f"the stated total {_short(stated)} is not what the ledger adds up to, {_short(found)}")
-    else:
-        passed.append(f"the ledger adds up to the stated total, {_short(found)}")
+    stated, due = manifest["guarantee"], total.to_dict()
+    faults = [f"the stated total {_short(stated)} is not what the ledger adds up to, {_short(due)}"]
+    looked.conclude([] if _agree(stated, due) else faults, f"the ledger adds up to the stated total, {_short(due)}")
     if manifest["format"] == 1:
-        _check_old_statement(manifest, total, passed, problems)
-    elif manifest["statement"] != _expected(manifest, ledger, total):
-        problems.append("the statement in plain words is not the one that the ledger supports")
+        supported = _promise_of_format_1(manifest, ledger, total) in manifest["statement"]
+        words = "the statement makes the promise that the ledger supports, in the words of format 1"
     else:
-        passed.append("the statement says what the ledger supports")
+        look = manifest["confidential_look"]
+        supported = read_quote(manifest).statement_of(manifest["rows"]["number"], looked=look) == manifest["statement"]
+        words = "the statement says what the ledger supports"
+    faults = [] if supported else ["the statement in plain words is not the one that the ledger supports"]
+    looked.conclude(faults, words)
     if not _agree(manifest["basic_composition"], ledger.basic().to_dict()):
         problems.append("the total by basic composition is not that of the ledger")
     for entry, written in zip(ledger, manifest["ledger"], strict=True):
@@ -297,71 +326,50 @@ def _check_price(manifest: dict[str, Any], passed: list[str], problems: list[str
     return total
 
 
-def _expected(manifest: dict[str, Any], ledger: Ledger, total: Guarantee) -> str:
-    """The statement that everything else in the manifest supports."""
-    paper = manifest.get("paper") or {}
-    call = manifest["call"]
-    return statement(
-        ledger,
-        total,
-        rows=manifest["rows"]["number"],
-        route=manifest["route"],
-        paper=paper.get("statement"),
-        subject=Subject(manifest["subject"]),
-        inputs=inputs_from_dict(manifest["inputs"]),
-        looked=manifest["confidential_look"],
-        call=None if call is None else guarantee_from_dict(dict(call)),
-    )
-
-
-def _check_old_statement(manifest: dict[str, Any], total: Guarantee, passed: list[str], problems: list[str]) -> None:
+def _promise_of_format_1(manifest: dict[str, Any], ledger: Ledger, total: Guarantee) -> str:
     """The words of the first format were other ones; the promise in them is held against the ledger all the same."""
-    rows, said = manifest["rows"]["number"], manifest["statement"]
-    ledger = Ledger.from_list(manifest["ledger"])
-    fresh = statement(ledger, total, rows=rows, route=manifest["route"], paper=None)
-    promise = fresh.partition(" for ")[0] if isinstance(total, PureDP) or hasattr(total, "epsilon") else fresh[:40]
+    words = statement(ledger, total, rows=manifest["rows"]["number"], route=manifest["route"], paper=None)
+    promise = words.partition(" for ")[0] if isinstance(total, PureDP) or hasattr(total, "epsilon") else words[:40]
     if manifest.get("subject") == Subject.SCORE:
         promise = "(" + promise.partition("(")[2] if hasattr(total, "epsilon") else "no formal privacy guarantee"
     if manifest.get("holds") == "counts":
         promise = promise.replace("This table of", "This file of").replace("counts", "rows")
-    if promise not in said:
-        problems.append("the statement in plain words is not the one that the ledger supports")
-    else:
-        passed.append("the statement makes the promise that the ledger supports, in the words of format 1")
+    return promise
 
 
-def _check_inputs(manifest: dict[str, Any], total: Guarantee | None, problems: list[str]) -> None:
+def _check_inputs(looked: Looked, *, formal: bool) -> None:
     """Whether what went in allows what is promised: a public input is public or paid for, a price per row holds."""
-    formal = total is not None and total.is_formal and not isinstance(total, KAnonymous)
+    manifest, problems = looked.manifest, looked.problems
     events = [entry["event"] for entry in manifest.get("ledger", ())]
     if manifest["format"] != 1 and InputRole.DATA.name.lower() not in manifest["inputs"]:
         problems.append("the manifest does not say what table went in")
-    for name, told in manifest.get("inputs", {}).items():
-        role, one = InputRole[name.upper()], Provenance.from_dict(told)
+    for name, facts in manifest.get("inputs", {}).items():
+        role, table = InputRole[name.upper()], Provenance.from_dict(facts)
         if not role.is_public:
-            if formal and one.as_data:
-                problems.append(f"the ledger claims a promise, and {one.as_data[0].event.to_dict()['why']}")
+            if formal and table.as_data:
+                problems.append(f"the ledger claims a promise, and {table.as_data[0].event.to_dict()['why']}")
             continue
         try:
-            one.as_public(role)
+            table.as_public(role)
         except UnderstudyError as reason:
             problems.append(str(reason))
-        if any(entry["event"] not in events for entry in told.get("ledger", ())):
-            problems.append(f"the price of {one.called}, used as {role.value}, is not in the ledger")
+        if any(entry["event"] not in events for entry in facts.get("ledger", ())):
+            problems.append(f"the price of {table.called}, used as {role.value}, is not in the ledger")
 
 
 def bought_inputs(manifest: Mapping[str, Any]) -> Ledger:
     """What releases that were used as public knowledge add, each once."""
-    told = {
-        one["release"]: one["ledger"]
-        for role, one in manifest.get("inputs", {}).items()
-        if InputRole[role.upper()].is_public and "ledger" in one
+    ledgers = {
+        facts["release"]: facts["ledger"]
+        for role, facts in manifest.get("inputs", {}).items()
+        if InputRole[role.upper()].is_public and "ledger" in facts
     }
-    return Ledger.from_list(entry for ledger in told.values() for entry in ledger)
+    return Ledger.from_list(entry for ledger in ledgers.values() for entry in ledger)
 
 
-def _check_grounds(manifest: dict[str, Any], book: Codebook | None, problems: list[str]) -> None:
+def _check_grounds(looked: Looked) -> None:
     """What a formal promise cannot stand on, whatever its ledger adds up to."""
+    manifest, book, problems = looked.manifest, looked.book, looked.problems
     if str(manifest.get("randomness", "")).startswith("seeded"):
         problems.append("the randomness was seeded, and the ledger claims a promise all the same")
     if manifest.get("confidential") or manifest.get("real_records"):
@@ -378,15 +386,15 @@ def _check_grounds(manifest: dict[str, Any], book: Codebook | None, problems: li
         problems.append("the codebook makes the person the unit, and the ledger prices single records")
 
 
-def _agree(stated: dict[str, Any], found: dict[str, Any]) -> bool:
-    if set(stated) != set(found):
+def _agree(stated: dict[str, Any], due: dict[str, Any]) -> bool:
+    """Whether two promises are one, up to the last digits of their figures."""
+    if set(stated) != set(due):
         return False
-    for name, value in found.items():
-        other = stated[name]
-        if isinstance(value, float) and isinstance(other, int | float):
-            if abs(value - other) > _TOLERANCE * max(1.0, abs(value)):
+    for name, value in due.items():
+        if isinstance(value, float) and isinstance(stated[name], int | float):
+            if abs(value - stated[name]) > _TOLERANCE * max(1.0, abs(value)):
                 return False
-        elif value != other:
+        elif value != stated[name]:
             return False
     return True
 

@@ -17,15 +17,15 @@ import secrets
 import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from understudy.codec import from_plain, to_plain
 from understudy.errors import ReleaseError
-from understudy.interrupts import interrupts_held
 from understudy.privacy.transaction import Claim
-from understudy.release.folders import Commit, digest_of, refuse_existing, sync
+from understudy.release.folders import Commit, appear, digest_of, refuse_existing, sync
 from understudy.release.manifest import Manifest
 from understudy.release.release import CODEBOOK, MANIFEST, manifest_text
 
@@ -54,7 +54,7 @@ def part_name(number: int) -> str:
 def write_receipt(folder: Path, receipt: Receipt) -> None:
     """All or nothing."""
     scratch = folder / f".{receipt.name}.json"
-    scratch.write_text(json.dumps(asdict(receipt)), encoding="utf-8")
+    scratch.write_text(json.dumps(to_plain(receipt)), encoding="utf-8")
     sync(scratch)
     scratch.rename(folder / f"{receipt.name}.json")
 
@@ -65,24 +65,16 @@ class Workshop:
     def __init__(self, target: Path, terms: Mapping[str, Any]) -> None:
         self.target = target
         self.folder = target.with_name(target.name + ".unfinished")
+        self._content = self.folder / "release"
+        """What will be the release."""
+        self.parts_folder = self._content / PARTS
+        """Where parts are written, on a file system that every worker sees."""
+        self.receipts_folder = self.folder / "receipts"
+        self.model_path = self.folder / "model.zip"
+        """The released model of route N: drawing twice from one model is free, perturbing twice is not."""
         self._terms = json.loads(json.dumps(terms))
         self._lock: int | None = None
         self.plan: dict[str, Any] = {}
-
-    @property
-    def parts_folder(self) -> Path:
-        """Where parts are written, on a file system that every worker sees."""
-        return self.folder / "release" / PARTS
-
-    @property
-    def receipts_folder(self) -> Path:
-        """Where the receipts lie."""
-        return self.folder / "receipts"
-
-    @property
-    def model_path(self) -> Path:
-        """The released model of route N: drawing twice from one model is free, perturbing twice is not."""
-        return self.folder / "model.zip"
 
     @property
     def release_id(self) -> str:
@@ -92,28 +84,22 @@ class Workshop:
     def __enter__(self) -> Self:
         refuse_existing(self.target)
         try:
-            for folder in (self.folder, self.folder / "release", self.parts_folder, self.receipts_folder):
+            for folder in (self.folder, self._content, self.parts_folder, self.receipts_folder):
                 folder.mkdir(mode=0o700, exist_ok=True)
             self._lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-        except OSError as reason:
-            raise ReleaseError(
-                f"nothing can be written beside {str(self.target)!r} ({reason.strerror}); choose a folder you may "
-                "write to."
-            ) from None
-        try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._unlock()
-            raise ReleaseError(
-                f"another run is at work in {str(self.folder)!r}; wait for it, or choose another folder."
-            ) from None
-        try:
             self._begin()
-        except OSError as reason:
+        except BaseException as reason:
             self._unlock()
-            raise ReleaseError(f"nothing can be written in {str(self.folder)!r} ({reason.strerror}).") from None
-        except BaseException:
-            self._unlock()
+            if isinstance(reason, BlockingIOError):
+                raise ReleaseError(
+                    f"another run is at work in {str(self.folder)!r}; wait for it, or choose another folder."
+                ) from None
+            if isinstance(reason, OSError):
+                raise ReleaseError(
+                    f"nothing can be written beside {str(self.target)!r} ({reason.strerror}); choose a folder you may "
+                    "write to."
+                ) from None
             raise
         return self
 
@@ -178,16 +164,15 @@ class Workshop:
 
     def receipts(self) -> dict[int, Receipt]:
         """One whole part per number; where two attempts finished, the first by name."""
-        found: dict[int, Receipt] = {}
+        receipts: dict[int, Receipt] = {}
         for path in sorted(self.receipts_folder.glob("part-*.json")):
             try:
-                facts = json.loads(path.read_text(encoding="utf-8"))
-                receipt = Receipt(**{**facts, "warnings": tuple(facts["warnings"])})
+                receipt = from_plain(Receipt, json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError, KeyError):
                 continue
-            if receipt.number not in found and (self.parts_folder / receipt.name).is_file():
-                found[receipt.number] = receipt
-        return found
+            if receipt.number not in receipts and (self.parts_folder / receipt.name).is_file():
+                receipts[receipt.number] = receipt
+        return receipts
 
     def destroy_strays(self, *, check: bool = False) -> dict[int, Receipt]:
         """Whole parts; every other file in the folder of parts is destroyed unseen.
@@ -196,7 +181,11 @@ class Workshop:
         """
         kept = self.receipts()
         if check:
-            kept = {n: one for n, one in kept.items() if digest_of(self.parts_folder / one.name) == one.digest}
+            kept = {
+                number: receipt
+                for number, receipt in kept.items()
+                if digest_of(self.parts_folder / receipt.name) == receipt.digest
+            }
         names = {receipt.name for receipt in kept.values()}
         for path in self.parts_folder.iterdir():
             if path.name not in names:
@@ -208,48 +197,40 @@ class Workshop:
 
     def warnings(self) -> tuple[str, ...]:
         """What was said of the parts, each sentence once."""
-        said = (text for _, receipt in sorted(self.receipts().items()) for text in receipt.warnings)
-        return tuple(dict.fromkeys(said))
+        warnings = (text for _, receipt in sorted(self.receipts().items()) for text in receipt.warnings)
+        return tuple(dict.fromkeys(warnings))
 
     def finish(self, manifest: Manifest, commit: Commit | None) -> Path:
         """Codebook, manifest, charge, name: in this order, so that no release appears unpaid or in part."""
         done = self.destroy_strays()
-        inside = self.folder / "release"
-        (inside / CODEBOOK).write_text(manifest.codebook.to_toml(), encoding="utf-8", newline="\n")
+        (self._content / CODEBOOK).write_text(manifest.codebook.to_toml(), encoding="utf-8", newline="\n")
         files = {f"{PARTS}/{receipt.name}": receipt.digest for receipt in done.values()}
-        files = {CODEBOOK: digest_of(inside / CODEBOOK), **dict(sorted(files.items()))}
-        (inside / MANIFEST).write_text(manifest_text(manifest, files), encoding="utf-8", newline="\n")
-        for path in (inside / CODEBOOK, inside / MANIFEST, self.parts_folder, inside):
+        files = {CODEBOOK: digest_of(self._content / CODEBOOK), **dict(sorted(files.items()))}
+        (self._content / MANIFEST).write_text(manifest_text(manifest, files), encoding="utf-8", newline="\n")
+        for path in (self._content / CODEBOOK, self._content / MANIFEST, self.parts_folder, self._content):
             sync(path)
         return self._publish(commit)
 
     def finished(self, bought: str | None) -> Path:
         """Give its name to what was committed just before the last run died: exactly those bytes, or nothing."""
-        inside = self.folder / "release"
-        if bought is None or not (inside / MANIFEST).is_file() or digest_of(inside / MANIFEST) != bought:
+        if bought is None or not (self._content / MANIFEST).is_file() or digest_of(self._content / MANIFEST) != bought:
             raise ReleaseError(
                 f"the charge of {str(self.folder)!r} has bought a release already, and these are other files; one "
                 "charge buys one set of bytes. Take the release where it was written, or remove this folder and begin "
                 "anew, which is charged."
             )
-        files = json.loads((inside / MANIFEST).read_text(encoding="utf-8"))["files"]
-        if changed := [name for name in files if digest_of(inside / name) != files[name]]:
+        files = json.loads((self._content / MANIFEST).read_text(encoding="utf-8"))["files"]
+        if changed := [name for name in files if digest_of(self._content / name) != files[name]]:
             raise ReleaseError(
-                f"{changed[0]} in {str(inside)!r} is not the file that was paid for; its bytes were changed. Remove "
-                "the folder and begin anew, which is charged."
+                f"{changed[0]} in {str(self._content)!r} is not the file that was paid for; its bytes were changed. "
+                "Remove the folder and begin anew, which is charged."
             )
         return self._publish(None)
 
     def _publish(self, commit: Commit | None) -> Path:
-        inside = self.folder / "release"
         self.parts_folder.chmod(0o755)
-        inside.chmod(0o755)
-        with interrupts_held():
-            refuse_existing(self.target)
-            if commit is not None:
-                commit(digest_of(inside / MANIFEST))
-            inside.rename(self.target)
-            sync(self.target.absolute().parent)
+        self._content.chmod(0o755)
+        appear(self._content, self.target, digest=digest_of(self._content / MANIFEST), commit=commit)
         self.abandon()
         return self.target
 

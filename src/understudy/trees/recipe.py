@@ -270,7 +270,7 @@ class FittedScore(Fitted[ScoreModel]):
         """Pay, train and write; ``key`` seals what stays confidential (:func:`~understudy.trees.save_model`)."""
         if self.recipe.training.is_sealed:
             model_key(key)  # before anything is reserved
-        return super().write(out, 0, saving={"key": key})
+        return self._write(out, 0, {"key": key})
 
     def _choices(self, quote: Quote) -> str:
         recipe = self.recipe
