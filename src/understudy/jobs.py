@@ -9,7 +9,7 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.codebook.declare import declare_text
 from understudy.codebook.where import parse_where
-from understudy.errors import CodebookError, ParameterError, ReleaseError
+from understudy.errors import CodebookError, MissingExtraError, ParameterError, ReleaseError
 from understudy.evaluate.audit import Audit
 from understudy.evaluate.audit import audit as run_audit
 from understudy.evaluate.picture import marginal_picture
@@ -18,7 +18,7 @@ from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.make import evaluate as make_report
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import find_release
-from understudy.evaluate.report.write import write_page
+from understudy.evaluate.report.write import check_page_target, write_page
 from understudy.evaluate.rumap.make import MapResult, Plan, Questions
 from understudy.evaluate.rumap.make import risk_utility_map as make_map
 from understudy.evaluate.utility.compare import Comparison, compare
@@ -395,6 +395,8 @@ class DemoResult:
     synthetic: Comparison
     independent: Comparison
     files: tuple[Path, ...]
+    left_out: str = ""
+    """Why there is no report page, if there is none."""
 
 
 DEMO_DATA_ROWS = 50_000
@@ -419,8 +421,28 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     picture = folder.with_name(folder.name + "-picture.svg")
     drawn = marginal_picture(source, made, columns=_DEMO_COLUMNS, real_label="confidential (simulated)")
     picture.write_text(drawn, encoding="utf-8")
+    files = [*sorted(folder.iterdir()), picture]
+    left_out = ""
+    try:
+        files.append(_demo_page(folder, source, made, report))
+    except MissingExtraError as reason:  # the base installation shows everything else
+        left_out = str(reason)
+    return DemoResult(
+        release=release,
+        folder=folder,
+        synthetic=compare(source, made),
+        independent=compare(source, open_source(independent.table, book)),
+        files=tuple(files),
+        left_out=left_out,
+    )
+
+
+def _demo_page(folder: Path, source: Any, made: Any, report: Report | None) -> Path:
+    from understudy import datasets
+
     page = folder.with_name(folder.name + "-report.html")
-    others = open_source(datasets.discharges(rows=DEMO_HELD_OUT, seed=2012), book)
+    check_page_target(page)
+    others = open_source(datasets.discharges(rows=DEMO_HELD_OUT, seed=2012), source.codebook)
     _, facts = find_release(str(folder))
     findings = gather(
         source,
@@ -433,10 +455,4 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
         report=report,
     )
     write_page(page, report_page(findings.to_dict()))
-    return DemoResult(
-        release=release,
-        folder=folder,
-        synthetic=compare(source, made),
-        independent=compare(source, open_source(independent.table, book)),
-        files=(*sorted(folder.iterdir()), picture, page),
-    )
+    return page

@@ -14,6 +14,7 @@ from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import opened_flows
 from understudy.evaluate.report.page import MARKER, script_json
 from understudy.evaluate.report.write import check_page_target, write_page
+from understudy.extras import need
 from understudy.release.folders import digest_of
 from understudy.sources.flows import Flows, Histograms
 
@@ -25,6 +26,7 @@ def map_page(
     made: ReleasedCommutes, *, original: Flows | None = None, tiles: str | None = None, title: str | None = None
 ) -> str:
     """The page; with ``original`` it holds the real flows and says on top that it is confidential."""
+    need("jinja2", extra="report", what="the map page")
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -27,6 +27,7 @@ from understudy.evaluate.risk.cells import Cells, Ints, open_cells
 from understudy.evaluate.risk.intervals import clopper_pearson
 from understudy.evaluate.risk.membership import LinearRule, agreements, encode_rows, source_of
 from understudy.evaluate.shadows import repeated
+from understudy.extras import need
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.provenance import DECLARED, Made
@@ -129,6 +130,7 @@ def audit(
     choice against methods that withhold small counts), or values by column, the others being rare. Nothing is charged.
     Long audits run in ``processes`` processes; the outcome does not depend on their number.
     """
+    need("scipy", extra="report", what="an audit")
     if isinstance(runs, bool) or not isinstance(runs, int) or not LEAST_RUNS <= runs <= MOST_RUNS:
         raise ParameterError(f"`runs` is {runs!r}; an audit takes {LEAST_RUNS} to {MOST_RUNS:,} runs. Try 1000.")
     if not 0 < miss < 1:
@@ -350,6 +352,7 @@ def _best_cut(scores: Floats, trials: int, *, delta: float, miss: float) -> tupl
 
     A cut lies halfway between two neighbouring scores, where values not yet seen fall on it least often.
     """
+    need("scipy", extra="report", what="an audit")
     from scipy import special
 
     values = np.unique(scores)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.errors import ParameterError
+from understudy.extras import need
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.stability import StabilityHistogram
@@ -62,6 +63,7 @@ class Combined:
 
     def interval(self, level: float = 0.95, *, normal: bool = False) -> tuple[float, float]:
         """Confidence interval by Student's law, or the normal one where asked or where there is no other."""
+        need("scipy", extra="report", what="a confidence interval")
         from scipy import special
 
         if not 0 < level < 1:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError, ParameterError
+from understudy.extras import need
 from understudy.reconstruct.grams import Floats
 
 KINDS = ("mean", "sum", "median")
@@ -147,6 +148,7 @@ def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> 
 
 
 def _distinct(labels: Texts) -> tuple[list[str | None], Codes]:
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     codes, distinct = pd.factorize(labels, use_na_sentinel=True)

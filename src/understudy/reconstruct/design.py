@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import DataError
+from understudy.extras import need
 from understudy.reconstruct.grams import Floats
 
 MOST_LEVELS = 100
@@ -17,6 +18,7 @@ def as_frame(individuals: Any) -> Any:
     """Whatever holds the individuals, as a pandas frame: a path, an Arrow table, a pandas or Polars frame, a
     dictionary.
     """
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     if isinstance(individuals, pd.DataFrame):
@@ -79,6 +81,7 @@ class Design:
         cls, frame: Any, columns: Sequence[str], *, standardise: bool, intercept: bool
     ) -> tuple["Design", Floats]:
         """The design of these columns, and the matrix of these individuals."""
+        need("pandas", extra="models", what="reconstruction")
         import pandas as pd
 
         parts, notes, blocks = [], [], []
@@ -137,6 +140,7 @@ def _with_constant(matrix: Floats, intercept: bool) -> Floats:
 
 def _numbers(values: Any) -> Any:
     """The column as numbers, or None where a word is among them."""
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(values):

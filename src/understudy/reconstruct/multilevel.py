@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.errors import ParameterError
+from understudy.extras import need
 from understudy.reconstruct.grams import DenseGram, Floats
 from understudy.reconstruct.problem import Stack
 
@@ -34,6 +35,7 @@ def group_effects(
 ) -> GroupEffects:
     """gamma for the groups of the first level; ``columns`` of X that get a copy per group, the constant among
     them; ``noise`` is V / sigma^2."""
+    need("scipy", extra="models", what="reconstruction")
     from scipy import sparse
 
     if not ridge >= 0:

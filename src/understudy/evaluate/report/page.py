@@ -11,6 +11,7 @@ from understudy.evaluate.report.findings import BANNER, FORMAT
 from understudy.evaluate.report.glossary import GLOSSARY, title_of
 from understudy.evaluate.report.models import chain_figures, is_model, model_figures, risk_figures
 from understudy.evaluate.report.numbers import moment, number
+from understudy.extras import need
 
 MARKER = "understudy page, made from confidential data"
 """Near the top of every page: a later run may overwrite such a file, and no other."""
@@ -69,6 +70,7 @@ def render(
     template: str, *, figures: Sequence[Figure], package: str = "understudy.evaluate.report", **values: Any
 ) -> str:
     """Fill a template of this folder, or of another room's, with style, script and Plotly inside."""
+    need("jinja2", "plotly", extra="report", what="the report page")
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
     from plotly.offline import get_plotlyjs

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from understudy.errors import ParameterError
+from understudy.extras import need
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,7 @@ def clopper_pearson(hits: int, trials: int, *, miss: float) -> tuple[float, floa
     >>> low, round(high, 4)
     (0.0, 0.2589)
     """
+    need("scipy", extra="report", what="a confidence interval")
     from scipy import special
 
     if not 0 <= hits <= trials or trials < 1 or not 0 < miss < 1:
@@ -85,6 +87,7 @@ def _check(hits: float, trials: float, confidence: float) -> None:
 
 
 def _normal(confidence: float) -> float:
+    need("scipy", extra="report", what="a confidence interval")
     from scipy import special
 
     return float(special.ndtri((1 + confidence) / 2))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from understudy.evaluate.metric import Score
 from understudy.evaluate.utility.tables import given_grids, grids, tables_of_width
+from understudy.extras import need
 from understudy.sources.base import Source
 
 Counts = npt.NDArray[np.int64]
@@ -27,6 +28,7 @@ def kendall(real: Counts, synthetic: Counts) -> float:
     >>> round(kendall(np.array([1, 2, 3]), np.array([1, 3, 2])), 12)  # 2 pairs agree, 1 does not
     0.333333333333
     """
+    need("scipy", extra="report", what="a rank correlation")
     from scipy.stats import kendalltau
 
     return _defined(real, synthetic, lambda a, b: kendalltau(a, b).statistic)
@@ -38,6 +40,7 @@ def spearman(real: Counts, synthetic: Counts) -> float:
     >>> round(spearman(np.array([1, 2, 3]), np.array([1, 3, 2])), 12)  # 1 - 6 * 2 / (3 * 8)
     0.5
     """
+    need("scipy", extra="report", what="a rank correlation")
     from scipy.stats import spearmanr
 
     return _defined(real, synthetic, lambda a, b: spearmanr(a, b).statistic)

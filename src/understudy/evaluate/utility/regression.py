@@ -19,6 +19,7 @@ from understudy.evaluate.checks import check_rows, check_same_columns
 from understudy.evaluate.formulas import check_formula
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
+from understudy.extras import need
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.sources.base import Source
 
@@ -138,6 +139,7 @@ def _frame(
     survey: tuple[str, Floats] | None = None,
 ) -> tuple[Any, Floats, int, Floats | None]:
     """Named columns as values, how often each record occurs, how many rows were left out, and survey weights."""
+    need("pandas", "patsy", "statsmodels", extra="report", what="the comparison of regressions")
     import pandas as pd
 
     found = records(source, used if survey is None or survey[0] in used else (*used, survey[0]))
@@ -162,6 +164,7 @@ def _frame(
 
 
 def _response(frame: Any, left: str, *, kind: Kind, called: str, formula: str) -> Floats:
+    need("patsy", extra="report", what="the comparison of regressions")
     from patsy import EvalEnvironment, PatsyError, dmatrix
 
     try:
@@ -202,6 +205,7 @@ def _fit(
     notes: list[str],
     each: Floats | None = None,
 ) -> dict[str, tuple[float, float, float, float]]:
+    need("statsmodels", "patsy", extra="report", what="the comparison of regressions")
     import statsmodels.api as sm
     from patsy import EvalEnvironment, PatsyError, dmatrix
 
