@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo test long check bench peers experiments docs pycanon clean
+.PHONY: install demo test long check bench peers experiments docs pycanon release clean
 
 install: $(STAMP)
 
@@ -59,5 +59,17 @@ pycanon: .venv-pycanon/.installed
 	.venv-pycanon/bin/python -m pip install --quiet --disable-pip-version-check "pycanon==1.3.6"
 	touch .venv-pycanon/.installed
 
+# wheel and sdist; the wheel is then tried where nothing else is installed: no extras, not this folder, no test
+RELEASE := .venv-release
+release: $(STAMP)
+	rm -rf dist $(RELEASE)
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	mkdir $(RELEASE)/try
+	cd $(RELEASE)/try && ../bin/understudy demo --out demo
+	cd $(RELEASE)/try && ../bin/understudy verify demo
+	@ls -l dist
+
 clean:
-	rm -rf $(VENV) site .venv-pycanon .venv-peers $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist $(RELEASE) site .venv-pycanon .venv-peers $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
