@@ -75,7 +75,7 @@ def run_without(packages, commands, folder, program=WITHOUT) -> list[tuple[int, 
         capture_output=True,
         text=True,
         cwd=folder,
-        timeout=180,
+        timeout=600,
         check=False,
         env={**os.environ, "PYTHONPATH": SRC, "UNDERSTUDY_MODEL_KEY": "cd" * 32, "UNDERSTUDY_TRACEBACK": ""},
     )
