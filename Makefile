@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo test long check bench peers experiments docs pycanon clean
+.PHONY: install demo test long check bench peers experiments docs pycanon release clean
 
 install: $(STAMP)
 
@@ -19,11 +19,11 @@ demo: $(STAMP)
 	$(BIN)/understudy demo --out $(DEMO_OUT)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q --ignore=tests/long
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not long" --ignore=tests/long
 
-# evidence that takes long: every paying command struck down again and again
+# evidence that takes long: every paying command struck down again and again, and whatever repeats a faster test
 long: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q tests/long
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m long tests
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -59,5 +59,17 @@ pycanon: .venv-pycanon/.installed
 	.venv-pycanon/bin/python -m pip install --quiet --disable-pip-version-check "pycanon==1.3.6"
 	touch .venv-pycanon/.installed
 
+# wheel and sdist; the wheel is then tried where nothing else is installed: no extras, not this folder, no test
+RELEASE := .venv-release
+release: $(STAMP)
+	rm -rf dist $(RELEASE)
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	mkdir $(RELEASE)/try
+	cd $(RELEASE)/try && ../bin/understudy demo --out demo
+	cd $(RELEASE)/try && ../bin/understudy verify demo
+	@ls -l dist
+
 clean:
-	rm -rf $(VENV) site .venv-pycanon .venv-peers $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist $(RELEASE) site .venv-pycanon .venv-peers $(DEMO_OUT) $(DEMO_OUT)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

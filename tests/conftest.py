@@ -49,6 +49,13 @@ def data_folder() -> Path:
     return Path(place)
 
 
+def pytest_collection_modifyitems(items) -> None:
+    """Whatever lies in tests/long is long."""
+    for item in items:
+        if item.path.parent.name == "long":
+            item.add_marker(pytest.mark.long)
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
     """Name the groups that were left out."""
     groups = set()

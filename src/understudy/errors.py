@@ -12,6 +12,7 @@ A user's mistake is always an :class:`UnderstudyError`; anything else is our bug
     │   └── AccountError    there is no account in this file, or none can be made there
     ├── RefusalError        the request is well formed, but honouring it would be unsafe or useless
     ├── ReleaseError        a release cannot be written, or does not verify
+    ├── MissingExtraError   a package that this needs is not installed; the message names the extra that brings it
     └── StoppedError        the user interrupted; nothing left the program
 
 Every message names the value, the rule and the remedy, in that order.
@@ -55,6 +56,10 @@ class RefusalError(UnderstudyError):
 
 class ReleaseError(UnderstudyError):
     """A release cannot be written, read or verified."""
+
+
+class MissingExtraError(UnderstudyError, ImportError):
+    """What was asked for needs packages that the base installation leaves out; see ``understudy.extras``."""
 
 
 class StoppedError(UnderstudyError):

@@ -9,7 +9,7 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.codebook.declare import declare_text
 from understudy.codebook.where import parse_where
-from understudy.errors import CodebookError, ParameterError, ReleaseError
+from understudy.errors import CodebookError, MissingExtraError, ParameterError, ReleaseError
 from understudy.evaluate.audit import Audit
 from understudy.evaluate.audit import audit as run_audit
 from understudy.evaluate.picture import marginal_picture
@@ -24,8 +24,8 @@ from understudy.evaluate.rumap.measure import Questions
 from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.utility.distances import Comparison, compare
 from understudy.mechanisms.stream import Stream
+from understudy.pages.write import check_page_target, write_page
 from understudy.parameters import read_options
-from understudy.pages.write import write_page
 from understudy.privacy.account import Account, account_at, remember_look
 from understudy.privacy.provenance import InputRole
 from understudy.release import Release
@@ -398,6 +398,8 @@ class DemoResult:
     synthetic: Comparison
     independent: Comparison
     files: tuple[Path, ...]
+    left_out: str = ""
+    """Why there is no report page, if there is none."""
 
 
 DEMO_DATA_ROWS = 50_000
@@ -422,8 +424,28 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     picture = folder.with_name(folder.name + "-picture.svg")
     drawn = marginal_picture(source, made, columns=_DEMO_COLUMNS, real_label="confidential (simulated)")
     picture.write_text(drawn, encoding="utf-8")
+    files = [*sorted(folder.iterdir()), picture]
+    left_out = ""
+    try:
+        files.append(_demo_page(folder, source, made, report))
+    except MissingExtraError as reason:  # the base installation shows everything else
+        left_out = str(reason)
+    return DemoResult(
+        release=release,
+        folder=folder,
+        synthetic=compare(source, made),
+        independent=compare(source, open_source(independent.table, book)),
+        files=tuple(files),
+        left_out=left_out,
+    )
+
+
+def _demo_page(folder: Path, source: Any, made: Any, report: Report | None) -> Path:
+    from understudy import datasets
+
     page = folder.with_name(folder.name + "-report.html")
-    others = open_source(datasets.discharges(rows=DEMO_HELD_OUT, seed=2012), book)
+    check_page_target(page)
+    others = open_source(datasets.discharges(rows=DEMO_HELD_OUT, seed=2012), source.codebook)
     _, facts = find_release(str(folder))
     findings = gather(
         source,
@@ -436,10 +458,4 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
         report=report,
     )
     write_page(page, report_page(findings.to_dict()))
-    return DemoResult(
-        release=release,
-        folder=folder,
-        synthetic=compare(source, made),
-        independent=compare(source, open_source(independent.table, book)),
-        files=(*sorted(folder.iterdir()), picture, page),
-    )
+    return page

@@ -38,7 +38,7 @@ class Quiet(Marginals):
 
 
 @pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
-@pytest.mark.parametrize("canary", ["rare", "common"])
+@pytest.mark.parametrize("canary", ["rare", pytest.param("common", marks=pytest.mark.long)])
 def test_the_promise_is_not_refuted(relation, canary):
     recipe = Marginals(epsilon=1.0, delta=1e-3, neighbours=relation)
     found = audit(recipe, source(), rows=2, runs=40, canary=canary)
@@ -46,6 +46,7 @@ def test_the_promise_is_not_refuted(relation, canary):
     assert 0 <= found.bound <= found.epsilon
 
 
+@pytest.mark.long
 def test_a_louder_one_is_refuted():
     """Pays 2,000, states 0.1: counts are all but exact. 40 test runs of 40 against none prove ln(.70 / .30) = .83."""
     found = audit(Quiet(epsilon=0.1, delta=1e-3), source(), rows=2, runs=80)

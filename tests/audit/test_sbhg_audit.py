@@ -169,6 +169,7 @@ def events_of(found):
         pytest.param(PrivBayes(epsilon=0.5, public_rows=80, usefulness=1e-3, parent_count=1), id="privbayes"),
     ],
 )
+@pytest.mark.long
 def test_whole_fits_are_not_refuted(recipe):
     claim = recipe.quote(BOOK, 1).total
     tallies = []

@@ -92,6 +92,7 @@ class TestFaults:
         states = [charge.state for charge in us.Account.open(files / "a.account").history()]
         assert states == [ChargeState.COMMITTED, ChargeState.COMMITTED]  # the warm-up and this one
 
+    @pytest.mark.long
     def test_a_full_disk(self, files: Path) -> None:
         small = files / "small"
         small.mkdir()

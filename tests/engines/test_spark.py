@@ -185,6 +185,7 @@ def cluster(java: Path, tmp_path: Path) -> Iterator[tuple[str, list[subprocess.P
         log.close()
 
 
+@pytest.mark.long
 def test_a_cluster_loses_a_worker_while_it_draws(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
 ) -> None:

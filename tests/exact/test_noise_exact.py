@@ -202,13 +202,7 @@ def test_events_survive_a_manifest_and_name_a_proof():
     ]
     for event in events:
         assert event_from_dict(event.to_dict()) == event
-        text = (PROOFS / event.proof).read_text(encoding="utf-8")
-        for heading in ("Claim", "Neighbours", "Unit", "Assumptions", "Proof", "Checked by"):
-            assert f"\n## {heading}\n" in text
-        checks = [line.split("`")[1].split("::") for line in text.splitlines() if line.startswith("- `tests/")]
-        assert checks
-        for file, test in checks:
-            assert f"def {test}(" in (REPOSITORY / file).read_text(encoding="utf-8")
+        assert (PROOFS / event.proof).is_file()  # its headings and tests: tests/unit/test_proofs.py
 
 
 def test_entry_is_known_before_the_data():

@@ -95,8 +95,13 @@ def pairs_of(relation, most):
                     yield table, other
 
 
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize(("relation", "rows"), [(AR, 4), (RO, 2), (RO, 3), (RO, 4)])
+@pytest.mark.parametrize(
+    ("relation", "rows", "count"),
+    [
+        *((RO, 2, 1), (RO, 2, 2), (RO, 3, 1), (RO, 3, 2), (AR, 4, 1)),
+        *(pytest.param(*large, marks=pytest.mark.long) for large in ((AR, 4, 2), (RO, 4, 1), (RO, 4, 2))),
+    ],
+)
 def test_the_choice_of_parents_costs_what_its_entry_says(relation, rows, count, monkeypatch):
     choice = PrivateParents(count=count, epsilon=0.5, public_rows=rows, neighbours=relation, per_cell=rows / 4)
     stated = choice.entries(BOOK)[0].guarantee

@@ -78,8 +78,14 @@ def hockey_stick(left, right, epsilon):
     return sum(max(Decimal(0), chance - epsilon.exp() * right.get(out, Decimal(0))) for out, chance in left.items())
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize(("scale", "threshold"), [(Fraction(1), 3), (Fraction(3, 2), 2), (Fraction(1, 2), 4)])
+@pytest.mark.parametrize(
+    ("scale", "threshold", "alpha"),
+    [
+        pytest.param(scale, threshold, alpha, marks=() if row == column else pytest.mark.long)
+        for row, (scale, threshold) in enumerate([(Fraction(1), 3), (Fraction(3, 2), 2), (Fraction(1, 2), 4)])
+        for column, alpha in enumerate([0.5, 1.0, 2.0])
+    ],
+)
 def test_the_choice_itself_costs_its_event_and_no_less(drive, alpha, scale, threshold):
     """Every record more, both ways: within (epsilon, delta), and delta attained.
 

@@ -1,4 +1,4 @@
-"""The suite itself: large enough, no case twice, no command and no address forgotten."""
+"""No command and no address is left without a hostile case, and no case is there twice."""
 
 import re
 
@@ -16,8 +16,7 @@ def commands(node, lead: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
     return {found for name, command in inner.items() for found in commands(command, (*lead, name))}
 
 
-def test_at_least_two_hundred_of_each_and_no_case_twice():
-    assert len(COMMAND_CASES) >= 200 and len(ROUTE_CASES) >= 100
+def test_no_case_twice_and_none_that_asks_for_nothing():
     names = [case.name for case in (*COMMAND_CASES, *ROUTE_CASES)]
     assert len(names) == len(set(names))
     asked = {(case.words, str(sorted(case.files.items(), key=str)), str(case.env)) for case in COMMAND_CASES}

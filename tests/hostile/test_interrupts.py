@@ -1,7 +1,8 @@
 """Ctrl-C in the middle of every long command: one sentence, code 130, and what the sentence says is true.
 
 Each command runs once to count its calls of our functions, and then again with the signal sent to itself at the start,
-in the middle and near the end of that count: no clock is involved.
+in the middle or near the end of that count: no clock is involved. Commands take turns at the three places; `make long`
+interrupts each at all of them.
 """
 
 import gc
@@ -23,7 +24,7 @@ import understudy as us
 
 SRC = str(Path(us.__file__).parent)
 FINALIZER = weakref.finalize.__call__.__code__
-PLACES = tuple(map(float, os.environ.get("UNDERSTUDY_INTERRUPTS", "0.2 0.7 0.97").split()))
+PLACES = (0.2, 0.7, 0.97)
 
 _A = "--account a.account"
 _P = "--epsilon 4 --delta 1e-6 --certificate exact"
@@ -115,8 +116,14 @@ def clear(folder: Path) -> None:
             path.unlink()
 
 
-@pytest.mark.parametrize("name", LONG)
-def test_interrupted(run, bench, here, name):
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        *(pytest.param(name, PLACES[turn % 3 :][:1], id=name) for turn, name in enumerate(LONG)),
+        *(pytest.param(name, PLACES, id=f"{name}, everywhere", marks=pytest.mark.long) for name in LONG),
+    ],
+)
+def test_interrupted(run, bench, here, name, places):
     table = Path(bench.places["data"]).read_text().replace('"F",', "?,", 20)
     (here / "holes.csv").write_text(table)
     book = Path(bench.places["book"]).read_text().replace('levels = ["F", "M"]', 'levels = ["F", "M"]\nmissing = "?"')
@@ -128,7 +135,7 @@ def test_interrupted(run, bench, here, name):
         whole = run(*words)
     assert whole.code == 0, whole.err
     spent = us.Account.open(here / "a.account").spent().epsilon
-    for place in PLACES:
+    for place in places:
         clear(here)
         (here / "a.account").write_bytes(fresh)
         said = stopped(run, words, max(1, int(calls.count * place)))

@@ -52,7 +52,15 @@ def test_names_of_files(run, bench, here, kind):
     assert sorted(path.name for path in here.iterdir()) == sorted(["a.account", data, book, out, account])
 
 
-@pytest.mark.parametrize("kind", ["quotes", "glob", "percent", "decomposed"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "quotes",
+        "decomposed",
+        pytest.param("glob", marks=pytest.mark.long),
+        pytest.param("percent", marks=pytest.mark.long),
+    ],
+)
 def test_names_before_other_commands(run, bench, here, kind):
     name = NAMES[kind]
 

@@ -36,7 +36,7 @@ ledgers can be compared only up to it."""
 
 deltas = st.sampled_from([None, 1e-9, 1e-6, 1e-2])
 few = settings(max_examples=60, deadline=None)
-many = settings(max_examples=300, deadline=None)
+many = settings(max_examples=100, deadline=None)
 
 
 def epsilon(guarantee: Guarantee) -> float:

@@ -63,7 +63,7 @@ def same(first, second):
         assert other.breakdown == pytest.approx(dict(score.breakdown), rel=1e-6, abs=1e-9, nan_ok=True), name
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(pairs())
 def test_identity_is_perfect(made):
     book, rows, _ = made
@@ -74,7 +74,7 @@ def test_identity_is_perfect(made):
             assert score.note, name
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(pairs(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(made, luck):
     book, rows, others = made
@@ -82,7 +82,7 @@ def test_the_order_of_rows_does_not_matter(made, luck):
     same(scores(source(book, rows), source(book, others)), scores(*(source(book, table) for table in shuffled)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(pairs(), st.randoms(use_true_random=False))
 def test_the_order_of_columns_does_not_matter(made, luck):
     """Neither of both tables, nor of the synthetic one alone."""
@@ -96,7 +96,7 @@ def test_the_order_of_columns_does_not_matter(made, luck):
         assert crossed[name].value == pytest.approx(score.value, rel=1e-6, abs=1e-9, nan_ok=True), name
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(pairs())
 def test_values_stay_in_their_range(made):
     book, rows, others = made
@@ -114,7 +114,7 @@ def test_shares_do_not_know_the_number_of_rows(made, times):
     same(once, scores(source(book, rows), source(book, np.tile(others, (times, 1))), names))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(pairs())
 def test_total_variation_is_a_distance_that_grows_with_the_table(made):
     book, rows, others = made
@@ -129,7 +129,7 @@ def test_total_variation_is_a_distance_that_grows_with_the_table(made):
     assert artificial_share(real, copy).value <= joint + 1e-12  # rows that are not real must all have changed
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4), st.lists(st.integers(1, 6), min_size=2, max_size=4))
 def test_independent_columns_are_known(first, second):
     """Exactly independent counts: no association, no information, and both reference lines are one."""
@@ -149,7 +149,7 @@ def test_independent_columns_are_known(first, second):
         assert line.bootstrap == pytest.approx(line.independent, rel=1e-6, abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_total_variation_of_arrays_obeys_the_triangle(data):
     shape = data.draw(st.sampled_from([(3,), (2, 3), (2, 2, 2)]))

@@ -103,6 +103,7 @@ def test_64_clients_on_two_servers_get_exactly_1000_answers(postgres_url, tmp_pa
     assert "Traceback" not in "".join(servers[0].log) and '"event": "stopped"' in servers[0].log[-1]
 
 
+@pytest.mark.long
 def test_a_server_killed_in_the_middle_loses_nothing_that_was_told(postgres_url, tmp_path, monkeypatch, start_server):
     """Eight clients on two servers; one is killed under them, and comes back."""
     office = Office(postgres_url, tmp_path, monkeypatch, keys=8, cap=4.0, grant=4.0)

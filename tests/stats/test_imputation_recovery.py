@@ -184,7 +184,7 @@ def slopes(table):
     return found, np.sqrt(spread * np.diag(inverse)), math.sqrt(spread)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_a_linear_regression_comes_back_from_a_synthetic_file(seed):
     """One proper file: its estimate has three times the variance of its own (data, parameters, file)."""
     rows = 8000

@@ -57,7 +57,7 @@ def histogram_of(draws, reach):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_kernel_follows_the_law(scale, seed):
     draws = exact_noise(1_000_000, scale=scale, stream=Stream.seeded(seed))
     reach = math.ceil(12 * scale)
@@ -119,7 +119,12 @@ def test_geometric_follows_the_law(scale):
 
 @pytest.mark.parametrize(
     ("trials", "scale", "threshold"),
-    [(10, Fraction(1), 1), (300, Fraction(2), 3), (1 << 24, Fraction(3), 47), (1 << 199, Fraction(1), 136)],
+    [
+        (10, Fraction(1), 1),
+        pytest.param(300, Fraction(2), 3, marks=pytest.mark.long),
+        pytest.param(1 << 24, Fraction(3), 47, marks=pytest.mark.long),
+        (1 << 199, Fraction(1), 136),
+    ],
 )
 def test_binomial_follows_the_law(trials, scale, threshold):
     stream = Stream.seeded(8)
@@ -153,7 +158,9 @@ def cell_law(count, scale, threshold, reach):
     return np.array([1 - sum(inside) - tail, *inside, tail])
 
 
-@pytest.mark.parametrize(("scale", "threshold"), [(Fraction(1), 2), (Fraction(3), 4)])
+@pytest.mark.parametrize(
+    ("scale", "threshold"), [(Fraction(1), 2), pytest.param(Fraction(3), 4, marks=pytest.mark.long)]
+)
 def test_sparse_histogram_has_the_law_of_noise_on_every_cell(scale, threshold):
     """Six cells, two occupied: 64 patterns of shown cells, and the values of each, against brute force."""
     sizes = (2, 3)

@@ -10,7 +10,7 @@ import understudy
 SRC = Path(understudy.__file__).parent
 
 ORDER = [
-    ("version", "errors", "compiled", "interrupts", "codec"),
+    ("version", "errors", "extras", "compiled", "interrupts", "codec"),
     ("parameters",),
     ("pages",),
     ("codebook",),

@@ -111,15 +111,3 @@ def test_scores_cite_the_proofs_that_are_listed(name, structure, book):
     assert cited <= set(facts.proofs)
     total = quoted.total
     assert (total.is_formal and total.neighbours in facts.neighbours) or facts.route == "none"
-
-
-@pytest.mark.parametrize("one", [one for one in EVERY if one.audits], ids=lambda one: one.name)
-def test_an_audit_attacks_the_method(one):
-    """By its name, by its class, or by the mechanism that all of its noise comes from."""
-    words = {one.name.split()[-1], getattr(METHODS.get(one.name), "__name__", one.name)}
-    words |= {"histogram"} if {"geometric_histogram.md", "stability_histogram.md"} & set(one.proofs) else set()
-    words |= {"certificate"} if one.name == "commute dirichlet" else set()
-    words |= {"64_clients"} if one.name == "scores over HTTP" else set()
-    words |= {"private_tree"} if "tree" in one.name or one.name == "bag" else set()
-    text = "".join((ROOT / path).read_text(encoding="utf-8") for path in one.audits)
-    assert any(word in text for word in words), one.name

@@ -274,7 +274,7 @@ def test_pegs_pays_for_its_private_parents(cls, relation, source):
 
 @pytest.mark.parametrize("cls", [PeGS, PeGSReset])
 @pytest.mark.parametrize("delta", [None, 1e-6])
-@pytest.mark.parametrize("target", [1.0, 5.0])
+@pytest.mark.parametrize("target", [1.0, pytest.param(5.0, marks=pytest.mark.long)])
 def test_a_whole_file_target_includes_the_choice_of_parents(cls, delta, target):
     options = {"block_size": 5} if cls is PeGSReset else {}
     recipe = cls(

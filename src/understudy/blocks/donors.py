@@ -13,6 +13,7 @@ from understudy.blocks.keys import Codes, KeyFunction
 from understudy.blocks.learning import Floats, Learner, Predictor, Records
 from understudy.blocks.parents import declared_parents
 from understudy.codebook import Codebook
+from understudy.extras import need
 
 _LEAF_RECORDS = 5
 
@@ -50,6 +51,7 @@ class TreeLearner(Learner):
 
     def fit(self, records: Records, weights: Floats, generator: np.random.Generator) -> Predictor:
         """Ties between splits are broken by the generator."""
+        need("sklearn", extra="models", what="imputation by trees")
         from sklearn.tree import DecisionTreeClassifier
 
         kept = weights > 0

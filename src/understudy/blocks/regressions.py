@@ -22,6 +22,7 @@ from understudy.blocks.keys import Codes
 from understudy.blocks.learning import Learner, MarginalPredictor, Predictor, Records
 from understudy.codebook import Codebook, Number
 from understudy.errors import ParameterError
+from understudy.extras import need
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,6 +131,7 @@ class LinearPredictor(Predictor):
 
     def probabilities(self, columns: Sequence[Codes]) -> Floats:
         """Mass of every bin, then of the missing level."""
+        need("scipy", extra="models", what="a linear regression")
         from scipy.special import ndtr
 
         standard = (self.inner_edges[None, :] - self.mean(columns)[:, None]) / self.deviation
@@ -195,6 +197,7 @@ class LinearLearner(Learner):
 
     def _matrix(self, columns: Sequence[Codes]) -> Any:
         """Constant, indicators (not of numbers) and scores, as a sparse matrix."""
+        need("scipy", extra="models", what="a linear regression")
         from scipy import sparse
 
         places = self.design.places(columns)

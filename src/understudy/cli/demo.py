@@ -27,6 +27,7 @@ def demo(
                 },
                 "manifest": result.release.manifest.to_dict(),
                 "files": [str(path) for path in result.files],
+                "left_out": result.left_out,
             }
         )
         return
@@ -61,4 +62,7 @@ def _show(result: Any) -> None:
     out.print()
     for path in result.files:
         out.print(f"wrote {path}", markup=False)
+    if result.left_out:
+        out.print(f"\nThe report page is left out: {result.left_out}", markup=False)
+        return
     out.print(f"\nOpen {result.files[-1]} in a browser: what a disclosure board would look at.", markup=False)

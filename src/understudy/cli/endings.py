@@ -18,7 +18,7 @@ from typing import Any
 
 from understudy.cli.console import STOPPED
 from understudy.cli.declared import DeclaredCommand
-from understudy.errors import AccountError, BudgetError, RefusalError, StoppedError, UnderstudyError
+from understudy.errors import AccountError, BudgetError, MissingExtraError, RefusalError, StoppedError, UnderstudyError
 
 __all__ = [
     "INTERRUPTED",
@@ -132,7 +132,7 @@ def code_of(reason: UnderstudyError) -> int:
         return TERMINATED if isinstance(reason.__context__, Terminated) else INTERRUPTED
     if isinstance(reason, AccountError):
         return MEND
-    return NO if isinstance(reason, BudgetError | RefusalError) else MEND
+    return NO if isinstance(reason, BudgetError | MissingExtraError | RefusalError) else MEND
 
 
 def as_typed(sentence: str, command: Any, words: Sequence[str]) -> str:

@@ -1,7 +1,6 @@
 """`serve`: risk scores over HTTP."""
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +8,8 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import errors_to, out, print_json
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import ParameterError
+from understudy.extras import need
 
 if TYPE_CHECKING:
     from understudy.service.run import Settings
@@ -42,11 +42,11 @@ ModelKey = Annotated[
 
 def require_service() -> None:
     """The web framework and the database layer are an extra; say so before an import fails."""
-    missing = [name for name in ("fastapi", "uvicorn", "sqlalchemy", "prometheus_client") if find_spec(name) is None]
-    if missing:
-        raise RefusalError(
-            f"the service needs {', '.join(missing)}, not installed here; run `pip install 'understudy[service]'`."
-        )
+    need(
+        *("fastapi", "uvicorn", "sqlalchemy", "prometheus_client", "jinja2"),
+        extra="service",
+        what="the scoring service",
+    )
 
 
 def chosen_database(database: str | None) -> str:

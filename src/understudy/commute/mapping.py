@@ -12,6 +12,7 @@ from understudy.commute.places import Places
 from understudy.commute.released import ReleasedCommutes
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import opened_flows
+from understudy.extras import need
 from understudy.pages.shell import MARKER, html_page, policy
 from understudy.pages.write import check_page_target, write_page
 from understudy.release.folders import digest_of
@@ -25,6 +26,7 @@ def map_page(
     made: ReleasedCommutes, *, original: Flows | None = None, tiles: str | None = None, title: str | None = None
 ) -> str:
     """The page; with ``original`` it holds the real flows and says on top that it is confidential."""
+    need("jinja2", extra="report", what="the map page")
     places = _coordinates(made)
     folder = resources.files("understudy.commute")
     data = {

@@ -28,6 +28,7 @@ from understudy.evaluate.risk.cells import Cells, Ints, open_cells
 from understudy.evaluate.risk.intervals import clopper_pearson
 from understudy.evaluate.risk.membership import LinearRule, agreements, encode_rows, source_of
 from understudy.evaluate.shadows import repeated
+from understudy.extras import need
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import DELTA, Whole
 from understudy.privacy.guarantees import Guarantee, Neighbours
@@ -117,6 +118,7 @@ def audit(
     """
     RUNS.check("runs", runs)
     DELTA.check("miss", miss)
+    need("scipy", extra="report", what="an audit")
     book = source.codebook
     # an audit runs on whatever table it is given, so one that is synthetic already is as good as any
     provenance = source.provenance if source.provenance.made is Made.ANONYMIZED else DECLARED
@@ -334,6 +336,7 @@ def _best_cut(scores: Floats, trials: int, *, delta: float, miss: float) -> tupl
 
     A cut lies halfway between two neighbouring scores, where values not yet seen fall on it least often.
     """
+    need("scipy", extra="report", what="an audit")
     from scipy import special
 
     values = np.unique(scores)

@@ -22,6 +22,7 @@ from typing import Any
 
 from understudy.errors import ParameterError
 from understudy.evaluate.risk.intervals import CONFIDENCE
+from understudy.extras import need
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
 from understudy.mechanisms.stability import StabilityHistogram
@@ -66,6 +67,7 @@ class Combined:
 
     def interval(self, level: float = 0.95, *, normal: bool = False) -> tuple[float, float]:
         """Confidence interval by Student's law, or the normal one where asked or where there is no other."""
+        need("scipy", extra="report", what="a confidence interval")
         from scipy import special
 
         CONFIDENCE.check("level", level)

@@ -8,7 +8,6 @@ anybody can recompute the price of a release without the data.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar

@@ -3,7 +3,7 @@
 ``total`` is the smallest epsilon that one of our composition theorems proves for all entries together:
 
 - basic composition of epsilons and deltas [DMNS06, DR14 Thm 3.16];
-- addition of Renyi curves and conversion to (epsilon, delta) [Mironov17, CKS20 Prop 12], by ``dp-accounting``.
+- addition of Renyi curves and conversion to (epsilon, delta) [Mironov17, CKS20 Prop 12] (``conversion``).
 
 Any unpriced read, missing proof or mixture of neighbour relations makes it ``NoFormal``, naming the culprit. A ledger
 that promises entropy l-diversity and nothing else totals as the smallest l, and one k-anonymous table alone as its k:
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import ParameterError
+from understudy.privacy.conversion import smallest_epsilon
 from understudy.privacy.events import Event, UnpricedRead, event_from_dict
 from understudy.privacy.guarantees import (
     ApproxDP,
@@ -244,15 +245,12 @@ def _renyi_epsilon(events: Sequence[Event], delta: float) -> float:
 
 
 def _convert(events: Sequence[Event], orders: np.ndarray, delta: float) -> tuple[float, float]:
-    from dp_accounting.rdp import rdp_privacy_accountant
-
     curve = np.zeros(len(orders))
     for event in events:
         bound = event.renyi(orders)
         assert bound is not None
         curve += bound
-    epsilon, order = rdp_privacy_accountant.compute_epsilon(orders, curve, delta)
-    return float(epsilon), float(order)
+    return smallest_epsilon(orders, curve, delta)
 
 
 def stream_entries(secure: bool) -> list[Entry]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError
+from understudy.extras import need
 from understudy.parameters import OneOf
 from understudy.reconstruct.grams import Floats
 
@@ -134,6 +135,7 @@ def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> 
 
 def group_members(columns: Sequence[Texts], groups: Sequence[str]) -> tuple[list[Codes], list[str]]:
     """Each individual's group by column of labels (-1 for none), and the labels that name no group."""
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     known = {group: code for code, group in enumerate(groups)}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import DataError
+from understudy.extras import need
 from understudy.reconstruct.grams import Floats
 
 MOST_LEVELS = 100
@@ -15,6 +16,7 @@ MOST_LEVELS = 100
 
 def as_frame(individuals: Any) -> Any:
     """A pandas frame of the individuals, from a path, an Arrow table, a pandas or Polars frame, or a dictionary."""
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     if isinstance(individuals, pd.DataFrame):
@@ -76,6 +78,7 @@ class Design:
         cls, frame: Any, columns: Sequence[str], *, standardise: bool, intercept: bool
     ) -> tuple["Design", Floats]:
         """The design of these columns, and the matrix of these individuals."""
+        need("pandas", extra="models", what="reconstruction")
         parts, notes, blocks = [], [], []
         for name in columns:
             values = frame[name]
@@ -136,6 +139,7 @@ def _with_constant(matrix: Floats, intercept: bool) -> Floats:
 
 def _numbers(values: Any) -> Any:
     """The column as numbers, or None where a word is among them."""
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(values):

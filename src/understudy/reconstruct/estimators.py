@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+
+from understudy.extras import need
+
+try:
+    from sklearn.base import BaseEstimator
+except ImportError:
+    need("sklearn", "pandas", "scipy", extra="models", what="reconstruction")
+    raise
 
 from understudy.errors import DataError, ParameterError
 from understudy.parameters import Declared, Flag, Names, OneOf, Panel, option

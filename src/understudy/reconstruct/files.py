@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import DataError, ParameterError
+from understudy.extras import need
 from understudy.reconstruct.aggregates import KINDS, Aggregate, listed
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.problem import group_labels
@@ -124,6 +125,7 @@ def _number(text: str) -> float | None:
 
 
 def _column(frame: Any, name: str, groups: Sequence[str], file: str, *, gaps: bool = False) -> dict[str, float]:
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)

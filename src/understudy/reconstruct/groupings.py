@@ -10,6 +10,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook, Levelled, Ordinal
 from understudy.codebook.numbers import Number
 from understudy.errors import DataError, ParameterError
+from understudy.extras import need
 from understudy.reconstruct.design import Design
 from understudy.sources.rows import Rows
 
@@ -55,6 +56,7 @@ class OwnTable:
         cls, rows: Rows, book: Codebook, *, value: str, known: Sequence[str], group_columns: Sequence[str]
     ) -> "OwnTable":
         """Pick the columns; records without a value are left out."""
+        need("pandas", extra="models", what="reconstruction")
         import pandas as pd
 
         numbers = _numbers(rows, book, value)

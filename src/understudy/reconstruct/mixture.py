@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from understudy.extras import need
 from understudy.reconstruct.grams import Floats
 
 Codes = npt.NDArray[np.int64]
@@ -105,6 +106,7 @@ def _distances(rows: Floats, centres: Floats) -> Floats:
 
 def minka(alpha: Floats, mean_log: Floats, *, steps: int = 20) -> Floats:
     """Newton's steps for the Dirichlet parameter given the mean of log pi [Minka 2000, section 1]."""
+    need("scipy", extra="models", what="reconstruction")
     from scipy.special import digamma, polygamma
 
     alpha = alpha.copy()

@@ -13,6 +13,7 @@ column has its zero.
 
 import numpy as np
 
+from understudy.extras import need
 from understudy.reconstruct.grams import DenseGram, Floats
 from understudy.reconstruct.problem import Stack
 
@@ -24,6 +25,7 @@ def group_effects(
 
     ``columns`` of X get a copy per group, the constant among them; ``noise`` is V / sigma^2.
     """
+    need("scipy", extra="models", what="reconstruction")
     from scipy import sparse
 
     level = stack.levels[0]

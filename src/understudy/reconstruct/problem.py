@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import DataError
+from understudy.extras import need
 from understudy.reconstruct.aggregates import Aggregate, Level, listed, match
 from understudy.reconstruct.grams import DenseGram, DiagonalGram, Floats, GroupGram
 from understudy.reconstruct.sketch import Sketch
@@ -40,6 +41,7 @@ def group_labels(frame: Any, by: str | tuple[str, ...]) -> list[npt.NDArray[np.o
 
 def _texts(values: Any) -> npt.NDArray[np.object_]:
     """Labels as text; whole numbers lose the point that a gap elsewhere in the column gave them."""
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     if pd.api.types.is_float_dtype(values):
@@ -67,6 +69,7 @@ class Stack:
     @classmethod
     def of(cls, target: str, levels: Sequence[Level], people: int) -> "Stack":
         """Stack the levels (algorithm 3)."""
+        need("scipy", extra="models", what="reconstruction")
         from scipy import sparse
 
         rows, columns, data, above = [], [], [], 0

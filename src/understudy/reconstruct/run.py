@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import DataError, ParameterError
+from understudy.extras import need
 from understudy.parameters import Whole, options_of
 from understudy.reconstruct import METHODS
 from understudy.reconstruct.aggregates import listed
@@ -100,6 +101,7 @@ def reconstruct_files(
 
 def _typed(frame: Any, model: Reconstructor) -> Any:
     """Columns that served as numbers are written as numbers; labels stay as they were written (01 is not 1)."""
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     numbers = [part.name for part in model.design_.parts if part.levels is None]
@@ -113,6 +115,7 @@ def _tell(report: Report | None, done: int) -> None:
 
 def _truth(frame: Any, words: Sequence[str], targets: Sequence[str]) -> dict[str, tuple[str, Floats]]:
     """``COLUMN``, or ``TARGET=COLUMN`` where there are several targets."""
+    need("pandas", extra="models", what="reconstruction")
     import pandas as pd
 
     known = {}

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from understudy.codebook import Codebook, Levelled
-from understudy.errors import ReleaseError
+from understudy.extras import need
 from understudy.privacy.card import card
 from understudy.privacy.provenance import InputRole, Made
 from understudy.privacy.spelling import short_promise
@@ -70,17 +70,15 @@ class Release:
         return f"sha256:{hashed.sha256.hexdigest()}"
 
     def to_pandas(self) -> Any:
-        """The table as a pandas frame (needs the extra ``pandas``); many, not all, of its operations keep the mark."""
+        """The table as a pandas frame (needs the extra ``formats``); many, not all, of its operations keep the mark."""
+        need("pandas", extra="formats", what="a pandas frame")
         return self.table.to_pandas()
 
     def to_polars(self) -> Any:
-        """The table as a Polars frame (needs the extra ``polars``), which keeps no mark: save it with its manifest."""
-        try:
-            import polars
-        except ImportError:
-            raise ReleaseError(
-                "Polars is not installed here; run `pip install 'understudy[polars]'`, or use `to_pandas`."
-            ) from None
+        """The table as a Polars frame (needs the extra ``formats``), which keeps no mark: save it with its manifest."""
+        need("polars", extra="formats", what="a Polars frame")
+        import polars
+
         return polars.from_arrow(self.table)
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from sqlalchemy.dialects.sqlite import insert as lite_insert
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from understudy.errors import DataError, ParameterError
+from understudy.extras import need
 from understudy.service.secret import ServiceSecret
 from understudy.service.tables import meta, schema
 
@@ -173,9 +174,8 @@ def _engine(url: URL, connections: int) -> Engine:
             connect_args={"timeout": _PATIENCE} if url.drivername.startswith("sqlite") else {"connect_timeout": 10},
         )
     except ImportError:
-        raise ParameterError(
-            "PostgreSQL needs psycopg, not installed here; run `pip install 'understudy[service]'`."
-        ) from None
+        need("psycopg", extra="service", what="a store in PostgreSQL")
+        raise
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import DataError
+from understudy.extras import need
 from understudy.sources.addresses import Address, parse_address
 from understudy.sources.faults import engine_errors
 
@@ -24,13 +25,9 @@ def open_database(address: str, table: str | None) -> tuple[Any, Any, str]:
 
 
 def _open_postgres(where: Address) -> tuple[Any, Any, str]:
-    try:
-        import psycopg
-    except ImportError:
-        raise DataError(
-            "PostgreSQL needs psycopg, not installed here; run `pip install 'understudy[postgres]'`."
-        ) from None
+    need("psycopg", extra="postgres", what="PostgreSQL")
     import ibis
+    import psycopg
 
     if "table" not in where.options:
         raise DataError(
@@ -112,13 +109,9 @@ def _as_table(session: Any, frame: Any, label: str) -> tuple[Any, Any, str]:
 
 def spark_session(master: str | None = None) -> Any:
     """The session of this process, or a new one; ``master`` as Spark spells it, by default what its settings say."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise DataError(
-            "Spark needs pyspark, not installed here, and Java; run `pip install 'understudy[spark]'` and, for "
-            "example, `apt-get install default-jre-headless`."
-        ) from None
+    need("pyspark", extra="spark", what="Spark, besides Java (for example `apt-get install default-jre-headless`),")
+    from pyspark.sql import SparkSession
+
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or workers take whichever Python they find
     active = SparkSession.getActiveSession()
     if active is not None:

@@ -8,6 +8,7 @@ from understudy.evaluate.report.figures import Figure, association_figures, dist
 from understudy.evaluate.report.findings import BANNER, FORMAT
 from understudy.evaluate.report.glossary import GLOSSARY, title_of
 from understudy.evaluate.report.models import chain_figures, is_model, model_figures, risk_figures
+from understudy.extras import need
 from understudy.pages import charts
 from understudy.pages.numbers import number
 from understudy.pages.shell import MARKER, html_page
@@ -66,6 +67,7 @@ def render(
     template: str, *, title: str, figures: Sequence[Figure], package: str = "understudy.evaluate.report", **values: Any
 ) -> str:
     """Fill a template of this folder, or of another room's, with the figures and Plotly inside."""
+    need("jinja2", "plotly", extra="report", what="the report page")
     from plotly.offline import get_plotlyjs
 
     folder = resources.files("understudy.evaluate.report")

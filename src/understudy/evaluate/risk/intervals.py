@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from understudy.errors import ParameterError
+from understudy.extras import need
 from understudy.parameters import Number
 
 CONFIDENCE = Number(above=0, below=1, tried=0.95)
@@ -71,6 +72,7 @@ def clopper_pearson(hits: int, trials: int, *, miss: float) -> tuple[float, floa
     >>> low, round(high, 4)
     (0.0, 0.2589)
     """
+    need("scipy", extra="report", what="a confidence interval")
     from scipy import special
 
     if not 0 <= hits <= trials or trials < 1 or not 0 < miss < 1:
@@ -85,6 +87,7 @@ def _unit(value: float) -> float:
 
 
 def _normal(confidence: float) -> float:
+    need("scipy", extra="report", what="a confidence interval")
     from scipy import special
 
     return float(special.ndtri((1 + confidence) / 2))

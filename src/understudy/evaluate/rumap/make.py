@@ -13,6 +13,7 @@ from understudy.evaluate.rumap.figures import map_figures, price_figure
 from understudy.evaluate.rumap.measure import Questions
 from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.rumap.run import MapRun, run_map
+from understudy.extras import need
 from understudy.pages.write import write_page
 from understudy.sources import open_source
 from understudy.sources.base import Report
@@ -51,6 +52,7 @@ def risk_utility_map(
     report: Report | None = None,
 ) -> MapResult:
     """Run the grid, going on with what ``out`` holds already, and draw the maps. With a stand-in, no row is read."""
+    need("jinja2", "plotly", "scipy", "sklearn", extra="report", what="a map of risk and utility")
     source = open_source(data if stand_in is None else stand_in, book, unknown=unknown, table=table)
     begun: list[MapRun] = []
     try:

@@ -12,6 +12,7 @@ import numpy as np
 
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.tables import Counts, given_grids, grids, tables_of_width
+from understudy.extras import need
 from understudy.sources.base import Source
 
 Agreement = Callable[[Counts, Counts], float]
@@ -47,6 +48,7 @@ def kendall(real: Counts, synthetic: Counts) -> float:
     >>> round(kendall(np.array([1, 2, 3]), np.array([1, 3, 2])), 12)  # 2 pairs agree, 1 does not
     0.333333333333
     """
+    need("scipy", extra="report", what="a rank correlation")
     from scipy.stats import kendalltau
 
     return _defined(real, synthetic, lambda a, b: kendalltau(a, b).statistic)
@@ -58,6 +60,7 @@ def spearman(real: Counts, synthetic: Counts) -> float:
     >>> round(spearman(np.array([1, 2, 3]), np.array([1, 3, 2])), 12)  # 1 - 6 * 2 / (3 * 8)
     0.5
     """
+    need("scipy", extra="report", what="a rank correlation")
     from scipy.stats import spearmanr
 
     return _defined(real, synthetic, lambda a, b: spearmanr(a, b).statistic)

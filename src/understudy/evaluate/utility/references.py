@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.evaluate.utility.tables import tables_of_width, triples
+from understudy.extras import need
 from understudy.parameters import ROWS
 from understudy.sources.base import Source
 from understudy.sources.tables import CountTable
@@ -39,6 +40,7 @@ def expected_gap(target: Floats, drawn: Floats, rows: Floats | int) -> Floats:
     >>> expected_gap(np.array([0.5]), np.array([0.5]), 2)  # |X - 1| / 2 is 1/2, 0, 1/2 with chances 1/4, 1/2, 1/4
     array([0.25])
     """
+    need("scipy", extra="report", what="a reference line")
     from scipy.stats import binom
 
     m = np.broadcast_to(np.asarray(rows, dtype=np.float64), drawn.shape)

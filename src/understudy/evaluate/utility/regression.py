@@ -21,6 +21,7 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
+from understudy.extras import need
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.parameters import OneOf
 from understudy.sources.base import Source
@@ -169,6 +170,7 @@ def _frame(
     survey: tuple[str, Floats] | None = None,
 ) -> tuple[Any, Floats, int, Floats | None]:
     """Named columns as values, how often each record occurs, how many rows were left out, and survey weights."""
+    need("pandas", "patsy", "statsmodels", extra="report", what="the comparison of regressions")
     import pandas as pd
 
     table = records(source, used if survey is None or survey[0] in used else (*used, survey[0]))
@@ -193,6 +195,7 @@ def _frame(
 
 
 def _response(frame: Any, left: str, *, kind: Kind, called: str, formula: str) -> Floats:
+    need("patsy", extra="report", what="the comparison of regressions")
     from patsy import EvalEnvironment, PatsyError, dmatrix
 
     try:
@@ -233,6 +236,7 @@ def _fit(
     notes: list[str],
     each: Floats | None = None,
 ) -> dict[str, tuple[float, float, float, float]]:
+    need("statsmodels", "patsy", extra="report", what="the comparison of regressions")
     import statsmodels.api as sm
     from patsy import EvalEnvironment, PatsyError, dmatrix
 

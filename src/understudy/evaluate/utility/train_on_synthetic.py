@@ -18,6 +18,7 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.intervals import Rate
 from understudy.evaluate.utility.dummies import MOST_LEVELS, Design, auc, logistic_newton
 from understudy.evaluate.values import Event, Records, event_of, records
+from understudy.extras import need
 from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
@@ -83,6 +84,7 @@ def _asked(table: Records, event: Event) -> Records:
 
 def _scores(train: Records, test: Records, event: Event, sizes: list[int], classifier: Any) -> tuple[Floats, str]:
     """Chance of a yes for each test record, and what the training had to say."""
+    need("sklearn", extra="report", what="training on synthetic rows")
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression
 
@@ -119,6 +121,7 @@ def _logistic(train: Records, test: Records, answers: npt.NDArray[np.bool_], siz
 
 def _dummies(table: Records, sizes: list[int]) -> Any:
     """One indicator per level of every feature, as a sparse matrix."""
+    need("scipy", extra="report", what="training on synthetic rows")
     from scipy.sparse import csr_matrix
 
     rows, width = len(table.weights), len(sizes)
