@@ -10,13 +10,14 @@ from understudy.anonymize.cells import Cells, base_texts
 from understudy.anonymize.fitted import FittedAnonymized
 from understudy.anonymize.measure import Measured
 from understudy.anonymize.recipe import Recipe
+from understudy.confidential import Confidential
 from understudy.mechanisms.stream import Stream
 from understudy.release import Release
 from understudy.sources.base import Report, Source
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Anonymized:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Anonymized(Confidential):
     """The release, and what it was made from; everything but the release is confidential."""
 
     release: Release

@@ -1,6 +1,5 @@
 """`audit`: try to refute what a method promises."""
 
-import inspect
 import os
 from typing import Annotated, Any
 
@@ -8,36 +7,29 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli import synth
-from understudy.cli.account import AccountToTell
-from understudy.cli.console import out, print_json, progress
-
-Runs = Annotated[
-    int,
-    typer.Option(
-        "--runs",
-        help="Runs on each of two neighbouring tables; the more, the larger an epsilon can be refuted.",
-        parser=o.whole_number,
-        metavar="NUMBER",
-    ),
-]
-Canary = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="rare (default), common (a common record, for methods that withhold small counts), or COLUMN=VALUE; may "
-        "be repeated.",
-        show_default=False,
-    ),
-]
+from understudy.cli.console import progress, tell
+from understudy.cli.shared import AccountToTell, option, takes, whole_option
+from understudy.facade import looks
 
 
+@takes(synth.quote, o.RECIPE_OPTIONS)
 def audit(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
     method: o.Method,
     rows: o.Rows,
-    runs: Runs,
-    canary: Canary = None,
+    runs: Annotated[
+        int,
+        whole_option("Runs on each of two neighbouring tables; the more, the larger an epsilon can be refuted."),
+    ],
+    canary: Annotated[
+        list[str] | None,
+        option(
+            "rare (default), common (a common record, for methods that withhold small counts), or COLUMN=VALUE; may be "
+            "repeated."
+        ),
+    ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     account: AccountToTell = None,
@@ -48,43 +40,26 @@ def audit(
 
     Reads DATA and charges nothing: the outcome is confidential where DATA is. Use a small table and few rows.
     """
-    from understudy import jobs
-    from understudy.codebook import Codebook
-
-    choices = jobs.Choices(method=method, options=o.recipe_options(context))
     with progress(quiet=json) as report:
-        found = jobs.audit(
+        outcome = looks.audit(
             data,
-            Codebook.load(codebook),
-            choices,
-            rows=rows,
+            codebook,
+            rows,
+            method,
             runs=runs,
-            canary=canary or [],
+            canary=canary or (),
             unknown=unknown,
             table=table,
             account=account,
-            processes=os.cpu_count() or 1,
+            workers=os.cpu_count() or 1,
             report=report,
+            **o.recipe_options(context),
         )
-    if json:
-        print_json(found.to_dict())
-    else:
-        out.print(found.sentence, markup=False)
-        out.print(
-            f"event: {found.event}; {found.hits[0]:,} and {found.hits[1]:,} of {found.trials:,} runs", markup=False
-        )
-        out.print("canary: " + ", ".join(f"{name}={label}" for name, label in found.canary.items()), markup=False)
-    if found.refuted:
+    lines = (
+        outcome.sentence,
+        f"event: {outcome.event}; {outcome.hits[0]:,} and {outcome.hits[1]:,} of {outcome.trials:,} runs",
+        "canary: " + ", ".join(f"{name}={label}" for name, label in outcome.canary.items()),
+    )
+    tell(outcome, lines, json=json)
+    if outcome.refuted:
         raise typer.Exit(3)  # 1 and 2 are refusals and mistakes
-
-
-def _take_method_options() -> None:
-    """The options of the methods are those of `quote`, whatever they are, so that no list of them is kept here."""
-    own = list(inspect.signature(audit).parameters.values())[:-1]
-    theirs = inspect.signature(synth.quote).parameters
-    borrowed = [theirs[name] for name in o.RECIPE_OPTIONS]
-    audit.__signature__ = inspect.Signature([*own, *borrowed], return_annotation=None)  # type: ignore[attr-defined]
-    audit.__annotations__ = {p.name: p.annotation for p in (*own, *borrowed)} | {"return": None}
-
-
-_take_method_options()

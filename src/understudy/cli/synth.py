@@ -7,9 +7,11 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli import scale
-from understudy.cli.account import AccountToFix
-from understudy.cli.console import errors_to, out, print_json, progress
+from understudy.cli.console import out, print_json, progress, warn
+from understudy.cli.shared import AccountToFix
+from understudy.cli.telling import tell_release, tell_releases
 from understudy.errors import ParameterError
+from understudy.facade import codebooks, tables
 
 
 def quote(
@@ -57,20 +59,14 @@ def quote(
     json: o.Json = False,
 ) -> None:
     """Say what a release would cost. Reads no row of DATA."""
-    from understudy import jobs
-    from understudy.codebook import Codebook
-
-    choices = jobs.Choices(method=method, options=o.recipe_options(context))
-    priced = jobs.quote(Codebook.load(codebook), choices, rows, data=data, account=account)
+    priced = tables.quote(codebook, rows, method, data=data, account=account, **o.recipe_options(context))
     if json:
         print_json(priced.to_dict())
         return
     out.print(f"[bold]{method}[/], {rows:,} rows of {data}")
     _show_entries(priced)
     out.print(priced.statement, markup=False)
-    for warning in priced.warnings:
-        errors_to.print("[bold yellow]warning:[/] ", end="")
-        errors_to.print(warning, markup=False)
+    warn(priced.warnings)
 
 
 def _show_entries(priced: Any) -> None:
@@ -168,18 +164,15 @@ def synth(
     json: o.Json = False,
 ) -> None:
     """Make one synthetic release: table, codebook and manifest in a new folder."""
-    from understudy import jobs
-    from understudy.codebook import Codebook
-
-    choices = jobs.Choices(method=method, options=o.recipe_options(context))
+    options = o.recipe_options(context)
     scale.refuse_with_engine(engine, {**context.params, "files": files > 1})
     if engine is not None:
-        book = Codebook.load(codebook)
+        book = codebooks.load_codebook(codebook)
         with progress(quiet=json) as report:
             large = scale.synth_large(
                 data,
                 book,
-                choices.recipe(book, rows),
+                tables.recipe_of(method, options, book, rows),
                 rows=rows,
                 output=output,
                 engine=engine,
@@ -192,17 +185,17 @@ def synth(
                 seed=seed,
                 report=report,
             )
-        _tell(large, output, csv=False, json=json)
+        tell_release(large, output, csv=False, json=json)
         return
     if files != 1:
         if save_model is not None:
             raise ParameterError("--save-model writes one model; leave --files out, and draw more rows with `draw`.")
         with progress(quiet=json) as report:
-            releases = jobs.synthesize_many(
+            releases = tables.synthesize_many(
                 data,
-                Codebook.load(codebook),
-                choices,
-                rows=rows,
+                codebook,
+                rows,
+                method,
                 files=files,
                 out=output,
                 csv=csv,
@@ -211,25 +204,27 @@ def synth(
                 account=account,
                 seed=seed,
                 report=report,
+                **options,
             )
-        tell_many(releases, output, csv=csv, json=json)
+        tell_releases(releases, output, csv=csv, json=json)
         return
     with progress(quiet=json) as report:
-        release = jobs.synthesize(
+        release = tables.synthesize(
             data,
-            Codebook.load(codebook),
-            choices,
-            rows=rows,
+            codebook,
+            rows,
+            method,
             out=output,
             csv=csv,
             unknown=unknown,
             table=table,
             account=account,
-            model_out=save_model,
+            save_model=save_model,
             seed=seed,
             report=report,
+            **options,
         )
-    _tell(release, output, csv=csv, json=json)
+    tell_release(release, output, csv=csv, json=json)
     if save_model is not None and not json:
         out.print(f"wrote {save_model}", markup=False)
     if account is not None and not json:
@@ -252,8 +247,6 @@ def draw(
     json: o.Json = False,
 ) -> None:
     """Draw more rows from a released model, also of a sub-population: no data, no further price."""
-    from understudy import jobs
-
     scale.refuse_with_engine(
         engine, {"csv": csv, "where": where, "workers": workers, "part_rows": part_rows, "master": master}
     )
@@ -269,43 +262,8 @@ def draw(
                 master=master,
                 report=report,
             )
-        _tell(large, output, csv=False, json=json)
+        tell_release(large, output, csv=False, json=json)
         return
     with progress(quiet=json) as report:
-        release = jobs.draw(model, rows=rows, out=output, csv=csv, where=where or (), report=report)
-    _tell(release, output, csv=csv, json=json)
-
-
-def tell_many(releases: Any, output: Path, *, csv: bool, json: bool) -> None:
-    """Say what was written, once for all files."""
-    if json:
-        found = [release.manifest.to_dict() for release in releases]
-        print_json({"folder": str(output), "manifests": found})
-        return
-    warn(releases[0], csv)
-    out.print(releases[0].statement, markup=False)
-    for number in range(1, len(releases) + 1):
-        out.print(f"wrote {output / str(number)}", markup=False)
-
-
-def _tell(release: Any, output: Path, *, csv: bool, json: bool) -> None:
-    warn(release, csv)
-    if json:
-        print_json({"folder": str(output), "manifest": release.manifest.to_dict()})
-        return
-    out.print(release.statement, markup=False)
-    for path in sorted(output.iterdir()):
-        out.print(f"wrote {path}", markup=False)
-
-
-def warn(release: Any, csv: bool) -> None:
-    """What a reader should know, on standard error."""
-    for warning in release.manifest.warnings:
-        errors_to.print("[bold yellow]warning:[/] ", end="")
-        errors_to.print(warning, markup=False)
-    if csv and (names := release.formula_like()):
-        errors_to.print(
-            f"note: {', '.join(names)} have levels that start like a formula; open the CSV file as text in a "
-            "spreadsheet, or use the Parquet file.",
-            markup=False,
-        )
+        release = tables.draw(model, rows, where=where or (), out=output, csv=csv, report=report)
+    tell_release(release, output, csv=csv, json=json)

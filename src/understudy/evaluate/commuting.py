@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from understudy.confidential import Confidential
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
@@ -36,8 +37,8 @@ class SizeBand:
     """Mean over destinations of synthetic - real average distance, miles."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CommuteFindings:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CommuteFindings(Confidential):
     """One synthetic table against the confidential one."""
 
     workers: int

@@ -8,6 +8,7 @@ from typing import Any
 from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, Bought, InputRole, Provenance
+from understudy.privacy.spelling import at_most
 from understudy.privacy.statement import Subject, statement
 
 
@@ -117,3 +118,8 @@ class Quote:
             "statement": self.statement,
             "warnings": list(self.warnings),
         }
+
+    def __repr__(self) -> str:
+        total = self.total
+        price = f"epsilon {at_most(total.epsilon, 4)}" if hasattr(total, "epsilon") else total.kind
+        return f"<Quote of {self.method}, {self.rows:,} {self.subject.value}: {price}>"

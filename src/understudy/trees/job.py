@@ -1,4 +1,4 @@
-"""One use case: a private table in, a model file out, its price reserved before any noise is drawn."""
+"""One use case: a private table in, a model and perhaps its file out, its price reserved before any noise is drawn."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ def train_to_file(
     training: Training,
     *,
     target: str,
-    out: Path,
+    out: Path | None,
     positive: str | None = None,
     name: str | None = None,
     version: int = 1,
@@ -36,7 +36,7 @@ def train_to_file(
     seed: int | None = None,
     report: Report | None = None,
 ) -> ScoreModel:
-    """Refuse what can be refused, read, pay, train, write."""
+    """Refuse what can be refused, read, pay, train, and write if ``out`` is given."""
     recipe = RiskScore(
         training=training,
         target=target,
@@ -48,9 +48,11 @@ def train_to_file(
         subgroups=tuple(subgroups),
         unknown=unknown,
     )
-    check_target(out)
-    if training.is_sealed:
-        model_key(key)
+    if out is not None:
+        check_target(out)
+        if training.is_sealed:
+            model_key(key)
     recipe.public_inputs(data)
     source = open_source(data, book, unknown=unknown, table=table, account=account)
-    return recipe.fit(source, stream=Stream.of_seed(seed), report=report).write(out, key=key)
+    fitted = recipe.fit(source, stream=Stream.of_seed(seed), report=report)
+    return fitted.sample() if out is None else fitted.write(out, key=key)

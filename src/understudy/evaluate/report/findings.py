@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
+from understudy.confidential import Confidential
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.report.mosaics import Mosaic
 from understudy.evaluate.report.pairs import PairFacts
@@ -104,8 +105,8 @@ class Measured:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Findings:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Findings(Confidential):
     """All numbers of one report."""
 
     codebook: Codebook

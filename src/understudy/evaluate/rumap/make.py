@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.codebook import Codebook
+from understudy.confidential import Confidential
 from understudy.errors import StoppedError
 from understudy.evaluate.report.make import named
 from understudy.evaluate.report.write import write_page
@@ -18,8 +19,8 @@ from understudy.sources.base import Report
 __all__ = ["MapResult", "Plan", "Questions", "risk_utility_map"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MapResult:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MapResult(Confidential):
     """A risk-utility map: its numbers, and where they were written."""
 
     document: dict[str, Any]
