@@ -21,6 +21,7 @@ The same in steps, with a recipe as an object:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from understudy.callable_rooms import answer_calls
 from understudy.version import __version__
 
 if TYPE_CHECKING:  # for editors and type checkers; a test holds it together with the table below
@@ -74,14 +75,17 @@ _HOME = {
 }
 """Where everyday names live; recipes stand beside them by the names of their classes (`understudy.synth`)."""
 _CALLED = {"open": "open_source"}
+_ROOMS = ("anonymize", "commute", "datasets", "evaluate", "reconstruct")
+"""Names of rooms; all but the data sets can be called like a function."""
+answer_calls(__name__, {name: _HOME[name] for name in _ROOMS if name != "datasets"})
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use, so that `import understudy` and `understudy --help` stay fast."""
     if name == "__all__":
         return __dir__()
-    if name == "datasets":
-        return import_module("understudy.datasets")
+    if name in _ROOMS:
+        return import_module(f"understudy.{name}")
     if name in _HOME:
         return getattr(import_module(_HOME[name]), _CALLED.get(name, name))
     if not name.startswith("_") and (recipe := _recipes().get(name)) is not None:

@@ -27,7 +27,6 @@ from understudy.facade import commutes, demo
 app = App(help="Origin-destination tables: synthetic origins for public destinations (OnTheMap), and a map of them.")
 
 _INPUT, _DOMAIN, _PROMISE = "Input", "Domain (public)", "Promise"
-_TABLES = ("origin", "destination", "count", "table", "places", "origins", "regions")
 _COLUMNS = ("origin", "destination", "count", "table", "places")
 """Of :func:`_release`, those that say what the confidential table is."""
 
@@ -106,9 +105,8 @@ def example(
 @takes(_release)
 def quote(account: AccountToFix = None, json: o.Json = False, **release: Any) -> None:
     """Say what a release would cost. Uses destination totals, which are public here, and no origin."""
-    tables = {name: release.pop(name) for name in _TABLES}
     with progress(quiet=json):
-        plan = commutes.quote_commute(opening={**tables, "account": account}, **release)
+        plan = commutes.quote_commute(account=account, **release)
     facts = commutes.plan_facts(plan)
     tell(facts, _price_lines(facts, release["method"]), json=json)
     if not json:

@@ -102,16 +102,18 @@ def commute(
     return synthesize_commutes(recipe, given, out=None if out is None else Path(out), csv=csv, seed=seed, report=report)
 
 
-def quote_commute(flows: Any, *, opening: Mapping[str, Any], **choices: Any) -> Plan:
+_TABLES = ("origin", "destination", "count", "table", "places", "origins", "regions", "account")
+
+
+def quote_commute(flows: Any, **arguments: Any) -> Plan:
     """What :func:`commute` would cost, from destination totals, which are public here, and no origin.
 
-    ``opening`` says what the tables are (``origin``, ``destination``, ``count``, ``table``, ``places``, ``origins``,
-    ``regions``) and names the ``account`` in which the choices are written down. ``choices`` are the others of
-    :func:`commute`.
+    The arguments are those of :func:`commute`; in the ``account`` these choices are written down.
     """
     from understudy.commute.jobs import open_commutes, quote_commutes
 
-    return quote_commutes(_commute_recipe(flows, **choices), open_commutes(flows, **opening))
+    opening = {name: arguments.pop(name) for name in _TABLES if name in arguments}
+    return quote_commutes(_commute_recipe(flows, **arguments), open_commutes(flows, **opening))
 
 
 def plan_facts(plan: Plan) -> dict[str, Any]:
