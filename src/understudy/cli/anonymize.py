@@ -12,7 +12,6 @@ from understudy.cli.shared import (
     AccountToTell,
     App,
     OutFolder,
-    Seed,
     listed,
     number_option,
     option,
@@ -66,7 +65,9 @@ def run(
     ] = None,
     csv: Annotated[bool, option("Write anonymized.csv too.", "--csv")] = False,
     page: Annotated[Path | None, option("HTML page for the board; confidential.", "--report")] = None,
-    seed: Seed = None,
+    seed: Annotated[
+        int | None, whole_option("Reproducible draws, for simulation: swaps and noise can then be undone.")
+    ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     json: o.Json = False,

@@ -43,7 +43,8 @@ def takes(template: Callable[..., Any], names: Iterable[str] | None = None) -> C
         own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
         declared = inspect.signature(template).parameters
         borrowed = [declared[name] for name in (declared if names is None else names)]
-        parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *borrowed)]
+        in_order = sorted([*own, *borrowed], key=lambda p: p.name == "json")  # how to answer stands last
+        parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in in_order]
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
         return command
