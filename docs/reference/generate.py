@@ -15,6 +15,7 @@ COMMANDS = (
     ("codebook", "show"),
     ("quote",),
     ("synth",),
+    ("recipe",),
     ("draw",),
     ("impute",),
     ("count",),
@@ -59,9 +60,11 @@ def render() -> str:
     from typer.testing import CliRunner
 
     from understudy.cli.app import app
+    from understudy.synth.registry import METHODS
 
     parts = ["# The command line", "", INTRODUCTION, ""]
-    for words in COMMANDS:
+    methods = [("synth", "--method", name) for name in METHODS]
+    for words in [*COMMANDS, *methods]:
         result = CliRunner().invoke(app, [*words, "--help"])
         assert result.exit_code == 0, result.output
         text = "\n".join(line.rstrip() for line in result.output.strip().splitlines())

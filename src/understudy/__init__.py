@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.looks import audit, evaluate, rumap
     from understudy.facade.releases import verify
     from understudy.facade.scores import train
-    from understudy.facade.tables import count, draw, impute, quote, synthesize, synthesize_many
+    from understudy.facade.tables import count, draw, impute, quote, read_recipe, synthesize, synthesize_many
     from understudy.privacy.account import Account
     from understudy.privacy.guarantees import Neighbours
     from understudy.release import Release
@@ -66,6 +66,7 @@ _HOME = {
     "make_recipe": "understudy.synth",
     "open": "understudy.sources",
     "quote": "understudy.facade.tables",
+    "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
     "rumap": "understudy.facade.looks",
     "synthesize": "understudy.facade.tables",

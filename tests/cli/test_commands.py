@@ -56,7 +56,7 @@ def test_whole_file_target_is_met(run, discharges):
         ("pegs", "--epsilon", 100, "--sweeps", 2, "--prior", "ordinal"),
         ("pegs", "--alpha", 1, "--key", "minhash", "--key-space", 64),
         ("pegs", "--alpha", 1, "--key", "feature-hash", "--neighbours", "replace-one"),
-        ("pegs", "--alpha", 1, "--parent", "charge=los,sev", "--parent", "sex="),
+        ("pegs", "--alpha", 1, "--parents", "charge=los,sev", "--parents", "sex="),
         ("pegs-rs", "--alpha", 1, "--block-size", 7),
         ("marginal-bootstrap", "--epsilon", 1, "--delta", 1e-6),
         ("laplace", "--epsilon", 3),

@@ -1,12 +1,13 @@
 """The command reference in docs/ is what the commands say, and every option of a recipe has a flag."""
 
 import importlib.util
-from dataclasses import fields
+import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from understudy.cli.options import RECIPE_OPTIONS
+from understudy.cli.app import app
 from understudy.synth.registry import METHODS
 
 ROOT = Path(__file__).parents[2]
@@ -21,9 +22,21 @@ def test_reference_is_fresh():
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_option_of_a_method_has_a_flag(name):
-    wanted = {field.name for field in fields(METHODS[name])} - {"rows"}
-    assert wanted <= set(RECIPE_OPTIONS)
+def test_the_help_of_a_method_shows_all_its_options_and_no_others(name):
+    from understudy.parameters import options_of
+
+    text = CliRunner().invoke(app, ["synth", "--method", name, "--help"]).output
+    flags = {
+        cls: {option.flags.split("/")[0] for option in options_of(method).values()} for cls, method in METHODS.items()
+    }
+    shown = set(re.findall(r"--[a-z][a-z-]*", text))
+    assert flags[name] - {"--rows"} <= shown
+    assert not shown & (set().union(*flags.values()) - flags[name] - {"--rows"})
+
+
+def test_without_a_method_the_help_says_how_to_see_more():
+    text = CliRunner().invoke(app, ["synth", "--help"]).output
+    assert "understudy methods" in text and "--alpha" not in text
 
 
 @pytest.mark.parametrize("name", METHODS)

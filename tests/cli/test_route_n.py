@@ -10,18 +10,18 @@ import understudy as us
 
 PRICE = ("--epsilon", 1, "--delta", 1e-6)
 GENEROUS = ("--epsilon", 40, "--delta", 1e-5)
-SIZE = ("--parents", 2, "--sweeps", 20, "--public-rows", 3000)
+SIZE = ("--parent-count", 2, "--sweeps", 20, "--public-rows", 3000)
 # At epsilon 40 the noise of every table is below one record and its threshold below ten, among 3,000 records: that a
 # whole table is lost, or no state is known to all of them, does not happen.
 METHODS = [
-    pytest.param(("sbhg", *GENEROUS, "--parents", 1, "--sweeps", 5, "--public-rows", 3000), id="sbhg"),
+    pytest.param(("sbhg", *GENEROUS, "--parent-count", 1, "--sweeps", 5, "--public-rows", 3000), id="sbhg"),
     pytest.param(("sbhg", *GENEROUS, "--parents", "declared", "--sweeps", 2), id="sbhg declared"),
-    pytest.param(("sbhg", *GENEROUS, "--parent", "los=sev", "--parents", "declared"), id="sbhg mapping"),
+    pytest.param(("sbhg", *GENEROUS, "--parents", "los=sev"), id="sbhg mapping"),
     pytest.param(
         ("sbhg-gauss", *GENEROUS, "--parent-count", 1, "--public-rows", 3000, "--selection-share", 0.1), id="gauss"
     ),
     pytest.param(
-        ("privbayes", "--epsilon", 2, "--public-rows", 3000, "--usefulness", 6, "--parents", 1), id="privbayes"
+        ("privbayes", "--epsilon", 2, "--public-rows", 3000, "--usefulness", 6, "--parent-count", 1), id="privbayes"
     ),
     pytest.param(("laplace", "--epsilon", 3), id="laplace"),
     pytest.param(("sba", "--epsilon", 20, "--delta", 1e-3), id="sba"),
@@ -98,7 +98,7 @@ def test_a_model_costs_its_account_once(run, discharges, tmp_path):
 
 def test_a_large_delta_is_warned_about_everywhere(run, discharges, tmp_path):
     data, book = discharges
-    risky = ("--epsilon", 40, "--delta", 0.001, "--parents", 1, "--public-rows", 3000)
+    risky = ("--epsilon", 40, "--delta", 0.001, "--parent-count", 1, "--public-rows", 3000)
     words = (data, "-c", book, "-m", "sbhg", *risky, "-n", 20)
     sentence = "delta is 0.001, which is not below 1/3,000"
     shown = run("quote", *words)
@@ -113,7 +113,7 @@ def test_a_large_delta_is_warned_about_everywhere(run, discharges, tmp_path):
         manifest = json.loads((tmp_path / folder / "manifest.json").read_text())
         assert any(sentence in text for text in manifest["warnings"])
         assert run("verify", tmp_path / folder).code == 0
-    small = run("quote", data, "-c", book, "-m", "sbhg", *GENEROUS, "--parents", 1, "--public-rows", 3000, "-n", 5)
+    small = run("quote", data, "-c", book, "-m", "sbhg", *GENEROUS, "--parent-count", 1, "--public-rows", 3000, "-n", 5)
     assert "warning" not in small.err
 
 
@@ -141,8 +141,8 @@ def test_the_plain_gibbs_baseline(run, discharges, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("sbhg", *PRICE, "--parents", 13, "--public-rows", 3000), ("--parent-count", "13 columns", "1 to 12")),
-        (("sbhg", *PRICE, "--parents", 0, "--public-rows", 3000), ("--parent-count", "is 0")),
+        (("sbhg", *PRICE, "--parent-count", 13, "--public-rows", 3000), ("--parent-count", "13 columns", "1 to 12")),
+        (("sbhg", *PRICE, "--parent-count", 0, "--public-rows", 3000), ("--parent-count", "is 0")),
         (("sbhg-gauss", *PRICE, "--parent-count", 40, "--public-rows", 3000), ("--parent-count", "40")),
         (("sbhg", *PRICE, "--parents", -1, "--public-rows", 3000), ("'-1'", "declared, private")),
         (("sbhg", *PRICE, "--parents", "²", "--public-rows", 3000), ("'²'", "declared, private")),
@@ -154,7 +154,7 @@ def test_the_plain_gibbs_baseline(run, discharges, tmp_path):
         (("sbhg", "--epsilon", 1, "--delta", 2), ("delta", "between 0 and 1")),
         (("sbhg", *PRICE, "--public-rows", 3000, "--sweeps", 0), ("sweeps", "1 or more")),
         (("sbhg", *PRICE, "--public-rows", 3000, "--selection-share", 1), ("--selection-share",)),
-        (("sbhg", *PRICE, "--parents", "2", "--parent", "los=sev"), ("one by one",)),
+        (("sbhg", *PRICE, "--parents", "private", "--parents", "los=sev"), ("COLUMN=PARENT",)),
         (("sbhg", *PRICE, "--usefulness", 4), ("does not take usefulness",)),
         (("privbayes", "--epsilon", 1), ("needs --public-rows",)),
         (("privbayes", "--epsilon", 1, "--public-rows", 3000, "--delta", 1e-6), ("does not take delta",)),

@@ -60,13 +60,22 @@ class Calls:
         self.at, self.number, self.count = at, number, 0
 
     def __call__(self, frame, event, _argument) -> None:
-        # at the door of a finalizer, or of a generator that is thrown away, nobody hears a signal: none is sent
-        swallowed = frame.f_code.co_name == "<genexpr>" or (frame.f_back and frame.f_back.f_code is FINALIZER)
-        if event == "call" and frame.f_code.co_filename.startswith(SRC) and not swallowed:
+        if event == "call" and frame.f_code.co_filename.startswith(SRC):
             self.count += 1
-            if self.count == self.at:
+            if self.at is not None and self.count >= self.at and not is_unheard(frame):
                 sys.setprofile(None)
                 signal.raise_signal(self.number)
+
+
+def is_unheard(frame) -> bool:
+    """Python swallows what is raised in a finalizer, or in a generator that is thrown away: no signal is sent there."""
+    if frame.f_code.co_name == "<genexpr>":
+        return True
+    while frame is not None:
+        if frame.f_code is FINALIZER:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from understudy.sources import EncodedSource, open_source
 from understudy.sources.rows import rows_of
 from understudy.synth.chained import Chain
 from understudy.synth.filling import Filling
-from understudy.synth.pmi import fit_models
+from understudy.synth.methods.pmi import fit_models
 
 ROWS = 400
 

@@ -20,8 +20,8 @@ from understudy.release.verify import verify_release
 from understudy.sources import EncodedSource, EngineSource, open_source
 from understudy.sources.check import check_table
 from understudy.synth import METHODS, LaplaceHistogram, PeGS, make_recipe
+from understudy.synth.choices import remade
 from understudy.synth.people import capped_source
-from understudy.synth.remade import remade
 
 TEXT = """format = 1
 

@@ -11,6 +11,7 @@ from understudy import datasets
 from understudy.codebook import Codebook, Origin
 from understudy.errors import BudgetError, ParameterError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import options_of
 from understudy.privacy import ApproxDP, Ledger, Neighbours, NoFormal, PureDP
 from understudy.privacy.account import Account
 from understudy.privacy.guarantees import LDiverse, guarantee_from_dict
@@ -59,8 +60,8 @@ def test_a_method_introduces_itself(method):
     assert issubclass(cls, Recipe)
     assert cls.route in ("N", "S", "none")
     assert cls.summary and len(cls.summary) <= 100
-    assert cls.promise
-    assert (cls.promise == "none") == (cls.route == "none")
+    assert cls.facts.guarantee
+    assert (cls.facts.guarantee == "none") == (cls.route == "none")
     assert cls.__doc__
 
 
@@ -74,7 +75,7 @@ def test_a_recipe_is_a_frozen_value(method):
     with pytest.raises(TypeError):
         METHODS[method](1.0)
     json.dumps(recipe.parameters())
-    assert set(recipe.parameters()) == {field.name for field in fields(recipe)}
+    assert set(recipe.parameters()) == {field.name for field in fields(recipe)} == set(options_of(type(recipe)))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -11,7 +11,7 @@ from understudy.blocks.priors import PriorShape, PublicShape
 from understudy.errors import ParameterError, RefusalError
 from understudy.privacy import Neighbours
 from understudy.synth import METHODS, make_recipe
-from understudy.synth.remade import load_recipe, remade
+from understudy.synth.choices import load_recipe, remade
 from understudy.synth.seeds import PublicSeeds, RealSeeds
 
 BOOK = datasets.discharges_codebook()

@@ -19,6 +19,7 @@ from understudy.cli import (
     impute,
     keys,
     methods,
+    recipe,
     reconstruct,
     rumap,
     serve,
@@ -27,7 +28,7 @@ from understudy.cli import (
     verify,
 )
 from understudy.cli.console import STOPPED, errors_to, print_json
-from understudy.cli.shared import App
+from understudy.cli.shared import App, AsWritten
 from understudy.errors import StoppedError, UnderstudyError
 from understudy.version import __version__
 
@@ -43,6 +44,7 @@ PANELS: dict[str, tuple[Any, ...]] = {
         demo.demo,
         demo.example,
         synth.synth,
+        recipe.recipe,
         synth.draw,
         impute.impute,
         count.count,
@@ -56,6 +58,11 @@ PANELS: dict[str, tuple[Any, ...]] = {
     "Serve": (serve.serve, ("keys", keys.app)),
 }
 """Commands by what a person wants: make tables and scores, look at them, guard the promise, serve."""
+_CLASSES: dict[Any, Any] = {
+    **dict.fromkeys((synth.quote, synth.synth, audit.audit), synth.MethodCommand),
+    impute.impute: impute.FillingCommand,
+}
+"""Commands whose flags follow from declarations."""
 
 
 def _tell_version(asked: bool) -> None:
@@ -78,7 +85,7 @@ for _panel, _commands in PANELS.items():
         if isinstance(_entry, tuple):
             app.add_typer(_entry[1], name=_entry[0], rich_help_panel=_panel)
         else:
-            app.command(rich_help_panel=_panel)(_entry)
+            app.command(rich_help_panel=_panel, cls=_CLASSES.get(_entry, AsWritten))(_entry)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -1,28 +1,28 @@
 """`audit`: try to refute what a method promises."""
 
 import os
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from understudy.cli import options as o
-from understudy.cli import synth
 from understudy.cli.console import progress, tell
-from understudy.cli.shared import AccountToTell, option, takes, whole_option
+from understudy.cli.shared import AccountToTell, option, whole_option
+from understudy.cli.synth import choices_of
 from understudy.facade import looks
 
 
-@takes(synth.quote, o.RECIPE_OPTIONS)
 def audit(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    method: o.Method,
-    rows: o.Rows,
     runs: Annotated[
         int,
         whole_option("Runs on each of two neighbouring tables; the more, the larger an epsilon can be refuted."),
     ],
+    rows: o.Rows = None,
+    method: o.Method = None,
+    recipe: o.Recipe = None,
     canary: Annotated[
         list[str] | None,
         option(
@@ -34,18 +34,18 @@ def audit(
     table: o.Table = None,
     account: AccountToTell = None,
     json: o.Json = False,
-    **_: Any,
 ) -> None:
     """Run a method many times with and without one record, and try to refute its epsilon. Exit code 3 if refuted.
 
     Reads DATA and charges nothing: the outcome is confidential where DATA is. Use a small table and few rows.
     """
+    choices, rows = choices_of(context, method, recipe, rows)
     with progress(quiet=json) as report:
         outcome = looks.audit(
             data,
             codebook,
             rows,
-            method,
+            choices,
             runs=runs,
             canary=canary or (),
             unknown=unknown,
@@ -53,7 +53,6 @@ def audit(
             account=account,
             workers=os.cpu_count() or 1,
             report=report,
-            **o.recipe_options(context),
         )
     lines = (
         outcome.sentence,

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 from understudy.cli.console import STOPPED
+from understudy.cli.declared import DeclaredCommand
 from understudy.errors import AccountError, BudgetError, RefusalError, StoppedError, UnderstudyError
 from understudy.facade import releases
 
@@ -136,6 +137,8 @@ def _flags(command: Any, words: Sequence[str]) -> Mapping[str, str]:
             command = inner[word]
     for hidden in ("files",):  # `understudy reconstruct FILE`: the group's own action
         command = getattr(command, "commands", {}).get(hidden, command)
+    if isinstance(command, DeclaredCommand):
+        command.take_flags(None)
     flags = {}
     for option in getattr(command, "params", ()):
         spelled = [text for text in option.opts if text.startswith("--")]

@@ -31,7 +31,7 @@ def methods(
                 {
                     "name": cls.name,
                     "route": cls.route,
-                    "promise": cls.promise,
+                    "promise": cls.facts.guarantee,
                     "summary": cls.summary,
                     "options": [field.name for field in fields(cls)],
                     "facts": FACTS[cls.name].to_dict(),
@@ -44,7 +44,7 @@ def methods(
     for heading in ("method", "route", "promise", "what it does"):
         table.add_column(heading, overflow="fold")
     for cls in METHODS.values():
-        table.add_row(cls.name, cls.route, cls.promise, cls.summary)
+        table.add_row(cls.name, cls.route, cls.facts.guarantee, cls.summary)
     out.print(table)
     out.print("Route N: counts are noised once, rows are free. Route S: every drawn row costs.", markup=False)
 

@@ -4,29 +4,30 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from understudy.cli import options as o
-from understudy.cli import synth
 from understudy.cli.console import progress, tell, warn, wrote
 from understudy.cli.shared import AccountToTell, RunSeed, listed, option, takes, whole_option
 from understudy.facade import looks
 
-_OPTIONS = (
-    "delta",
-    "detail_epsilon",
-    "detail_delta",
-    "public_rows",
-    "block_size",
-    "parents",
-    "parent_count",
-    "sweeps",
-)
+
+def _options(
+    delta: o.Delta = None,
+    detail_epsilon: o.DetailEpsilon = None,
+    detail_delta: o.DetailDelta = None,
+    public_rows: o.PublicRows = None,
+    block_size: o.BlockSize = None,
+    parents: o.Parents = None,
+    parent_count: o.ParentCount = None,
+    sweeps: o.Sweeps = None,
+) -> None:
+    """Options that go to the methods that know them."""
 
 
-@takes(synth.quote, _OPTIONS)
+@takes(_options)
 def rumap(
     data: o.Data,
     codebook: o.CodebookPath,
     epsilons: Annotated[str, option("Epsilons between commas, for example 0.1,1,10.")],
-    rows: o.Rows,
+    rows: o.RequiredRows,
     output: Annotated[Path, option("Folder of the map; run again to go on with it.", "--out", "-o")],
     methods: Annotated[str, option("Methods between commas; see `understudy methods`.")] = "marginals",
     repeat: Annotated[int, whole_option("Runs of each method and epsilon.")] = 5,

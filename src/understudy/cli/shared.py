@@ -14,7 +14,7 @@ from understudy.cli.numbers import number, whole_number
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class _AsWritten(TyperCommand):
+class AsWritten(TyperCommand):
     """A command whose help is shown as written: square brackets in it are no markup."""
 
     def __init__(self, *words: Any, **settings: Any) -> None:
@@ -33,7 +33,7 @@ class App(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:
         """Register a function as a command."""
-        return super().command(name, cls=_AsWritten, **settings)
+        return super().command(name, **{"cls": AsWritten, **settings})
 
 
 def takes(template: Callable[..., Any], names: Iterable[str] | None = None) -> Callable[[Command], Command]:

@@ -13,7 +13,7 @@ from typing import Any
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream, StreamKey
 from understudy.sources.base import Report, Source
-from understudy.synth.plugs import PLUGS
+from understudy.synth.methods.plugs import PLUGS
 from understudy.synth.processes import helper_processes
 from understudy.synth.recipe import Fitted, Recipe
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from understudy.evaluate.rumap.make import MapResult
     from understudy.privacy.account import Account
     from understudy.sources.base import Report
+    from understudy.synth.choices import Choices
     from understudy.synth.recipe import Recipe
 
 
@@ -159,7 +160,7 @@ def audit(
     data: Any,
     book: Codebook | str | Path,
     rows: int,
-    method: str | Recipe,
+    method: str | Recipe | Choices,
     *,
     runs: int,
     canary: Mapping[str, Any] | Sequence[str] | str = "rare",
@@ -211,8 +212,8 @@ def audit(
     from understudy.sources import open_source
 
     book = load_codebook(book)
-    remember_look(account, f"audit of {method if isinstance(method, str) else method.name}")
     recipe = recipe_of(method, options, book, rows)
+    remember_look(account, f"audit of {recipe.name}")
     source = open_source(data, book, unknown=unknown, table=table)
     chosen = canary if isinstance(canary, Mapping) else _canary([canary] if isinstance(canary, str) else canary)
     return run_audit(recipe, source, rows=rows, runs=runs, canary=chosen, processes=workers, report=report)

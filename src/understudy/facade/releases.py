@@ -12,6 +12,7 @@ from understudy.errors import ReleaseError
 if TYPE_CHECKING:
     from understudy.privacy.account import Account
     from understudy.privacy.charges import Charge
+    from understudy.privacy.guarantees import Guarantee
     from understudy.release.verify import Verdict
 
 
@@ -73,6 +74,19 @@ def charges_since(path: str | Path, when: dt.datetime) -> list[Charge]:
         for charge in open_account(path).history()
         if charge.state.value != "cancelled" and dt.datetime.fromisoformat(charge.to_dict()["when"]) >= when
     ]
+
+
+def spelled_promise(claim: Guarantee) -> str:
+    """A price for a table on a screen: never less than it is."""
+    from understudy.privacy.guarantees import LDiverse, NoFormal
+    from understudy.privacy.spelling import at_least
+
+    if isinstance(claim, NoFormal):
+        return claim.why
+    if isinstance(claim, LDiverse):
+        return f"entropy l-diversity,\nl {at_least(claim.l, 6)}; not DP"
+    epsilon, delta = spelled_price(claim.to_dict())
+    return f"epsilon {epsilon}, delta {delta}"
 
 
 def spelled_price(price: Mapping[str, float]) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,20 +12,24 @@ from understudy.facade.codebooks import load_codebook
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
+    from understudy.parameters import Option
     from understudy.privacy.account import Account
     from understudy.privacy.quote import Quote
     from understudy.release import Release
     from understudy.sources.base import Report
+    from understudy.synth.choices import Choices
     from understudy.synth.counts import Counts
     from understudy.synth.recipe import Fitted, Recipe
 
 
-def recipe_of(method: str | Recipe, options: Mapping[str, Any], book: Codebook, rows: int) -> Recipe:
-    """A recipe by name and options, or the recipe itself."""
+def recipe_of(method: str | Recipe | Choices, options: Mapping[str, Any], book: Codebook, rows: int) -> Recipe:
+    """A recipe by name and options, by choices that were read from a file, or the recipe itself."""
     from understudy.synth.choices import Choices
 
     if isinstance(method, str):
         return Choices(method=method, options=options).recipe(book, rows)
+    if isinstance(method, Choices):
+        return replace(method, options={**method.options, **options}).recipe(book, rows)
     if options:
         raise ParameterError(
             f"{', '.join(sorted(options))} stand beside a recipe, which holds its own options; "
@@ -34,10 +38,36 @@ def recipe_of(method: str | Recipe, options: Mapping[str, Any], book: Codebook, 
     return method
 
 
+def read_recipe(path: str | Path | None) -> Choices:
+    """A recipe file or the manifest of a release; None stands for the default method without options."""
+    from understudy.synth import choices
+
+    return choices.Choices(options={}) if path is None else choices.read_recipe(path)
+
+
+def declared_options(method: str | None) -> dict[str, Option]:
+    """The options that a method declares, or all methods together."""
+    from understudy.parameters import options_of
+    from understudy.synth.registry import METHODS, find_method
+
+    chosen = METHODS.values() if method is None else [find_method(method)]
+    declared = {name: option for cls in chosen for name, option in options_of(cls).items()}
+    declared.pop("rows", None)  # an argument of every use case
+    return declared
+
+
+def filling_options() -> dict[str, Option]:
+    """The options of :func:`impute`."""
+    from understudy.parameters import options_of
+    from understudy.synth.filling import Filling
+
+    return options_of(Filling)
+
+
 def quote(
     book: Codebook | str | Path,
     rows: int,
-    method: str | Recipe = "marginals",
+    method: str | Recipe | Choices = "marginals",
     *,
     data: Any = None,
     account: Account | str | Path | None = None,
@@ -52,7 +82,8 @@ def quote(
     rows
         Synthetic rows to draw; a public number.
     method
-        Name of a method (``us.METHODS``) whose options follow by name, or a recipe such as ``us.Marginals(...)``.
+        Name of a method (``us.METHODS``) whose options follow by name, a recipe such as ``us.Marginals(...)``, or
+        what ``us.read_recipe`` read from a file.
     data
         The table, only to learn whether it is itself a release: that changes what is promised.
     account
@@ -86,7 +117,7 @@ def synthesize(
     data: Any,
     book: Codebook | str | Path,
     rows: int,
-    method: str | Recipe = "marginals",
+    method: str | Recipe | Choices = "marginals",
     *,
     out: str | Path | None = None,
     csv: bool = False,
@@ -109,7 +140,8 @@ def synthesize(
     rows
         Synthetic rows to draw; a public number.
     method
-        Name of a method (``us.METHODS``) whose options follow by name, or a recipe such as ``us.Marginals(...)``.
+        Name of a method (``us.METHODS``) whose options follow by name, a recipe such as ``us.Marginals(...)``, or
+        what ``us.read_recipe`` read from a file.
     out
         New folder for table, codebook and manifest; without it nothing is written.
     csv
@@ -165,7 +197,7 @@ def synthesize_many(
     data: Any,
     book: Codebook | str | Path,
     rows: int,
-    method: str | Recipe = "marginals",
+    method: str | Recipe | Choices = "marginals",
     *,
     files: int,
     out: str | Path | None = None,
@@ -177,9 +209,9 @@ def synthesize_many(
     ``files`` says how many; the other arguments are those of :func:`synthesize`.
     """
     from understudy.release.folders import check_target
-    from understudy.synth.recipe import check_files
+    from understudy.synth.recipe import FILES
 
-    check_files(files)
+    FILES.check("files", files)
     if out is not None:
         check_target(Path(out))
     fitted = _fitted(data, load_codebook(book), rows, method, **more)
@@ -190,7 +222,7 @@ def _fitted(
     data: Any,
     book: Codebook,
     rows: int,
-    method: str | Recipe,
+    method: str | Recipe | Choices,
     *,
     account: Account | str | Path | None = None,
     unknown: str = "error",
@@ -268,16 +300,16 @@ def impute(
     and ``key_space``.
     """
     from understudy.mechanisms.stream import Stream
+    from understudy.parameters import read_options
     from understudy.release.folders import check_target
     from understudy.sources import open_source
-    from understudy.synth.choices import model_words
     from understudy.synth.filling import Filling
-    from understudy.synth.recipe import check_files
+    from understudy.synth.recipe import FILES
 
-    check_files(files)
+    FILES.check("files", files)
     if out is not None:
         check_target(Path(out))
-    filling = Filling(**model_words({name: value for name, value in options.items() if value is not None}))
+    filling = Filling(**read_options(Filling, options))
     source = open_source(data, load_codebook(book), unknown=unknown, table=table)
     fitted = filling.fit(source, stream=Stream.of_seed(seed), report=report)
     return fitted.sample_many(files=files) if out is None else fitted.write_many(out, files=files, csv=csv)

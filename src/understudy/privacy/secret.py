@@ -1,8 +1,26 @@
 """A box that private counts travel in, so that they cannot be printed, logged or released by accident."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Generic, TypeVar, final
 
 T = TypeVar("T")
+_OPENINGS: ContextVar[list[str] | None] = ContextVar("openings", default=None)
+_WITHOUT_A_PRICE = ("exposed", "declared_public")
+"""Functions of our mechanisms that hand a value over as it is; their unpriced entry may get lost elsewhere."""
+
+
+@contextmanager
+def openings_watched() -> Iterator[list[str]]:
+    """Who opens a secret in this block outside of our mechanisms, by module."""
+    openers: list[str] = []
+    before = _OPENINGS.set(openers)
+    try:
+        yield openers
+    finally:
+        _OPENINGS.reset(before)
 
 
 @final
@@ -20,6 +38,11 @@ class Secret(Generic[T]):
 
     def open(self) -> T:
         """The value itself; whoever calls this owes the ledger an entry."""
+        if (openers := _OPENINGS.get()) is not None:
+            caller = sys._getframe(1)
+            module = str(caller.f_globals.get("__name__"))
+            if not module.startswith("understudy.mechanisms.") or caller.f_code.co_name in _WITHOUT_A_PRICE:
+                openers.append(module)
         return self._value
 
     def __repr__(self) -> str:

@@ -1,43 +1,17 @@
-"""Recipes: choices only, one file per method, and the registry."""
+"""Recipes: choices only, one file per method in `understudy.synth.methods`, found by the registry."""
 
-from understudy.synth.contingency import Contingency
-from understudy.synth.gibbs import GibbsSampler
-from understudy.synth.imputation import Imputation
-from understudy.synth.laplace import LaplaceHistogram
-from understudy.synth.lugs import LUGS
-from understudy.synth.marginal_bootstrap import BayesianBootstrap, MarginalBootstrap
-from understudy.synth.marginals import Marginals
-from understudy.synth.pegs import PeGS
-from understudy.synth.pegs_rs import PeGSReset
-from understudy.synth.plugs import PLUGS
-from understudy.synth.pmi import PMI
-from understudy.synth.privbayes import PrivBayes
-from understudy.synth.recipe import Fitted, Quote, Recipe
+from typing import Any
+
+from understudy.privacy.quote import Quote
+from understudy.synth.recipe import Fitted, Recipe
 from understudy.synth.registry import METHODS, make_recipe
-from understudy.synth.sba import StabilityBasedHistogram
-from understudy.synth.sbhg import SBHG
-from understudy.synth.sbhg_gauss import SBHGGauss
 
-__all__ = [
-    "LUGS",
-    "METHODS",
-    "PLUGS",
-    "PMI",
-    "SBHG",
-    "BayesianBootstrap",
-    "Contingency",
-    "Fitted",
-    "GibbsSampler",
-    "Imputation",
-    "LaplaceHistogram",
-    "MarginalBootstrap",
-    "Marginals",
-    "PeGS",
-    "PeGSReset",
-    "PrivBayes",
-    "Quote",
-    "Recipe",
-    "SBHGGauss",
-    "StabilityBasedHistogram",
-    "make_recipe",
-]
+_CLASSES = {cls.__name__: cls for cls in METHODS.values()}
+__all__ = ["METHODS", "Fitted", "Quote", "Recipe", "make_recipe", *_CLASSES]  # noqa: PLE0604 - found, not listed
+
+
+def __getattr__(name: str) -> Any:
+    """The classes of all methods by their names."""
+    if name in _CLASSES:
+        return _CLASSES[name]
+    raise AttributeError(f"module 'understudy.synth' has no attribute {name!r}")

@@ -1,66 +1,50 @@
-"""A method and its options as a person writes them, and the recipe they mean."""
+"""A method and its options in words: as a person writes them, as a recipe file or a manifest keeps them."""
 
-from collections.abc import Mapping, Sequence
+import json
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from understudy.blocks.engines import engine_words
-from understudy.blocks.priors import PriorShape, PublicShape, Shape
+import tomlkit
+
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError
-from understudy.mechanisms.smoothing import declared_public
+from understudy.errors import ParameterError, RefusalError
+from understudy.parameters import options_of, read_options
 from understudy.privacy.guarantees import Neighbours
-from understudy.privacy.provenance import InputRole
-from understudy.sources import open_source
-from understudy.sources.addresses import shown
-from understudy.sources.inputs import public_provenance
-from understudy.synth.recipe import Recipe, refuse_commuting
-from understudy.synth.registry import make_recipe
-from understudy.synth.seeds import seed_pool
+from understudy.synth.recipe import Recipe
+from understudy.synth.registry import DEFAULT, find_method, make_recipe
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """A method and its options as a person writes them: words and numbers, no objects."""
+    """A method and its options in words and numbers, no objects."""
 
-    method: str
+    method: str = DEFAULT
     options: Mapping[str, Any]
+    rows: int | None = None
+    """How many rows a recipe file asks for, if it says so."""
 
-    def recipe(self, book: Codebook, rows: int) -> Recipe:
-        """The recipe these words mean. ``rows`` completes a whole-file target."""
-        options = {name: value for name, value in self.options.items() if value is not None}
-        if "neighbours" in options:
-            options["neighbours"] = relation_of(options["neighbours"])
-            refuse_commuting(options["neighbours"])
-        if "prior" in options:
-            options["prior"] = _prior(options["prior"], book)
-        if "seeds" in options:
-            options["seeds"] = seed_pool(options["seeds"])
-        options = model_words(options)
-        if "parent" in options:
-            options["parents"] = _parents(options.pop("parent"), options.get("parents"))
-        if str(options.get("parents", "")).isdecimal():  # `--parents 2`, as the SBHG paper's R
-            options["parent_count"] = int(options.pop("parents"))
-        if "workload" in options:
-            options["workload"] = _workload(options["workload"])
-        if "l" in options:
-            options["l"] = _diversity(options["l"])
-        if "epsilon" in options and self.method in _WHOLE_FILE:
-            options["rows"] = rows
-        return make_recipe(self.method, **options)
+    def recipe(self, book: Codebook | None, rows: int | None) -> Recipe:
+        """The recipe that these words mean. ``rows`` completes a whole-file target."""
+        method = find_method(self.method)
+        values = read_options(method, self.options, book)
+        if "epsilon" in values and "rows" in options_of(method) and rows is not None:
+            values.setdefault("rows", rows)
+        return make_recipe(self.method, **values)
 
-
-_WHOLE_FILE = ("pegs", "pegs-rs", "marginal-bootstrap", "pmi")
-
-
-def model_words(options: dict[str, Any]) -> dict[str, Any]:
-    """``COLUMN=ENGINE`` words, and lists of columns separated by commas."""
-    if "engines" in options:
-        options["engines"] = engine_words(options["engines"])
-    for name in ("order", "columns"):
-        if isinstance(options.get(name), str):
-            options[name] = tuple(word for word in options[name].split(",") if word)
-    return options
+    def to_toml(self) -> str:
+        """As a recipe file."""
+        document = tomlkit.document()
+        document.add("method", tomlkit.item(self.method))
+        if self.rows is not None:
+            document.add("rows", tomlkit.item(self.rows))
+        known = options_of(find_method(self.method))
+        for name, value in self.options.items():
+            if value is not None and name in known and value != known[name].rule.plain(known[name].default):
+                document.add(name, tomlkit.item(value))
+        return tomlkit.dumps(document)
 
 
 def relation_of(word: str) -> Neighbours:
@@ -73,59 +57,67 @@ def relation_of(word: str) -> Neighbours:
         ) from None
 
 
-def _prior(word: str, book: Codebook) -> Shape:
-    if word in list(PriorShape):
-        return PriorShape(word)
-    public_provenance(word, InputRole.PRIOR)  # before anything of it is read
-    public = open_source(word, book)
-    counted = public.count([[name] for name in book.names])
-    tables = declared_public(counted, provenance=public.provenance, role=InputRole.PRIOR)
-    counts = {name: tuple(int(n) for n in table.to_grid()) for name, table in zip(book.names, tables, strict=True)}
-    return PublicShape(counts=counts, source=shown(word), provenance=public.provenance)
+def choices_of_manifest(manifest: Mapping[str, Any]) -> Choices:
+    """What a release was asked for; where the person was the unit, the targets of a person."""
+    parameters = dict(manifest["parameters"])
+    asked = parameters.pop("per_person", None)
+    if isinstance(asked, Mapping):
+        parameters |= {name: value for name, value in asked.items() if name != "records"}
+    known = options_of(find_method(manifest["method"]))
+    return Choices(
+        method=manifest["method"],
+        options={name: value for name, value in parameters.items() if name in known},
+        rows=manifest.get("rows", {}).get("number"),
+    )
 
 
-def _workload(given: Any) -> Any:
-    """``COLUMN=WEIGHT`` for each column that matters more or less."""
-    if not isinstance(given, list | tuple):
-        return given
-    weights = {}
-    for text in given:
-        name, _, number = str(text).rpartition("=")
-        try:
-            weights[name] = float(number)
-        except ValueError:
-            name = ""
-        if not name:
-            raise ParameterError(f"`workload` is {text!r}; write it as COLUMN=WEIGHT, for example income=3.")
-    return weights
+def remade(method: str, parameters: Mapping[str, Any]) -> Recipe:
+    """The recipe whose :meth:`~Recipe.parameters` these are; nothing is read for it.
 
-
-def _diversity(given: Any) -> Any:
-    """One number, or ``COLUMN=NUMBER`` for each column."""
-    words = [given] if isinstance(given, str) else given
-    if not isinstance(words, list | tuple):
-        return given
-    split = [str(word).rpartition("=") for word in words]
+    A manifest names a public prior, or an object of the caller's, only in words: then it is refused.
+    """
+    choices = choices_of_manifest({"method": method, "parameters": parameters})
     try:
-        numbers = [float(number) for _, _, number in split]
-    except ValueError:
-        numbers = []
-    named = [name for name, _, _ in split]
-    if len(numbers) != len(words) or (len(words) > 1 and not all(named)) or len(set(named)) < len(named):
-        raise ParameterError(
-            f"`l` is {' '.join(map(str, words))!r}; write one number, or COLUMN=NUMBER for each column."
+        recipe = choices.recipe(None, None)
+    except ValueError as reason:
+        raise RefusalError(f"the recipe of the release cannot be made again from its manifest ({reason})") from None
+    again = json.loads(json.dumps(recipe.parameters()))
+    if changed := sorted(name for name in again if again[name] != choices.options.get(name, again[name])):
+        raise RefusalError(
+            f"the recipe of the release cannot be made again: its manifest has only words for {', '.join(changed)}."
         )
-    return dict(zip(named, numbers, strict=True)) if named[0] else numbers[0]
+    return recipe
 
 
-def _parents(given: Sequence[str], word: str | None) -> dict[str, tuple[str, ...]]:
-    """``charge=los,sev`` for each column whose parents are set on the command line."""
-    if word not in (None, "declared"):
-        raise ParameterError(f"parents are given one by one and as {word!r}; choose one of the two.")
-    chosen = {}
-    for text in given:
-        name, equals, parents = text.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"`parent` is {text!r}; write it as COLUMN=PARENT,PARENT, for example charge=los,sev.")
-        chosen[name] = tuple(parent for parent in parents.split(",") if parent)
-    return chosen
+def read_recipe(path: str | Path) -> Choices:
+    """From a recipe file in TOML (``method``, ``rows`` and options), or from the manifest of a release."""
+    place = Path(path)
+    place = place / "manifest.json" if place.is_dir() else place
+    try:
+        text = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as reason:
+        raise ParameterError(
+            f"the recipe {str(path)!r} cannot be read ({getattr(reason, 'strerror', None) or 'no text'}); give a "
+            "manifest.json, or a TOML file with `method` and its options."
+        ) from None
+    try:
+        content = json.loads(text) if place.suffix == ".json" else tomllib.loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as reason:
+        raise ParameterError(
+            f"the recipe {str(path)!r} is neither JSON (as manifest.json) nor TOML ({reason}); write for example "
+            'method = "marginals" and its options, one per line.'
+        ) from None
+    if not isinstance(content, dict) or not isinstance(content.get("method"), str):
+        raise ParameterError(
+            f'the recipe {str(path)!r} names no method; write for example method = "marginals" in its first line.'
+        )
+    find_method(content["method"])
+    if isinstance(content.get("parameters"), dict):
+        return choices_of_manifest(content)
+    options = {name.replace("-", "_"): value for name, value in content.items() if name not in ("method", "rows")}
+    return Choices(method=content["method"], options=options, rows=content.get("rows"))
+
+
+def load_recipe(path: str | Path, book: Codebook, rows: int) -> Recipe:
+    """The recipe of a recipe file or a manifest."""
+    return read_recipe(path).recipe(book, rows)

@@ -27,6 +27,7 @@ from understudy.mechanisms.weighted import (
     weighted_event,
     weighted_histogram,
 )
+from understudy.parameters import EPSILON, SHARE, Declared, Flag, Names, Panel, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger, stream_entries
 from understudy.privacy.provenance import Made
@@ -38,7 +39,7 @@ from understudy.release.making import FittedWhole, choices_of
 from understudy.release.release import COUNT_COLUMNS
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
-from understudy.synth.checks import refuse_commuting
+from understudy.synth.options import neighbours_option
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, person_entries
 
@@ -99,16 +100,15 @@ def _labels(book: Codebook, columns: Sequence[str]) -> dict[str, pa.Array]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
+class Counts(Declared):
     """A table of counts to be released: which columns, at which price, weighted or not."""
 
     book: Codebook
-    columns: tuple[str, ...]
-    epsilon: float
-    weighted: bool = False
-    confidence: float = 0.95
-    """Of the interval around each count, for its noise alone."""
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    columns: tuple[str, ...] = option(rule=Names(), help="Columns whose combinations are counted.")
+    epsilon: float = option(rule=EPSILON, panel=Panel.PRIVACY, help="Privacy loss of the whole table.")
+    weighted: bool = option(False, rule=Flag(), help="Add up the weights that the codebook declares.")
+    confidence: float = option(0.95, rule=SHARE, help="Of the interval around each count, for its noise alone.")
+    neighbours: Neighbours = neighbours_option()
 
     @cached_property
     def used(self) -> Codebook:
@@ -154,7 +154,6 @@ class Counts:
     @cached_property
     def _priced(self) -> Quote:
         """Computed once, however often it is asked for."""
-        refuse_commuting(self.neighbours)
         book = self.counted
         units = _units(book, self.columns, weighted=self.weighted)
         epsilon, unit = self.epsilon, book.unit

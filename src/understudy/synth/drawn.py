@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Protocol, cast
@@ -12,14 +12,15 @@ from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.calibrate import smallest_alpha
 from understudy.mechanisms.dirichlet import rational_alpha
-from understudy.mechanisms.discrete_laplace import check_neighbours
 from understudy.mechanisms.group import GroupOf
+from understudy.parameters import EPSILON, ROWS, Number, Panel, option
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import InputRole
-from understudy.synth.recipe import Recipe, check_rows, positive
-from understudy.synth.seeds import PublicSeeds, SeedPool, UniformSeeds
+from understudy.synth.options import delta_option, epsilon_option, neighbours_option, seeds_option
+from understudy.synth.recipe import Recipe
+from understudy.synth.seeds import PublicSeeds, SeedPool
 
 
 class _Scalable(Protocol):
@@ -30,44 +31,38 @@ class _Scalable(Protocol):
 class DrawnRecipe(Recipe):
     """Route S: the draw is the mechanism. Give exactly one of ``alpha``, ``epsilon_per_record`` or ``epsilon``."""
 
-    route: ClassVar[str] = "S"
     shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
         ("detail_epsilon", "detail_delta"),
         ("selection_epsilon", None),
     )
     """The whole-file target is met for the person by choosing alpha, so it is not divided."""
-    alpha: float | None = None
-    """Virtual records per level (the smallest, when the prior is not uniform)."""
-    epsilon_per_record: float | None = None
-    """The paper's figure: the cost of one synthetic record."""
-    epsilon: float | None = None
-    """Whole-file target, together with ``rows`` and, unless pure, ``delta``."""
-    delta: float | None = None
-    """Slack of the whole-file total; without it the total is pure."""
-    rows: int | None = None
-    """Number of rows that a whole-file target is meant for."""
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    seeds: SeedPool = field(default_factory=UniformSeeds)
+    alpha: float | None = option(
+        None,
+        rule=Number(above=0),
+        panel=Panel.PRIVACY,
+        help="Virtual records per level (the smallest, when the prior is not uniform), instead of an epsilon.",
+    )
+    epsilon_per_record: float | None = option(
+        None, rule=EPSILON, panel=Panel.PRIVACY, help="The papers' figure: cost of one synthetic row."
+    )
+    epsilon: float | None = epsilon_option(None)
+    delta: float | None = delta_option(None)
+    rows: int | None = option(
+        None, rule=ROWS, panel=Panel.PRIVACY, help="Number of rows that a whole-file target is meant for."
+    )
+    neighbours: Neighbours = neighbours_option()
+    seeds: SeedPool = seeds_option()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         given = [n for n in ("alpha", "epsilon_per_record", "epsilon") if getattr(self, n) is not None]
         if len(given) != 1:
             raise ParameterError(
                 f"{self.name} got {', '.join(given) or 'no privacy parameter'}; give exactly one of alpha, "
                 "epsilon_per_record or epsilon (a whole-file target). There is no default for privacy."
             )
-        positive(given[0], getattr(self, given[0]))
-        if self.delta is not None and not 0 < self.delta < 1:
-            raise ParameterError(f"`delta` is {self.delta}; it must lie strictly between 0 and 1. Try 1e-6.")
         if self.epsilon is not None and self.rows is None:
             raise ParameterError("`epsilon` is a whole-file target, so it needs `rows`: how many will be drawn?")
-        if self.rows is not None:
-            check_rows(self.rows)
-        if not isinstance(self.neighbours, Neighbours):
-            raise ParameterError(
-                f"`neighbours` is {self.neighbours!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
-            )
-        check_neighbours(self.neighbours)
 
     @property
     def public_tables(self) -> Mapping[InputRole, str]:
@@ -116,9 +111,3 @@ def _calibrated(
         return float(getattr(ledger.total(delta=delta), "epsilon", math.inf))
 
     return smallest_alpha(total, epsilon)
-
-
-def check_sweeps(sweeps: int, *, least: int = 1) -> None:
-    """Sweeps are counted, and on route S each is paid for."""
-    if isinstance(sweeps, bool) or not isinstance(sweeps, int) or sweeps < least:
-        raise ParameterError(f"`sweeps` is {sweeps!r}; it must be a whole number of {least} or more. Try 1.")

@@ -23,6 +23,7 @@ from understudy.errors import RefusalError
 from understudy.mechanisms.prediction import draw_predicted
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Declared
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
@@ -32,10 +33,17 @@ from understudy.release.making import Fitted, FittedWhole, choices_of
 from understudy.sources.base import Report, Source
 from understudy.sources.rows import Rows, rows_of
 from understudy.synth.chained import Chain, full_order
-from understudy.synth.checks import check_files
-from understudy.synth.drawn import check_sweeps
 from understudy.synth.fill_details import deduced, fill_detail, misplaced
 from understudy.synth.fill_rules import GapRules
+from understudy.synth.options import (
+    block_parents_option,
+    engines_option,
+    key_option,
+    key_space_option,
+    order_option,
+    sweeps_option,
+)
+from understudy.synth.recipe import FILES
 
 Codes = npt.NDArray[np.unsignedinteger]
 Bools = npt.NDArray[np.bool_]
@@ -43,36 +51,24 @@ _CONFIDENTIAL = "(Confidential: this depends on the data.)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filling:
+class Filling(Declared):
     """How missing values are filled."""
 
-    engines: str | Mapping[str, str] = "auto"
-    order: tuple[str, ...] | None = None
-    sweeps: int = 5
-    """Rounds over the incomplete columns; each column is drawn given all others."""
-    parents: Mapping[str, tuple[str, ...]] | None = None
-    key: str = "columns"
-    key_space: int | None = None
+    engines: str | Mapping[str, str] = engines_option()
+    order: tuple[str, ...] | None = order_option()
+    sweeps: int = sweeps_option(5, about="Rounds over the incomplete columns; each is drawn given all others.")
+    parents: Mapping[str, tuple[str, ...]] | None = block_parents_option()
+    key: str = key_option()
+    key_space: int | None = key_space_option()
 
     def __post_init__(self) -> None:
-        check_sweeps(self.sweeps)
+        super().__post_init__()
         self.choice.check_words()
 
     @property
     def choice(self) -> EngineChoice:
         """Which engine models which column."""
         return EngineChoice(engines=self.engines, key=self.key, key_space=self.key_space, parents=self.parents)
-
-    def parameters(self) -> dict[str, Any]:
-        """Every choice as plain data, for the manifest."""
-        return {
-            "engines": self.engines if isinstance(self.engines, str) else dict(self.engines),
-            "order": None if self.order is None else list(self.order),
-            "sweeps": self.sweeps,
-            "parents": None if self.parents is None else {name: list(own) for name, own in self.parents.items()},
-            "key": self.key,
-            "key_space": self.key_space,
-        }
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedFilling":
         """Read the rows. There is no price before the data: what comes out is the data."""
@@ -107,13 +103,13 @@ class FittedFilling(FittedWhole):
 
     def sample_many(self, *, files: int) -> list[Release]:
         """Several copies, each with its own draws, rows in their order."""
-        check_files(files)
+        FILES.check("files", files)
         rows = self.quote().rows
         return [Fitted.sample(self, rows, file=file, files=files) for file in range(files)]
 
     def write_many(self, out: str | Path, *, files: int, csv: bool = False) -> list[Release]:
         """Several copies in numbered folders: all of them, or none."""
-        check_files(files)
+        FILES.check("files", files)
         quote = self.quote()
         return self._write_many(out, quote, price=quote, files=files, csv=csv)
 

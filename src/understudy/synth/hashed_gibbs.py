@@ -4,62 +4,47 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from understudy.blocks.choosing import DeclaredParents, ParentChoice, PrivateParents, parent_choice
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import SHARE, Panel, option
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
-from understudy.synth.recipe import positive
+from understudy.synth.options import (
+    delta_option,
+    epsilon_option,
+    neighbours_option,
+    parent_count_option,
+    parents_option,
+    public_rows_option,
+    sweeps_option,
+)
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
-
-
-def check_delta(delta: float) -> None:
-    """A probability strictly between 0 and 1."""
-    if isinstance(delta, bool) or not isinstance(delta, float) or not 0 < delta < 1:
-        raise ParameterError(f"`delta` is {delta!r}; it must lie strictly between 0 and 1. Try 1e-6.")
-
-
-def check_sweeps(sweeps: int) -> None:
-    """At least one."""
-    if isinstance(sweeps, bool) or not isinstance(sweeps, int) or sweeps < 1:
-        raise ParameterError(f"`sweeps` is {sweeps!r}; it must be a whole number of 1 or more. Try 20.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class HashedGibbs(ReleasedRecipe):
     """Route N: stability-thresholded tables of every column with its parents, released once."""
 
-    route: ClassVar[str] = "N"
-    promise: ClassVar[str] = "(epsilon, delta)-DP; rows are free"
-    epsilon: float
-    delta: float
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = "private"
-    """``private`` (the default: paid for), ``declared``, ``random``, ``full``, a mapping, or ``mutual-information``."""
-    parent_count: int = 2
-    """R: parents per column."""
-    selection_share: float = 0.2
-    """Share of the budget that a private choice of parents takes."""
-    public_rows: int | None = None
-    """Publicly known size of the table (an upper bound under add-remove); a private choice needs it."""
-    sweeps: int = 20
-    """S: sweeps of each chain; free, the tables are paid for."""
+    epsilon: float = epsilon_option()
+    delta: float = delta_option()
+    neighbours: Neighbours = neighbours_option()
+    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = parents_option("private")
+    parent_count: int = parent_count_option()
+    selection_share: float = option(
+        0.2, rule=SHARE, panel=Panel.PRIVACY, help="Share of the budget that a private choice of parents takes."
+    )
+    public_rows: int | None = public_rows_option()
+    sweeps: int = sweeps_option(20, about="S: sweeps of each chain; free, the tables are paid for.")
 
     def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
-        check_delta(self.delta)
-        check_sweeps(self.sweeps)
-        if not 0 < self.selection_share < 1:
-            raise ParameterError(
-                f"`selection_share` is {self.selection_share!r}; it must lie between 0 and 1. Try 0.2."
-            )
+        super().__post_init__()
         if self.parents == "private" and self.public_rows is None:
             raise ParameterError(
                 f"{self.name} chooses parents privately, which needs `public_rows`, the known size of the table "

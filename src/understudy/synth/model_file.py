@@ -14,6 +14,7 @@ from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import ROWS
 from understudy.privacy.ledger import Ledger, stream_entries
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
@@ -21,7 +22,6 @@ from understudy.release import Manifest, Release, describe
 from understudy.release.folders import Commit, new_file
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
-from understudy.synth.checks import check_rows
 from understudy.synth.detail_where import draw_part, part_facts
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
@@ -209,11 +209,11 @@ class LoadedModel:
 
         def draw(number: int, own: Mapping[str, Any]) -> Any:
             told = None if report is None else lambda done, of: report("drawing rows", done, of)
-            drawn = model.draw(check_rows(number), stream, told, where=own)
+            drawn = model.draw(ROWS.check("rows", number), stream, told, where=own)
             warnings.update(dict.fromkeys(drawn.warnings))
             return drawn.codes
 
-        codes, only = draw_part(model.codebook, model.details, part, check_rows(rows), stream, draw)
+        codes, only = draw_part(model.codebook, model.details, part, ROWS.check("rows", rows), stream, draw)
         parameters, said = part_facts(model.codebook, model.parameters, part)
         manifest = self.manifest(
             rows,

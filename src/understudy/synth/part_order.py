@@ -7,9 +7,9 @@ from pathlib import Path
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import ROWS
 from understudy.release.workshop import Workshop
 from understudy.sources.base import Report
-from understudy.synth.checks import check_rows
 from understudy.synth.drawers import RangeDrawer
 from understudy.synth.grouping import sizes_of
 from understudy.synth.part_work import PartJob, part_sizes
@@ -44,7 +44,7 @@ def order_of(
     out: str | Path, rows: int, part_rows: int, seed: int | None, workers: Workers | None, report: Report | None
 ) -> Order:
     """An order whose numbers and place make sense."""
-    check_rows(rows)
+    ROWS.check("rows", rows)
     if isinstance(part_rows, bool) or not isinstance(part_rows, int) or part_rows < 1:
         raise ParameterError(f"`part_rows` is {part_rows!r}; it must be a whole number of 1 or more. Try 1000000.")
     target = Path(out)

@@ -18,6 +18,7 @@ from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
 from understudy.mechanisms.laplace_tables import share_of
 from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import EPSILON, Panel, option
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import InputRole, Provenance
@@ -25,7 +26,15 @@ from understudy.samplers.gibbs import ConditionalSampler
 from understudy.sources.base import Report, Source
 from understudy.synth.drawers import PerturbedDrawer, RangeDrawer
 from understudy.synth.drawn import DrawnRecipe
-from understudy.synth.recipe import Fitted, positive
+from understudy.synth.options import (
+    PriorRule,
+    key_option,
+    key_space_option,
+    parent_count_option,
+    parents_option,
+    public_rows_option,
+)
+from understudy.synth.recipe import Fitted
 from understudy.synth.seeds import seeds_assumption, seeds_entry
 
 Codes = npt.NDArray[np.unsignedinteger]
@@ -55,22 +64,18 @@ class PerturbedRecipe(DrawnRecipe):
 
     ranged: ClassVar[bool] = True
 
-    prior: Shape = PriorShape.UNIFORM
-    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = None
-    """Overrides of the codebook's parents, or a word: declared, private, mutual-information, random, full."""
-    parent_count: int = 2
-    """How many parents a choice takes per column."""
-    selection_epsilon: float | None = None
-    """Price of the whole choice when parents are chosen privately."""
-    public_rows: int | None = None
-    """Publicly known size of the table, which a private choice needs."""
-    key: str = "columns"
-    key_space: int | None = None
+    prior: Shape = option(PriorShape.UNIFORM, rule=PriorRule(), help="uniform, ordinal, or the path of a public table.")
+    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = parents_option()
+    parent_count: int = parent_count_option()
+    selection_epsilon: float | None = option(
+        None, rule=EPSILON, panel=Panel.PRIVACY, help="Price of choosing parents privately."
+    )
+    public_rows: int | None = public_rows_option()
+    key: str = key_option()
+    key_space: int | None = key_space_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.selection_epsilon is not None:
-            positive("selection_epsilon", self.selection_epsilon)
         self.choice(1)  # refuse an unknown word at once
 
     @property

@@ -31,12 +31,12 @@ from understudy.synth.detail_file import read_details, write_details
 from understudy.synth.details import Details, count_details
 from understudy.synth.drawers import ModelDrawer
 from understudy.synth.grouping import count_people
+from understudy.synth.methods.plugs import PLUGS
 from understudy.synth.model_file import load_model, write_model
 from understudy.synth.part_order import Order, draw_all, order_of, part_job
 from understudy.synth.part_work import PART_ROWS
 from understudy.synth.people import capped_source, of_people
 from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
-from understudy.synth.plugs import PLUGS
 from understudy.synth.recipe import Fitted, Recipe
 from understudy.synth.released import FittedReleased
 from understudy.synth.workers import SparkWorkers, Workers

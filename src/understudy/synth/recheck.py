@@ -11,10 +11,10 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
 from understudy.release.verify import Looked, bought_inputs
+from understudy.synth.choices import remade
 from understudy.synth.counts import Counts
 from understudy.synth.paid_books import bought_codebook
 from understudy.synth.registry import METHODS
-from understudy.synth.remade import remade
 
 _TOLERANCE = 1e-6  # calibration may differ in the last digits between machines
 

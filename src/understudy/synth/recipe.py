@@ -8,9 +8,7 @@ is written in :mod:`understudy.release.making`, for everything that pays.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
-from enum import StrEnum
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,8 +17,11 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
+from understudy.codec import to_plain
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import DELTA, EPSILON, ROWS, Declared, Names, Panel, Whole, option
+from understudy.privacy.facts import MethodFacts
 from understudy.privacy.ledger import Entry, Ledger, stream_entries
 from understudy.privacy.provenance import InputRole, Provenance
 from understudy.privacy.quote import Quote
@@ -31,47 +32,52 @@ from understudy.release.making import choices_of
 from understudy.release.manifest import DECLARED_ROWS
 from understudy.sources.base import Report, Source
 from understudy.sources.inputs import public_provenance
-from understudy.synth.checks import check_files, check_rows, positive, refuse_commuting
 from understudy.synth.detail_where import draw_part, part_facts, public_part
 from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
 from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
+from understudy.synth.outside import outside_entries, unchecked, watched
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
-__all__ = [
-    "Fitted",
-    "Quote",
-    "Recipe",
-    "check_files",
-    "check_rows",
-    "positive",
-    "refuse_commuting",
-]
-
 Codes = npt.NDArray[np.unsignedinteger]
+FILES = Whole(tried=5)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(ABC):
+class Recipe(Declared, ABC):
     """Choices only. Learned state lives in :class:`Fitted`."""
 
+    facts: ClassVar[MethodFacts]
+    """What the method promises, what its paper claims, what is true, and where that is proved and tested."""
+    summary: ClassVar[str]
+    """What it does, in one line."""
+    example: ClassVar[Mapping[str, Any]]
+    """Options with which every test of every method makes it."""
     name: ClassVar[str]
     route: ClassVar[str]
     """``N``: counts are noised once and rows are free. ``S``: every drawn row costs. ``none``: no promise."""
-    summary: ClassVar[str]
-    promise: ClassVar[str]
-    """What the method can promise, in a few words, for lists of methods."""
     shows_records: ClassVar[bool] = False
     """Whether rows of real people may come out as they are: methods that draw from exact counts of whole records."""
     ranged: ClassVar[bool] = False
     """Whether rows can be drawn in ranges by several workers; its fit then has a ``drawer``."""
-    detail_epsilon: float | None = None
-    """What the tables of all detail columns and measured numbers cost together, beside the model; needed where the
-    codebook has some."""
-    detail_delta: float | None = None
-    """Needed where the codebook has detail columns."""
-    people_epsilon: float | None = None
-    """What it costs a person to count how many records people have; needed where the codebook's [unit] asks for it."""
+    detail_epsilon: float | None = option(
+        None, rule=EPSILON, panel=Panel.PRIVACY, help="Epsilon of all tables of details and measured numbers together."
+    )
+    detail_delta: float | None = option(
+        None, rule=DELTA, panel=Panel.PRIVACY, help="Delta of the tables of all detail columns together."
+    )
+    people_epsilon: float | None = option(
+        None,
+        rule=EPSILON,
+        panel=Panel.PRIVACY,
+        help="Epsilon for counting how many records people have, where the codebook's [unit] asks for it.",
+    )
+    trust: tuple[str, ...] = option(
+        (),
+        rule=Names(words="a list of packages", example="their_package"),
+        panel=Panel.PRIVACY,
+        help="Packages outside Understudy whose own events and openings of counts are believed.",
+    )
     per_person: ClassVar[Mapping[str, Any] | None] = None
     """What was asked for a person, where the fields hold the share of one record; set by ``of_people``, no option."""
     shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
@@ -80,6 +86,11 @@ class Recipe(ABC):
         ("selection_epsilon", None),
     )
     """Targets that are divided among the records of one person."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "facts" in cls.__dict__:
+            cls.name, cls.route = cls.facts.name, cls.facts.route
 
     @property
     def total_delta(self) -> float | None:
@@ -124,9 +135,17 @@ class Recipe(ABC):
         """
         stream = Stream.checked(stream)
         public = self.public_inputs(source.address)
-        fitted = of_people(self, source.codebook).fit_records(capped_source(source, stream), stream, report)
+        recipe = of_people(self, source.codebook)
+        with watched(recipe) as openers:
+            fitted = recipe.fit_records(capped_source(source, stream), stream, report)
+        fitted._openers = tuple(dict.fromkeys(openers))
         known = quote is not None and quote.basis == (self, source.codebook.digest, stream.is_secure)
-        if quote is not None and known and all(quote.inputs[role] == one for role, one in public.items()):
+        if (
+            quote is not None
+            and known
+            and not openers
+            and all(quote.inputs[role] == one for role, one in public.items())
+        ):
             fitted._quoted = quote.with_data(source.provenance)
         return fitted
 
@@ -136,10 +155,10 @@ class Recipe(ABC):
 
     def quote(self, book: Codebook, rows: int, *, secure: bool = True) -> Quote:
         """The price of ``rows`` rows; reads nothing but the codebook."""
-        check_rows(rows)
-        refuse_commuting(getattr(self, "neighbours", None))
+        ROWS.check("rows", rows)
         recipe = of_people(self, book)
-        priced = person_entries([*recipe.price(book, rows), *detail_entries(recipe, book)], book)
+        records = [*outside_entries(recipe, recipe.price(book, rows)), *detail_entries(recipe, book)]
+        priced = person_entries(records, book)
         counted = people_entries(recipe, book)
         own = Ledger.of([*drafted_entries(book), *priced, *counted, *stream_entries(secure)])
         quote = Quote(
@@ -166,21 +185,9 @@ class Recipe(ABC):
         return []
 
     def parameters(self) -> dict[str, Any]:
-        """Every choice as plain data, for the manifest."""
-        found = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        return found if self.per_person is None else {**found, "per_person": _plain(dict(self.per_person))}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
+        """Every choice as plain data, for the manifest; with the targets of a person, where one is the unit."""
+        plain = super().parameters()
+        return plain if self.per_person is None else {**plain, "per_person": to_plain(self.per_person)}
 
 
 _NOT_FREE = {
@@ -208,6 +215,8 @@ class Fitted(Making[Release]):
         """What a user should know about the last draw."""
         self._is_paid = False
         self._quoted: Quote | None = None
+        self._openers: tuple[str, ...] = ()
+        """Modules of another package that opened counts themselves."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         """What prices a fit is what it was fitted with: a smaller epsilon set afterwards would be a lie."""
@@ -246,7 +255,11 @@ class Fitted(Making[Release]):
         known = self._quoted
         if known is None or (known.rows != rows and known.route != "N"):
             known = self.recipe.quote(self.codebook, rows, secure=self._stream.is_secure).with_data(self._provenance)
-        self._quoted = replace(known, rows=check_rows(rows))
+            if self._openers:
+                opened = ", ".join(self._openers)
+                leak = unchecked(self.recipe, reads="exact counts", why=f"{opened} opened counts itself")
+                known = replace(known, own=known.own + Ledger.of([leak]))
+        self._quoted = replace(known, rows=ROWS.check("rows", rows))
         return self._quoted
 
     def _choices(self, quote: Quote) -> str:
@@ -272,11 +285,11 @@ class Fitted(Making[Release]):
 
     def sample_many(self, rows: int, *, files: int) -> list[Release]:
         """Several files, drawn one after the other; on route S each of them pays."""
-        return [self.sample(rows) for _ in range(check_files(files))]
+        return [self.sample(rows) for _ in range(FILES.check("files", files))]
 
     def write_many(self, out: str | Path, rows: int, *, files: int, csv: bool = False) -> list[Release]:
         """Several files in numbered folders: all of them written and paid for, in one charge, or none."""
-        check_files(files)
+        FILES.check("files", files)
         each = self.quote(rows)
         price = each if self.recipe.route == "N" else each.times(files)
         return self._write_many(out, each, price=price, files=files, csv=csv)
@@ -304,7 +317,13 @@ class Fitted(Making[Release]):
             whole = part is None
             return self._draw(number, quote.ledger) if whole else self._draw_where(number, quote.ledger, own)
 
-        codes, only = draw_part(self.codebook, self._details, part, quote.rows, self._stream, draw)
+        with watched(self.recipe) as openers:
+            codes, only = draw_part(self.codebook, self._details, part, quote.rows, self._stream, draw)
+        if openers:
+            raise RefusalError(
+                f"{openers[0]} opened counts itself while it drew, which its price does not cover; mend the method, or "
+                "trust its package by name (`trust`)."
+            )
         self._tell("decoding", 0, 1)
         sizes = sizes_of(self.codebook, self._people)
         table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes, only=only)

@@ -1,54 +1,75 @@
-"""Every method by name. A recipe registered here meets the conformance, documentation and command-line tests."""
+"""Every method by name: those of `understudy.synth.methods`, and those that other packages bring.
+
+A method is one file: a :class:`Recipe` with its ``facts``. Another package names its own under the entry point group
+``understudy.methods``. Whatever is found here meets the conformance, documentation and command-line tests.
+"""
 
 import difflib
-from dataclasses import MISSING, fields
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
 from understudy.errors import ParameterError
-from understudy.synth.contingency import Contingency
-from understudy.synth.gibbs import GibbsSampler
-from understudy.synth.imputation import Imputation
-from understudy.synth.laplace import LaplaceHistogram
-from understudy.synth.lugs import LUGS
-from understudy.synth.marginal_bootstrap import BayesianBootstrap, MarginalBootstrap
-from understudy.synth.marginals import Marginals
-from understudy.synth.pegs import PeGS
-from understudy.synth.pegs_rs import PeGSReset
-from understudy.synth.plugs import PLUGS
-from understudy.synth.pmi import PMI
-from understudy.synth.privbayes import PrivBayes
+from understudy.parameters import options_of
+from understudy.synth import methods
 from understudy.synth.recipe import Recipe
-from understudy.synth.sba import StabilityBasedHistogram
-from understudy.synth.sbhg import SBHG
-from understudy.synth.sbhg_gauss import SBHGGauss
 
-METHODS: dict[str, type[Recipe]] = {
-    cls.name: cls
-    for cls in (
-        Marginals,
-        PeGS,
-        PeGSReset,
-        MarginalBootstrap,
-        LaplaceHistogram,
-        StabilityBasedHistogram,
-        SBHG,
-        SBHGGauss,
-        PrivBayes,
-        PMI,
-        Imputation,
-        LUGS,
-        PLUGS,
-        Contingency,
-        GibbsSampler,
-        BayesianBootstrap,
-    )
-}
+DEFAULT = "marginals"
+ENTRY_POINTS = "understudy.methods"
+
+
+def _own_methods() -> Iterator[type[Recipe]]:
+    for module in pkgutil.iter_modules(methods.__path__, f"{methods.__name__}."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, type) and value.__module__ == module.name and "facts" in vars(value):
+                yield value
+
+
+def _foreign_methods() -> Iterator[type[Recipe]]:
+    """What other packages register; one that cannot be loaded is named and does not stop the others."""
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            cls = entry.load()
+        except Exception as reason:
+            BROKEN[entry.name] = f"{type(reason).__name__}: {reason}"
+            continue
+        if not (isinstance(cls, type) and issubclass(cls, Recipe) and "facts" in vars(cls)):
+            BROKEN[entry.name] = f"{entry.value} is no Recipe with facts"
+        elif cls.name != entry.name:
+            BROKEN[entry.name] = f"its facts call it {cls.name!r}"
+        else:
+            yield cls
+
+
+BROKEN: dict[str, str] = {}
+"""Entry points that name no usable method, and why."""
+
+
+def _find_methods() -> dict[str, type[Recipe]]:
+    """The default first, then those with a promise, then those without; by name."""
+    own = sorted(_own_methods(), key=lambda cls: (cls.name != DEFAULT, cls.route == "none", cls.name))
+    found = {cls.name: cls for cls in own}
+    for cls in sorted(_foreign_methods(), key=lambda cls: cls.name):
+        if cls.name in found:
+            BROKEN[cls.name] = "there is a method of this name already"
+        else:
+            found[cls.name] = cls
+    return found
+
+
+METHODS: dict[str, type[Recipe]] = _find_methods()
 
 
 def find_method(name: str) -> type[Recipe]:
     """The recipe called ``name``; a slip of the pen gets a suggestion."""
     if name in METHODS:
         return METHODS[name]
+    if name in BROKEN:
+        raise ParameterError(
+            f"the method {name!r} of another package cannot be used ({BROKEN[name]}); mend the package."
+        )
     near = difflib.get_close_matches(name.lower(), METHODS, n=1, cutoff=0.4)
     hint = f"Did you mean {near[0]!r}?" if near else "List them with `understudy methods`."
     raise ParameterError(f"there is no method {name!r}; methods are {', '.join(METHODS)}. {hint}")
@@ -57,12 +78,10 @@ def find_method(name: str) -> type[Recipe]:
 def make_recipe(name: str, **options: Any) -> Recipe:
     """A recipe from loose options, each of which the method must know."""
     cls = find_method(name)
-    known = {field.name: field for field in fields(cls)}
-    if strange := sorted(set(options) - set(known)):
-        raise ParameterError(f"{name} does not take {', '.join(strange)}; it takes {', '.join(known) or 'no options'}.")
-    needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
-    if lacking := [option for option in needed if option not in options]:
+    known = options_of(cls)
+    if unknown := sorted(set(options) - set(known)):
+        raise ParameterError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known) or 'no options'}.")
+    if missing := [option for option, declared in known.items() if declared.is_required and option not in options]:
         # in backticks, so that the command line names its options
-        told = ", ".join(f"`{option}`" for option in lacking)
-        raise ParameterError(f"{name} needs {told}; there is no default.")
+        raise ParameterError(f"{name} needs {', '.join(f'`{option}`' for option in missing)}; there is no default.")
     return cls(**options)

@@ -31,8 +31,8 @@ from understudy.sources.benches import SparkBench
 from understudy.sources.engine import EngineSource
 from understudy.sources.tables import CountTable, code_type
 from understudy.synth.details import Details, decode_drawn
+from understudy.synth.methods.plugs import PLUGS
 from understudy.synth.part_work import PartJob
-from understudy.synth.plugs import PLUGS
 from understudy.synth.workers import spark_failures, watching
 
 Ints = npt.NDArray[np.int64]

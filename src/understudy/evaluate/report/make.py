@@ -91,7 +91,7 @@ def _shadows(
     processes: int,
 ) -> Shadows:
     """The recipe that a person names, or that the manifest names, or why neither can be rerun."""
-    from understudy.synth.remade import load_recipe, remade
+    from understudy.synth.choices import load_recipe, remade
 
     if recipe is not None:
         return Shadows(recipe=load_recipe(recipe, book, rows), runs=runs, processes=processes)

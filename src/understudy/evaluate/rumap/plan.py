@@ -11,7 +11,8 @@ from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
-from understudy.synth.recipe import Recipe, check_rows, positive
+from understudy.parameters import EPSILON, ROWS
+from understudy.synth.recipe import Recipe
 from understudy.synth.registry import find_method, make_recipe
 
 
@@ -37,7 +38,7 @@ class Plan:
     """delta, public_rows, block_size, parents, parent_count ...: each goes to the methods that know it."""
 
     def __post_init__(self) -> None:
-        check_rows(self.rows)
+        ROWS.check("rows", self.rows)
         if isinstance(self.repeat, bool) or not isinstance(self.repeat, int) or self.repeat < 1:
             raise ParameterError(f"`repeat` is {self.repeat!r}; it must be a whole number of 1 or more. Try 5.")
         for name, given in (("methods", self.methods), ("epsilons", self.epsilons)):
@@ -48,7 +49,7 @@ class Plan:
         for method in self.methods:
             find_method(method)
         for epsilon in self.epsilons:
-            positive("epsilon", epsilon)
+            EPSILON.check("epsilon", epsilon)
 
     def cells(self) -> list[Cell]:
         """All runs, repeats outermost, so that a map with every point appears early."""

@@ -10,7 +10,6 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +18,13 @@ from understudy.blocks.measured import MarginalFit
 from understudy.codebook import Codebook
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Number, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
-from understudy.synth.hashed_gibbs import check_delta
-from understudy.synth.recipe import positive
+from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.options import NumbersByColumn, delta_option, epsilon_option, neighbours_option
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Agreeing
 
@@ -44,21 +44,31 @@ class Marginals(ReleasedRecipe):
     True
     """
 
-    name: ClassVar[str] = "marginals"
-    route: ClassVar[str] = "N"
-    summary: ClassVar[str] = "measured marginals: noisy one- and two-way tables, and rows that agree with them"
-    promise: ClassVar[str] = "(epsilon, delta)-DP; rows are free"
-    epsilon: float
-    delta: float
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    workload: Mapping[str, float] | None = None
-    """Columns that matter more (or less) than 1: the dependence of a pair counts by the product of its two."""
-
-    def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
-        check_delta(self.delta)
-        for name, weight in (self.workload or {}).items():
-            positive(f"workload of {name}", weight)
+    facts = synthesis_facts(
+        "marginals",
+        route="N",
+        guarantee="(ε, δ)-DP, tables released once",
+        public="levels and edges",
+        paper="ours, after the measured-marginals literature",
+        paper_claim="nothing",
+        sound="our own",
+        truth="All measurements share a fixed number of units of discrete Gaussian noise; rows are post-processing.",
+        page="marginals",
+        proofs=("gaussian_measurements",),
+        exact_tests=("measurements_exact",),
+        audits=("marginals_audit",),
+    )
+    summary = "measured marginals: noisy one- and two-way tables, and rows that agree with them"
+    example = {"epsilon": 1.0, "delta": 1e-6}
+    epsilon: float = epsilon_option()
+    delta: float = delta_option()
+    neighbours: Neighbours = neighbours_option()
+    workload: Mapping[str, float] | None = option(
+        None,
+        rule=NumbersByColumn(Number(above=0), also_alone=False),
+        help="COLUMN=WEIGHT, repeated: columns that matter more (or less) than 1. The dependence of a pair counts by "
+        "the product of its two weights.",
+    )
 
     def _one_share(self) -> float:
         """More for the one-way tables when little can be known at all."""

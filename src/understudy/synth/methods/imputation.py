@@ -18,12 +18,21 @@ from understudy.codebook import Codebook, Role
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Flag, Names, OneOf, Whole, option
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import code_type
 from understudy.synth.chained import Chain, full_order
-from understudy.synth.drawn import check_sweeps
-from understudy.synth.pmi import Steps
+from understudy.synth.method_facts import baseline_facts
+from understudy.synth.methods.pmi import Steps
+from understudy.synth.options import (
+    block_parents_option,
+    engines_option,
+    key_option,
+    key_space_option,
+    order_option,
+    sweeps_option,
+)
 from understudy.synth.recipe import Fitted, Recipe
 
 Codes = npt.NDArray[np.unsignedinteger]
@@ -45,45 +54,51 @@ class Imputation(Recipe):
     NoFormal(why='models are fitted to the exact records, which nobody paid for')
     """
 
-    name: ClassVar[str] = "imputation"
-    route: ClassVar[str] = "none"
-    summary: ClassVar[str] = "multiple imputation by sequential regressions, trees or tables: a baseline"
-    promise: ClassVar[str] = "none"
+    facts = baseline_facts(
+        "imputation",
+        truth="Models are fitted to the exact records. Combining rules cover sampling, not disclosure.",
+        page="imputation",
+        paper_claim="nothing formal; synthetic rows are said to protect",
+    )
+    summary = "multiple imputation by sequential regressions, trees or tables: a baseline"
+    example = {}
     shows_records: ClassVar[bool] = True
-    engines: str | Mapping[str, str] = "auto"
-    """One engine for all columns, or one per column: auto, logistic, linear, cart, blocks."""
-    order: tuple[str, ...] | None = None
-    """In which order columns are drawn; those left out follow as the codebook has them."""
-    sweeps: int = 0
-    """0: one pass, each column given those before it. Otherwise Gibbs sweeps, each column given all others."""
-    synthesis: str = "complete"
-    """complete: every value is drawn. full: new rows, with the given columns drawn from real records and the others
-    predicted. partial: the real records with some of their values replaced."""
-    columns: tuple[str, ...] | None = None
-    """Columns to be replaced (full, partial); by default those that the codebook calls sensitive."""
-    at_risk: int | None = None
-    """Replace (partial) only in records whose quasi-identifiers are shared by fewer than so many records."""
-    proper: bool = True
-    """Draw the parameters, by the Bayesian bootstrap, for every file; False plugs the estimates in."""
-    parents: Mapping[str, tuple[str, ...]] | None = None
-    """Keys of the engine ``blocks``, beside those of the codebook."""
-    key: str = "columns"
-    key_space: int | None = None
+    engines: str | Mapping[str, str] = engines_option()
+    order: tuple[str, ...] | None = order_option()
+    sweeps: int = sweeps_option(
+        0, least=0, about="0: one pass, each column given those before it. Otherwise sweeps, each given all others."
+    )
+    synthesis: str = option(
+        "complete",
+        rule=OneOf.of(SYNTHESES),
+        help="complete: every value is drawn. full: new rows, the given columns from real records and the others "
+        "predicted. partial: the real records with some of their values replaced.",
+    )
+    columns: tuple[str, ...] | None = option(
+        None, rule=Names(), help="Columns that a full or partial synthesis replaces; by default the sensitive ones."
+    )
+    at_risk: int | None = option(
+        None,
+        rule=Whole(least=2),
+        help="Replace (partial) only in records whose quasi-identifiers are shared by fewer than so many.",
+    )
+    proper: bool = option(
+        True,
+        rule=Flag(),
+        flag="--proper/--plug-in",
+        help="Draw the parameters, by the Bayesian bootstrap, for every file, or plug the estimates in.",
+    )
+    parents: Mapping[str, tuple[str, ...]] | None = block_parents_option()
+    key: str = key_option()
+    key_space: int | None = key_space_option()
 
     def __post_init__(self) -> None:
-        check_sweeps(self.sweeps, least=0)
+        super().__post_init__()
         self.choice.check_words()
-        if self.synthesis not in SYNTHESES:
-            raise ParameterError(f"`synthesis` is {self.synthesis!r}; it must be one of {', '.join(SYNTHESES)}.")
         if self.synthesis == "complete" and self.columns is not None:
             raise ParameterError("a complete synthesis draws every column; leave `columns` out, or choose partial.")
-        if self.at_risk is not None:
-            if self.synthesis != "partial":
-                raise ParameterError("`at_risk` chooses among real records, so it needs synthesis = 'partial'.")
-            if isinstance(self.at_risk, bool) or not isinstance(self.at_risk, int) or self.at_risk < 2:
-                raise ParameterError(
-                    f"`at_risk` is {self.at_risk!r}; it must be a whole number of 2 or more. Try 2 (unique records)."
-                )
+        if self.at_risk is not None and self.synthesis != "partial":
+            raise ParameterError("`at_risk` chooses among real records, so it needs synthesis = 'partial'.")
 
     @property
     def choice(self) -> EngineChoice:

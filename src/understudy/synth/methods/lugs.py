@@ -14,7 +14,6 @@ import numpy.typing as npt
 from understudy.blocks.minhash import RecordMinHash
 from understudy.blocks.nearest import check_bands
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError
 from understudy.mechanisms.l_diversity import (
     DiverseTables,
     LDiverseDraws,
@@ -24,13 +23,15 @@ from understudy.mechanisms.l_diversity import (
 )
 from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Flag, Number, Panel, Whole, option
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.samplers.diagnostics import ChainReport, chain_report
 from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Report, Source
 from understudy.synth.drawers import DiverseDrawer, RangeDrawer
-from understudy.synth.hashed_gibbs import check_sweeps
+from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.options import NumbersByColumn, key_space_option, sweeps_option
 from understudy.synth.recipe import Fitted, Recipe
 
 Codes = npt.NDArray[np.unsignedinteger]
@@ -42,33 +43,37 @@ class DiverseRecipe(Recipe):
     """What LUGS and PLUGS share: one block per column and MinHash key, mixed with as little uniform as l needs."""
 
     ranged: ClassVar[bool] = True
-    route: ClassVar[str] = "S"
-    promise: ClassVar[str] = "synthetic l-diversity (not differential privacy)"
-    l: float | Mapping[str, float]  # noqa: E741 - the field's own name for it
-    """Entropy of every sampling distribution is at least log l (in nats); one number, or one for each column."""
-    cap: bool = False
-    """Whether a column with fewer than l levels gets the l that it can have, instead of a refusal."""
-    floor: float = FLOOR
-    """Smallest mixing weight of any block: above 0 the chains can reach every state; 0 is what the paper prints."""
-    hashes: int = 4
-    """MinHash functions per key: more of them tell more states apart, in more and smaller blocks."""
-    bands: int = 8
-    """Hash tables in which the nearest block of an unseen state is looked for."""
-    key_space: int = 1 << 16
-    """Most blocks per column."""
-    sweeps: int = 20
-    """Burn-in: sweeps of each chain before its state becomes a row."""
+    l: float | Mapping[str, float] = option(  # noqa: E741 - the field's own name for it
+        rule=NumbersByColumn(Number(least=1, tried=2.0), also_alone=True),
+        panel=Panel.PRIVACY,
+        help="Entropy of every sampling distribution at least log l (not differential privacy): one number, or "
+        "COLUMN=NUMBER for each column.",
+    )
+    cap: bool = option(
+        False,
+        rule=Flag(),
+        panel=Panel.PRIVACY,
+        help="Give columns of fewer than l levels the l that they can have, instead of refusing.",
+    )
+    floor: float = option(
+        FLOOR,
+        rule=Number(least=0, below=1, tried=1e-6),
+        panel=Panel.PRIVACY,
+        help="Smallest mixing weight of a block: above 0 the chains reach every state; 0 is what the paper prints.",
+    )
+    hashes: int = option(4, rule=Whole(), help="MinHash functions per key: more of them make more and smaller blocks.")
+    bands: int = option(
+        8, rule=Whole(), help="Hash tables in which the nearest block of an unseen state is looked for."
+    )
+    key_space: int = key_space_option(1 << 16)
+    sweeps: int = sweeps_option(20, about="Burn-in: sweeps of each chain before its state becomes a row.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         names = list(self.l) if isinstance(self.l, Mapping) else ["l"]
         check_l(self.l, names=names, levels=[1] * len(names), cap=True)  # numbers only; columns come with a codebook
-        if not isinstance(self.cap, bool):
-            raise ParameterError(f"`cap` is {self.cap!r}; it is True or False.")
-        if isinstance(self.floor, bool) or not isinstance(self.floor, int | float) or not 0 <= self.floor < 1:
-            raise ParameterError(f"`floor` is {self.floor!r}; it is a mixing weight, 0 or more and below 1. Try 1e-6.")
         RecordMinHash(sizes=(2,), hashes=self.hashes, key_space=self.key_space)
         check_bands(self.bands)
-        check_sweeps(self.sweeps)
 
     def ls(self, book: Codebook) -> tuple[float, ...]:
         """The l of each column; refuses what its levels cannot have."""
@@ -128,8 +133,26 @@ class DiverseRecipe(Recipe):
 class LUGS(DiverseRecipe):
     """Blocks from the whole table, and one chain per row."""
 
-    name: ClassVar[str] = "lugs"
-    summary: ClassVar[str] = "l-diverse Gibbs sampler over MinHash blocks, in linear time"
+    facts = synthesis_facts(
+        "lugs",
+        route="S",
+        guarantee="entropy l-diversity of the sampling distributions",
+        public="levels (the promise is about one table, not about neighbours)",
+        paper="LUGS",
+        paper_claim="Sampling distributions have entropy log l; the distance to the data's law is bounded by log l; "
+        "smoothing lowers the mutual information; the link gain rises as the right value becomes less likely "
+        "(theorem 2).",
+        sound="unsound",
+        truth="Every drawn value has conditional entropy of at least log l, and no more: not DP (a level may have "
+        "probability 0), no bound on membership or link gain; the bound by log l is unproved.",
+        page="lugs",
+        proofs=("l_diversity",),
+        exact_tests=("diversity_vectors",),
+        neighbours=(),
+        instead="marginals",
+    )
+    summary = "l-diverse Gibbs sampler over MinHash blocks, in linear time"
+    example = {"l": 1.2, "sweeps": 2}
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedDiverse":
         """Estimate and perturb."""

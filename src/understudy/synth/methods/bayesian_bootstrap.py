@@ -1,25 +1,19 @@
-"""`marginal-bootstrap`: independent columns, by the Dirichlet draw with a price, or the Bayesian bootstrap without.
-
-The first is McClure and Reiter's: every draw from (n_j + alpha)/(n + C alpha) costs ln(1 + 1/alpha). The second draws
-the probabilities themselves from Dirichlet(counts) and promises nothing.
-"""
+"""`bayesian-bootstrap`: independent columns whose probabilities are drawn from Dirichlet(counts). No promise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.choosing import NoParents, ParentChoice
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import RefusalError
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import code_type
-from understudy.synth.pegs import PeGS
+from understudy.synth.method_facts import baseline_facts
 from understudy.synth.recipe import Fitted, Recipe
 
 _READS = "exact one-way counts"
@@ -27,34 +21,16 @@ _WHY = "columns are resampled from their exact counts, which nobody paid for"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarginalBootstrap(PeGS):
-    """Each column on its own, smoothed and drawn from at a price: PeGS without parents."""
-
-    name: ClassVar[str] = "marginal-bootstrap"
-    summary: ClassVar[str] = "independent columns from smoothed one-way counts, every drawn row costs"
-    promise: ClassVar[str] = "epsilon-DP, or (epsilon, delta)-DP for the whole file"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.parents or self.sweeps != 1 or self.key != "columns":
-            raise ParameterError(
-                f"{self.name} treats columns as independent, so parents, key and more than one sweep have no meaning; "
-                "leave them out, or use pegs."
-            )
-
-    def choice(self, columns: int) -> ParentChoice:
-        """None at all."""
-        return NoParents()
-
-
-@dataclass(frozen=True, kw_only=True)
 class BayesianBootstrap(Recipe):
     """Each column from Dirichlet(counts) weights: the PeGS paper's baseline, without a promise."""
 
-    name: ClassVar[str] = "bayesian-bootstrap"
-    route: ClassVar[str] = "none"
-    summary: ClassVar[str] = "independent columns by the Bayesian bootstrap: the paper's baseline"
-    promise: ClassVar[str] = "none"
+    facts = baseline_facts(
+        "bayesian-bootstrap",
+        truth="Columns are resampled from their exact counts; a level that nobody has never shows.",
+        page="pegs",
+    )
+    summary = "independent columns by the Bayesian bootstrap: the paper's baseline"
+    example = {}
 
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """Nothing is paid."""

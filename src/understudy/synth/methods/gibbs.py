@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from understudy.blocks.choosing import ParentChoice, PrivateParents, parent_choice
 from understudy.codebook import Codebook
@@ -12,7 +11,8 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Report, Source
-from understudy.synth.hashed_gibbs import check_sweeps
+from understudy.synth.method_facts import baseline_facts
+from understudy.synth.options import parent_count_option, parents_option, sweeps_option
 from understudy.synth.released import Perturbed, ReleasedRecipe
 from understudy.synth.ways import Chains
 
@@ -24,16 +24,19 @@ _WHY = "rows are drawn from exact conditional counts, which nobody paid for"
 class GibbsSampler(ReleasedRecipe):
     """Full conditionals by default, or those given a few parents; chains start where all of them are known."""
 
-    name: ClassVar[str] = "gibbs"
-    route: ClassVar[str] = "none"
-    summary: ClassVar[str] = "plain Gibbs sampler on exact conditional tables: a baseline"
-    promise: ClassVar[str] = "none"
-    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = "full"
-    parent_count: int = 2
-    sweeps: int = 20
+    facts = baseline_facts(
+        "gibbs",
+        truth="Rows are drawn from exact conditional counts; a lone record shows.",
+        page="sbhg",
+    )
+    summary = "plain Gibbs sampler on exact conditional tables: a baseline"
+    example = {}
+    parents: Mapping[str, tuple[str, ...]] | str | ParentChoice | None = parents_option("full")
+    parent_count: int = parent_count_option()
+    sweeps: int = sweeps_option(20, about="Sweeps of each chain.")
 
     def __post_init__(self) -> None:
-        check_sweeps(self.sweeps)
+        super().__post_init__()
         if self.parents == "private" or isinstance(self.parents, PrivateParents):
             raise ParameterError(
                 f"{self.name} promises nothing, so a private choice of parents makes no sense; use mutual-information."

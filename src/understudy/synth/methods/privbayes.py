@@ -8,10 +8,8 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError
 from understudy.mechanisms.exponential import select, selection_event
 from understudy.mechanisms.histogram import noisy_histogram_event
 from understudy.mechanisms.laplace_tables import noisy_tables, share_of
@@ -24,11 +22,13 @@ from understudy.mechanisms.selection_scores import (
     score_tables,
 )
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import SHARE, Number, Panel, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import DENSE_LIMIT
-from understudy.synth.recipe import positive
+from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.options import epsilon_option, neighbours_option, parent_count_option, public_rows_option
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Network
 
@@ -45,36 +45,43 @@ class PrivBayes(ReleasedRecipe):
     'PureDP'
     """
 
-    name: ClassVar[str] = "privbayes"
-    route: ClassVar[str] = "N"
-    summary: ClassVar[str] = "private Bayesian network, Laplace noise on its tables (the baseline of the SBHG paper)"
-    promise: ClassVar[str] = "epsilon-DP; rows are free"
-    epsilon: float
-    public_rows: int
-    """Publicly known size of the table: an upper bound under add-remove, the exact number under replace-one."""
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    selection_share: float = 0.3
-    """The paper's beta: share of epsilon for choosing the network."""
-    usefulness: float = 4.0
-    """The paper's theta: average count of a cell over the average size of its noise, at least."""
-    parent_count: int = 3
-    """Most parents of a column; the usefulness usually allows fewer."""
-
-    def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
-        positive("usefulness", self.usefulness)
-        rows = self.public_rows
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 2:
-            raise ParameterError(
-                f"`public_rows` is {rows!r}; give the publicly known number of records (an upper bound under "
-                "add-remove), 2 or more."
-            )
-        if not 0 < self.selection_share < 1:
-            raise ParameterError(
-                f"`selection_share` is {self.selection_share!r}; it must lie between 0 and 1. Try 0.3."
-            )
-        if isinstance(self.parent_count, bool) or not isinstance(self.parent_count, int) or self.parent_count < 1:
-            raise ParameterError(f"`parent_count` is {self.parent_count!r}; it must be 1 or more. Try 3.")
+    facts = synthesis_facts(
+        "privbayes",
+        route="N",
+        guarantee="ε-DP, tables released once",
+        public="levels, a bound on the number of records",
+        paper="PrivBayes, the baseline of the SBHG paper",
+        paper_claim="A network chosen by the exponential mechanism and Laplace noise on its tables are ε-DP.",
+        sound="holds",
+        truth="As claimed, with exact choices and discrete noise.",
+        page="sbhg",
+        proofs=(
+            "geometric_histogram",
+            "exponential_selection",
+        ),
+        exact_tests=(
+            "noise_exact",
+            "exponential_exact",
+        ),
+        audits=(
+            "sbhg_audit",
+            "audit_command",
+        ),
+    )
+    summary = "private Bayesian network, Laplace noise on its tables (the baseline of the SBHG paper)"
+    example = {"epsilon": 2.0, "public_rows": 5000}
+    epsilon: float = epsilon_option()
+    public_rows: int = public_rows_option(is_required=True)
+    neighbours: Neighbours = neighbours_option()
+    selection_share: float = option(
+        0.3, rule=SHARE, panel=Panel.PRIVACY, help="The paper's beta: share of epsilon for choosing the network."
+    )
+    usefulness: float = option(
+        4.0,
+        rule=Number(above=0),
+        help="The paper's theta: average count of a cell over the average size of its noise, at least.",
+    )
+    parent_count: int = parent_count_option(3)
 
     def _picks(self, book: Codebook) -> int:
         return len(book.names) - 1

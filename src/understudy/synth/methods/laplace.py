@@ -1,7 +1,6 @@
 """`laplace`: discrete Laplace noise on every cell of the full table, pure epsilon-DP."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from understudy.codebook import Codebook
 from understudy.mechanisms.histogram import noisy_histogram, noisy_histogram_entry
@@ -11,22 +10,39 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 from understudy.synth.histograms import TableRecipe
-from understudy.synth.recipe import positive
+from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.options import epsilon_option, neighbours_option
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceHistogram(TableRecipe):
     """Noisy histogram of full records; on huge domains a sparse one that never touches empty cells."""
 
-    name: ClassVar[str] = "laplace"
-    route: ClassVar[str] = "N"
-    summary: ClassVar[str] = "noisy histogram of full records; sparse on huge domains"
-    promise: ClassVar[str] = "epsilon-DP; rows are free"
-    epsilon: float
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-
-    def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
+    facts = synthesis_facts(
+        "laplace",
+        route="N",
+        guarantee="ε-DP, table released once",
+        public="levels and edges",
+        paper="SBHG, as a yardstick",
+        paper_claim="Laplace noise of scale 2/ε on every cell is ε-DP (replace-one).",
+        sound="holds with conditions",
+        truth="True of real numbers; floating-point Laplace noise leaks. Here exact discrete noise, on every cell "
+        "of the public domain, visited or not; scale 1/ε under add-remove.",
+        page="histograms",
+        proofs=(
+            "geometric_histogram",
+            "sparse_histogram",
+        ),
+        exact_tests=("noise_exact",),
+        audits=(
+            "noise_audit",
+            "audit_command",
+        ),
+    )
+    summary = "noisy histogram of full records; sparse on huge domains"
+    example = {"epsilon": 1.0}
+    epsilon: float = epsilon_option()
+    neighbours: Neighbours = neighbours_option()
 
     def table_entry(self, book: Codebook) -> Entry:
         """Sensitivity over scale."""

@@ -7,7 +7,7 @@ section 3): a draw follows the model with weight 1/(1 + C alpha) and is uniform 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,16 @@ from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.chained import Chain, full_order
-from understudy.synth.drawn import DrawnRecipe, check_sweeps
+from understudy.synth.drawn import DrawnRecipe
+from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.options import (
+    block_parents_option,
+    engines_option,
+    key_option,
+    key_space_option,
+    order_option,
+    sweeps_option,
+)
 from understudy.synth.recipe import Fitted
 from understudy.synth.seeds import seeds_assumption, seeds_entry
 
@@ -44,23 +53,39 @@ class PMI(DrawnRecipe):
     0.0032
     """
 
-    name: ClassVar[str] = "pmi"
-    summary: ClassVar[str] = "perturbed multiple imputation: perturbed regressions, every drawn row costs"
-    promise: ClassVar[str] = "epsilon-DP, or (epsilon, delta)-DP for the whole file"
-    engines: str | Mapping[str, str] = "auto"
-    """One engine for all columns, or one per column: auto, logistic, linear, cart, blocks."""
-    order: tuple[str, ...] | None = None
-    """In which order columns are drawn; those left out follow as the codebook has them."""
-    sweeps: int = 1
-    """Gibbs sweeps per row, each paid for; 0 draws every column once, given those before it, and needs no seed."""
-    parents: Mapping[str, tuple[str, ...]] | None = None
-    """Keys of the engine ``blocks``, beside those of the codebook."""
-    key: str = "columns"
-    key_space: int | None = None
+    facts = synthesis_facts(
+        "pmi",
+        route="S",
+        guarantee="ε-DP or (ε, δ)-DP of the whole file",
+        public="levels, α, order of the columns, number of rows",
+        paper="PeGS (PMI)",
+        paper_claim="Perturbed predictions are ε-DP per sample.",
+        sound="holds with conditions",
+        truth="True of probability vectors on a public domain, and for any two tables whatever: it is near "
+        "independence from the data (weight 1/(1 + Cα) on the model), which the statement says. N rows cost N"
+        " times as much.",
+        page="imputation",
+        proofs=("perturbed_prediction",),
+        exact_tests=(
+            "prediction_exact",
+            "rules_exact",
+        ),
+    )
+    summary = "perturbed multiple imputation: perturbed regressions, every drawn row costs"
+    example = {"epsilon_per_record": 1.0, "delta": 1e-6}
+    engines: str | Mapping[str, str] = engines_option()
+    order: tuple[str, ...] | None = order_option()
+    sweeps: int = sweeps_option(
+        1,
+        least=0,
+        about="Gibbs sweeps per row, each paid for; 0 draws every column once, given those before it, without seeds.",
+    )
+    parents: Mapping[str, tuple[str, ...]] | None = block_parents_option()
+    key: str = key_option()
+    key_space: int | None = key_space_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sweeps(self.sweeps, least=0)
         self.choice.check_words()
 
     @property

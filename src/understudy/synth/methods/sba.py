@@ -1,10 +1,8 @@
 """`sba`: the stability-based histogram (sbhg.txt Algorithm 1, with the threshold that PRIVACY section 6 proves)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError
 from understudy.mechanisms.stability import stable_histogram, stable_histogram_entry
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
@@ -12,25 +10,37 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 from understudy.synth.histograms import TableRecipe
-from understudy.synth.recipe import positive
+from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.options import delta_option, epsilon_option, neighbours_option
 
 
 @dataclass(frozen=True, kw_only=True)
 class StabilityBasedHistogram(TableRecipe):
     """Noise on occupied cells only; a cell is shown when its noisy count reaches a threshold."""
 
-    name: ClassVar[str] = "sba"
-    route: ClassVar[str] = "N"
-    summary: ClassVar[str] = "stability-based histogram: noise on occupied cells, small counts withheld"
-    promise: ClassVar[str] = "(epsilon, delta)-DP; rows are free"
-    epsilon: float
-    delta: float
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-
-    def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
-        if not isinstance(self.delta, float) or not 0 < self.delta < 1:
-            raise ParameterError(f"`delta` is {self.delta!r}; it must lie strictly between 0 and 1. Try 1e-6.")
+    facts = synthesis_facts(
+        "sba",
+        route="N",
+        guarantee="(ε, δ)-DP, table released once",
+        public="levels and edges",
+        paper="SBHG",
+        paper_claim="Scale 2/ε and threshold 1 + (2/ε) ln(2/δ) give (ε, δ)-DP; Prop 2.1 gives the error.",
+        sound="holds with conditions",
+        truth="The threshold is valid and larger than needed; with discrete noise δ = q^(T-1)/(1+q) exactly. Prop "
+        "2.1 has the wrong probability and the wrong mean.",
+        page="histograms",
+        proofs=("stability_histogram",),
+        exact_tests=("stability",),
+        audits=(
+            "noise_audit",
+            "audit_command",
+        ),
+    )
+    summary = "stability-based histogram: noise on occupied cells, small counts withheld"
+    example = {"epsilon": 1.0, "delta": 1e-6}
+    epsilon: float = epsilon_option()
+    delta: float = delta_option()
+    neighbours: Neighbours = neighbours_option()
 
     def table_entry(self, book: Codebook) -> Entry:
         """Threshold from epsilon and delta."""

@@ -10,6 +10,7 @@ from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 from understudy.synth.histograms import TableRecipe
+from understudy.synth.method_facts import baseline_facts
 
 _READS = "exact counts of full records"
 _WHY = "rows are drawn from the exact counts; every synthetic row is a real record"
@@ -19,10 +20,13 @@ _WHY = "rows are drawn from the exact counts; every synthetic row is a real reco
 class Contingency(TableRecipe):
     """A bootstrap of the real rows, for comparison only."""
 
-    name: ClassVar[str] = "contingency"
-    route: ClassVar[str] = "none"
-    summary: ClassVar[str] = "draw from the exact table of full records: a baseline, every row is a real one"
-    promise: ClassVar[str] = "none"
+    facts = baseline_facts(
+        "contingency",
+        truth="Every synthetic row is a real record.",
+        page="pegs",
+    )
+    summary = "draw from the exact table of full records: a baseline, every row is a real one"
+    example = {}
     shows_records: ClassVar[bool] = True
 
     def table_entry(self, book: Codebook) -> Entry:

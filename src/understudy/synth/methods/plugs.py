@@ -8,51 +8,61 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.blocks.minhash import RecordMinHash
 from understudy.codebook.constraints import Step
-from understudy.errors import ParameterError
 from understudy.mechanisms.l_diversity import diverse_tables, split_counts
 from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream, StreamKey
+from understudy.parameters import Panel, Whole, option
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.secret import Secret
 from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable, code_type
 from understudy.synth.drawers import PartsDrawer
-from understudy.synth.lugs import DiverseRecipe
+from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.methods.lugs import DiverseRecipe
 from understudy.synth.processes import helper_processes
 from understudy.synth.recipe import Fitted
 
 Codes = npt.NDArray[np.unsignedinteger]
 
 
-def _whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1024:
-        raise ParameterError(f"`{name}` is {value!r}; it must be a whole number from 1 to 1024. Try 2.")
-
-
 @dataclass(frozen=True, kw_only=True)
 class PLUGS(DiverseRecipe):
     """LUGS in parts. Records are dealt to parts at random, whatever their values."""
 
-    name: ClassVar[str] = "plugs"
-    summary: ClassVar[str] = "LUGS on random parts of the table, in parallel processes"
-    partitions: int = 2
-    """Parts of the table; 1 draws the same rows as `lugs`."""
-    processes: int | None = None
-    """Processes at work, by default one per core; 1 means this one. The rows do not depend on it."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _whole("partitions", self.partitions)
-        if self.processes is not None:
-            _whole("processes", self.processes)
+    facts = synthesis_facts(
+        "plugs",
+        route="S",
+        guarantee="entropy l-diversity of the sampling distributions",
+        public="levels (the promise is about one table, not about neighbours)",
+        paper="LUGS (PLUGS)",
+        paper_claim="As LUGS, on parts of the table.",
+        sound="unsound",
+        truth="The l-diversity carries over to mixtures of parts, because entropy is concave. Otherwise as LUGS.",
+        page="lugs",
+        proofs=("l_diversity",),
+        exact_tests=("diversity_vectors",),
+        neighbours=(),
+        instead="marginals",
+    )
+    summary = "LUGS on random parts of the table, in parallel processes"
+    example = {"l": 1.2, "sweeps": 2, "partitions": 2, "processes": 1}
+    partitions: int = option(
+        2, rule=Whole(most=1024, tried=2), help="Random parts of the table; 1 draws the same rows as lugs."
+    )
+    processes: int | None = option(
+        None,
+        rule=Whole(most=1024, tried=2),
+        panel=Panel.SPEED,
+        help="Processes at work (default: one per core). The rows do not depend on it.",
+    )
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedParts":
         """Count once and deal the records out; blocks are estimated where they are drawn from."""

@@ -1,0 +1,120 @@
+"""Flags that follow from declarations: a command takes the options that a recipe class declares.
+
+The classes are looked at only when such a command runs, so that `understudy --help` stays fast.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import typer
+
+from understudy.cli.shared import AsWritten
+from understudy.parameters import Flag, Option
+
+Find = Callable[[str | None], Mapping[str, Option]]
+_META = "understudy.declared"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declarations:
+    """Where a command finds its declared options."""
+
+    find: Find
+    """The options of a method by its name; None means all methods."""
+    hint: str | None = None
+    """What the help says instead of options while no method is chosen."""
+    chooser: tuple[str, ...] = ("--method", "-m")
+    """Flags that choose the method."""
+
+
+def declared_command(find: Find, *, hint: str | None = None) -> type[AsWritten]:
+    """A class of commands that take the options which ``find`` returns."""
+    return type("Command", (DeclaredCommand,), {"declarations": Declarations(find=find, hint=hint)})
+
+
+class DeclaredCommand(AsWritten):
+    """A command whose flags are those of its function, and those that are declared elsewhere."""
+
+    declarations: ClassVar[Declarations]
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._fixed = list(self.params)
+        self._declared: dict[str, Option] = {}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the flags of the chosen method; those of other methods too, to say that they belong there."""
+        chosen = self._chosen(args)
+        if "--help" not in args:
+            self.take_flags(None, first=chosen)
+        elif chosen is not None or self.declarations.hint is None:
+            self.take_flags(chosen)
+        else:
+            self.epilog = self.declarations.hint
+        return super().parse_args(ctx, args)
+
+    def take_flags(self, method: str | None, *, first: str | None = None) -> None:
+        """Add the declared flags; those of ``first`` where several methods declare one of the same name."""
+        declared = dict(self.declarations.find(first)) if first is not None else {}
+        for name, option in self.declarations.find(method).items():
+            declared.setdefault(name, option)
+        self._declared = declared
+        self.params = [*self._fixed, *_parameters(self._declared)]
+
+    def invoke(self, ctx: Any) -> Any:
+        """The function gets what it names itself; the rest waits in the context, see :func:`given_options`."""
+        given = {name: ctx.params.pop(name) for name in self._declared if name in ctx.params}
+        ctx.meta[_META] = {name: value for name, value in given.items() if value not in (None, [], ())}
+        return super().invoke(ctx)
+
+    def _chosen(self, args: Sequence[str]) -> str | None:
+        for place, word in enumerate(args):
+            if word in self.declarations.chooser and place + 1 < len(args):
+                return args[place + 1]
+            for flag in self.declarations.chooser:
+                if flag.startswith("--") and word.startswith(f"{flag}="):
+                    return word.removeprefix(f"{flag}=")
+        return None
+
+
+def given_options(context: typer.Context) -> dict[str, Any]:
+    """The declared options that were really given on the command line, as words."""
+    return dict(context.meta.get(_META, {}))
+
+
+def _parameters(declared: Mapping[str, Option]) -> list[Any]:
+    """Typer's own objects for the flags, made the way it makes those of a function."""
+
+    def holder(**_: Any) -> None: ...
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(option))
+        for name, option in declared.items()
+    ]
+    holder.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    holder.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app = typer.Typer(add_completion=False)
+    app.command()(holder)
+    made = typer.main.get_command(app).params
+    return [parameter for parameter in made if parameter.name in declared]
+
+
+def _annotation(option: Option) -> Any:
+    from rich.markup import escape
+
+    rule = option.rule
+    kind: Any = bool | None if isinstance(rule, Flag) else list[str] | None if rule.repeats else str | None
+    default = None if option.is_required else rule.plain(option.default)
+    told = "" if default in (None, [], "", False) or isinstance(rule, Flag) else f" Default: {default}."
+    return Annotated[
+        kind,
+        typer.Option(
+            option.flags,
+            help=escape(option.help + told),
+            rich_help_panel=option.panel.value,
+            show_default=False,
+            metavar=None if isinstance(rule, Flag) else rule.metavar,
+        ),
+    ]

@@ -1,0 +1,28 @@
+"""`recipe`: the choices behind a release, as a file that makes another one like it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli import options as o
+from understudy.cli.console import tell
+from understudy.cli.shared import option
+from understudy.errors import ReleaseError
+from understudy.facade import tables
+
+
+def recipe(
+    release: Annotated[Path, typer.Argument(help="Release folder, or its manifest.json.")],
+    output: Annotated[Path | None, option("Write it to a new file.", "--out", "-o")] = None,
+    json: o.Json = False,
+) -> None:
+    """Print the recipe of a release: give it to `synth --recipe` to repeat it."""
+    choices = tables.read_recipe(release)
+    text = choices.to_toml()
+    if output is not None:
+        if output.exists():
+            raise ReleaseError(f"{str(output)!r} exists already; a recipe never overwrites. Choose another name.")
+        output.write_text(text, encoding="utf-8", newline="\n")
+    document = {"method": choices.method, "rows": choices.rows, "options": dict(choices.options)}
+    tell(document, [text.removesuffix("\n") if output is None else f"wrote {output}"], json=json)

@@ -1,0 +1,1 @@
+"""The methods of synthesis: one file each, found by `understudy.synth.registry`."""
