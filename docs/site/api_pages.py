@@ -68,12 +68,13 @@ def index_page(package: Path) -> str:
 
 
 def _recipes(package: Path) -> Iterator[tuple[str, str]]:
-    """Classes of methods, which say their name and their promise, and the modules that hold them."""
-    for path in sorted((package / "synth").rglob("*.py")):
+    """Classes of methods, which carry their facts, and the modules that hold them."""
+    for path in sorted((package / "synth" / "methods").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             parts = node.body if isinstance(node, ast.ClassDef) else []
-            said = {part.target.id for part in parts if isinstance(part, ast.AnnAssign) and part.value is not None}
-            if isinstance(node, ast.ClassDef) and {"name", "promise"} <= said:
+            targets = [part.target for part in parts if isinstance(part, ast.AnnAssign)]
+            targets += [target for part in parts if isinstance(part, ast.Assign) for target in part.targets]
+            if isinstance(node, ast.ClassDef) and any(getattr(target, "id", "") == "facts" for target in targets):
                 yield node.name, ".".join(["understudy", *path.relative_to(package).with_suffix("").parts])
 
 

@@ -35,12 +35,20 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.looks import audit, evaluate, rumap
     from understudy.facade.releases import verify
     from understudy.facade.scores import train
-    from understudy.facade.tables import count, draw, impute, quote, read_recipe, synthesize, synthesize_many
+    from understudy.facade.tables import (
+        count,
+        draw,
+        impute,
+        quote,
+        read_recipe,
+        synthesize,
+        synthesize_many,
+        synthesize_parts,
+    )
     from understudy.privacy.account import Account
     from understudy.privacy.guarantees import Neighbours
     from understudy.release import Release
     from understudy.sources import open_source as open  # noqa: A004 - `us.open` is the documented name
-    from understudy.synth import *  # noqa: F403 - every recipe by the name of its class
     from understudy.synth import METHODS, make_recipe
     from understudy.synth.model_file import load_model
 
@@ -71,6 +79,7 @@ _HOME = {
     "rumap": "understudy.facade.looks",
     "synthesize": "understudy.facade.tables",
     "synthesize_many": "understudy.facade.tables",
+    "synthesize_parts": "understudy.facade.tables",
     "train": "understudy.facade.scores",
     "verify": "understudy.facade.releases",
 }

@@ -20,8 +20,8 @@ def shown(*words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "bracketed"),
     [
-        (("synth",), "[unit]"),
-        (("quote",), "[unit]"),
+        (("synth", "--method", "marginals"), "[unit]"),
+        (("quote", "--method", "pegs"), "[unit]"),
         (("reconstruct", "files"), "FILE:GROUP:FIGURE[:OPTIONS]"),
         (("keys", "create"), "[default: score, budget]"),
     ],

@@ -1,6 +1,5 @@
 """Options for large releases, and what `synth` and `draw` do with them."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -73,68 +72,3 @@ def refuse_with_engine(engine: str | None, given: dict[str, Any]) -> None:
     ):
         if given.get(name):
             raise ParameterError(f"--{name.replace('_', '-')} cannot be had with --engine: {why}.")
-
-
-def _workers(engine: str, workers: int | None, master: str | None, data: str | None) -> Any:
-    from understudy.sources.addresses import parse_address
-    from understudy.synth.workers import workers_for
-
-    if engine != "spark" and master is not None:
-        raise ParameterError("--master is for --engine spark.")
-    if engine == "spark" and master is None and data is not None and data.startswith("spark://"):
-        master = parse_address(data).host or None  # where the table lies
-    return workers_for(engine, count=workers, master=master)
-
-
-def synth_large(
-    data: str,
-    book: Any,
-    recipe: Any,
-    *,
-    rows: int,
-    output: Path,
-    engine: str,
-    workers: int | None,
-    part_rows: int | None,
-    master: str | None,
-    **opening: Any,
-) -> Any:
-    """`synth --engine`."""
-    from understudy.synth.part_work import PART_ROWS
-    from understudy.synth.ranged import synthesize_parts
-
-    return synthesize_parts(
-        data,
-        book,
-        recipe,
-        rows=rows,
-        out=output,
-        workers=_workers(engine, workers, master, data),
-        part_rows=PART_ROWS if part_rows is None else part_rows,
-        **opening,
-    )
-
-
-def draw_large(
-    model: Path,
-    *,
-    rows: int,
-    output: Path,
-    engine: str,
-    workers: int | None,
-    part_rows: int | None,
-    master: str | None,
-    report: Any,
-) -> Any:
-    """`draw --engine`."""
-    from understudy.synth.part_work import PART_ROWS
-    from understudy.synth.ranged import draw_parts
-
-    return draw_parts(
-        model,
-        rows=rows,
-        out=output,
-        workers=_workers(engine, workers, master, None),
-        part_rows=PART_ROWS if part_rows is None else part_rows,
-        report=report,
-    )

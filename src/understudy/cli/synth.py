@@ -14,7 +14,7 @@ from understudy.cli.declared import declared_command, given_options
 from understudy.cli.shared import AccountToFix, OutFolder, Seed, option, whole_option
 from understudy.cli.telling import tell_release, tell_releases
 from understudy.errors import ParameterError
-from understudy.facade import codebooks, releases, tables
+from understudy.facade import releases, tables
 from understudy.parameters import ROWS
 
 if TYPE_CHECKING:
@@ -107,13 +107,12 @@ def synth(
     source: dict[str, Any] = {"unknown": unknown, "table": table, "account": account, "seed": seed}
     with progress(quiet=json) as report:
         if engine is not None:
-            book = codebooks.load_codebook(codebook)
-            release: Any = scale.synth_large(
+            release: Any = tables.synthesize_parts(
                 data,
-                book,
-                tables.recipe_of(choices, {}, book, rows),
-                rows=rows,
-                output=output,
+                codebook,
+                rows,
+                choices,
+                out=output,
                 engine=engine,
                 workers=workers,
                 part_rows=part_rows,
@@ -160,10 +159,10 @@ def draw(
     )
     with progress(quiet=json) as report:
         if engine is not None:
-            release = scale.draw_large(
+            release: Any = tables.draw_parts(
                 model,
-                rows=rows,
-                output=output,
+                rows,
+                out=output,
                 engine=engine,
                 workers=workers,
                 part_rows=part_rows,

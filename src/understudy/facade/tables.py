@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from understudy.sources.base import Report
     from understudy.synth.choices import Choices
     from understudy.synth.counts import Counts
+    from understudy.synth.ranged import PartedRelease
     from understudy.synth.recipe import Fitted, Recipe
 
 
@@ -279,6 +280,79 @@ def draw(
     if out is not None:
         release.save(out, csv=csv)
     return release
+
+
+def synthesize_parts(
+    data: Any,
+    book: Codebook | str | Path,
+    rows: int,
+    method: str | Recipe | Choices = "marginals",
+    *,
+    out: str | Path,
+    engine: str = "local",
+    workers: int | None = None,
+    part_rows: int | None = None,
+    master: str | None = None,
+    account: Account | str | Path | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> PartedRelease:
+    """One release in Parquet parts, drawn in parallel; run again with the same arguments after a crash, it goes on.
+
+    ``engine`` is ``local`` or ``spark``, ``workers`` the parts that are drawn at a time, ``part_rows`` the rows of
+    each, ``master`` the Spark master; the other arguments are those of :func:`synthesize`.
+    """
+    from understudy.synth.ranged import synthesize_parts as run
+
+    book = load_codebook(book)
+    return run(
+        data,
+        book,
+        recipe_of(method, options, book, rows),
+        rows=rows,
+        out=out,
+        account=account,
+        unknown=unknown,
+        table=table,
+        seed=seed,
+        report=report,
+        **_parts(engine, workers, part_rows, master, data),
+    )
+
+
+def draw_parts(
+    model: str | Path,
+    rows: int,
+    *,
+    out: str | Path,
+    engine: str = "local",
+    workers: int | None = None,
+    part_rows: int | None = None,
+    master: str | None = None,
+    report: Report | None = None,
+) -> PartedRelease:
+    """More rows from a released model in Parquet parts, drawn in parallel; nothing is paid."""
+    from understudy.synth.ranged import draw_parts as run
+
+    return run(Path(model), rows=rows, out=out, report=report, **_parts(engine, workers, part_rows, master, None))
+
+
+def _parts(engine: str, workers: int | None, part_rows: int | None, master: str | None, data: Any) -> dict[str, Any]:
+    from understudy.sources.addresses import parse_address
+    from understudy.synth.part_work import PART_ROWS
+    from understudy.synth.workers import workers_for
+
+    if engine != "spark" and master is not None:
+        raise ParameterError("`master` is for the engine spark.")
+    if engine == "spark" and master is None and isinstance(data, str) and data.startswith("spark://"):
+        master = parse_address(data).host or None  # where the table lies
+    return {
+        "workers": workers_for(engine, count=workers, master=master),
+        "part_rows": PART_ROWS if part_rows is None else part_rows,
+    }
 
 
 def impute(
