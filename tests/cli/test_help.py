@@ -13,7 +13,7 @@ from understudy.cli.app import PANELS, app
 
 def shown(*words: str) -> str:
     """The help of a command, its lines joined and its boxes taken off."""
-    text = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"}).output
+    text = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"}).output
     return " ".join(text.replace("│", " ").split())
 
 
