@@ -1,58 +1,30 @@
-"""Options for large releases, and what `synth` and `draw` do with them."""
+"""Options for large releases, and what goes together with them."""
 
 from typing import Annotated, Any
 
-import typer
-
-from understudy.cli.numbers import whole_number
+from understudy.cli.shared import option, whole_option
 from understudy.errors import ParameterError
 
 _SCALE = "Large releases"
 
-PeopleEpsilon = Annotated[
-    float | None,
-    typer.Option(
-        help="Epsilon of counting how many records people have, where the codebook's [unit] asks for it.",
-        rich_help_panel="Privacy",
-        show_default=False,
-    ),
-]
 Engine = Annotated[
     str | None,
-    typer.Option(
-        help="Draw in parallel, straight to Parquet in parts: local (all cores) or spark. A run that was cut short "
-        "goes on when the same command is given again.",
-        rich_help_panel=_SCALE,
-        show_default=False,
+    option(
+        "Draw in parallel, straight to Parquet in parts: local (all cores) or spark. A run that was cut short goes on "
+        "when the same command is given again.",
+        panel=_SCALE,
     ),
 ]
 WorkerCount = Annotated[
     int | None,
-    typer.Option(
-        "--workers",
-        help="Parts that --engine local draws at a time (default: one per core).",
-        rich_help_panel=_SCALE,
-        show_default=False,
-        parser=whole_number,
-        metavar="NUMBER",
-    ),
+    whole_option("Parts that --engine local draws at a time (default: one per core).", "--workers", panel=_SCALE),
 ]
-PartRows = Annotated[
-    int | None,
-    typer.Option(
-        help="Rows per part (default 1,000,000).",
-        rich_help_panel=_SCALE,
-        show_default=False,
-        parser=whole_number,
-        metavar="NUMBER",
-    ),
-]
+PartRows = Annotated[int | None, whole_option("Rows per part (default 1,000,000).", panel=_SCALE)]
 Master = Annotated[
     str | None,
-    typer.Option(
-        help="Spark master, for example spark://host:7077 (default: UNDERSTUDY_SPARK_MASTER, or Spark's settings).",
-        rich_help_panel=_SCALE,
-        show_default=False,
+    option(
+        "Spark master, for example spark://host:7077 (default: UNDERSTUDY_SPARK_MASTER, or Spark's settings).",
+        panel=_SCALE,
     ),
 ]
 
