@@ -1,6 +1,6 @@
 """Columns drawn one after the other from models: once in a declared order, or in Gibbs sweeps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,7 +13,9 @@ from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.prediction import draw_predicted
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import Declared, Names, option
 from understudy.sources.tables import code_type
+from understudy.synth.options import EnginesRule, ParentsRule, key_option, key_space_option
 
 Codes = npt.NDArray[np.unsignedinteger]
 Predict = Callable[[str, Sequence[Codes]], Floats]
@@ -29,6 +31,32 @@ def full_order(book: Codebook, order: Sequence[str] | None) -> tuple[str, ...]:
     if len(set(given)) != len(given):
         raise ParameterError(f"`order` is {', '.join(given)}; name each column once.")
     return (*given, *(name for name in book.names if name not in given))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Modelled(Declared):
+    """Options of everything that models one column after the other."""
+
+    engines: str | Mapping[str, str] = option(
+        "auto", rule=EnginesRule(), help="auto, logistic, linear, cart or blocks; COLUMN=ENGINE, repeated, for some."
+    )
+    order: tuple[str, ...] | None = option(
+        None, rule=Names(), help="COLUMN,COLUMN: the order in which columns are drawn; the others follow as declared."
+    )
+    parents: Mapping[str, tuple[str, ...]] | None = option(
+        None, rule=ParentsRule(), help="COLUMN=PARENT,PARENT, repeated: keys of the engine blocks."
+    )
+    key: str = key_option()
+    key_space: int | None = key_space_option()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.choice.check_words()
+
+    @property
+    def choice(self) -> EngineChoice:
+        """Which engine models which column."""
+        return EngineChoice(engines=self.engines, key=self.key, key_space=self.key_space, parents=self.parents)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ The same machinery as `imputation`, but what comes out holds the real records: i
 its manifest says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from understudy.blocks.engines import EngineChoice
 from understudy.blocks.learning import Floats, Learner, Records
 from understudy.codebook import Codebook, Number
 from understudy.codebook.decode import Known, decode_column, order_steps, values_of_steps
@@ -23,7 +22,6 @@ from understudy.errors import RefusalError
 from understudy.mechanisms.prediction import draw_predicted
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Declared
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
@@ -32,15 +30,10 @@ from understudy.release import Release, describe
 from understudy.release.making import Fitted, FittedWhole, choices_of
 from understudy.sources.base import Report, Source
 from understudy.sources.rows import Rows, rows_of
-from understudy.synth.chained import Chain, full_order
+from understudy.synth.chained import Chain, Modelled, full_order
 from understudy.synth.fill_details import deduced, fill_detail, misplaced
 from understudy.synth.fill_rules import GapRules
 from understudy.synth.options import (
-    block_parents_option,
-    engines_option,
-    key_option,
-    key_space_option,
-    order_option,
     sweeps_option,
 )
 from understudy.synth.recipe import FILES
@@ -51,24 +44,10 @@ _CONFIDENTIAL = "(Confidential: this depends on the data.)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filling(Declared):
+class Filling(Modelled):
     """How missing values are filled."""
 
-    engines: str | Mapping[str, str] = engines_option()
-    order: tuple[str, ...] | None = order_option()
     sweeps: int = sweeps_option(5, about="Rounds over the incomplete columns; each is drawn given all others.")
-    parents: Mapping[str, tuple[str, ...]] | None = block_parents_option()
-    key: str = key_option()
-    key_space: int | None = key_space_option()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.choice.check_words()
-
-    @property
-    def choice(self) -> EngineChoice:
-        """Which engine models which column."""
-        return EngineChoice(engines=self.engines, key=self.key, key_space=self.key_space, parents=self.parents)
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedFilling":
         """Read the rows. There is no price before the data: what comes out is the data."""

@@ -11,7 +11,7 @@ from understudy.blocks.priors import PriorShape, PublicShape, Shape
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public
-from understudy.parameters import DELTA, EPSILON, REQUIRED, Names, Number, OneOf, Panel, Rule, Whole, option
+from understudy.parameters import DELTA, EPSILON, REQUIRED, Number, OneOf, Panel, Rule, Whole, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.provenance import InputRole
 from understudy.sources import open_source
@@ -263,26 +263,3 @@ def seeds_option() -> Any:
         help="uniform, the path of a public table, or data (real rows: no formal guarantee).",
     )
     return field(default_factory=UniformSeeds, metadata=made.metadata)
-
-
-def engines_option() -> Any:
-    """Which engine models which column."""
-    return option(
-        "auto", rule=EnginesRule(), help="auto, logistic, linear, cart or blocks; COLUMN=ENGINE, repeated, for some."
-    )
-
-
-def order_option() -> Any:
-    """In which order columns are drawn."""
-    return option(
-        None, rule=Names(), help="COLUMN,COLUMN: the order in which columns are drawn; the others follow as declared."
-    )
-
-
-def block_parents_option() -> Any:
-    """Keys of the engine ``blocks``."""
-    return option(
-        None,
-        rule=ParentsRule(),
-        help="COLUMN=PARENT,PARENT, repeated: keys of the engine blocks.",
-    )

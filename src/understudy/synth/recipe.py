@@ -60,6 +60,8 @@ class Recipe(Declared, ABC):
     """Whether rows of real people may come out as they are: methods that draw from exact counts of whole records."""
     ranged: ClassVar[bool] = False
     """Whether rows can be drawn in ranges by several workers; its fit then has a ``drawer``."""
+    prices_first: ClassVar[bool] = False
+    """Whether a fit asks for its price first, so that hopeless domains are refused before anything is read."""
     detail_epsilon: float | None = option(
         None, rule=EPSILON, panel=Panel.PRIVACY, help="Epsilon of all tables of details and measured numbers together."
     )
@@ -134,6 +136,8 @@ class Recipe(Declared, ABC):
         that was computed already may be given as ``quote``; it is then not computed again.
         """
         stream = Stream.checked(stream)
+        if quote is None and self.prices_first:
+            quote = self.quote(source.codebook, 1, secure=stream.is_secure)
         public = self.public_inputs(source.address)
         recipe = of_people(self, source.codebook)
         with watched(recipe) as openers:

@@ -43,23 +43,11 @@ class ReleasedRecipe(Recipe):
     """Route N, and its baselines without a promise."""
 
     ranged: ClassVar[bool] = True
+    prices_first: ClassVar[bool] = True
 
     @abstractmethod
     def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
         """Count, perturb, forget the counts."""
-
-    def fit(
-        self,
-        source: Source,
-        *,
-        stream: Stream | None = None,
-        report: Report | None = None,
-        quote: Quote | None = None,
-    ) -> Fitted:
-        """As of every recipe; bad numbers and hopeless domains are refused before anything is read."""
-        stream = Stream.checked(stream)
-        priced = quote or self.quote(source.codebook, 1, secure=stream.is_secure)
-        return super().fit(source, stream=stream, report=report, quote=priced)
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedReleased":
         """Perturbed tables, ready to draw from."""

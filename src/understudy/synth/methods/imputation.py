@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.engines import EngineChoice
 from understudy.blocks.learning import Floats, Predictor, Records
 from understudy.codebook import Codebook, Role
 from understudy.errors import ParameterError, RefusalError
@@ -22,15 +21,10 @@ from understudy.parameters import Flag, Names, OneOf, Whole, option
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import code_type
-from understudy.synth.chained import Chain, full_order
+from understudy.synth.chained import Chain, Modelled, full_order
 from understudy.synth.method_facts import baseline_facts
 from understudy.synth.methods.pmi import Steps
 from understudy.synth.options import (
-    block_parents_option,
-    engines_option,
-    key_option,
-    key_space_option,
-    order_option,
     sweeps_option,
 )
 from understudy.synth.recipe import Fitted, Recipe
@@ -46,7 +40,7 @@ _KEPT = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imputation(Recipe):
+class Imputation(Modelled, Recipe):
     """Multiple imputation: one regression per column, its parameters drawn anew for every file.
 
     >>> import understudy as us
@@ -63,8 +57,6 @@ class Imputation(Recipe):
     summary = "multiple imputation by sequential regressions, trees or tables: a baseline"
     example = {}
     shows_records: ClassVar[bool] = True
-    engines: str | Mapping[str, str] = engines_option()
-    order: tuple[str, ...] | None = order_option()
     sweeps: int = sweeps_option(
         0, least=0, about="0: one pass, each column given those before it. Otherwise sweeps, each given all others."
     )
@@ -88,22 +80,13 @@ class Imputation(Recipe):
         flag="--proper/--plug-in",
         help="Draw the parameters, by the Bayesian bootstrap, for every file, or plug the estimates in.",
     )
-    parents: Mapping[str, tuple[str, ...]] | None = block_parents_option()
-    key: str = key_option()
-    key_space: int | None = key_space_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.choice.check_words()
         if self.synthesis == "complete" and self.columns is not None:
             raise ParameterError("a complete synthesis draws every column; leave `columns` out, or choose partial.")
         if self.at_risk is not None and self.synthesis != "partial":
             raise ParameterError("`at_risk` chooses among real records, so it needs synthesis = 'partial'.")
-
-    @property
-    def choice(self) -> EngineChoice:
-        """Which engine models which column."""
-        return EngineChoice(engines=self.engines, key=self.key, key_space=self.key_space, parents=self.parents)
 
     def replaced(self, book: Codebook) -> tuple[str, ...]:
         """Columns that are drawn, in codebook order."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.engines import EngineChoice
 from understudy.blocks.learning import Floats, Predictor, Records, UniformPredictor
 from understudy.codebook import Codebook
 from understudy.mechanisms.dirichlet import alpha_for
@@ -22,15 +21,10 @@ from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
-from understudy.synth.chained import Chain, full_order
+from understudy.synth.chained import Chain, Modelled, full_order
 from understudy.synth.drawn import DrawnRecipe
 from understudy.synth.method_facts import synthesis_facts
 from understudy.synth.options import (
-    block_parents_option,
-    engines_option,
-    key_option,
-    key_space_option,
-    order_option,
     sweeps_option,
 )
 from understudy.synth.recipe import Fitted
@@ -41,7 +35,7 @@ _FAINT = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class PMI(DrawnRecipe):
+class PMI(Modelled, DrawnRecipe):
     """Perturbed multiple imputation: regressions whose predictions are perturbed before every draw.
 
     >>> import understudy as us
@@ -73,25 +67,11 @@ class PMI(DrawnRecipe):
     )
     summary = "perturbed multiple imputation: perturbed regressions, every drawn row costs"
     example = {"epsilon_per_record": 1.0, "delta": 1e-6}
-    engines: str | Mapping[str, str] = engines_option()
-    order: tuple[str, ...] | None = order_option()
     sweeps: int = sweeps_option(
         1,
         least=0,
         about="Gibbs sweeps per row, each paid for; 0 draws every column once, given those before it, without seeds.",
     )
-    parents: Mapping[str, tuple[str, ...]] | None = block_parents_option()
-    key: str = key_option()
-    key_space: int | None = key_space_option()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.choice.check_words()
-
-    @property
-    def choice(self) -> EngineChoice:
-        """Which engine models which column."""
-        return EngineChoice(engines=self.engines, key=self.key, key_space=self.key_space, parents=self.parents)
 
     def chain(self, book: Codebook) -> Chain:
         """Every column, in the declared order."""
