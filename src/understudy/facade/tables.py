@@ -187,7 +187,7 @@ def synthesize(
         _check_model_target(recipe, Path(save_model), out)
         refuse_model_of(find_provenance(data))
     fitted = _fitted(data, book, rows, recipe, account=account, unknown=unknown, table=table, seed=seed, report=report)
-    release = fitted.sample(rows) if out is None else fitted.write(out, rows, saving={"csv": csv})
+    release = fitted.sample(rows) if out is None else fitted.write(out, rows, csv=csv)
     if save_model is not None:
         assert isinstance(fitted, FittedReleased)  # checked above
         fitted.save_model(Path(save_model))
