@@ -17,7 +17,7 @@ from understudy.codec import to_plain
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.labelled import Cells, labelled_cells, set_aside
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import EPSILON, Declared, Names, OneOf, Option, Panel, Text, option, options_of, read_options
+from understudy.parameters import EPSILON, Declared, Names, Option, Panel, Text, option, options_of, read_options
 from understudy.privacy.account import Account
 from understudy.privacy.ledger import Entry, Ledger, stream_entries
 from understudy.privacy.provenance import InputRole, Provenance
@@ -28,7 +28,7 @@ from understudy.release.making import Fitted, choices_of
 from understudy.release.manifest import describe
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
-from understudy.sources.expressions import UNKNOWN_POLICIES
+from understudy.sources.expressions import UNKNOWN
 from understudy.sources.inputs import public_provenance
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.trees.features import Feature, features_of
@@ -81,7 +81,7 @@ class RiskScore(Declared):
     )
     unknown: str = option(
         "error",
-        rule=OneOf(UNKNOWN_POLICIES),
+        rule=UNKNOWN,
         help="Values outside the codebook: error, missing, other or other-or-missing.",
         panel=Panel.INPUT,
     )
