@@ -8,7 +8,7 @@ TARGET = Path(__file__).with_name("index.md")
 PROOFS = "src/understudy/mechanisms/proofs/"
 INTRODUCTION = """# Every method: what was claimed, what is true, and how to check it
 
-Written by `make docs` from the registry (`understudy.facts`; `understudy methods --all --json`). A test requires that
+Written by `make docs` from the registry (`understudy methods --all --json`). A test requires that
 every file named here exists, that the proofs of a method are those that its releases cite, and that every proof is used
 by some method.
 
@@ -26,10 +26,10 @@ _RELATIONS = {"add-remove": "AR", "replace-one": "RO", "origin-in-destination": 
 
 def render() -> str:
     """All tables."""
-    from understudy.facts import ALL
+    from understudy.facade.methods import facts_by_room
 
     parts = [INTRODUCTION]
-    for room, methods in ALL.items():
+    for room, methods in facts_by_room().items():
         parts.append(f"## {room}\n")
         parts.append(
             "| method | route | neighbours | promise | must be public | paper's claim | verdict | what is true |"

@@ -23,7 +23,7 @@ ROOMS = (
     ("reconstruct", "Individual values from averages"),
     ("trees", "Risk scores"),
     ("service", "Scores over HTTP"),
-    ("jobs", "One function per use case"),
+    ("facade", "One function per use case"),
 )
 """Every room that is called from Python, in the order of the walls (the command line has a reference of its own)."""
 
@@ -40,10 +40,14 @@ def api_pages(package: Path) -> dict[str, str]:
 def index_page(package: Path) -> str:
     """What `import understudy as us` offers, each with the room it lives in."""
     tree = ast.parse((package / "__init__.py").read_text(encoding="utf-8"))
-    where: dict[str, tuple[str, str]] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_WHERE":
-            where = ast.literal_eval(node.value)
+    tables = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Dict)
+    }
+    where = {name: (home, tables["_CALLED"].get(name, name)) for name, home in tables["_HOME"].items()}
+    del where["datasets"]  # a room, listed below
+    where |= {name: (home, name) for name, home in _recipes(package)}
     lines = [
         "# Python",
         "",
@@ -61,6 +65,17 @@ def index_page(package: Path) -> str:
         lines.append(f"| [`{name}`]({room}.md{anchor}) | `{module}` | {_first_line(package, module, original)} |")
     lines += ["", "| room | |", "| --- | --- |", *(f"| [`{room}`]({room}.md) | {about} |" for room, about in ROOMS)]
     return "\n".join([*lines, ""])
+
+
+def _recipes(package: Path) -> Iterator[tuple[str, str]]:
+    """Classes of methods, which carry their facts, and the modules that hold them."""
+    for path in sorted((package / "synth" / "methods").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            parts = node.body if isinstance(node, ast.ClassDef) else []
+            targets = [part.target for part in parts if isinstance(part, ast.AnnAssign)]
+            targets += [target for part in parts if isinstance(part, ast.Assign) for target in part.targets]
+            if isinstance(node, ast.ClassDef) and any(getattr(target, "id", "") == "facts" for target in targets):
+                yield node.name, ".".join(["understudy", *path.relative_to(package).with_suffix("").parts])
 
 
 def _first_line(package: Path, module: str, name: str) -> str:
@@ -184,11 +199,27 @@ def _inline(text: str) -> str:
     )
 
 
+def _plain_sections(lines: list[str]) -> Iterator[str]:
+    """Sections of a docstring ("Parameters" over a line of hyphens) as plain words, their entries as a list."""
+    in_list = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if line and not line.strip("-"):
+            continue
+        if following and not following.strip("-"):
+            in_list = line in ("Parameters", "Returns")
+            yield f"{line}:"
+            yield ""
+        elif in_list and line.startswith("    "):
+            yield f"  {line.strip()}"
+        else:
+            yield f"- `{line}`:" if in_list and line else line
+
+
 def _prose(text: str) -> list[str]:
     """A docstring as Markdown, its doctests as blocks."""
     lines: list[str] = []
     open_test = False
-    for line in inspect.cleandoc(text).split("\n"):
+    for line in _plain_sections(inspect.cleandoc(text).split("\n")):
         starts = line.lstrip().startswith(">>>")
         if starts and not open_test:
             if lines and lines[-1].strip():

@@ -2,117 +2,111 @@
 
 >>> import understudy as us
 >>> book = us.datasets.discharges_codebook()
->>> source = us.open(us.datasets.discharges(rows=5000, seed=1), book)
->>> fitted = us.PeGS(epsilon_per_record=1.0, delta=1e-6).fit(source)
->>> fitted.quote(rows=100).total.kind
+>>> patients = us.datasets.discharges(rows=5000, seed=1)
+>>> us.quote(book, rows=100, method="pegs", epsilon_per_record=1.0, delta=1e-6).total.kind
 'ApproxDP'
->>> release = fitted.sample(rows=100)
+>>> release = us.synthesize(patients, book, rows=100, method="pegs", epsilon_per_record=1.0, delta=1e-6)
 >>> release.table.num_rows
 100
+
+The same in steps, with a recipe as an object:
+
+>>> fitted = us.PeGS(epsilon_per_record=1.0, delta=1e-6).fit(us.open(patients, book))
+>>> fitted.sample(rows=100)
+<Release of 100 rows by pegs, ApproxDP>
 """
+
+# ruff: noqa: F401 - names are handed on by `__getattr__`
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from understudy.callable_rooms import answer_calls
 from understudy.version import __version__
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # for editors and type checkers; a test holds it together with the table below
     from understudy import datasets
     from understudy.codebook import Codebook
     from understudy.evaluate.combine import combine
+    from understudy.facade.anonymity import anonymize
+    from understudy.facade.averages import reconstruct
+    from understudy.facade.codebooks import check, declare, draft
+    from understudy.facade.commutes import commute
+    from understudy.facade.looks import audit, evaluate, rumap
+    from understudy.facade.releases import verify
+    from understudy.facade.scores import train
+    from understudy.facade.tables import (
+        count,
+        draw,
+        impute,
+        quote,
+        read_recipe,
+        synthesize,
+        synthesize_many,
+        synthesize_parts,
+    )
     from understudy.privacy.account import Account
     from understudy.privacy.guarantees import Neighbours
     from understudy.release import Release
-    from understudy.release.verify import verify_release as verify
     from understudy.sources import open_source as open  # noqa: A004 - `us.open` is the documented name
-    from understudy.synth import (
-        LUGS,
-        METHODS,
-        PLUGS,
-        PMI,
-        SBHG,
-        BayesianBootstrap,
-        Contingency,
-        GibbsSampler,
-        Imputation,
-        LaplaceHistogram,
-        MarginalBootstrap,
-        Marginals,
-        PeGS,
-        PeGSReset,
-        PrivBayes,
-        SBHGGauss,
-        StabilityBasedHistogram,
-        make_recipe,
-    )
+    from understudy.synth import METHODS, make_recipe
     from understudy.synth.model_file import load_model
 
-_WHERE = {
-    "Account": ("understudy.privacy.account", "Account"),
-    "BayesianBootstrap": ("understudy.synth", "BayesianBootstrap"),
-    "Codebook": ("understudy.codebook", "Codebook"),
-    "Contingency": ("understudy.synth", "Contingency"),
-    "GibbsSampler": ("understudy.synth", "GibbsSampler"),
-    "Imputation": ("understudy.synth", "Imputation"),
-    "LUGS": ("understudy.synth", "LUGS"),
-    "LaplaceHistogram": ("understudy.synth", "LaplaceHistogram"),
-    "METHODS": ("understudy.synth", "METHODS"),
-    "MarginalBootstrap": ("understudy.synth", "MarginalBootstrap"),
-    "Marginals": ("understudy.synth", "Marginals"),
-    "Neighbours": ("understudy.privacy.guarantees", "Neighbours"),
-    "PLUGS": ("understudy.synth", "PLUGS"),
-    "PMI": ("understudy.synth", "PMI"),
-    "PeGS": ("understudy.synth", "PeGS"),
-    "PeGSReset": ("understudy.synth", "PeGSReset"),
-    "PrivBayes": ("understudy.synth", "PrivBayes"),
-    "Release": ("understudy.release", "Release"),
-    "SBHG": ("understudy.synth", "SBHG"),
-    "SBHGGauss": ("understudy.synth", "SBHGGauss"),
-    "StabilityBasedHistogram": ("understudy.synth", "StabilityBasedHistogram"),
-    "combine": ("understudy.evaluate.combine", "combine"),
-    "load_model": ("understudy.synth.model_file", "load_model"),
-    "make_recipe": ("understudy.synth", "make_recipe"),
-    "open": ("understudy.sources", "open_source"),
-    "verify": ("understudy.release.verify", "verify_release"),
+_HOME = {
+    "Account": "understudy.privacy.account",
+    "Codebook": "understudy.codebook",
+    "METHODS": "understudy.synth",
+    "Neighbours": "understudy.privacy.guarantees",
+    "Release": "understudy.release",
+    "anonymize": "understudy.facade.anonymity",
+    "audit": "understudy.facade.looks",
+    "check": "understudy.facade.codebooks",
+    "combine": "understudy.evaluate.combine",
+    "commute": "understudy.facade.commutes",
+    "count": "understudy.facade.tables",
+    "datasets": "understudy",
+    "declare": "understudy.facade.codebooks",
+    "draft": "understudy.facade.codebooks",
+    "draw": "understudy.facade.tables",
+    "evaluate": "understudy.facade.looks",
+    "impute": "understudy.facade.tables",
+    "load_model": "understudy.synth.model_file",
+    "make_recipe": "understudy.synth",
+    "open": "understudy.sources",
+    "quote": "understudy.facade.tables",
+    "read_recipe": "understudy.facade.tables",
+    "reconstruct": "understudy.facade.averages",
+    "rumap": "understudy.facade.looks",
+    "synthesize": "understudy.facade.tables",
+    "synthesize_many": "understudy.facade.tables",
+    "synthesize_parts": "understudy.facade.tables",
+    "train": "understudy.facade.scores",
+    "verify": "understudy.facade.releases",
 }
-
-__all__ = [
-    "LUGS",
-    "METHODS",
-    "PLUGS",
-    "PMI",
-    "SBHG",
-    "Account",
-    "BayesianBootstrap",
-    "Codebook",
-    "Contingency",
-    "GibbsSampler",
-    "Imputation",
-    "LaplaceHistogram",
-    "MarginalBootstrap",
-    "Marginals",
-    "Neighbours",
-    "PeGS",
-    "PeGSReset",
-    "PrivBayes",
-    "Release",
-    "SBHGGauss",
-    "StabilityBasedHistogram",
-    "__version__",
-    "combine",
-    "datasets",
-    "load_model",
-    "make_recipe",
-    "open",
-    "verify",
-]
+"""Where everyday names live; recipes stand beside them by the names of their classes (`understudy.synth`)."""
+_CALLED = {"open": "open_source"}
+_ROOMS = ("anonymize", "commute", "datasets", "evaluate", "reconstruct")
+"""Names of rooms; all but the data sets can be called like a function."""
+answer_calls(__name__, {name: _HOME[name] for name in _ROOMS if name != "datasets"})
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use, so that `import understudy` and `understudy --help` stay fast."""
-    if name == "datasets":
-        return import_module("understudy.datasets")
-    if name in _WHERE:
-        module, attribute = _WHERE[name]
-        return getattr(import_module(module), attribute)
+    if name == "__all__":
+        return __dir__()
+    if name in _ROOMS:
+        return import_module(f"understudy.{name}")
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), _CALLED.get(name, name))
+    if not name.startswith("_") and (recipe := _recipes().get(name)) is not None:
+        return recipe
     raise AttributeError(f"module 'understudy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(["__version__", *_HOME, *_recipes()])
+
+
+def _recipes() -> dict[str, Any]:
+    """Every recipe by the name of its class."""
+    return {cls.__name__: cls for cls in import_module("understudy.synth").METHODS.values()}

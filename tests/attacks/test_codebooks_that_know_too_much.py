@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
-from understudy import jobs
 from understudy.codebook import Categorical, Codebook, Continuous, Origin
 from understudy.codebook.declare import declare_text
 from understudy.errors import BudgetError, CodebookError, DataError, ParameterError, RefusalError
@@ -47,7 +46,7 @@ def test_a_drafted_codebook_promises_nothing_by_any_method(method, book):
 
 
 def test_a_draft_of_the_very_table_promises_nothing(data, tmp_path):
-    found, _ = jobs.draft(data, tmp_path / "book.toml")
+    found = us.draft(data, tmp_path / "book.toml").codebook
     assert "drafted from the data" in why(RECIPE.quote(found, 10))
     assert str(300) not in (tmp_path / "book.toml").read_text(), "the number of records does not show in a draft"
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 import pytest
 
 import understudy as us
+from understudy import verify
 from understudy.cli.app import main
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
-from understudy.jobs import verify
 from understudy.mechanisms import DirichletDraws
 from understudy.mechanisms.stream import Stream
 from understudy.pages.write import check_page_target

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
+from understudy import verify
 from understudy.errors import BudgetError, ReleaseError
-from understudy.jobs import verify
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 from understudy.privacy.transaction import Payment, Point

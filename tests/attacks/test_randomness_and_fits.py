@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
-from understudy import jobs
 from understudy.codebook import Categorical, Codebook
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.mechanisms import GeometricHistogram
@@ -227,7 +226,7 @@ def test_one_line_does_not_pay_twice():
 def derived(table, book, tmp_path_factory):
     """Tables that a person might take for the confidential one."""
     folder = tmp_path_factory.mktemp("derived")
-    jobs.impute(table, book, {}, files=1, out=folder / "filled")
+    us.impute(table, book, files=1, out=folder / "filled")
     release = make_recipe("contingency").fit(us.open(table, book)).sample(300)
     release.save(folder / "synthetic", csv=True)
     shutil.copy(folder / "synthetic" / "synthetic.parquet", folder / "elsewhere.parquet")
@@ -248,10 +247,7 @@ def test_what_is_drawn_from_a_release_promises_nothing_to_people(which, derived,
     quoted = RECIPE.fit(us.open(derived[which], book)).quote(5)
     assert made in quoted.total.why
     if which not in ("in memory", "pandas", "pandas, changed"):
-        assert (
-            made
-            in jobs.quote(book, Choices(method="laplace", options={"epsilon": 1.0}), 5, data=derived[which]).total.why
-        )
+        assert made in us.quote(book, 5, "laplace", data=derived[which], epsilon=1.0).total.why
     with pytest.raises(DataError, match=r"the table is the (completed|synthetic) release"):
         SCORE.fit(us.open(derived[which], book))
     with pytest.raises(DataError, match=r"the table is the (completed|synthetic) release"):

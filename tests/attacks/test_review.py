@@ -10,11 +10,11 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from understudy import verify
 from understudy.codebook import Codebook
 from understudy.errors import RefusalError, UnderstudyError
-from understudy.jobs import remember_look, verify
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.account import Account
+from understudy.privacy.account import Account, remember_look
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.provenance import InputRole
 from understudy.sources import open_source

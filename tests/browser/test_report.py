@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import understudy as us
-from understudy import jobs
 from understudy.pages.numbers import number
 
 FLAGS = (
@@ -102,7 +101,7 @@ def test_the_watch_sees_what_it_should(chromium, tmp_path):
 def test_the_report(chromium, release, tmp_path):
     folder, table, book = release
     page = tmp_path / "report.html"
-    findings = jobs.evaluate(
+    findings = us.evaluate(
         table,
         folder / "made",
         book,
@@ -133,8 +132,9 @@ def test_the_report(chromium, release, tmp_path):
 @pytest.mark.browser
 def test_the_maps(chromium, release, tmp_path):
     _, table, book = release
-    plan = jobs.Plan(methods=("pegs", "laplace"), epsilons=(1.0, 10.0), rows=50, repeat=2)
-    made = jobs.risk_utility_map(table, book, plan, jobs.Questions(target="charge"), out=tmp_path / "map", seed=1)
+    made = us.rumap(
+        table, book, 50, (1.0, 10.0), tmp_path / "map", methods=("pegs", "laplace"), repeat=2, target="charge", seed=1
+    )
     shown = Shown(chromium, tmp_path / "map" / "map.html", tmp_path)
     shown.check()
     assert made.document["warning"] in shown.text

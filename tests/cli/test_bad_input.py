@@ -100,12 +100,12 @@ def test_a_full_disk_leaves_nothing_and_stays_charged(discharges, tmp_path):
     script = (
         "import resource, sys\n"
         "from understudy.cli.app import main\n"
-        "import understudy.jobs\n"
-        "save = understudy.jobs.Release.save\n"
+        "from understudy.release import Release\n"
+        "save = Release.save\n"
         "def full(self, folder, **options):\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
         "    return save(self, folder, **options)\n"
-        "understudy.jobs.Release.save = full\n"
+        "Release.save = full\n"
         "main(sys.argv[1:])\n"
     )
     words = ["synth", str(data), "-c", str(book), "-m", "laplace", "--epsilon", "1", "-n", "50000"]

@@ -14,7 +14,6 @@ from sqlglot import expressions as sql
 import understudy as us
 from tests.engines.conftest import Postgres, start_postgres
 from tests.engines.test_engines import BOOK, CLIQUES, typed_table
-from understudy import jobs
 from understudy.codebook import Categorical, Integer
 from understudy.errors import DataError
 from understudy.privacy.guarantees import Neighbours
@@ -165,11 +164,13 @@ class TestGoingAway:
                 postgres.die()
 
         with pytest.raises(DataError, match="The database went away while it was asked; nothing was released") as lost:
-            jobs.synthesize(
+            us.synthesize(
                 address,
                 BOOK,
-                jobs.Choices(method="marginals", options={"epsilon": 1.0, "delta": 1e-6}),
                 rows=10,
+                method="marginals",
+                epsilon=1.0,
+                delta=1e-6,
                 out=tmp_path / "release",
                 account=account.path,
                 report=pull_the_plug,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pv
 
-from understudy import jobs
+import understudy as us
 from understudy.codebook import Categorical, Codebook, Continuous, Integer
 from understudy.codebook.columns import Role
 
@@ -82,10 +82,9 @@ def make_bench(folder: Path) -> Bench:
     from understudy.trees.examples import diabetes_example, septic_shock_example
     from understudy.trees.model import save_model
 
-    jobs.synthesize(
-        data, BOOK, jobs.Choices(method="sba", options={"epsilon": 2.0, "delta": 1e-6}), rows=60,
-        out=folder / "release", model_out=folder / "model.us",
-    )  # fmt: skip
+    us.synthesize(
+        data, BOOK, 60, "sba", out=folder / "release", save_model=folder / "model.us", epsilon=2.0, delta=1e-6
+    )
     make_release(
         str(data), book, Recipe(steps=(FullDomain(k=3, suppression=0.1, loss="entropy"),), hierarchies={}),
         out=folder / "anonymous",

@@ -24,7 +24,8 @@ from understudy.privacy.transaction import Payment
 PATIENCE = 120.0
 WARM = (
     *("dp_accounting.rdp.rdp_privacy_accountant", "duckdb", "ibis.backends.duckdb", "scipy.stats", "sqlalchemy"),
-    *("understudy.commute.jobs", "understudy.jobs", "understudy.service.caps", "understudy.trees.job"),
+    *("understudy.commute.jobs", "understudy.service.caps", "understudy.synth.counts", "understudy.synth.paid_draft"),
+    *("understudy.synth.ranged", "understudy.synth.released", "understudy.trees.job"),
 )
 
 

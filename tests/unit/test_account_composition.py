@@ -333,7 +333,7 @@ def test_the_command_line_takes_and_shows_the_rule(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
     from understudy.cli.account import app
-    from understudy.jobs import create_account
+    from understudy.facade.releases import create_account
 
     place, run = tmp_path / "x.account", CliRunner()
     terms = ["--dataset", "d", "--epsilon", "1", "--delta", "1e-6"]

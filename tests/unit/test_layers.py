@@ -1,6 +1,8 @@
 """Rooms import only from rooms above them, and no file grows out of one reader's head."""
 
 import ast
+import importlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import understudy
 SRC = Path(understudy.__file__).parent
 
 ORDER = [
-    ("version", "errors", "extras", "compiled", "interrupts", "codec"),
+    ("version", "errors", "extras", "callable_rooms", "compiled", "confidential", "interrupts", "codec"),
     ("parameters",),
     ("pages",),
     ("codebook",),
@@ -28,7 +30,7 @@ ORDER = [
     ("reconstruct",),
     ("trees",),
     ("service",),
-    ("jobs", "facts"),
+    ("facade",),
     ("cli",),
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
@@ -45,9 +47,13 @@ def room_of(path: Path) -> str:
 
 def imported_rooms(path: Path) -> set[str]:
     """Rooms of our own that a file imports, at its top or inside a function."""
+    return rooms_in(ast.parse(path.read_text(encoding="utf-8")), path)
+
+
+def rooms_in(tree: ast.Module, path: Path) -> set[str]:
     package = ["understudy", *path.relative_to(SRC).parent.parts]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -74,12 +80,67 @@ def test_a_room_imports_only_from_rooms_above_it(path):
 
 def test_the_walk_sees_what_it_should():
     assert imported_rooms(SRC / "mechanisms" / "dirichlet.py") >= {"errors", "privacy"}
-    assert "datasets" in imported_rooms(SRC / "jobs.py")  # `from understudy import datasets`, inside a function
+    assert "datasets" in imported_rooms(SRC / "facade" / "demo.py")  # `from understudy import datasets`, in a function
+
+
+FRONT = {"cli", "facade", "errors", "parameters", "codec", "version"}
+"""What a command may use: it asks the facade, and nothing else knows how anything is done."""
+
+
+def run_time_rooms(path: Path) -> set[str]:
+    """As :func:`imported_rooms`, without what only a type checker reads."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = [node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    tree.body = [node for node in tree.body if node not in typing_only]
+    return rooms_in(tree, path)
+
+
+@pytest.mark.parametrize("path", sorted((SRC / "cli").glob("*.py")), ids=lambda path: path.name)
+def test_commands_call_only_the_facade(path):
+    assert run_time_rooms(path) <= FRONT
+
+
+def test_the_facade_imports_nothing_heavy():
+    """Functions bring what they need: `import understudy`, `--help` and tab completion of arguments come at once."""
+    for path in sorted((SRC / "facade").glob("*.py")):
+        top = ast.parse(path.read_text(encoding="utf-8"))
+        top.body = [node for node in top.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        assert rooms_in(top, path) <= {"facade", "confidential", "errors"}, path.name
 
 
 def test_every_public_name_exists():
-    assert sorted(understudy.__all__, key=str.lower) == sorted(set(understudy.__all__), key=str.lower)
+    assert list(understudy.__all__) == sorted(set(understudy.__all__)) == dir(understudy)
     for name in understudy.__all__:
         assert getattr(understudy, name) is not None
     with pytest.raises(AttributeError, match="nothing_here"):
         understudy.nothing_here  # noqa: B018 - the access is the test
+
+
+def test_editors_see_the_names_that_are_there():
+    """The imports for type checkers and the table for Python say the same."""
+    tree = ast.parse((SRC / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        (alias.asname or alias.name): f"{node.module}.{alias.name}"
+        for node in block.body
+        for alias in node.names
+        if alias.name != "*"
+    }
+    called = understudy._CALLED
+    assert seen == {name: f"{home}.{called.get(name, name)}" for name, home in understudy._HOME.items()}
+    assert {cls.__name__ for cls in understudy.METHODS.values()} <= set(dir(understudy))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["anonymize", "audit", "check", "commute", "count", "draft", "evaluate", "quote", "reconstruct", "rumap",
+     "synthesize", "train", "verify"],
+)  # fmt: skip
+def test_help_explains_every_argument(name):
+    """Also where a room of the same name has been imported meanwhile."""
+    importlib.import_module(f"understudy.{name}") if (SRC / name).is_dir() else None
+    function = getattr(understudy, name)
+    text = inspect.getdoc(function)
+    named = {word.strip(" *") for line in text.splitlines() if not line.startswith(" ") for word in line.split(",")}
+    assert "Parameters\n----------" in text and "Returns\n-------" in text
+    assert set(inspect.signature(function).parameters) <= named

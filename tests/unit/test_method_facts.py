@@ -12,7 +12,7 @@ from understudy import datasets
 from understudy.codebook import Codebook
 from understudy.commute.recipe import METHODS as COMMUTE
 from understudy.errors import ParameterError
-from understudy.facts import ALL
+from understudy.facade.methods import facts_by_room
 from understudy.privacy.guarantees import Neighbours
 from understudy.synth import METHODS, make_recipe
 from understudy.synth.facts import FACTS as SYNTH
@@ -20,6 +20,8 @@ from understudy.trees.facts import FACTS as TREES
 from understudy.trees.recipe import RiskScore
 from understudy.trees.train import METHODS as SCORES
 from understudy.trees.train import make_training
+
+ALL = facts_by_room()
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "src" / "understudy" / "mechanisms" / "proofs"

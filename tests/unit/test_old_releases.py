@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy import jobs
+import understudy as us
 from understudy.privacy.account import Account
 from understudy.privacy.provenance import InputRole, Made
 from understudy.sources.inputs import find_provenance
@@ -23,7 +23,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_release_of_the_first_format_verifies(name, tmp_path):
-    verdict = jobs.verify(shutil.copytree(OLD / name, tmp_path / name))
+    verdict = us.verify(shutil.copytree(OLD / name, tmp_path / name))
     assert verdict.is_valid, verdict.problems
     assert any("format 1" in said for said in verdict.passed)
 
@@ -34,7 +34,7 @@ def test_and_does_not_when_its_promise_was_edited(change, by, tmp_path):
     text = (folder / "manifest.json").read_text()
     assert change in text
     (folder / "manifest.json").write_text(text.replace(change, by, 1))
-    assert not jobs.verify(folder).is_valid
+    assert not us.verify(folder).is_valid
 
 
 @pytest.mark.parametrize("name", TABLES)

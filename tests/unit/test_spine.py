@@ -8,7 +8,6 @@ import pytest
 from paying_commands import COMMANDS, prepare
 
 import understudy as us
-from understudy import jobs
 from understudy.codebook import Categorical, Codebook
 from understudy.privacy.provenance import DECLARED, InputRole, Made, Provenance
 from understudy.synth.counts import Counts
@@ -74,7 +73,7 @@ def priced(monkeypatch):
     [("marginals", {"epsilon": 1.0, "delta": 1e-6}), ("pegs", {"alpha": 50.0}), ("contingency", {})],
 )
 def test_a_price_is_computed_once_for_a_command(priced, tmp_path, method, options):
-    jobs.synthesize(TABLE, BOOK, jobs.Choices(method=method, options=options), rows=10, out=tmp_path / "r")
+    us.synthesize(TABLE, BOOK, rows=10, method=method, out=tmp_path / "r", **options)
     assert len(priced) == 1
 
 
@@ -107,9 +106,9 @@ def test_a_price_of_another_kind_is_computed_once_too(tmp_path, monkeypatch, nam
 
 def test_counts_are_quoted_with_the_same_numbers_before_and_after(tmp_path):
     plan = Counts(book=BOOK, columns=("a",), epsilon=1.0)
-    release = jobs.count(plan, TABLE, out=tmp_path / "r")
+    release = us.count(TABLE, BOOK, by=["a"], epsilon=1.0, out=tmp_path / "r")
     assert release.manifest.total == plan.quote().total
-    assert jobs.verify(tmp_path / "r").is_valid
+    assert us.verify(tmp_path / "r").is_valid
 
 
 # Joining can only lose

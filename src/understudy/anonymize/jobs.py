@@ -17,7 +17,7 @@ from understudy.codebook import Codebook, Role
 from understudy.errors import ParameterError, ReleaseError
 from understudy.mechanisms.stream import Stream
 from understudy.pages.write import check_page_target, write_page
-from understudy.privacy.account import remember_look
+from understudy.privacy.account import Account, remember_look
 from understudy.release.folders import check_target
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.sources import open_source
@@ -29,7 +29,7 @@ def make_release(
     codebook: Codebook | str | Path,
     recipe: Recipe,
     *,
-    out: Path,
+    out: Path | None,
     quasi: Sequence[str] | None = None,
     csv: bool = False,
     page: Path | None = None,
@@ -38,33 +38,36 @@ def make_release(
     table: str | None = None,
     report: Report | None = None,
 ) -> Anonymized:
-    """Read, anonymise, count again and write; the page about it too, if one is wanted."""
-    check_target(out)
+    """Read, anonymise, count again, and write if ``out`` is given; the page about it too, if one is wanted."""
+    if page is not None and out is None:
+        raise ParameterError("a page is made about a folder; give `out` too.")
+    if out is not None:
+        check_target(out)
     if page is not None:
         check_page_target(page)
     source = open_source(data, codebook, unknown=unknown, table=table)
     fitted = recipe.fit(source, quasi=quasi, stream=Stream.of_seed(seed), report=report)
-    made = Anonymized.of(fitted, fitted.write(out, csv=csv))
-    if page is not None:
+    made = Anonymized.of(fitted, fitted.sample() if out is None else fitted.write(out, csv=csv))
+    if page is not None and out is not None:
         write_page(page, anonymity_page(gather(made.before, out, title=source.codebook.title).to_dict()))
     return made
 
 
 def measure_risk(
-    data: str,
-    codebook: Path | None,
+    data: Any,
+    codebook: Codebook | str | Path | None,
     *,
-    quasi: Sequence[str] | None,
+    quasi: Sequence[str] | None = None,
     population: Any = None,
     threshold: float = 0.2,
     unknown: str = "error",
     table: str | None = None,
-    account: Path | None = None,
+    account: Account | str | Path | None = None,
     report: Report | None = None,
 ) -> tuple[tuple[str, ...], RiskFigures]:
     """Risk of a table behind its codebook, or of a released one, which is no look at the confidential table."""
     THRESHOLD.check("threshold", threshold)
-    if is_anonymized(data):
+    if isinstance(data, str | Path) and is_anonymized(data):
         import json
 
         import pyarrow.parquet as pq
@@ -77,8 +80,8 @@ def measure_risk(
         names = tuple(quasi or manifest["anonymity"]["quasi_identifiers"])
         return names, risk_figures(class_sizes(pq.read_table(Path(data) / ANONYMIZED), names), threshold=threshold)
     if codebook is None:
-        if "://" not in data and not Path(data).exists():
-            raise ReleaseError(f"there is no table and no release folder {data!r}; check the path.")
+        if isinstance(data, str | Path) and "://" not in str(data) and not Path(data).exists():
+            raise ReleaseError(f"there is no table and no release folder {str(data)!r}; check the path.")
         raise ParameterError("--codebook is missing: it says what the columns are; only a release has its own.")
     remember_look(account, "risk of the table by its classes")
     cells = _cells(data, codebook, unknown, table, report)
@@ -98,7 +101,7 @@ def write_report(
     threshold: float = 0.2,
     unknown: str = "error",
     table: str | None = None,
-    account: Path | None = None,
+    account: Account | str | Path | None = None,
     report: Report | None = None,
 ) -> Findings:
     """The page about a release, from the confidential table and the release's folder."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from understudy.confidential import Confidential
 from understudy.parameters import Number
 
 Sizes = npt.NDArray[np.int64]
@@ -19,8 +20,8 @@ BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (
 """Class sizes that are put together in a histogram; the last has no upper end."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RiskFigures:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RiskFigures(Confidential):
     """Chances that an intruder who links by the quasi-identifiers finds the right row."""
 
     rows: int

@@ -16,7 +16,6 @@ from understudy.cli import (
     demo,
     endings,
     evaluate,
-    example,
     impute,
     keys,
     methods,
@@ -29,17 +28,41 @@ from understudy.cli import (
     verify,
 )
 from understudy.cli.console import STOPPED, errors_to, print_json
+from understudy.cli.shared import App, AsWritten
 from understudy.errors import StoppedError, UnderstudyError
 from understudy.version import __version__
 
-app = typer.Typer(
+app = App(
     name="understudy",
     help="Tables that are realistic but not real, under a privacy promise that is true.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # a pretty traceback would print local variables, confidential ones among them
-    rich_markup_mode="rich",
 )
+
+PANELS: dict[str, tuple[Any, ...]] = {
+    "Make": (
+        demo.demo,
+        demo.example,
+        synth.synth,
+        recipe.recipe,
+        synth.draw,
+        impute.impute,
+        count.count,
+        ("anonymize", anonymize.app),
+        ("reconstruct", reconstruct.app),
+        ("commute", commute.app),
+        train.train,
+    ),
+    "Look": (methods.methods, evaluate.evaluate, rumap.rumap),
+    "Guard": (("codebook", codebook.app), synth.quote, ("account", account.app), verify.verify, audit.audit),
+    "Serve": (serve.serve, ("keys", keys.app)),
+}
+"""Commands by what a person wants: make tables and scores, look at them, guard the promise, serve."""
+_CLASSES: dict[Any, Any] = {
+    **dict.fromkeys((synth.quote, synth.synth, audit.audit), synth.MethodCommand),
+    impute.impute: impute.FillingCommand,
+}
+"""Commands whose flags follow from declarations."""
 
 
 def _tell_version(asked: bool) -> None:
@@ -57,27 +80,12 @@ def _root(
     pass
 
 
-app.command()(demo.demo)
-app.command()(example.example)
-app.command()(methods.methods)
-app.command(cls=synth.MethodCommand)(synth.quote)
-app.command(cls=synth.MethodCommand)(synth.synth)
-app.command()(recipe.recipe)
-app.command()(synth.draw)
-app.command()(impute.impute)
-app.command()(count.count)
-app.command()(verify.verify)
-app.command(cls=synth.MethodCommand)(audit.audit)
-app.command()(evaluate.evaluate)
-app.command()(rumap.rumap)
-app.add_typer(anonymize.app, name="anonymize")
-app.add_typer(reconstruct.app, name="reconstruct")
-app.add_typer(codebook.app, name="codebook")
-app.add_typer(account.app, name="account")
-app.add_typer(commute.app, name="commute")
-app.command()(train.train)
-app.command()(serve.serve)
-app.add_typer(keys.app, name="keys")
+for _panel, _commands in PANELS.items():
+    for _entry in _commands:
+        if isinstance(_entry, tuple):
+            app.add_typer(_entry[1], name=_entry[0], rich_help_panel=_panel)
+        else:
+            app.command(rich_help_panel=_panel, cls=_CLASSES.get(_entry, AsWritten))(_entry)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -94,8 +102,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             except KeyboardInterrupt:
                 raise StoppedError(STOPPED) from None
     except UnderstudyError as reason:
-        said = started.interrupted() if str(reason) == STOPPED else " ".join([str(reason), *_notes(reason)])
-        sentence = endings.as_typed(said, typer.main.get_command(app), words)
+        message = started.interrupted() if str(reason) == STOPPED else " ".join([str(reason), *_notes(reason)])
+        sentence = endings.as_typed(message, typer.main.get_command(app), words)
         _fail(type(reason).__name__, sentence, as_json=as_json)
         code = endings.code_of(reason)
     except BrokenPipeError:

@@ -6,38 +6,30 @@ from typing import Annotated
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.account import AccountToTell
-from understudy.cli.console import out, print_json, progress
+from understudy.cli.console import progress, tell
+from understudy.cli.shared import AccountToTell, option, whole_option
 from understudy.cli.synth import choices_of
-
-Runs = Annotated[
-    int,
-    typer.Option(
-        "--runs",
-        help="Runs on each of two neighbouring tables; the more, the larger an epsilon can be refuted.",
-        parser=o.whole_number,
-        metavar="NUMBER",
-    ),
-]
-Canary = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="rare (default), common (a common record, for methods that withhold small counts), or COLUMN=VALUE; may "
-        "be repeated.",
-        show_default=False,
-    ),
-]
+from understudy.facade import looks
 
 
 def audit(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    runs: Runs,
+    runs: Annotated[
+        int,
+        whole_option("Runs on each of two neighbouring tables; the more, the larger an epsilon can be refuted."),
+    ],
     rows: o.Rows = None,
     method: o.Method = None,
     recipe: o.Recipe = None,
-    canary: Canary = None,
+    canary: Annotated[
+        list[str] | None,
+        option(
+            "rare (default), common (a common record, for methods that withhold small counts), or COLUMN=VALUE; may be "
+            "repeated."
+        ),
+    ] = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     account: AccountToTell = None,
@@ -47,31 +39,26 @@ def audit(
 
     Reads DATA and charges nothing: the outcome is confidential where DATA is. Use a small table and few rows.
     """
-    from understudy import jobs
-    from understudy.codebook import Codebook
-
     choices, rows = choices_of(context, method, recipe, rows)
     with progress(quiet=json) as report:
-        found = jobs.audit(
+        outcome = looks.audit(
             data,
-            Codebook.load(codebook),
+            codebook,
+            rows,
             choices,
-            rows=rows,
             runs=runs,
-            canary=canary or [],
+            canary=canary or (),
             unknown=unknown,
             table=table,
             account=account,
-            processes=os.cpu_count() or 1,
+            workers=os.cpu_count() or 1,
             report=report,
         )
-    if json:
-        print_json(found.to_dict())
-    else:
-        out.print(found.sentence, markup=False)
-        out.print(
-            f"event: {found.event}; {found.hits[0]:,} and {found.hits[1]:,} of {found.trials:,} runs", markup=False
-        )
-        out.print("canary: " + ", ".join(f"{name}={label}" for name, label in found.canary.items()), markup=False)
-    if found.refuted:
+    lines = (
+        outcome.sentence,
+        f"event: {outcome.event}; {outcome.hits[0]:,} and {outcome.hits[1]:,} of {outcome.trials:,} runs",
+        "canary: " + ", ".join(f"{name}={label}" for name, label in outcome.canary.items()),
+    )
+    tell(outcome, lines, json=json)
+    if outcome.refuted:
         raise typer.Exit(3)  # 1 and 2 are refusals and mistakes

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperCommand
 
+from understudy.cli.shared import AsWritten
 from understudy.parameters import Flag, Option
 
 Find = Callable[[str | None], Mapping[str, Option]]
@@ -29,12 +29,12 @@ class Declarations:
     """Flags that choose the method."""
 
 
-def declared_command(find: Find, *, hint: str | None = None) -> type[TyperCommand]:
+def declared_command(find: Find, *, hint: str | None = None) -> type[AsWritten]:
     """A class of commands that take the options which ``find`` returns."""
     return type("Command", (DeclaredCommand,), {"declarations": Declarations(find=find, hint=hint)})
 
 
-class DeclaredCommand(TyperCommand):
+class DeclaredCommand(AsWritten):
     """A command whose flags are those of its function, and those that are declared elsewhere."""
 
     declarations: ClassVar[Declarations]

@@ -1,68 +1,62 @@
-"""`demo`: the whole path in one command, on simulated data."""
+"""`demo` and `example`: simulated data, and the whole path in one command."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from understudy.cli import options as o
-from understudy.cli.console import out, print_json, progress
+from understudy.cli.console import progress, table, tell, wrote
+from understudy.cli.shared import OutFolder, option, whole_option
+from understudy.facade import demo as facade
+
+_ERRORS = {"marginal_mae": "shares of levels", "conditional_mae": "shares given another column"}
 
 
-def demo(
-    output: Annotated[Path, typer.Option("--out", "-o", help="New folder for the release.")],
-    json: o.Json = False,
-) -> None:
+def demo(output: OutFolder, json: o.Json = False) -> None:
     """Simulate 50,000 hospital discharges, synthesize them, and show errors, promise, files and a report."""
-    from understudy import jobs
-
     with progress(quiet=json) as report:
-        result = jobs.demo(output, report=report)
-    if json:
-        print_json(
-            {
-                "errors": {
-                    "synthetic": _errors(result.synthetic),
-                    "independent_columns": _errors(result.independent),
-                },
-                "manifest": result.release.manifest.to_dict(),
-                "files": [str(path) for path in result.files],
-                "left_out": result.left_out,
-            }
-        )
-        return
-    _show(result)
+        result = facade.demo(output, report=report)
+    tables = {"synthetic": result.synthetic, "independent_columns": result.independent}
+    document = {
+        "errors": {
+            name: {error: getattr(comparison, error) for error in _ERRORS} for name, comparison in tables.items()
+        },
+        "manifest": result.release.manifest,
+        "files": result.files,
+        "left_out": result.left_out,
+    }
+    tell(document, _lines(result), json=json)
 
 
-def _errors(comparison: Any) -> dict[str, float]:
-    return {"marginal_mae": comparison.marginal_mae, "conditional_mae": comparison.conditional_mae}
+def _lines(result: Any) -> Iterator[Any]:
+    from rich.text import Text
 
-
-def _show(result: Any) -> None:
-    from rich.table import Table
-
-    from understudy.jobs import DEMO_DATA_ROWS, DEMO_ROWS
-
-    out.print(
-        f"{DEMO_DATA_ROWS:,} simulated hospital discharges in, {DEMO_ROWS:,} synthetic ones out "
+    yield (
+        f"{facade.DEMO_DATA_ROWS:,} simulated hospital discharges in, {facade.DEMO_ROWS:,} synthetic ones out "
         f"(method {result.release.manifest.method}).\n"
     )
-    table = Table(box=None, pad_edge=False)
-    for heading in ("mean absolute error of", "synthetic", "independent columns"):
-        table.add_column(heading, justify="left" if heading.startswith("mean") else "right")
-    for label, name in (
-        ("shares of levels", "marginal_mae"),
-        ("shares given another column", "conditional_mae"),
-    ):
-        table.add_row(label, f"{getattr(result.synthetic, name):.4f}", f"{getattr(result.independent, name):.4f}")
-    out.print(table)
-    out.print("(computed on the data themselves; the promise below does not cover these errors)\n")
-    out.print("[bold]The promise[/]")
-    out.print(result.release.statement, markup=False)
-    out.print()
-    for path in result.files:
-        out.print(f"wrote {path}", markup=False)
+    headings = ("mean absolute error of", "synthetic", "independent columns")
+    rows = (
+        (label, f"{getattr(result.synthetic, error):.4f}", f"{getattr(result.independent, error):.4f}")
+        for error, label in _ERRORS.items()
+    )
+    yield table(headings, rows, right=headings[1:])
+    yield "(computed on the data themselves; the promise below does not cover these errors)\n"
+    yield Text("The promise", style="bold")
+    yield result.release.statement + "\n"
+    yield from wrote(result.files)
     if result.left_out:
-        out.print(f"\nThe report page is left out: {result.left_out}", markup=False)
+        yield f"\nThe report page is left out: {result.left_out}"
         return
-    out.print(f"\nOpen {result.files[-1]} in a browser: what a disclosure board would look at.", markup=False)
+    yield f"\nOpen {result.files[-1]} in a browser: what a disclosure board would look at."
+
+
+def example(
+    output: Annotated[Path, option("New folder for patients.csv, held-out.csv and patients.toml.", "--out", "-o")],
+    rows: Annotated[int, whole_option("Simulated patients.", "--rows", "-n")] = 5_000,
+    seed: Annotated[int, whole_option("Of the simulation.")] = 1,
+    json: o.Json = False,
+) -> None:
+    """Write simulated patients and their codebook, to try the other commands on. No real patient is in them."""
+    paths = facade.example_patients(output, rows=rows, seed=seed)
+    tell({"files": paths}, wrote(paths), json=json)

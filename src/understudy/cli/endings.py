@@ -19,20 +19,7 @@ from typing import Any
 from understudy.cli.console import STOPPED
 from understudy.cli.declared import DeclaredCommand
 from understudy.errors import AccountError, BudgetError, MissingExtraError, RefusalError, StoppedError, UnderstudyError
-
-__all__ = [
-    "INTERRUPTED",
-    "MEND",
-    "OURS",
-    "TRACEBACK_VARIABLE",
-    "UNREAD",
-    "Started",
-    "Terminated",
-    "as_typed",
-    "code_of",
-    "our_mistake",
-    "stop_on_signals",
-]
+from understudy.facade import releases
 
 NO, MEND, OURS, INTERRUPTED, UNREAD, TERMINATED = 1, 2, 70, 130, 141, 143
 TRACEBACK_VARIABLE = "UNDERSTUDY_TRACEBACK"
@@ -96,13 +83,7 @@ class Started:
         if self._account is None:
             return False
         try:
-            from understudy.privacy.account import Account
-
-            charges = Account.open(self._account).history()
-            return any(
-                charge.state.value != "cancelled" and dt.datetime.fromisoformat(charge.to_dict()["when"]) >= self._when
-                for charge in charges
-            )
+            return bool(releases.charges_since(self._account, self._when))
         except (UnderstudyError, OSError, ValueError, TypeError):
             return None
 
@@ -120,10 +101,10 @@ def _given(words: Sequence[str], *names: str) -> str | None:
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except (OSError, ValueError):
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def code_of(reason: UnderstudyError) -> int:
@@ -139,13 +120,13 @@ def as_typed(sentence: str, command: Any, words: Sequence[str]) -> str:
     """The sentence with options spelled as on the command line: `block_size` becomes --block-size."""
     flags = _flags(command, words)
 
-    def named(found: re.Match[str]) -> str:
-        return flags.get(found[1], found[0])
+    def flag(match: re.Match[str]) -> str:
+        return flags.get(match[1], match[0])
 
-    def told(found: re.Match[str]) -> str:
-        return f"{flags[found[1]]} {found[2]}" if found[1] in flags else found[0]
+    def flag_and_value(match: re.Match[str]) -> str:
+        return f"{flags[match[1]]} {match[2]}" if match[1] in flags else match[0]
 
-    return _SET.sub(told, _NAMED.sub(named, sentence))
+    return _SET.sub(flag_and_value, _NAMED.sub(flag, sentence))
 
 
 def _flags(command: Any, words: Sequence[str]) -> Mapping[str, str]:
@@ -158,12 +139,12 @@ def _flags(command: Any, words: Sequence[str]) -> Mapping[str, str]:
         command = getattr(command, "commands", {}).get(hidden, command)
     if isinstance(command, DeclaredCommand):
         command.take_flags(None)
-    found = {}
+    flags = {}
     for option in getattr(command, "params", ()):
         spelled = [text for text in option.opts if text.startswith("--")]
         if spelled:
-            found[option.name] = spelled[0]
-    return found
+            flags[option.name] = spelled[0]
+    return flags
 
 
 def our_mistake(error: BaseException) -> str:

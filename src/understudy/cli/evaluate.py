@@ -1,62 +1,50 @@
 """`evaluate`: one page about a synthetic table, for the people who decide."""
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.account import AccountToTell
-from understudy.cli.console import errors_to, out, print_json, progress
+from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
+from understudy.cli.shared import AccountToTell, option, whole_option
 from understudy.errors import ParameterError
+from understudy.facade import looks
 
 
 def evaluate(
     real: Annotated[str, typer.Argument(help="The confidential table, as for `synth`.")],
     synthetic: Annotated[str, typer.Argument(help="A release folder, or a table.")],
     codebook: o.CodebookPath,
-    output: Annotated[Path, typer.Option("--out", "-o", help="HTML file; an earlier report is replaced.")],
-    holdout: Annotated[
-        str | None, typer.Option(help="Real records set aside before synthesis.", show_default=False)
-    ] = None,
-    external: Annotated[
-        str | None,
-        typer.Option(help="File about known people that an intruder holds: linkage is tried.", show_default=False),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Column that models predict and intruders guess.", show_default=False)
-    ] = None,
-    given: Annotated[
-        str | None,
-        typer.Option(help="Column that conditional shares are given; default: every one.", show_default=False),
-    ] = None,
+    output: Annotated[Path, option("HTML file; an earlier report is replaced.", "--out", "-o")],
+    holdout: Annotated[str | None, option("Real records set aside before synthesis.")] = None,
+    external: Annotated[str | None, option("File about known people that an intruder holds: linkage is tried.")] = None,
+    target: Annotated[str | None, option("Column that models predict and intruders guess.")] = None,
+    given: Annotated[str | None, option("Column that conditional shares are given; default: every one.")] = None,
     risk: Annotated[
-        str, typer.Option(help="none, quick (attacks by counting) or full (repeated fits and neighbour searches too).")
+        str, option("none, quick (attacks by counting) or full (repeated fits and neighbour searches too).")
     ] = "quick",
     recipe: Annotated[
         Path | None,
-        typer.Option(
-            help="With --risk full: the method to rerun with and without one person, as a manifest.json or a TOML file "
-            "with `method` and its options; a release names its own.",
-            show_default=False,
+        option(
+            "With --risk full: the method to rerun with and without one person, as a manifest.json or a TOML file "
+            "with `method` and its options; a release names its own."
         ),
     ] = None,
     shadow_runs: Annotated[
         int | None,
-        typer.Option(
-            help="With --risk full: reruns with the person, and as many without; 100 unless they would take too long.",
-            parser=o.whole_number,
-            metavar="NUMBER",
-            show_default=False,
+        whole_option(
+            "With --risk full: reruns with the person, and as many without; 100 unless they would take too long."
         ),
     ] = None,
     large: Annotated[
         bool,
-        typer.Option(
-            "--large",
-            help="Tables larger than memory: only distances of shares and pairs, and uniqueness, by counting where the "
+        option(
+            "Tables larger than memory: only distances of shares and pairs, and uniqueness, by counting where the "
             "tables lie. Writes JSON to --out.",
+            "--large",
         ),
     ] = False,
     unknown: o.Unknown = "error",
@@ -65,85 +53,51 @@ def evaluate(
     json: o.Json = False,
 ) -> None:
     """Compare a synthetic table with the confidential one, in one self-contained page. The page is confidential."""
-    from understudy import jobs
-    from understudy.codebook import Codebook
-    from understudy.pages.numbers import number
-
+    opening: dict[str, Any] = {"out": output, "unknown": unknown, "table": table, "account": account}
+    models: dict[str, Any] = {"holdout": holdout, "external": external, "target": target, "given": given}
     if large:
-        jobs.remember_look(account, f"evaluation of {synthetic}")
-        given_too = {"holdout": holdout, "external": external, "target": target, "given": given}
-        _large(real, synthetic, codebook, output, given_too, unknown=unknown, table=table, json=json)
+        _refuse_with_large(models)
+        with progress(quiet=json) as report:
+            counted = looks.evaluate_large(real, synthetic, codebook, report=report, **opening)
+        note(f"the release does not verify: {problem}" for problem in counted.problems[:1])
+        tell(counted.findings, [*_large_lines(counted.findings), f"wrote {output} {NOT_FOR_RELEASE}"], json=json)
         return
     with progress(quiet=json) as report:
-        findings = jobs.evaluate(
+        findings = looks.evaluate(
             real,
             synthetic,
-            Codebook.load(codebook),
-            out=output,
-            holdout=holdout,
-            external=external,
-            target=target,
-            given=given,
+            codebook,
             risk=risk,
-            unknown=unknown,
-            table=table,
             recipe=recipe,
             shadow_runs=shadow_runs,
-            account=account,
             processes=os.cpu_count() or 1,
             report=report,
+            **models,
+            **opening,
         )
-    if json:
-        print_json(findings.to_dict())
-        return
+    if not json:
+        note(findings.notes)
+    tell(findings, [*_headlines(findings), f"wrote {output} {NOT_FOR_RELEASE}"], json=json)
+
+
+def _refuse_with_large(models: Mapping[str, str | None]) -> None:
+    if asked := [name for name, value in models.items() if value is not None]:
+        raise ParameterError(f"--{asked[0]} needs models or attacks; leave it out with --large, or leave --large out.")
+
+
+def _headlines(findings: Any) -> Iterator[str]:
     for line in findings.headlines:
-        known = (("bootstrap", line.bootstrap), ("independent columns", line.independent))
-        beside = ", ".join(f"{name} {number(value)}" for name, value in known if value is not None)
-        out.print(f"{line.label}: {number(line.value)}" + (f" ({beside})" if beside else ""), markup=False)
-    for note in findings.notes:
-        errors_to.print(f"note: {note}", markup=False)
-    out.print(f"wrote {output} (computed on confidential data: not for release)", markup=False)
+        yield _with_references(line.label, line.value, bootstrap=line.bootstrap, independent_columns=line.independent)
 
 
-def _large(
-    real: str,
-    synthetic: str,
-    codebook: Path,
-    output: Path,
-    others: dict[str, str | None],
-    *,
-    unknown: str,
-    table: str | None,
-    json: bool,
-) -> None:
-    from json import dumps
-
-    from understudy.codebook import Codebook
-    from understudy.evaluate.large import compare_large
-    from understudy.evaluate.report.release_facts import find_release
-    from understudy.pages.numbers import number
-    from understudy.pages.write import check_page_target, write_page
-    from understudy.sources import open_source
-
-    if told := [name for name, value in others.items() if value is not None]:
-        raise ParameterError(f"--{told[0]} needs models or attacks; leave it out with --large, or leave --large out.")
-    book = Codebook.load(codebook)
-    check_page_target(output)
-    place, release = (synthetic, None) if "://" in synthetic else find_release(synthetic)
-    with progress(quiet=json) as report:
-        sources = (
-            open_source(real, book, unknown=unknown, table=table, local_bytes=0),
-            open_source(place, book, unknown=unknown, local_bytes=0),
-        )
-        findings = compare_large(*sources, report=report)
-    if release is not None and release.problems:
-        errors_to.print(f"note: the release does not verify: {release.problems[0]}", markup=False)
-    write_page(output, dumps(findings.to_dict(), indent=2, ensure_ascii=False) + "\n")
-    if json:
-        print_json(findings.to_dict())
-        return
+def _large_lines(findings: Any) -> Iterator[str]:
     for score in findings.scores:
-        known = findings.references.get(score.metric) or {k: v for k, v in score.breakdown.items() if k != "synthetic"}
-        beside = ", ".join(f"{name} {number(value)}" for name, value in known.items())
-        out.print(f"{score.metric.replace('_', ' ')}: {number(score.value)} ({beside})", markup=False)
-    out.print(f"wrote {output} (computed on confidential data: not for release)", markup=False)
+        beside = findings.references.get(score.metric) or {k: v for k, v in score.breakdown.items() if k != "synthetic"}
+        yield _with_references(score.metric.replace("_", " "), score.value, **beside)
+
+
+def _with_references(label: str, value: Any, **references: Any) -> str:
+    """A score, and what known tables would score."""
+    known = {name.replace("_", " "): figure for name, figure in references.items() if figure is not None}
+    beside = ", ".join(f"{name} {looks.spelled_score(figure)}" for name, figure in known.items())
+    return f"{label}: {looks.spelled_score(value)}" + (f" ({beside})" if beside else "")

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from understudy.cli.numbers import number, whole_number
+from understudy.cli.shared import number_option, option, whole_option
 
 __all__ = ["number", "whole_number"]  # used from here too
 
 _PRIVACY, _MODEL, _INPUT = "Privacy", "Model", "Input and output"
+_ROWS = whole_option("Synthetic rows to draw; a public number.", "--rows", "-n")
 
 Data = Annotated[
     str,
@@ -18,159 +20,49 @@ Data = Annotated[
         "postgresql://USER@HOST/DB?table=SCHEMA.TABLE, spark://HOST:PORT?table=T."
     ),
 ]
-CodebookPath = Annotated[Path, typer.Option("--codebook", "-c", help="Codebook in TOML.", rich_help_panel=_INPUT)]
-Method = Annotated[
-    str | None,
-    typer.Option(
-        "--method",
-        "-m",
-        help="See `understudy methods`; marginals by default.",
-        rich_help_panel=_MODEL,
-        show_default=False,
+CodebookPath = Annotated[Path, option("Codebook in TOML.", "--codebook", "-c", panel=_INPUT)]
+Unknown = Annotated[
+    str, option("Values outside the codebook: error, missing, other or other-or-missing.", panel=_INPUT)
+]
+Table = Annotated[str | None, option("Table in a database.", panel=_INPUT)]
+Recipe = Annotated[
+    Path | None,
+    option(
+        "TOML file with `method`, `rows` and the options of the method, or the manifest.json of a release to repeat. "
+        "Flags win over it.",
+        panel=_INPUT,
     ),
 ]
-_ROWS = typer.Option(
-    "--rows", "-n", help="Synthetic rows to draw; a public number.", parser=whole_number, metavar="NUMBER"
-)
+Json = Annotated[bool, option("Print one JSON document for machines.", "--json")]
 RequiredRows = Annotated[int, _ROWS]
 Rows = Annotated[int | None, _ROWS]
-Delta = Annotated[
-    float | None,
-    typer.Option(
-        help="Slack of the whole-file total, far below 1/records.",
-        rich_help_panel=_PRIVACY,
-        show_default=False,
-        parser=number,
-        metavar="NUMBER",
-    ),
+Method = Annotated[
+    str | None, option("See `understudy methods`; marginals by default.", "--method", "-m", panel=_MODEL)
 ]
+Account = Annotated[Path | None, option("Budget account to charge (see `understudy account`).", panel=_PRIVACY)]
 NeighbourRelation = Annotated[
-    str | None,
-    typer.Option(
-        "--neighbours",
-        help="add-remove (default) or replace-one.",
-        rich_help_panel=_PRIVACY,
-        show_default=False,
-    ),
+    str | None, option("add-remove (default) or replace-one.", "--neighbours", panel=_PRIVACY)
+]
+Delta = Annotated[float | None, number_option("Slack of the whole-file total, far below 1/records.", panel=_PRIVACY)]
+DetailEpsilon = Annotated[
+    float | None, number_option("Epsilon of all tables of details and measured numbers.", panel=_PRIVACY)
+]
+DetailDelta = Annotated[
+    float | None, number_option("Delta of the tables of all detail columns together.", panel=_PRIVACY)
+]
+PublicRows = Annotated[
+    int | None, whole_option("Publicly known size of the table; an upper bound under add-remove.", panel=_PRIVACY)
 ]
 Parents = Annotated[
     str | None,
-    typer.Option(
-        help="declared, private, random, full, or mutual-information (reads raw data: no formal guarantee). "
-        "A number is short for --parent-count.",
-        rich_help_panel=_MODEL,
-        show_default=False,
-    ),
-]
-PublicRows = Annotated[
-    int | None,
-    typer.Option(
-        help="Publicly known size of the table; an upper bound under add-remove.",
-        rich_help_panel=_PRIVACY,
-        show_default=False,
-        parser=whole_number,
-        metavar="NUMBER",
-    ),
-]
-Key = Annotated[
-    str | None,
-    typer.Option(help="columns (default), feature-hash or minhash.", rich_help_panel=_MODEL, show_default=False),
-]
-KeySpace = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of hashed keys.", rich_help_panel=_MODEL, show_default=False, parser=whole_number, metavar="NUMBER"
-    ),
-]
-Sweeps = Annotated[
-    int | None,
-    typer.Option(
-        help="Gibbs sweeps per row; each costs on pegs.",
-        rich_help_panel=_MODEL,
-        show_default=False,
-        parser=whole_number,
-        metavar="NUMBER",
-    ),
-]
-Engines = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="auto, logistic, linear, cart or blocks (imputation, pmi); COLUMN=ENGINE for one column. Repeatable.",
-        rich_help_panel=_MODEL,
-        show_default=False,
-    ),
-]
-Order = Annotated[
-    str | None,
-    typer.Option(
-        help="COLUMN,COLUMN: the order in which imputation and pmi draw columns.",
-        rich_help_panel=_MODEL,
-        show_default=False,
-    ),
-]
-Unknown = Annotated[
-    str,
-    typer.Option(
-        help="Values outside the codebook: error, missing, other or other-or-missing.", rich_help_panel=_INPUT
-    ),
-]
-Table = Annotated[str | None, typer.Option(help="Table in a database.", rich_help_panel=_INPUT, show_default=False)]
-Account = Annotated[
-    Path | None,
-    typer.Option(
-        help="Budget account to charge (see `understudy account`).",
-        rich_help_panel=_PRIVACY,
-        show_default=False,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
-Recipe = Annotated[
-    Path | None,
-    typer.Option(
-        "--recipe",
-        help="TOML file with `method`, `rows` and the options of the method, or the manifest.json of a release to "
-        "repeat. Flags win over it.",
-        rich_help_panel=_INPUT,
-        show_default=False,
-    ),
-]
-DetailEpsilon = Annotated[
-    float | None,
-    typer.Option(
-        help="Epsilon of all tables of details and measured numbers.",
-        rich_help_panel=_PRIVACY,
-        show_default=False,
-        parser=number,
-        metavar="NUMBER",
-    ),
-]
-DetailDelta = Annotated[
-    float | None,
-    typer.Option(
-        help="Delta of the tables of all detail columns together.",
-        rich_help_panel=_PRIVACY,
-        show_default=False,
-        parser=number,
-        metavar="NUMBER",
-    ),
-]
-BlockSize = Annotated[
-    int | None,
-    typer.Option(
-        help="Rows per chain of pegs-rs.",
-        rich_help_panel=_MODEL,
-        show_default=False,
-        parser=whole_number,
-        metavar="NUMBER",
+    option(
+        "declared, private, random, full, or mutual-information (reads raw data: no formal guarantee). A number is "
+        "short for --parent-count.",
+        panel=_MODEL,
     ),
 ]
 ParentCount = Annotated[
-    int | None,
-    typer.Option(
-        help="R: parents per column, for choices that take a number.",
-        rich_help_panel=_MODEL,
-        show_default=False,
-        parser=whole_number,
-        metavar="NUMBER",
-    ),
+    int | None, whole_option("R: parents per column, for choices that take a number.", panel=_MODEL)
 ]
+Sweeps = Annotated[int | None, whole_option("Gibbs sweeps per row; each costs on pegs.", panel=_MODEL)]
+BlockSize = Annotated[int | None, whole_option("Rows per chain of pegs-rs.", panel=_MODEL)]

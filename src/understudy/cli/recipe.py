@@ -6,29 +6,23 @@ from typing import Annotated
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.console import out, print_json
+from understudy.cli.console import tell
+from understudy.cli.shared import option
 from understudy.errors import ReleaseError
+from understudy.facade import tables
 
 
 def recipe(
     release: Annotated[Path, typer.Argument(help="Release folder, or its manifest.json.")],
-    output: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write it to a new file.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, option("Write it to a new file.", "--out", "-o")] = None,
     json: o.Json = False,
 ) -> None:
     """Print the recipe of a release: give it to `synth --recipe` to repeat it."""
-    from understudy.synth.choices import read_recipe
-
-    choices = read_recipe(release)
+    choices = tables.read_recipe(release)
     text = choices.to_toml()
     if output is not None:
         if output.exists():
             raise ReleaseError(f"{str(output)!r} exists already; a recipe never overwrites. Choose another name.")
         output.write_text(text, encoding="utf-8", newline="\n")
-    if json:
-        print_json({"method": choices.method, "rows": choices.rows, "options": dict(choices.options)})
-    elif output is not None:
-        out.print(f"wrote {output}", markup=False)
-    else:
-        out.print(text, markup=False, end="")
+    document = {"method": choices.method, "rows": choices.rows, "options": dict(choices.options)}
+    tell(document, [text.removesuffix("\n") if output is None else f"wrote {output}"], json=json)

@@ -1,59 +1,30 @@
-"""Options for large releases, and what `synth` and `draw` do with them."""
+"""Options for large releases, and what goes together with them."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from understudy.cli.numbers import whole_number
+from understudy.cli.shared import option, whole_option
 from understudy.errors import ParameterError
 
 _SCALE = "Large releases"
 
-PeopleEpsilon = Annotated[
-    float | None,
-    typer.Option(
-        help="Epsilon of counting how many records people have, where the codebook's [unit] asks for it.",
-        rich_help_panel="Privacy",
-        show_default=False,
-    ),
-]
 Engine = Annotated[
     str | None,
-    typer.Option(
-        help="Draw in parallel, straight to Parquet in parts: local (all cores) or spark. A run that was cut short "
-        "goes on when the same command is given again.",
-        rich_help_panel=_SCALE,
-        show_default=False,
+    option(
+        "Draw in parallel, straight to Parquet in parts: local (all cores) or spark. A run that was cut short goes on "
+        "when the same command is given again.",
+        panel=_SCALE,
     ),
 ]
 WorkerCount = Annotated[
     int | None,
-    typer.Option(
-        "--workers",
-        help="Parts that --engine local draws at a time (default: one per core).",
-        rich_help_panel=_SCALE,
-        show_default=False,
-        parser=whole_number,
-        metavar="NUMBER",
-    ),
+    whole_option("Parts that --engine local draws at a time (default: one per core).", "--workers", panel=_SCALE),
 ]
-PartRows = Annotated[
-    int | None,
-    typer.Option(
-        help="Rows per part (default 1,000,000).",
-        rich_help_panel=_SCALE,
-        show_default=False,
-        parser=whole_number,
-        metavar="NUMBER",
-    ),
-]
+PartRows = Annotated[int | None, whole_option("Rows per part (default 1,000,000).", panel=_SCALE)]
 Master = Annotated[
     str | None,
-    typer.Option(
-        help="Spark master, for example spark://host:7077 (default: UNDERSTUDY_SPARK_MASTER, or Spark's settings).",
-        rich_help_panel=_SCALE,
-        show_default=False,
+    option(
+        "Spark master, for example spark://host:7077 (default: UNDERSTUDY_SPARK_MASTER, or Spark's settings).",
+        panel=_SCALE,
     ),
 ]
 
@@ -73,68 +44,3 @@ def refuse_with_engine(engine: str | None, given: dict[str, Any]) -> None:
     ):
         if given.get(name):
             raise ParameterError(f"--{name.replace('_', '-')} cannot be had with --engine: {why}.")
-
-
-def _workers(engine: str, workers: int | None, master: str | None, data: str | None) -> Any:
-    from understudy.sources.addresses import parse_address
-    from understudy.synth.workers import workers_for
-
-    if engine != "spark" and master is not None:
-        raise ParameterError("--master is for --engine spark.")
-    if engine == "spark" and master is None and data is not None and data.startswith("spark://"):
-        master = parse_address(data).host or None  # where the table lies
-    return workers_for(engine, count=workers, master=master)
-
-
-def synth_large(
-    data: str,
-    book: Any,
-    recipe: Any,
-    *,
-    rows: int,
-    output: Path,
-    engine: str,
-    workers: int | None,
-    part_rows: int | None,
-    master: str | None,
-    **opening: Any,
-) -> Any:
-    """`synth --engine`."""
-    from understudy.synth.part_work import PART_ROWS
-    from understudy.synth.ranged import synthesize_parts
-
-    return synthesize_parts(
-        data,
-        book,
-        recipe,
-        rows=rows,
-        out=output,
-        workers=_workers(engine, workers, master, data),
-        part_rows=PART_ROWS if part_rows is None else part_rows,
-        **opening,
-    )
-
-
-def draw_large(
-    model: Path,
-    *,
-    rows: int,
-    output: Path,
-    engine: str,
-    workers: int | None,
-    part_rows: int | None,
-    master: str | None,
-    report: Any,
-) -> Any:
-    """`draw --engine`."""
-    from understudy.synth.part_work import PART_ROWS
-    from understudy.synth.ranged import draw_parts
-
-    return draw_parts(
-        model,
-        rows=rows,
-        out=output,
-        workers=_workers(engine, workers, master, None),
-        part_rows=PART_ROWS if part_rows is None else part_rows,
-        report=report,
-    )

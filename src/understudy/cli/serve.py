@@ -1,104 +1,81 @@
 """`serve`: risk scores over HTTP."""
 
-import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.console import errors_to, out, print_json
+from understudy.cli.console import tell, warn
+from understudy.cli.shared import option, whole_option
 from understudy.errors import ParameterError
-from understudy.extras import need
+from understudy.facade import service
 
 if TYPE_CHECKING:
     from understudy.service.run import Settings
 
-DATABASE_VARIABLE = "UNDERSTUDY_DATABASE"
-
 Database = Annotated[
     str | None,
-    typer.Option(
-        help="sqlite:///FILE or postgresql://...; holds keys, budgets and stored answers. "
-        f"Default: {DATABASE_VARIABLE}, else sqlite:///understudy-service.db.",
-        show_default=False,
+    option(
+        "sqlite:///FILE or postgresql://...; holds keys, budgets and stored answers. Default: "
+        f"{service.DATABASE_VARIABLE}, else sqlite:///understudy-service.db."
     ),
 ]
 SecretFile = Annotated[
     Path | None,
-    typer.Option(
-        help="Service secret, 32 bytes in base64; made on first use. Default: UNDERSTUDY_SERVICE_SECRET, "
-        "else a file beside the SQLite database.",
-        show_default=False,
+    option(
+        "Service secret, 32 bytes in base64; made on first use. Default: UNDERSTUDY_SERVICE_SECRET, else a file "
+        "beside the SQLite database."
     ),
 ]
 ModelKey = Annotated[
-    Path | None,
-    typer.Option(
-        help="Key file of a model with a confidential part. Default: UNDERSTUDY_MODEL_KEY.", show_default=False
-    ),
+    Path | None, option("Key file of a model with a confidential part. Default: UNDERSTUDY_MODEL_KEY.")
 ]
 
 
-def require_service() -> None:
-    """The web framework and the database layer are an extra; say so before an import fails."""
-    need(
-        *("fastapi", "uvicorn", "sqlalchemy", "prometheus_client", "jinja2"),
-        extra="service",
-        what="the scoring service",
-    )
-
-
-def chosen_database(database: str | None) -> str:
-    """What was asked for, else the environment, else a file in this folder."""
-    from understudy.service.store import DEFAULT_DATABASE
-
-    return database or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE
-
-
 def serve(
-    models: Annotated[
-        list[Path] | None, typer.Argument(help="Model files (see `understudy train`).", show_default=False)
-    ] = None,
+    models: Annotated[list[Path] | None, typer.Argument(help="Model files (see `understudy train`).")] = None,
     database: Database = None,
     secret_file: SecretFile = None,
     model_key: ModelKey = None,
     budget: Annotated[
         list[str] | None,
-        typer.Option(
-            help="MODEL=EPSILON: cap over all keys of a per-call model, the first time it is served; may be repeated.",
-            show_default=False,
-        ),
+        option("MODEL=EPSILON: cap over all keys of a per-call model, the first time it is served; may be repeated."),
     ] = None,
-    alias: Annotated[
-        list[str] | None,
-        typer.Option(help="/PATH=MODEL: a further address, answering with a percentage.", show_default=False),
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="Port to listen on; 0 for any free one.", parser=o.whole_number, metavar="NUMBER")
-    ] = 8000,
-    certificate: Annotated[Path | None, typer.Option(help="TLS certificate chain (PEM).", show_default=False)] = None,
-    certificate_key: Annotated[
-        Path | None, typer.Option(help="Private key of the certificate (PEM).", show_default=False)
-    ] = None,
+    alias: Annotated[list[str] | None, option("/PATH=MODEL: a further address, answering with a percentage.")] = None,
+    host: Annotated[str, option("Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, whole_option("Port to listen on; 0 for any free one.")] = 8000,
+    certificate: Annotated[Path | None, option("TLS certificate chain (PEM).")] = None,
+    certificate_key: Annotated[Path | None, option("Private key of the certificate (PEM).")] = None,
     without_promise: Annotated[
-        bool, typer.Option("--without-promise", help="Serve models without a formal guarantee too; their page says so.")
+        bool, option("Serve models without a formal guarantee too; their page says so.", "--without-promise")
     ] = False,
-    example: Annotated[
-        bool, typer.Option("--example", help="Serve two invented models, to look around; needs no data.")
-    ] = False,
+    example: Annotated[bool, option("Serve two invented models, to look around; needs no data.", "--example")] = False,
     log_level: Annotated[
-        str, typer.Option(help="Least level of log lines on standard error: info (every request), warning or error.")
+        str, option("Least level of log lines on standard error: info (every request), warning or error.")
     ] = "info",
     json: o.Json = False,
 ) -> None:
     """Answer scoring requests over HTTP, with API keys and budgets that cannot be overspent."""
-    require_service()
-    from understudy.service.run import Settings, build, example_service
-    from understudy.service.run import serve as run
 
-    settings = Settings(
+    def ready(url: str, names: list[str], settings: "Settings", key: str | None) -> None:
+        if settings.is_exposed:
+            warn(["keys and features cross the network in the clear; give --certificate, or put a TLS proxy in front."])
+        lines = [f"serving {', '.join(names)} at {url} (page /, interface /docs); stop with Ctrl-C"]
+        lines += [] if key is None else [f"key for this example: {key}"]
+        tell({"url": url, "models": names, "key": key}, lines, json=json)
+        sys.stdout.flush()
+
+    service.serve(
+        models or (),
+        ready=ready,
+        database=database,
+        secret_file=secret_file,
+        model_key=model_key,
+        caps={name: o.number(text) for name, text in (_pair(text, "budget", "sepsis=100") for text in budget or ())},
+        without_promise=without_promise,
+        example=example,
         host=host,
         port=port,
         aliases=dict(_pair(text, "alias", "/diabeteScore=diabetes") for text in alias or ()),
@@ -106,24 +83,6 @@ def serve(
         certificate_key=certificate_key,
         log_level=log_level,
     )
-    caps = {name: o.number(text) for name, text in (_pair(text, "budget", "sepsis=100") for text in budget or ())}
-    if example:
-        if models or database or alias or budget:
-            raise ParameterError(
-                "--example brings its own models, database, budgets and aliases; leave the others out."
-            )
-        with example_service() as (app, key):
-            run(app, settings, ready=lambda url: _tell(url, app, settings, as_json=json, key=key))
-        return
-    from understudy.service.store import Store
-    from understudy.trees.model import load_model
-
-    if not models:
-        raise ParameterError("there is no model to serve; name at least one model file, or try --example.")
-    loaded = [load_model(path, model_key) for path in models]
-    with Store.open(chosen_database(database), secret_file=secret_file) as store:
-        app = build(loaded, store, caps=caps, aliases=settings.aliases, without_promise=without_promise)
-        run(app, settings, ready=lambda url: _tell(url, app, settings, as_json=json, key=None))
 
 
 def _pair(text: str, option: str, example: str) -> tuple[str, str]:
@@ -131,21 +90,3 @@ def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     if not sign or not left or not right:
         raise ParameterError(f"`{option}` is {text[:80]!r}; write it like {example}.")
     return left, right
-
-
-def _tell(url: str, app: object, settings: "Settings", *, as_json: bool, key: str | None) -> None:
-    names = sorted(app.state.desk.models)  # type: ignore[attr-defined]
-    if settings.is_exposed:
-        errors_to.print(
-            "[bold yellow]warning:[/] keys and features cross the network in the clear; give --certificate, or put a "
-            "TLS proxy in front."
-        )
-    if as_json:
-        print_json({"url": url, "models": names, "key": key})
-        import sys
-
-        sys.stdout.flush()
-        return
-    out.print(f"serving {', '.join(names)} at {url} (page /, interface /docs); stop with Ctrl-C", markup=False)
-    if key is not None:
-        out.print(f"key for this example: {key}", markup=False)

@@ -1,12 +1,14 @@
 """`verify`: is a release what it says it is?"""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.console import out, print_json
+from understudy.cli.console import tell
+from understudy.facade import releases
 
 if TYPE_CHECKING:
     from understudy.release.verify import Verdict
@@ -17,31 +19,29 @@ def verify(
     json: o.Json = False,
 ) -> None:
     """Say what a release is, and recompute its digests, fit to the codebook, inputs, price and statement."""
-    from understudy import jobs
-
-    tell_verdict(jobs.verify(folder), json=json)
+    tell_verdict(releases.verify(folder), json=json)
 
 
 def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:
     """Print what was looked at and what was wrong; exit with 1 if anything was."""
-    if json:
-        total = None if verdict.total is None else verdict.total.to_dict()
-        print_json(
-            {
-                "what": verdict.what,
-                "valid": verdict.is_valid,
-                "passed": list(verdict.passed),
-                "problems": list(verdict.problems),
-                "total": total,
-                **more,
-            }
-        )
-    else:
-        out.print(f"This is {verdict.what}.", markup=False)
-        for line in verdict.passed:
-            out.print(f"[green]ok[/]      {line}")
-        for line in verdict.problems:
-            out.print("[bold red]problem[/] ", end="")
-            out.print(line, markup=False)
+    document = {
+        "what": verdict.what,
+        "valid": verdict.is_valid,
+        "passed": verdict.passed,
+        "problems": verdict.problems,
+        "total": verdict.total,
+        **more,
+    }
+    tell(document, _lines(verdict), json=json)
     if not verdict.is_valid:
         raise typer.Exit(1)
+
+
+def _lines(verdict: "Verdict") -> Iterator[Any]:
+    from rich.text import Text
+
+    yield f"This is {verdict.what}."
+    for line in verdict.passed:
+        yield Text.assemble(("ok", "green"), f"      {line}")
+    for line in verdict.problems:
+        yield Text.assemble(("problem", "bold red"), f" {line}")

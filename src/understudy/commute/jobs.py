@@ -65,14 +65,16 @@ def synthesize_commutes(
     recipe: CommuteRecipe,
     given: CommuteInput,
     *,
-    out: str | Path,
+    out: str | Path | None,
     csv: bool = False,
     seed: int | None = None,
     report: Report | None = None,
 ) -> Release:
-    """Pay, draw and write."""
-    check_target(Path(out))
-    return recipe.fit(given, stream=Stream.of_seed(seed), report=report).write(out, csv=csv)
+    """Pay, draw, and write if ``out`` is given."""
+    if out is not None:
+        check_target(Path(out))
+    fitted = recipe.fit(given, stream=Stream.of_seed(seed), report=report)
+    return fitted.sample() if out is None else fitted.write(out, csv=csv)
 
 
 def compare_commutes(
@@ -81,7 +83,7 @@ def compare_commutes(
     *,
     places: Any = None,
     short: float | None = None,
-    account: str | Path | None = None,
+    account: Account | str | Path | None = None,
     **columns: Any,
 ) -> tuple[CommuteFindings, ReleasedCommutes]:
     """Hold a release against the confidential table; an account remembers that somebody looked.

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook, Column, Detail, Number
 from understudy.codebook.encode import encode_value
 from understudy.codec import to_plain
+from understudy.confidential import Confidential
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.evaluate.risk.cells import Cells, Ints, open_cells
 from understudy.evaluate.risk.intervals import clopper_pearson
@@ -48,8 +49,8 @@ _NOTHING = "nothing could be drawn"
 _WHOSE = ("the canary", "the other record")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Audit:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Audit(Confidential):
     """What the runs proved."""
 
     method: str

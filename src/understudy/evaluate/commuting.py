@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codec import to_plain
+from understudy.confidential import Confidential
 from understudy.privacy.secret import Secret
 from understudy.sources.flows import Histograms
 
@@ -37,8 +38,8 @@ class SizeBand:
     """Mean over destinations of synthetic - real average distance, miles."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CommuteFindings:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CommuteFindings(Confidential):
     """One synthetic table against the confidential one."""
 
     workers: int

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from understudy.codebook import Role
+from understudy.confidential import Confidential
 from understudy.errors import ParameterError
 from understudy.evaluate.checks import check_rows, check_same_columns
 from understudy.evaluate.holdout import known_records
@@ -29,8 +30,8 @@ SLICE_CELLS = 1 << 22
 """Lone cells that are looked at together."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LargeFindings:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LargeFindings(Confidential):
     """Three scores, with what a bootstrap and independent columns of the same size would have scored."""
 
     scores: tuple[Score, ...]

@@ -1,7 +1,7 @@
 """From files to a folder: the use case behind `understudy reconstruct`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from understudy.errors import DataError, ParameterError
 from understudy.extras import need
 from understudy.parameters import Whole, options_of
 from understudy.reconstruct import METHODS
-from understudy.reconstruct.aggregates import listed
+from understudy.reconstruct.aggregates import Aggregate, listed
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.figures import figures_of
@@ -23,11 +23,13 @@ from understudy.release.folders import refuse_existing
 from understudy.sources.base import Report
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Outcome:
-    """What was written."""
+    """What was reconstructed, and what was written."""
 
     result: Reconstruction
+    draws: tuple[Reconstruction, ...] = field(default=(), repr=False)
+    """Further plausible reconstructions, where some were asked for."""
     scores: Mapping[str, Mapping[str, float]]
     files: tuple[str, ...]
 
@@ -38,6 +40,9 @@ class Outcome:
             "scores": {k: dict(v) for k, v in self.scores.items()},
             "files": list(self.files),
         }
+
+    def __repr__(self) -> str:
+        return f"<Outcome of {self.result.method}: estimates of {', '.join(self.result.values)}, not data>"
 
 
 def make_method(name: str, options: Mapping[str, Any]) -> Reconstructor:
@@ -59,11 +64,11 @@ def make_method(name: str, options: Mapping[str, Any]) -> Reconstructor:
 
 def reconstruct_files(
     individuals: Any,
-    aggregates: Sequence[str],
+    aggregates: Sequence[str | Aggregate],
     *,
     method: str,
     options: Mapping[str, Any],
-    out: str | Path,
+    out: str | Path | None,
     truth: Sequence[str] = (),
     draws: int = 0,
     spread: float | None = None,
@@ -71,18 +76,20 @@ def reconstruct_files(
     csv: bool = False,
     report: Report | None = None,
 ) -> Outcome:
-    """Fit, reconstruct, score where the truth is given, and write the folder."""
-    refuse_existing(Path(out))
-    if not Path(out).absolute().parent.is_dir():
-        raise DataError(
-            f"the folder {str(Path(out).absolute().parent)!r} does not exist; make it first, then run again."
-        )
+    """Fit, reconstruct, score where the truth is given, and write the folder if ``out`` is given."""
+    if out is not None:
+        refuse_existing(Path(out))
+        if not Path(out).absolute().parent.is_dir():
+            raise DataError(
+                f"the folder {str(Path(out).absolute().parent)!r} does not exist; make it first, then run again."
+            )
     Whole(least=0).check("draws", draws)
     model = make_method(method, options)
-    specs = [AggregateSpec.parse(word) for word in aggregates]
-    published = [read_aggregate(spec) for spec in specs]
+    published = [
+        read_aggregate(AggregateSpec.parse(given)) if isinstance(given, str) else given for given in aggregates
+    ]
     frame = as_frame(individuals)
-    known = _truth(frame, truth, [spec.target for spec in specs])
+    known = _truth(frame, truth, [aggregate.target for aggregate in published])
     shown = frame.drop(columns=list(dict.fromkeys(column for column, _ in known.values())))
     _tell(report, 1)
     model.fit(shown, published)
@@ -92,11 +99,13 @@ def reconstruct_files(
     _tell(report, 3)
     values = {target: numbers for target, (_, numbers) in known.items()}
     scores = _scores(model, result, values)
-    page = reconstruction_page(result, figures_of(model, result, values), scores)
-    facts = {**result.to_dict(), "scores": scores, "draws": draws}
-    files = save(out, _typed(shown, model), [result, *several], page=page, facts=facts, csv=csv)
+    files: Sequence[str] = ()
+    if out is not None:
+        page = reconstruction_page(result, figures_of(model, result, values), scores)
+        facts = {**result.to_dict(), "scores": scores, "draws": draws}
+        files = save(out, _typed(shown, model), [result, *several], page=page, facts=facts, csv=csv)
     _tell(report, 4)
-    return Outcome(result=result, scores=scores, files=tuple(files))
+    return Outcome(result=result, draws=tuple(several), scores=scores, files=tuple(files))
 
 
 def _typed(frame: Any, model: Reconstructor) -> Any:

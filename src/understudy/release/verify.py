@@ -1,7 +1,7 @@
 """Check a release against itself: digests, table, codebook, inputs, price and statement.
 
 One way for every kind of release. What a room can recompute besides (the price of a method, the classes of an
-anonymised table, a risk score) it adds as a :class:`Check`; ``understudy.jobs.verify`` knows them all.
+anonymised table, a risk score) it adds as a :class:`Check`; ``understudy.verify`` knows them all.
 """
 
 import json
@@ -48,6 +48,10 @@ class Verdict:
     def is_valid(self) -> bool:
         """Whether nothing was wrong."""
         return not self.problems
+
+    def __repr__(self) -> str:
+        faults = "valid" if self.is_valid else f"{len(self.problems)} problems"
+        return f"<Verdict: {self.what}; {faults}>"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""One use case: a private table in, a model file out, its price reserved before any noise is drawn."""
+"""One use case: a private table in, a model and perhaps its file out, its price reserved before any noise is drawn."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def train_to_file(
     book: Codebook,
     training: ScoreMethod,
     *,
-    out: Path,
+    out: Path | None,
     key: bytes | str | Path | None = None,
     account: Account | None = None,
     table: str | None = None,
@@ -28,11 +28,16 @@ def train_to_file(
     report: Report | None = None,
     **score: Any,
 ) -> ScoreModel:
-    """Refuse what can be refused, read, pay, train, write. ``score`` are the options of a :class:`RiskScore`."""
+    """Refuse what can be refused, read, pay, train, and write if ``out`` is given.
+
+    ``score`` are the options of a :class:`RiskScore`.
+    """
     recipe = RiskScore(training=training, **score)
-    check_target(out)
-    if training.is_sealed:
-        model_key(key)
+    if out is not None:
+        check_target(out)
+        if training.is_sealed:
+            model_key(key)
     recipe.public_inputs(data)
     source = open_source(data, book, unknown=recipe.unknown, table=table, account=account)
-    return recipe.fit(source, stream=Stream.of_seed(seed), report=report).write(out, key=key)
+    fitted = recipe.fit(source, stream=Stream.of_seed(seed), report=report)
+    return fitted.sample() if out is None else fitted.write(out, key=key)

@@ -18,6 +18,7 @@ from understudy.anonymize.released import table_of
 from understudy.anonymize.risk import RiskFigures, band_counts, risk_figures
 from understudy.anonymize.verify import verify_anonymized
 from understudy.codebook import Codebook, Role
+from understudy.confidential import Confidential
 from understudy.errors import ReleaseError
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.version import __version__
@@ -27,8 +28,8 @@ _SHOWN = 3
 """Quasi-identifiers in a mosaic."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Findings:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Findings(Confidential):
     """The document."""
 
     title: str

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
+from understudy.confidential import Confidential
 from understudy.evaluate.metric import Metric, Score, json_ready
 from understudy.evaluate.report.pairs import Mosaic, PairFacts
 from understudy.evaluate.report.release_facts import ReleaseFacts
@@ -76,8 +77,8 @@ class Measured:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Findings:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Findings(Confidential):
     """All numbers of one report."""
 
     codebook: Codebook

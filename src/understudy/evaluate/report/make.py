@@ -23,7 +23,7 @@ def evaluate(
     synthetic: Any,
     book: Codebook,
     *,
-    out: Path,
+    out: Path | None,
     risk: str,
     holdout: Any = None,
     external: Any = None,
@@ -36,7 +36,7 @@ def evaluate(
     processes: int = 1,
     report: Report | None = None,
 ) -> Findings:
-    """Measure a synthetic table against the confidential one and write the page. Both are confidential.
+    """Measure a synthetic table against the confidential one; with ``out`` write the page. Both are confidential.
 
     ``synthetic`` may be the folder of a release; its statement then opens the page. ``external`` is a file about known
     people that an intruder holds: linkage is tried with the quasi-identifiers it has. With ``risk="full"`` a membership
@@ -47,7 +47,8 @@ def evaluate(
         raise ParameterError(f"`{asked}` is for shadow models, which run only with risk = 'full'; `risk` is {risk!r}.")
     if shadow_runs is not None:
         SHADOW_RUNS.check("shadow_runs", shadow_runs)
-    check_page_target(out)
+    if out is not None:
+        check_page_target(out)
     label, release = named(synthetic), None
     if isinstance(synthetic, str | Path):
         synthetic, release = find_release(str(synthetic))
@@ -66,7 +67,8 @@ def evaluate(
     )
     notes = [*_not_compared(real, book, "confidential", table), *_not_compared(synthetic, book, "synthetic", None)]
     findings = replace(findings, notes=[*findings.notes, *notes])
-    write_page(out, report_page(findings.to_dict()))
+    if out is not None:
+        write_page(out, report_page(findings.to_dict()))
     return findings
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.codebook import Codebook
+from understudy.confidential import Confidential
 from understudy.errors import StoppedError
 from understudy.evaluate.report.make import named
 from understudy.evaluate.report.page import render
@@ -30,8 +31,8 @@ COVERED = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class MapResult:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MapResult(Confidential):
     """A risk-utility map: its numbers, and where they were written."""
 
     document: dict[str, Any]

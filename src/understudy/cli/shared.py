@@ -1,0 +1,93 @@
+"""What the commands are built from: groups, options that several commands take, and options borrowed from another."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.markup import escape
+from typer.core import TyperCommand
+
+from understudy.cli.numbers import number, whole_number
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class AsWritten(TyperCommand):
+    """A command whose help is shown as written: square brackets in it are no markup."""
+
+    def __init__(self, *words: Any, **settings: Any) -> None:
+        settings["help"] = escape(settings.get("help") or "")
+        super().__init__(*words, **settings)
+        parameters: list[Any] = self.params
+        for parameter in parameters:
+            parameter.help = escape(parameter.help or "")
+
+
+class App(typer.Typer):
+    """A group of commands."""
+
+    def __init__(self, help: str, **settings: Any) -> None:  # noqa: A002 - Typer's own word
+        super().__init__(help=escape(help), no_args_is_help=True, rich_markup_mode="rich", **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:
+        """Register a function as a command."""
+        return super().command(name, **{"cls": AsWritten, **settings})
+
+
+def takes(template: Callable[..., Any], names: Iterable[str] | None = None) -> Callable[[Command], Command]:
+    """Give a command the options that ``template`` declares (all, or those of ``names``) in place of its ``**``."""
+
+    def decorate(command: Command) -> Command:
+        own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        declared = inspect.signature(template).parameters
+        borrowed = [declared[name] for name in (declared if names is None else names)]
+        in_order = sorted([*own, *borrowed], key=lambda p: p.name == "json")  # how to answer stands last
+        parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in in_order]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
+        return command
+
+    return decorate
+
+
+def option(help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:  # noqa: A002 - Typer's own word
+    """An option; its default is not shown where there is none."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+
+
+def number_option(help: str, *names: str, **settings: Any) -> Any:  # noqa: A002
+    """An option that takes a number."""
+    return option(help, *names, parser=number, metavar="NUMBER", **settings)
+
+
+def whole_option(help: str, *names: str, **settings: Any) -> Any:  # noqa: A002
+    """An option that takes a whole number."""
+    return option(help, *names, parser=whole_number, metavar="NUMBER", **settings)
+
+
+def listed(text: str | None) -> tuple[str, ...]:
+    """Words between commas."""
+    return () if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+OutFolder = Annotated[Path, option("New folder for the release.", "--out", "-o")]
+Page = Annotated[Path | None, option("HTML page; an earlier one is replaced.", "--out", "-o")]
+Seed = Annotated[int | None, whole_option("Reproducible, for simulation: what is made is then not private.")]
+RunSeed = Annotated[int | None, whole_option("Reproducible runs.")]
+AccountToTell = Annotated[
+    Path | None,
+    option(
+        "Account of the data: it remembers this confidential look, and later releases say so. Nothing is charged.",
+        "--account",
+    ),
+]
+AccountToFix = Annotated[
+    Path | None,
+    option(
+        "Account of the data: these choices are written down there, so that no later look can have made them. Nothing "
+        "is charged.",
+        "--account",
+    ),
+]

@@ -1,0 +1,219 @@
+"""Codebooks: draft them from data, hold data against them, attest what is public."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.confidential import Confidential
+from understudy.errors import CodebookError, ParameterError
+
+if TYPE_CHECKING:
+    from understudy.codebook import Codebook
+    from understudy.privacy.account import Account
+    from understudy.sources.base import Report
+    from understudy.sources.check import Fault
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drafted:
+    """A codebook that was drafted from data, and why it leaves columns out."""
+
+    codebook: Codebook
+    is_paid: bool
+    """Whether levels and edges were found at a price; otherwise a person must attest that they are public."""
+    reasons: Mapping[str, str]
+    """Why columns could not be drafted; for the screen of whoever holds the data."""
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Columns that no release will have, each with its reason."""
+        released = self.codebook.released
+        return {
+            column.name: self.reasons.get(column.name, "dropped")
+            for column in self.codebook.columns
+            if column not in released
+        }
+
+    def __repr__(self) -> str:
+        return f"<Drafted codebook of {len(self.codebook.released)} columns, {'paid' if self.is_paid else 'to review'}>"
+
+
+def draft(
+    data: Any,
+    out: str | Path | None = None,
+    *,
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    epsilon: float | None = None,
+    delta: float | None = None,
+    bins: int = 8,
+    levels: Sequence[str] = (),
+    person: str | None = None,
+    cap: int | None = None,
+    account: Account | str | Path | None = None,
+    table: str | None = None,
+    report: Report | None = None,
+) -> Drafted:
+    """Draft a codebook from data: for a person to review, or at a price, for releases with a formal total.
+
+    Parameters
+    ----------
+    data
+        Path, address or table.
+    out
+        New codebook file; required for a priced draft, whose price is committed just before the file appears.
+    keep, drop
+        Columns to draft (all others are left out), or columns to leave out.
+    epsilon, delta
+        Price of a draft whose levels and edges are found privately.
+    bins
+        Bins of a number in a priced draft: 2, 4, 8, 16 or 32.
+    levels
+        Priced draft: columns whose numbers are names, not amounts.
+    person, cap
+        Priced draft: the id column that tells people apart, and how many records of each take part.
+    account
+        Charged for a priced draft.
+    table
+        Table in a database.
+    report
+        Called with step, done and total.
+
+    Returns
+    -------
+    Drafted
+        ``.codebook``, and ``.left_out`` with reasons.
+    """
+    if keep and drop:
+        raise ParameterError("`keep` and `drop` say the same thing in two ways; give one of them.")
+    if epsilon is None and delta is None and account is None:
+        return _draft_to_review(data, out, keep=keep, drop=drop, table=table, priced_only=(levels, person, cap))
+    from understudy.codebook import PersonUnit
+    from understudy.privacy.account import account_at
+    from understudy.synth.paid_draft import PaidPlan, paid_draft
+
+    if epsilon is None or delta is None:
+        raise ParameterError("a priced draft needs `epsilon` and `delta`; there is no default for privacy.")
+    if (person is None) != (cap is None):
+        raise ParameterError("`person` and `cap` go together: the id column, and how many records of each take part.")
+    if out is None:
+        raise ParameterError("a priced draft is paid for when its file appears, so it needs `out`, a new file.")
+    plan = PaidPlan(
+        epsilon=epsilon,
+        delta=delta,
+        bins=bins,
+        drop=_columns_to_drop(data, table=table, keep=keep, drop=drop),
+        named=tuple(levels),
+        unit=None if person is None or cap is None else PersonUnit(id=person, cap=cap),
+    )
+    _check_draft_target(Path(out))
+    book = paid_draft(data, plan, table=table, account=account_at(account), out=Path(out), report=report)
+    return Drafted(codebook=book, is_paid=True, reasons={})
+
+
+def _draft_to_review(
+    data: Any,
+    out: str | Path | None,
+    *,
+    keep: Sequence[str],
+    drop: Sequence[str],
+    table: str | None,
+    priced_only: tuple[Any, ...],
+) -> Drafted:
+    from understudy.sources.draft import draft_with_reasons
+
+    if any(priced_only):
+        raise ParameterError("`levels`, `person` and `cap` belong to a priced draft; give `epsilon` and `delta` too.")
+    dropped = _columns_to_drop(data, table=table, keep=keep, drop=drop)
+    if out is not None:
+        _check_draft_target(Path(out))
+    book, reasons = draft_with_reasons(data, table=table, drop=dropped)
+    if out is not None:
+        try:
+            book.save(out)
+        except OSError as reason:
+            raise CodebookError(f"the codebook {str(out)!r} cannot be written ({reason.strerror}).") from None
+    return Drafted(codebook=book, is_paid=False, reasons=reasons)
+
+
+def _columns_to_drop(data: Any, *, table: str | None, keep: Sequence[str], drop: Sequence[str]) -> tuple[str, ...]:
+    """The columns of ``drop``, or all but those of ``keep``. Reads the header only."""
+    from understudy.sources.draft import named_columns
+    from understudy.sources.files import open_table
+
+    header = [name for name in open_table(data, table).header if name]
+    if keep:
+        kept = named_columns(header, keep, "--keep")
+        return tuple(name for name in header if name not in kept)
+    return named_columns(header, drop, "--drop")
+
+
+def _check_draft_target(out: Path) -> None:
+    if out.exists():
+        raise CodebookError(f"{str(out)!r} exists already; a draft never overwrites. Choose another name.")
+    if not out.parent.is_dir():
+        raise CodebookError(f"there is no folder {str(out.parent)!r} to write the codebook to; make it first.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Checked(Confidential):
+    """How a table fits its codebook; the faults quote private values."""
+
+    faults: tuple[Fault, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is no fault."""
+        return not self.faults
+
+
+def check(data: Any, book: Codebook | str | Path, *, table: str | None = None) -> Checked:
+    """Hold data against a codebook and list every fault, with row numbers. The outcome is confidential.
+
+    Parameters
+    ----------
+    data
+        Path, address or table.
+    book
+        Codebook, or the path of one.
+    table
+        Table in a database.
+
+    Returns
+    -------
+    Checked
+        ``.fits``, and ``.faults`` with a sentence each.
+    """
+    from understudy.sources.check import check_table
+
+    return Checked(faults=tuple(check_table(data, load_codebook(book), table=table)))
+
+
+def load_codebook(book: Codebook | str | Path) -> Codebook:
+    """A codebook, read from its file where only that is named."""
+    from understudy.codebook import Codebook
+
+    return book if isinstance(book, Codebook) else Codebook.load(book)
+
+
+def declare(path: str | Path, *, columns: Sequence[str] | None = None, by: str, source: str) -> Codebook:
+    """Attest in a codebook file that columns are public knowledge: who says so, and from where. Comments are kept."""
+    from understudy.codebook import Codebook
+    from understudy.codebook.declare import declare_text
+
+    place = Path(path)
+    Codebook.load(place)  # report every fault before touching the file
+    today = dt.datetime.now(dt.UTC).date()
+    text = declare_text(place.read_text(encoding="utf-8"), columns=columns, by=by, source=source, on=today)
+    book = Codebook.from_toml(text)
+    scratch = place.with_name(f".{place.name}.unfinished")
+    try:
+        scratch.write_text(text, encoding="utf-8", newline="\n")
+        scratch.replace(place)
+    except OSError as reason:
+        raise CodebookError(f"the codebook {str(place)!r} cannot be written ({reason.strerror}).") from None
+    return book

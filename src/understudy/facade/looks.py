@@ -1,0 +1,361 @@
+"""Looks at the confidential table: evaluations, risk-utility maps, audits. Accounts remember them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.confidential import Confidential
+from understudy.errors import ParameterError
+from understudy.facade.codebooks import load_codebook
+from understudy.facade.tables import recipe_of
+
+if TYPE_CHECKING:
+    from understudy.codebook import Codebook
+    from understudy.evaluate.audit import Audit
+    from understudy.evaluate.large import LargeFindings
+    from understudy.evaluate.report.findings import Findings
+    from understudy.evaluate.rumap.make import MapResult
+    from understudy.privacy.account import Account
+    from understudy.sources.base import Report
+    from understudy.synth.choices import Choices
+    from understudy.synth.recipe import Recipe
+
+
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    book: Codebook | str | Path,
+    *,
+    out: str | Path | None = None,
+    risk: str = "quick",
+    holdout: Any = None,
+    external: Any = None,
+    target: str | None = None,
+    given: str | None = None,
+    recipe: str | Path | None = None,
+    shadow_runs: int | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    processes: int = 1,
+    report: Report | None = None,
+) -> Findings:
+    """Compare a synthetic table with the confidential one. The findings, and the page, are confidential.
+
+    Parameters
+    ----------
+    real
+        The confidential table: path, address or table.
+    synthetic
+        Folder of a release, path, address, table, or a :class:`~understudy.release.Release`.
+    book
+        Codebook, or the path of one.
+    out
+        HTML page; an earlier report is replaced. Without it nothing is written.
+    risk
+        ``none``, ``quick`` (attacks by counting) or ``full`` (repeated fits and neighbour searches too).
+    holdout
+        Real records set aside before synthesis.
+    external
+        File about known people that an intruder holds: linkage is tried.
+    target
+        Column that models predict and intruders guess.
+    given
+        Column that conditional shares are given; by default every one.
+    recipe
+        With ``risk="full"``: the method to rerun, as a manifest.json or a TOML file; a release folder names its own.
+    shadow_runs
+        With ``risk="full"``: reruns with one person, and as many without.
+    unknown
+        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+    table
+        Table in a database.
+    account
+        Remembers this look, so that later releases say so. Nothing is charged.
+    processes
+        Processes for repeated fits.
+    report
+        Called with step, done and total.
+
+    Returns
+    -------
+    Findings
+        ``.headlines``, ``.notes`` and ``.to_dict()``.
+    """
+    from understudy.evaluate.report.make import evaluate as make_report
+    from understudy.privacy.account import remember_look
+    from understudy.release import Release
+
+    made = synthetic.table if isinstance(synthetic, Release) else synthetic
+    shown = synthetic if isinstance(synthetic, str | Path) else "a table in memory"
+    remember_look(account, f"evaluation of {shown}")
+    return make_report(
+        real,
+        made,
+        load_codebook(book),
+        out=None if out is None else Path(out),
+        risk=risk,
+        holdout=holdout,
+        external=external,
+        target=target,
+        given=given,
+        recipe=recipe,
+        shadow_runs=shadow_runs,
+        unknown=unknown,
+        table=table,
+        processes=processes,
+        report=report,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LargeEvaluation(Confidential):
+    """What counting alone tells about two large tables, and what is wrong with the release."""
+
+    findings: LargeFindings
+    problems: tuple[str, ...]
+
+
+def evaluate_large(
+    real: Any,
+    synthetic: Any,
+    book: Codebook | str | Path,
+    *,
+    out: str | Path | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    report: Report | None = None,
+) -> LargeEvaluation:
+    """Distances of shares and pairs, and uniqueness, by counting where the tables lie; ``out`` is a JSON file."""
+    from json import dumps
+
+    from understudy.evaluate.large import compare_large
+    from understudy.evaluate.report.release_facts import find_release
+    from understudy.pages.write import check_page_target, write_page
+    from understudy.privacy.account import remember_look
+    from understudy.sources import open_source
+
+    book = load_codebook(book)
+    if out is not None:
+        check_page_target(Path(out))
+    place, release = synthetic, None
+    if isinstance(synthetic, str | Path) and "://" not in str(synthetic):
+        place, release = find_release(str(synthetic))
+    remember_look(account, f"evaluation of {synthetic if isinstance(synthetic, str | Path) else 'a table in memory'}")
+    sources = (
+        open_source(real, book, unknown=unknown, table=table, local_bytes=0),
+        open_source(place, book, unknown=unknown, local_bytes=0),
+    )
+    findings = compare_large(*sources, report=report)
+    if out is not None:
+        write_page(Path(out), dumps(findings.to_dict(), indent=2, ensure_ascii=False) + "\n")
+    return LargeEvaluation(findings=findings, problems=() if release is None else tuple(release.problems))
+
+
+def audit(
+    data: Any,
+    book: Codebook | str | Path,
+    rows: int,
+    method: str | Recipe | Choices,
+    *,
+    runs: int,
+    canary: Mapping[str, Any] | Sequence[str] | str = "rare",
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    workers: int = 1,
+    report: Report | None = None,
+    **options: Any,
+) -> Audit:
+    """Run a method many times with and without one record, and try to refute its epsilon.
+
+    An audit charges nothing, can refute a promise and never prove one; its outcome is confidential where the data are.
+
+    Parameters
+    ----------
+    data
+        Path, address or table; use a small one.
+    book
+        Codebook, or the path of one.
+    rows
+        Synthetic rows of each run; use few.
+    method
+        Name of a method whose options follow by name, or a recipe.
+    runs
+        Runs on each of two neighbouring tables; the more, the larger an epsilon can be refuted.
+    canary
+        ``rare``, ``common``, values by column, or words such as ``sex=M``.
+    unknown
+        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+    table
+        Table in a database.
+    account
+        Remembers this look, so that later releases say so. Nothing is charged.
+    workers
+        Processes that share the runs; the outcome does not depend on their number.
+    report
+        Called with step, done and total.
+    **options
+        Options of the method.
+
+    Returns
+    -------
+    Audit
+        ``.refuted``, ``.bound`` and ``.sentence``.
+    """
+    from understudy.evaluate.audit import audit as run_audit
+    from understudy.privacy.account import remember_look
+    from understudy.sources import open_source
+
+    book = load_codebook(book)
+    recipe = recipe_of(method, options, book, rows)
+    remember_look(account, f"audit of {recipe.name}")
+    source = open_source(data, book, unknown=unknown, table=table)
+    chosen = canary if isinstance(canary, Mapping) else _canary([canary] if isinstance(canary, str) else canary)
+    return run_audit(recipe, source, rows=rows, runs=runs, canary=chosen, processes=workers, report=report)
+
+
+def _canary(words: Sequence[str]) -> Mapping[str, str] | str:
+    """``rare``, ``common``, or ``COLUMN=VALUE`` for some columns."""
+    if list(words) in ([], ["rare"], ["common"]):
+        return words[0] if words else "rare"
+    pairs = [word.partition("=") for word in words]
+    if unreadable := [word for word, (_, equals, _) in zip(words, pairs, strict=True) if not equals]:
+        raise ParameterError(
+            f"`canary` is {unreadable[0]!r}; write 'rare', 'common', or COLUMN=VALUE, for example sex=M."
+        )
+    return {name: value for name, _, value in pairs}
+
+
+def rumap(
+    data: Any,
+    book: Codebook | str | Path,
+    rows: int,
+    epsilons: Sequence[float],
+    out: str | Path,
+    *,
+    methods: Sequence[str] = ("marginals",),
+    repeat: int = 5,
+    per_record: bool = False,
+    stand_in: Any = None,
+    given: Sequence[str] = (),
+    target: str | None = None,
+    formulas: Sequence[str] = (),
+    quasi: Sequence[str] | None = None,
+    sensitive: Sequence[str] | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> MapResult:
+    """Map risk against utility: many releases, measured and never published. The map is confidential.
+
+    Parameters
+    ----------
+    data
+        Path, address or table.
+    book
+        Codebook, or the path of one.
+    rows
+        Synthetic rows of each run.
+    epsilons
+        Epsilons to try.
+    out
+        Folder of the map; run again to go on with it.
+    methods
+        Names of methods to try.
+    repeat
+        Runs of each method and epsilon.
+    per_record
+        Epsilon per synthetic record for pegs and its kin, as in the paper; else whole file.
+    stand_in
+        Public table of the same shape, used instead of ``data``, which is then not read: no confidential look.
+    given
+        Columns that conditional shares are given.
+    target
+        Column that regression models explain.
+    formulas
+        Models instead, such as ``charge > 25 ~ age + sex``.
+    quasi, sensitive
+        What the intruder knows and wants; by default by role.
+    unknown
+        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+    table
+        Table in a database.
+    account
+        Remembers this look, so that later releases say so. Nothing is charged.
+    seed
+        Reproducible runs.
+    report
+        Called with step, done and total.
+    **options
+        Options of the methods; each goes to the methods that know it.
+
+    Returns
+    -------
+    MapResult
+        ``.document`` with all numbers, and ``.files``.
+    """
+    from understudy.evaluate.rumap.make import risk_utility_map
+    from understudy.evaluate.rumap.measure import Questions
+    from understudy.evaluate.rumap.plan import Plan
+    from understudy.privacy.account import remember_look
+    from understudy.privacy.provenance import InputRole
+    from understudy.sources.inputs import public_provenance
+
+    book = load_codebook(book)
+    if book.unit is not None and book.unit.records_per_person == "counted":
+        raise ParameterError(
+            "a map does not vary what counting the records of each person costs; take records_per_person out of [unit]."
+        )
+    plan = Plan(
+        methods=tuple(methods),
+        epsilons=tuple(epsilons),
+        rows=rows,
+        repeat=repeat,
+        per_record=per_record,
+        options=options,
+    )
+    questions = Questions(
+        given=tuple(given),
+        target=target,
+        formulas=tuple(formulas),
+        quasi=None if quasi is None else tuple(quasi),
+        sensitive=None if sensitive is None else tuple(sensitive),
+    )
+    if stand_in is None:
+        remember_look(account, f"risk-utility map of {', '.join(plan.methods)}")
+    else:
+        public_provenance(stand_in, InputRole.STAND_IN, confidential=data)
+    return risk_utility_map(
+        data,
+        book,
+        plan,
+        questions,
+        out=Path(out),
+        stand_in=stand_in,
+        seed=seed,
+        unknown=unknown,
+        table=table,
+        report=report,
+    )
+
+
+def spelled_score(value: float) -> str:
+    """A score as a report writes it."""
+    from understudy.pages.numbers import number
+
+    return number(value)
+
+
+def spelled_share(value: float) -> str:
+    """A share as a report writes it."""
+    from understudy.pages.numbers import percent
+
+    return percent(value)

@@ -1,0 +1,36 @@
+"""Every method of every room with its facts: what `understudy methods` and ``docs/methods/index.md`` show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from understudy.privacy.facts import MethodFacts
+    from understudy.synth.recipe import Recipe
+
+
+def synthesis_methods() -> dict[str, type[Recipe]]:
+    """The methods of synthesis by name."""
+    from understudy.synth.registry import METHODS
+
+    return METHODS
+
+
+def facts_by_room() -> dict[str, tuple[MethodFacts, ...]]:
+    """The facts of all methods, by what is released."""
+    from understudy.anonymize.facts import FACTS as ANONYMIZE
+    from understudy.commute.facts import FACTS as COMMUTE
+    from understudy.reconstruct.facts import FACTS as RECONSTRUCT
+    from understudy.synth.facts import FACTS as SYNTH
+    from understudy.synth.facts import OTHER
+    from understudy.trees.facts import FACTS as TREES
+    from understudy.trees.facts import SERVICE
+
+    return {
+        "Synthetic tables": tuple(SYNTH.values()),
+        "Beside them": OTHER,
+        "Commuting tables": COMMUTE,
+        "Risk scores": (*TREES.values(), SERVICE),
+        "Anonymised tables": ANONYMIZE,
+        "Averages": RECONSTRUCT,
+    }

@@ -1,0 +1,500 @@
+"""Tables that are made from data: synthetic rows, completed tables, noisy counts, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import ParameterError, ReleaseError
+from understudy.facade.codebooks import load_codebook
+
+if TYPE_CHECKING:
+    from understudy.codebook import Codebook
+    from understudy.parameters import Option
+    from understudy.privacy.account import Account
+    from understudy.privacy.quote import Quote
+    from understudy.release import Release
+    from understudy.sources.base import Report
+    from understudy.synth.choices import Choices
+    from understudy.synth.counts import Counts
+    from understudy.synth.ranged import PartedRelease
+    from understudy.synth.recipe import Fitted, Recipe
+
+
+def recipe_of(method: str | Recipe | Choices, options: Mapping[str, Any], book: Codebook, rows: int) -> Recipe:
+    """A recipe by name and options, by choices that were read from a file, or the recipe itself."""
+    from understudy.synth.choices import Choices
+
+    if isinstance(method, str):
+        return Choices(method=method, options=options).recipe(book, rows)
+    if isinstance(method, Choices):
+        return replace(method, options={**method.options, **options}).recipe(book, rows)
+    if options:
+        raise ParameterError(
+            f"{', '.join(sorted(options))} stand beside a recipe, which holds its own options; "
+            f"write {type(method).__name__}(...) with them, or give the method by name."
+        )
+    return method
+
+
+def read_recipe(path: str | Path | None) -> Choices:
+    """A recipe file or the manifest of a release; None stands for the default method without options."""
+    from understudy.synth import choices
+
+    return choices.Choices(options={}) if path is None else choices.read_recipe(path)
+
+
+def declared_options(method: str | None) -> dict[str, Option]:
+    """The options that a method declares, or all methods together."""
+    from understudy.parameters import options_of
+    from understudy.synth.registry import METHODS, find_method
+
+    chosen = METHODS.values() if method is None else [find_method(method)]
+    declared = {name: option for cls in chosen for name, option in options_of(cls).items()}
+    declared.pop("rows", None)  # an argument of every use case
+    return declared
+
+
+def filling_options() -> dict[str, Option]:
+    """The options of :func:`impute`."""
+    from understudy.parameters import options_of
+    from understudy.synth.filling import Filling
+
+    return options_of(Filling)
+
+
+def quote(
+    book: Codebook | str | Path,
+    rows: int,
+    method: str | Recipe | Choices = "marginals",
+    *,
+    data: Any = None,
+    account: Account | str | Path | None = None,
+    **options: Any,
+) -> Quote:
+    """Say what a release would cost. Reads no row of the data.
+
+    Parameters
+    ----------
+    book
+        Codebook, or the path of one.
+    rows
+        Synthetic rows to draw; a public number.
+    method
+        Name of a method (``us.METHODS``) whose options follow by name, a recipe such as ``us.Marginals(...)``, or
+        what ``us.read_recipe`` read from a file.
+    data
+        The table, only to learn whether it is itself a release: that changes what is promised.
+    account
+        These choices are written down there, so that no later look at the data can have made them. Nothing is charged.
+    **options
+        Options of the method, such as ``epsilon=1, delta=1e-6``.
+
+    Returns
+    -------
+    Quote
+        ``.total``, ``.statement``, ``.ledger`` and ``.warnings``.
+    """
+    from understudy.privacy.account import account_at
+    from understudy.release.making import choices_of
+    from understudy.sources.inputs import find_provenance
+    from understudy.synth.people import of_people
+
+    book = load_codebook(book)
+    recipe = recipe_of(method, options, book, rows)
+    recipe.public_inputs(data)
+    priced = recipe.quote(book, rows).with_data(find_provenance(data))
+    opened = account_at(account)
+    if opened is not None:
+        chosen, public = of_people(recipe, book).parameters(), recipe.public_tables.values()
+        fixed = choices_of(priced, chosen, book.digest, public=public)
+        opened.fix(fixed, label=f"{priced.method}, {rows:,} rows")
+    return priced
+
+
+def synthesize(
+    data: Any,
+    book: Codebook | str | Path,
+    rows: int,
+    method: str | Recipe | Choices = "marginals",
+    *,
+    out: str | Path | None = None,
+    csv: bool = False,
+    save_model: str | Path | None = None,
+    account: Account | str | Path | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> Release:
+    """Make one synthetic release: fit, pay, draw, and write it if ``out`` is given.
+
+    Parameters
+    ----------
+    data
+        Path, address or table.
+    book
+        Codebook, or the path of one.
+    rows
+        Synthetic rows to draw; a public number.
+    method
+        Name of a method (``us.METHODS``) whose options follow by name, a recipe such as ``us.Marginals(...)``, or
+        what ``us.read_recipe`` read from a file.
+    out
+        New folder for table, codebook and manifest; without it nothing is written.
+    csv
+        Write ``synthetic.csv`` too.
+    save_model
+        New file for the released model (route N), from which :func:`draw` makes more rows.
+    account
+        Charged before anything is drawn.
+    unknown
+        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+    table
+        Table in a database.
+    seed
+        Reproducible, for simulation: the release is then not private.
+    report
+        Called with step, done and total.
+    **options
+        Options of the method, such as ``epsilon=1, delta=1e-6``.
+
+    Returns
+    -------
+    Release
+        ``.table``, ``.statement``, ``.manifest``, ``.to_pandas()`` and ``.save(folder)``.
+
+    Examples
+    --------
+    >>> import understudy as us
+    >>> book = us.datasets.discharges_codebook()
+    >>> patients = us.datasets.discharges(rows=2000, seed=1)
+    >>> us.synthesize(patients, book, rows=100, method="marginals", epsilon=1, delta=1e-6)
+    <Release of 100 rows by marginals, ApproxDP>
+    """
+    from understudy.release.folders import check_target
+    from understudy.sources.inputs import find_provenance
+    from understudy.synth.released import FittedReleased, refuse_model_of
+
+    if out is not None:
+        check_target(Path(out))
+    book = load_codebook(book)
+    recipe = recipe_of(method, options, book, rows)
+    if save_model is not None:
+        _check_model_target(recipe, Path(save_model), out)
+        refuse_model_of(find_provenance(data))
+    fitted = _fitted(data, book, rows, recipe, account=account, unknown=unknown, table=table, seed=seed, report=report)
+    release = fitted.sample(rows) if out is None else fitted.write(out, rows, saving={"csv": csv})
+    if save_model is not None:
+        assert isinstance(fitted, FittedReleased)  # checked above
+        fitted.save_model(Path(save_model))
+    return release
+
+
+def synthesize_many(
+    data: Any,
+    book: Codebook | str | Path,
+    rows: int,
+    method: str | Recipe | Choices = "marginals",
+    *,
+    files: int,
+    out: str | Path | None = None,
+    csv: bool = False,
+    **more: Any,
+) -> list[Release]:
+    """Several files from one fit, in numbered folders: all written and paid, or none. On route S each pays.
+
+    ``files`` says how many; the other arguments are those of :func:`synthesize`.
+    """
+    from understudy.release.folders import check_target
+    from understudy.synth.recipe import FILES
+
+    FILES.check("files", files)
+    if out is not None:
+        check_target(Path(out))
+    fitted = _fitted(data, load_codebook(book), rows, method, **more)
+    return fitted.sample_many(rows, files=files) if out is None else fitted.write_many(out, rows, files=files, csv=csv)
+
+
+def _fitted(
+    data: Any,
+    book: Codebook,
+    rows: int,
+    method: str | Recipe | Choices,
+    *,
+    account: Account | str | Path | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> Fitted:
+    from understudy.mechanisms.stream import Stream
+    from understudy.sources import open_source
+
+    recipe = recipe_of(method, options, book, rows)
+    priced = recipe.quote(book, rows, secure=seed is None)  # refuse bad numbers before the data is touched
+    source = open_source(data, book, unknown=unknown, table=table, account=account)
+    return recipe.fit(source, stream=Stream.of_seed(seed), report=report, quote=priced)
+
+
+def _check_model_target(recipe: Recipe, path: Path, out: str | Path | None) -> None:
+    """Find out before anything is spent whether the model can be written."""
+    from understudy.release.folders import check_target
+
+    if recipe.route != "N":
+        raise ParameterError(
+            f"{recipe.name} has no model that may leave the house (route {recipe.route}); leave `save_model` out."
+        )
+    if path.exists():
+        raise ReleaseError(f"{str(path)!r} exists already; a model never overwrites. Choose another name.")
+    if out is not None and path.absolute() == Path(out).absolute():
+        raise ParameterError(f"{str(path)!r} is meant for the release and for its model; give the model another name.")
+    check_target(path)
+
+
+def draw(
+    model: str | Path,
+    rows: int,
+    *,
+    where: Sequence[str] | Mapping[str, Any] = (),
+    out: str | Path | None = None,
+    csv: bool = False,
+    report: Report | None = None,
+) -> Release:
+    """More rows from a released model, of a sub-population if asked for; nothing is paid.
+
+    ``where`` holds words such as ``sex=F``, or values by column.
+    """
+    from understudy.codebook.where import parse_where
+    from understudy.release.folders import check_target
+    from understudy.synth.model_file import load_model
+
+    if out is not None:
+        check_target(Path(out))
+    part = where if isinstance(where, Mapping) else parse_where(where)
+    release = load_model(model).sample(rows, where=part or None, report=report)
+    if out is not None:
+        release.save(out, csv=csv)
+    return release
+
+
+def synthesize_parts(
+    data: Any,
+    book: Codebook | str | Path,
+    rows: int,
+    method: str | Recipe | Choices = "marginals",
+    *,
+    out: str | Path,
+    engine: str = "local",
+    workers: int | None = None,
+    part_rows: int | None = None,
+    master: str | None = None,
+    account: Account | str | Path | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> PartedRelease:
+    """One release in Parquet parts, drawn in parallel; run again with the same arguments after a crash, it goes on.
+
+    ``engine`` is ``local`` or ``spark``, ``workers`` the parts that are drawn at a time, ``part_rows`` the rows of
+    each, ``master`` the Spark master; the other arguments are those of :func:`synthesize`.
+    """
+    from understudy.synth.ranged import synthesize_parts as run
+
+    book = load_codebook(book)
+    return run(
+        data,
+        book,
+        recipe_of(method, options, book, rows),
+        rows=rows,
+        out=out,
+        account=account,
+        unknown=unknown,
+        table=table,
+        seed=seed,
+        report=report,
+        **_parts(engine, workers, part_rows, master, data),
+    )
+
+
+def draw_parts(
+    model: str | Path,
+    rows: int,
+    *,
+    out: str | Path,
+    engine: str = "local",
+    workers: int | None = None,
+    part_rows: int | None = None,
+    master: str | None = None,
+    report: Report | None = None,
+) -> PartedRelease:
+    """More rows from a released model in Parquet parts, drawn in parallel; nothing is paid."""
+    from understudy.synth.ranged import draw_parts as run
+
+    return run(Path(model), rows=rows, out=out, report=report, **_parts(engine, workers, part_rows, master, None))
+
+
+def _parts(engine: str, workers: int | None, part_rows: int | None, master: str | None, data: Any) -> dict[str, Any]:
+    from understudy.sources.addresses import parse_address
+    from understudy.synth.part_work import PART_ROWS
+    from understudy.synth.workers import workers_for
+
+    if engine != "spark" and master is not None:
+        raise ParameterError("`master` is for the engine spark.")
+    if engine == "spark" and master is None and isinstance(data, str) and data.startswith("spark://"):
+        master = parse_address(data).host or None  # where the table lies
+    return {
+        "workers": workers_for(engine, count=workers, master=master),
+        "part_rows": PART_ROWS if part_rows is None else part_rows,
+    }
+
+
+def impute(
+    data: Any,
+    book: Codebook | str | Path,
+    *,
+    files: int = 5,
+    out: str | Path | None = None,
+    csv: bool = False,
+    unknown: str = "error",
+    table: str | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> list[Release]:
+    """Fill the missing values of a real table ``files`` times; the outcome holds real records and is confidential.
+
+    ``options`` are those of :class:`~understudy.synth.filling.Filling`: ``engines``, ``order``, ``sweeps``, ``key``
+    and ``key_space``.
+    """
+    from understudy.mechanisms.stream import Stream
+    from understudy.parameters import read_options
+    from understudy.release.folders import check_target
+    from understudy.sources import open_source
+    from understudy.synth.filling import Filling
+    from understudy.synth.recipe import FILES
+
+    FILES.check("files", files)
+    if out is not None:
+        check_target(Path(out))
+    filling = Filling(**read_options(Filling, options))
+    source = open_source(data, load_codebook(book), unknown=unknown, table=table)
+    fitted = filling.fit(source, stream=Stream.of_seed(seed), report=report)
+    return fitted.sample_many(files=files) if out is None else fitted.write_many(out, files=files, csv=csv)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountPrice:
+    """What a table of counts would cost, and how wide its intervals would be."""
+
+    cells: int
+    half_width: float
+    confidence: float
+    quote: Quote
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "cells": self.cells,
+            "half_width": self.half_width,
+            "confidence": self.confidence,
+            "total": self.quote.total.to_dict(),
+            "entries": self.quote.ledger.to_list(),
+        }
+
+
+def count(
+    data: Any,
+    book: Codebook | str | Path,
+    by: Sequence[str],
+    epsilon: float,
+    *,
+    weighted: bool = False,
+    confidence: float = 0.95,
+    neighbours: str = "add-remove",
+    out: str | Path | None = None,
+    csv: bool = False,
+    account: Account | str | Path | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+) -> Release:
+    """Release noisy counts of every combination of levels, each with an interval.
+
+    Parameters
+    ----------
+    data
+        Path, address or table.
+    book
+        Codebook, or the path of one.
+    by
+        Columns to count by.
+    epsilon
+        Price of the table.
+    weighted
+        Weigh each record by the codebook's survey weight: counts of the population.
+    confidence
+        Of the interval around each count, for its noise alone.
+    neighbours
+        ``add-remove`` or ``replace-one``.
+    out
+        New folder for the table; without it nothing is written.
+    csv
+        Write ``counts.csv`` too.
+    account
+        Charged before any noise is drawn.
+    unknown
+        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+    table
+        Table in a database.
+    seed
+        Reproducible, for simulation: the table is then not private.
+    report
+        Called with step, done and total.
+
+    Returns
+    -------
+    Release
+        Its ``.table`` has the columns of ``by``, ``count``, ``low`` and ``high``.
+    """
+    from understudy.mechanisms.stream import Stream
+    from understudy.privacy.account import account_at
+    from understudy.release.folders import check_target
+
+    plan = _counts(book, by, epsilon, weighted=weighted, confidence=confidence, neighbours=neighbours)
+    if out is not None:
+        check_target(Path(out))
+    plan.quote()  # refuse bad numbers before the data are touched
+    source = plan.open(data, account=account_at(account), unknown=unknown, table=table)
+    fitted = plan.fit(source, stream=Stream.of_seed(seed), report=report)
+    return fitted.sample() if out is None else fitted.write(out, csv=csv)
+
+
+def quote_count(data: Any, book: Codebook | str | Path, by: Sequence[str], epsilon: float, **plan: Any) -> CountPrice:
+    """What :func:`count` would cost and how wide its intervals would be. Reads no row of the data.
+
+    ``plan`` may hold ``weighted``, ``confidence`` and ``neighbours``.
+    """
+    from understudy.sources.inputs import find_provenance
+
+    counts = _counts(book, by, epsilon, **plan)
+    find_provenance(data).refuse_as_data("a table of counts")  # what will be refused has no price
+    return CountPrice(cells=counts.cells, half_width=counts.reach, confidence=counts.confidence, quote=counts.quote())
+
+
+def _counts(
+    book: Codebook | str | Path, by: Sequence[str], epsilon: float, *, neighbours: str = "add-remove", **plan: Any
+) -> Counts:
+    from understudy.synth.choices import relation_of
+    from understudy.synth.counts import Counts
+
+    return Counts(
+        book=load_codebook(book), columns=tuple(by), epsilon=epsilon, neighbours=relation_of(neighbours), **plan
+    )
