@@ -450,7 +450,9 @@ def training_from(method: str, parameters: dict[str, Any]) -> ScoreMethod:
     return make_training(method, **{name: value for name, value in own.items() if value is not None})
 
 
-def Training(*, method: str, trees: int, sharing: str, **options: Any) -> ScoreMethod:  # noqa: N802
-    """The call of `understudy train`, until that is made from the declared options."""
-    bag = {"trees": trees, "sharing": sharing} if method == "bag" else {}
-    return make_training(method, **bag, **{name: value for name, value in options.items() if value is not None})
+def Training(*, method: str, **options: Any) -> ScoreMethod:  # noqa: N802
+    """The call of the facade, until `train` is made from the declared options: None is what was not given."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if method != "bag":  # the command line gives them to every method
+        given = {name: value for name, value in given.items() if name not in ("trees", "sharing")}
+    return make_training(method, **given)
