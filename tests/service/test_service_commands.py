@@ -128,7 +128,7 @@ def test_mistakes_get_a_sentence(run, tmp_path, words, sentence):
 
 
 def test_without_the_extra_a_sentence_says_so(run, monkeypatch):
-    monkeypatch.setattr("understudy.cli.serve.find_spec", lambda name: None)
+    monkeypatch.setattr("understudy.facade.service.find_spec", lambda name: None)
     for words in (("serve", "--example"), ("keys", "list"), ("keys", "create", "--label", "x"), ("keys", "budget")):
         assert "pip install 'understudy[service]'" in run(*words, code=1)
 
