@@ -122,7 +122,7 @@ def _modules(package: Path, room: str) -> list[Path]:
 def _listed(tree: ast.Module) -> set[str] | None:
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
-            return set(ast.literal_eval(node.value))
+            return {part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)}  # others are found
     return None
 
 

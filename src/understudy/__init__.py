@@ -16,41 +16,44 @@ The same in steps, with a recipe as an object:
 <Release of 100 rows by pegs, ApproxDP>
 """
 
-# ruff: noqa: F401 - names are handed on by `__getattr__`
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from understudy.callable_rooms import answer_calls
-from understudy.version import __version__
+from understudy.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for editors and type checkers; a test holds it together with the table below
-    from understudy import datasets
-    from understudy.codebook import Codebook
-    from understudy.evaluate.combine import combine
-    from understudy.facade.anonymity import anonymize
-    from understudy.facade.averages import reconstruct
-    from understudy.facade.codebooks import check, declare, draft
-    from understudy.facade.commutes import commute
-    from understudy.facade.looks import audit, evaluate, rumap
-    from understudy.facade.releases import verify
-    from understudy.facade.scores import train
-    from understudy.facade.tables import (
-        count,
-        draw,
-        impute,
-        quote,
-        read_recipe,
-        synthesize,
-        synthesize_many,
-        synthesize_parts,
-    )
-    from understudy.privacy.account import Account
-    from understudy.privacy.guarantees import Neighbours
-    from understudy.release import Release
-    from understudy.sources import open_source as open  # noqa: A004 - `us.open` is the documented name
-    from understudy.synth import METHODS, make_recipe
-    from understudy.synth.model_file import load_model
+    from understudy import datasets as datasets
+    from understudy.codebook import Codebook as Codebook
+    from understudy.evaluate.combine import combine as combine
+    from understudy.facade.anonymity import anonymize as anonymize
+    from understudy.facade.averages import reconstruct as reconstruct
+    from understudy.facade.codebooks import check as check
+    from understudy.facade.codebooks import declare as declare
+    from understudy.facade.codebooks import draft as draft
+    from understudy.facade.commutes import commute as commute
+    from understudy.facade.looks import audit as audit
+    from understudy.facade.looks import evaluate as evaluate
+    from understudy.facade.looks import rumap as rumap
+    from understudy.facade.releases import verify as verify
+    from understudy.facade.scores import train as train
+    from understudy.facade.tables import count as count
+    from understudy.facade.tables import draw as draw
+    from understudy.facade.tables import impute as impute
+    from understudy.facade.tables import quote as quote
+    from understudy.facade.tables import read_recipe as read_recipe
+    from understudy.facade.tables import synthesize as synthesize
+    from understudy.facade.tables import synthesize_many as synthesize_many
+    from understudy.facade.tables import synthesize_parts as synthesize_parts
+    from understudy.privacy.account import Account as Account
+    from understudy.privacy.guarantees import Neighbours as Neighbours
+    from understudy.release import Release as Release
+    from understudy.sources import open_source as _open_source
+    from understudy.synth import METHODS as METHODS
+    from understudy.synth import make_recipe as make_recipe
+    from understudy.synth.model_file import load_model as load_model
+
+    open = _open_source  # noqa: A001 - `us.open` is the documented name
 
 _HOME = {
     "Account": "understudy.privacy.account",

@@ -120,12 +120,10 @@ def test_editors_see_the_names_that_are_there():
     """The imports for type checkers and the table for Python say the same."""
     tree = ast.parse((SRC / "__init__.py").read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {
-        (alias.asname or alias.name): f"{node.module}.{alias.name}"
-        for node in block.body
-        for alias in node.names
-        if alias.name != "*"
-    }
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.asname: f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+    renamed = [node for node in block.body if isinstance(node, ast.Assign)]
+    seen |= {node.targets[0].id: seen.pop(node.value.id) for node in renamed}
     called = understudy._CALLED
     assert seen == {name: f"{home}.{called.get(name, name)}" for name, home in understudy._HOME.items()}
     assert {cls.__name__ for cls in understudy.METHODS.values()} <= set(dir(understudy))

@@ -47,7 +47,9 @@ class DeclaredCommand(AsWritten):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the flags of the chosen method; those of other methods too, to say that they belong there."""
         chosen = self._chosen(args)
-        if "--help" not in args:
+        if not args:
+            pass  # an argument is missing, which can be said at once
+        elif "--help" not in args:
             self.take_flags(None, first=chosen)
         elif chosen is not None or self.declarations.hint is None:
             self.take_flags(chosen)

@@ -346,7 +346,7 @@ def _parts(engine: str, workers: int | None, part_rows: int | None, master: str 
     from understudy.synth.workers import workers_for
 
     if engine != "spark" and master is not None:
-        raise ParameterError("`master` is for the engine spark.")
+        raise ParameterError("`master` is for `engine` spark.")
     if engine == "spark" and master is None and isinstance(data, str) and data.startswith("spark://"):
         master = parse_address(data).host or None  # where the table lies
     return {
