@@ -350,7 +350,7 @@ def noise_of(recipe, book):
 @pytest.mark.parametrize("cls", [SBHG, SBHGGauss])
 @pytest.mark.parametrize("relation", [AR, RO])
 @pytest.mark.parametrize("word", ["declared", "private"])
-@pytest.mark.parametrize("columns", [3, 13])
+@pytest.mark.parametrize("columns", [3, pytest.param(13, marks=pytest.mark.long)])
 def test_a_smaller_epsilon_means_more_noise_and_a_higher_threshold(cls, relation, word, columns):
     book = plain_book([3] * columns)
     more = {"public_rows": 10_000} if word == "private" else {}

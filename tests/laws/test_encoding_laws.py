@@ -20,8 +20,8 @@ from understudy.sources import open_source
 from understudy.sources.check import check_table
 from understudy.sources.expressions import code_expression
 
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-MORE = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MORE = settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @cache

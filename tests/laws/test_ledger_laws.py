@@ -35,7 +35,7 @@ refined three times (below 1e-6), and a gain below 1e-6 over basic composition i
 ledgers can be compared only up to it."""
 
 deltas = st.sampled_from([None, 1e-9, 1e-6, 1e-2])
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=40, deadline=None)
 many = settings(max_examples=100, deadline=None)
 
 

@@ -39,29 +39,10 @@ SECRET = "its leaf counts are secret and a secret refuses to be pickled; save_mo
 EXPECTED = {name: {"check_estimators_pickle": SECRET} for name in ("PerCallAlphaTree", "DPaT", "EDPaT")}
 """The whole list: what privacy forbids and a check asks for."""
 
-WHOLE = (AlphaTree, PrivateAlphaForest, DPaT)
-"""One without a promise, one private and one whose leaves are secret; fitting and predicting are inherited by all."""
-OWN = {
-    "check_estimator_cloneable",
-    "check_estimators_pickle",
-    "check_get_params_invariance",
-    "check_no_attributes_set_in_init",
-    "check_parameters_default_constructible",
-    "check_set_params",
-    "check_supervised_y_2d",
-}
-"""What a class can get wrong by its own few lines."""
-
-
-def marks_of(estimator, name):
-    return () if isinstance(estimator, WHOLE) or name in OWN else pytest.mark.long
-
-
 CHECKS = [
     pytest.param(
         estimator,
         check,
-        marks=marks_of(estimator, getattr(check, "func", check).__name__),
         id=f"{type(estimator).__name__}-{getattr(check, 'func', check).__name__}-{number}",
     )
     for estimator in ESTIMATORS

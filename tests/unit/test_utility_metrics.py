@@ -340,7 +340,7 @@ def test_expected_distances_by_enumeration():
 
 
 def test_reference_lines_match_simulation():
-    """200 simulated tables of each kind; the mean of each metric within z = 5 standard errors of its line.
+    """100 simulated tables of each kind; the mean of each metric within z = 5 standard errors of its line.
 
     Lines of conditionals replace a random number of rows by its mean, whose effect is of second order: 2% more.
     """
@@ -359,7 +359,7 @@ def test_reference_lines_match_simulation():
         "conditional_mse": conditional_mse,
     }
     scores = {(name, kind): [] for name in metrics for kind in ("bootstrap", "independent")}
-    for _ in range(200):
+    for _ in range(100):
         together = rows[rng.integers(0, len(rows), 250)]
         apart = np.stack([rows[rng.integers(0, len(rows), 250), j] for j in range(3)], axis=1)
         for kind, drawn in (("bootstrap", together), ("independent", apart)):
