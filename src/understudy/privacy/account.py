@@ -235,12 +235,12 @@ class Account:
         kept = {name: terms[name] for name in ("identity", "dataset", "composition", "renyi_order", "created")}
         return cls(path=place, patience=patience, rule=rule, **cap, **kept)
 
-    def lines(self, *, write: bool) -> AbstractContextManager[Lines]:
+    def _lines(self, *, write: bool) -> AbstractContextManager[Lines]:
         """The lines of its file; with ``write``, for their only writer until the block ends."""
         return open_lines(self.path, self.patience, self.identity, write=write)
 
     def _history(self) -> History:
-        with self.lines(write=False) as lines:
+        with self._lines(write=False) as lines:
             return History.of(lines.all)
 
     def reserve(
@@ -271,7 +271,7 @@ class Account:
         new = Paid(name=repr(label), ledger=stored, delta=delta)
         cost = self.rule.price(new)
         self.rule.total([*self._history().paid, new])  # before the lock is taken; under it, only what came since
-        with self.lines(write=True) as lines:
+        with self._lines(write=True) as lines:
             history = History.of(lines.all)
             total = self.rule.total([*history.paid, new])
             if not (total.epsilon <= self.epsilon * (1 + ROUNDING) and total.delta <= self.delta * (1 + ROUNDING)):
@@ -302,7 +302,7 @@ class Account:
         to come back goes on, and the other is refused. What was committed bought just the bytes of its digest.
         """
         stored, _ = _stored(ledger)
-        with self.lines(write=True) as lines:
+        with self._lines(write=True) as lines:
             history = History.of(lines.all)
             charge = next((charge for charge in reversed(history.counted) if charge.label == label), None)
             if charge is None:
@@ -343,7 +343,7 @@ class Account:
     def look(self, what: str) -> None:
         """Remember that somebody saw figures computed from the confidential table."""
         _WORDS.check("what", what)
-        with self.lines(write=True) as lines:
+        with self._lines(write=True) as lines:
             lines.append("looked", when=_now(), what=what)
 
     def looks(self) -> list[tuple[str, str]]:
@@ -353,7 +353,7 @@ class Account:
     def fix(self, choices: str, *, label: str) -> None:
         """Remember what is going to be released, so that no later look can have chosen it."""
         _WORDS.check("label", label)
-        with self.lines(write=True) as lines:
+        with self._lines(write=True) as lines:
             if choices not in History.of(lines.all).fixed:
                 lines.append("fixed", when=_now(), choices=choices, label=label)
 
@@ -494,7 +494,7 @@ class Reservation:
 
     def _settle(self, state: ChargeState, release_id: str | None, digest: str | None) -> None:
         number, label = self.charge.number, self.charge.label
-        with self.account.lines(write=True) as lines:
+        with self.account._lines(write=True) as lines:
             charge = History.of(lines.all).charges.get(number)
             if charge is None or charge.label != label:
                 raise BudgetError(
