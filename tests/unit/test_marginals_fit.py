@@ -150,7 +150,7 @@ def test_a_pair_that_was_not_measured_is_predicted_in_between():
 
 def test_pooled_classes_average_their_tables():
     both = LatentClasses.pooled([CLASSES, CLASSES])
-    assert both.two(0, 2) == pytest.approx(CLASSES.two_way(0, 2))
+    assert both.two_way(0, 2) == pytest.approx(CLASSES.two_way(0, 2))
     assert len(both.weights) == 6
 
 

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from understudy.errors import RefusalError
 from understudy.mechanisms.discrete_laplace import RELATION
-from understudy.mechanisms.stopgaps import option
-from understudy.parameters import Number, Text, Whole
+from understudy.parameters import Number, Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 

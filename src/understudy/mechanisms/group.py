@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from understudy.errors import ParameterError
 from understudy.mechanisms.discrete_laplace import float_above
-from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Whole
+from understudy.parameters import Whole, option
 from understudy.privacy.events import Event, Orders, Renyi, event_from_dict
 from understudy.privacy.guarantees import ApproxDP, Guarantee, NoFormal, PureDP
 from understudy.privacy.ledger import Entry

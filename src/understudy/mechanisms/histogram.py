@@ -27,8 +27,8 @@ from understudy.mechanisms.discrete_laplace import (
 from understudy.mechanisms.exact_binomial import exact_binomial, tail_chance
 from understudy.mechanisms.exact_laplace import LIMIT, exact_geometric
 from understudy.mechanisms.stability import THRESHOLD, occupied_once, public_levels
-from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.ledger import Entry

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from understudy.mechanisms.stopgaps import option
-from understudy.parameters import Text, Whole
+from understudy.parameters import Text, Whole, option
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import Guarantee, KAnonymous
 

@@ -13,9 +13,8 @@ from understudy.mechanisms.discrete_laplace import (
     pure_claim,
     scale_for,
 )
-from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Text
+from understudy.parameters import Text, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.secret import Secret

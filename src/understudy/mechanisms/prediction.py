@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from understudy.errors import RefusalError
 from understudy.mechanisms.discrete_laplace import RELATION
-from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Text, Whole
+from understudy.parameters import Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.ledger import Ledger

@@ -21,9 +21,9 @@ from understudy.mechanisms.discrete_laplace import ADD_REMOVE, SCALE, discrete_l
 from understudy.mechanisms.exponential import MAX_EPSILON, select
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.labelled import Cells, LeafOf
-from understudy.mechanisms.stopgaps import EPSILON, option
+from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import DELTA, Text, Whole
+from understudy.parameters import DELTA, Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
@@ -181,7 +181,7 @@ def choose_splits(
 ) -> list[int]:
     """One question for every leaf of a level; the level costs ``epsilon``. The caller records :class:`TreeSplits`."""
     sensitivity, monotone = score_sensitivity(alpha, public_rows)
-    scores = _level_scores(cells, ask, leaf_of, leaves, alpha, public_rows)
+    scores = _level_scores(cells.open(), ask, leaf_of, leaves, alpha, public_rows)
     choose = partial(select, epsilon=epsilon, sensitivity=sensitivity, monotone=monotone, neighbours=AR, stream=stream)
     return [choose(row.tolist())[0] for row in scores]
 
@@ -199,22 +199,21 @@ def choose_stable_splits(
     stream: Stream,
 ) -> list[int | None]:
     """The best question of every leaf where its lead is stable, else None; a level costs one level of the event."""
-    scores = _level_scores(cells, ask, leaf_of, leaves, alpha, public_rows)
+    scores = _level_scores(cells.open(), ask, leaf_of, leaves, alpha, public_rows)
     distances = np.array([stable_distance(row.tolist(), alpha, public_rows) for row in scores], dtype=np.int64)
     noisy = discrete_laplace(distances, scale=scale, stream=stream)
     return [int(np.argmax(row)) if lead >= threshold else None for row, lead in zip(scores, noisy, strict=True)]
 
 
 def _level_scores(
-    cells: Secret[Cells], ask: AskAll, leaf_of: LeafOf, leaves: int, alpha: float, public_rows: int | None
+    cells: Cells, ask: AskAll, leaf_of: LeafOf, leaves: int, alpha: float, public_rows: int | None
 ) -> npt.NDArray[np.float64]:
     """The score of every question in every leaf."""
-    held = cells.open()
-    if public_rows is not None and int(held.counts.sum()) > public_rows:
+    if public_rows is not None and int(cells.counts.sum()) > public_rows:
         raise RefusalError(
             f"there are more records than the public bound of {public_rows:,}; the promise would not hold. Raise it."
         )
-    return split_scores(_tables(held, ask(held.codes), leaf_of, leaves), alpha)
+    return split_scores(_tables(cells, ask(cells.codes), leaf_of, leaves), alpha)
 
 
 def stable_distance(scores: Sequence[float], alpha: float, public_rows: int | None) -> int:

@@ -25,9 +25,8 @@ from understudy.mechanisms.discrete_laplace import (
     scale_for,
 )
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT
-from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import DELTA, Whole
+from understudy.parameters import DELTA, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.ledger import Entry

@@ -1,18 +1,11 @@
-"""Two names of :mod:`understudy.parameters` that fail there today: import them from there once they do not.
+"""``EPSILON`` of :mod:`understudy.parameters`, which raises an OverflowError for whole numbers beyond all floats today.
 
-``option`` raises a TypeError for every field, and ``EPSILON`` an OverflowError for whole numbers beyond all floats.
+Import it from there once it does not.
 """
 
-import dataclasses
 from typing import Any
 
-from understudy.parameters import _METADATA_KEY, Number, Option, Panel, Rule
-
-
-def option(*, rule: Rule, help: str) -> Any:  # noqa: A002 - the word that everybody knows
-    """A dataclass field that declares an option."""
-    declared = Option(name="", rule=rule, help=help, panel=Panel.PRIVACY, default=dataclasses.MISSING)
-    return dataclasses.field(metadata={_METADATA_KEY: declared})
+from understudy.parameters import Number
 
 
 class _Epsilon(Number):

@@ -23,9 +23,8 @@ from understudy.mechanisms.discrete_laplace import (
     pure_claim,
     scale_for,
 )
-from understudy.mechanisms.stopgaps import option
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Number, Whole
+from understudy.parameters import Number, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Neighbours, PureDP
 from understudy.privacy.secret import Secret
