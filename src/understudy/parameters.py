@@ -23,6 +23,7 @@ from understudy.codec import is_numpy_number, to_plain
 from understudy.errors import ParameterError
 
 _METADATA_KEY = "understudy.option"
+_SHOWN_ITEMS, _SHOWN_CHARACTERS = 12, 200
 
 
 class Panel(StrEnum):
@@ -335,8 +336,16 @@ class Declared:
 
 
 def _shown(value: Any) -> str:
+    """As an error may quote it: tables and other objects by their type alone, whatever they hold."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
+    if len(inside) > _SHOWN_ITEMS or not all(_is_plain(item) for item in inside):
+        return f"a value of type {type(value).__name__}"
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}…"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | Fraction | type(None)) or is_numpy_number(value)
 
 
 def _is_numpy_whole(value: Any) -> bool:

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import ParameterError
+from understudy.extras import need
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -46,11 +46,7 @@ def service_books(database: str | None = None, secret_file: Path | None = None) 
 
 def _require_service() -> None:
     """The web framework and the database layer are an extra; say so before an import fails."""
-    missing = [name for name in ("fastapi", "uvicorn", "sqlalchemy", "prometheus_client") if find_spec(name) is None]
-    if missing:
-        raise RefusalError(
-            f"the service needs {', '.join(missing)}, not installed here; run `pip install 'understudy[service]'`."
-        )
+    need("fastapi", "uvicorn", "sqlalchemy", "prometheus_client", extra="service", what="the service")
 
 
 def _database(database: str | None) -> str:

@@ -10,13 +10,11 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
-from understudy.release.verify import Looked, bought_inputs
+from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs
 from understudy.synth.choices import remade
 from understudy.synth.counts import Counts
 from understudy.synth.paid_books import bought_codebook
 from understudy.synth.registry import METHODS
-
-_TOLERANCE = 1e-6  # calibration may differ in the last digits between machines
 
 
 def recheck_method(looked: Looked) -> None:
@@ -105,7 +103,7 @@ def cheaper_than_its_method(
 
 
 def _close(one: float, other: float) -> bool:
-    return abs(one - other) <= _TOLERANCE * max(one, other)
+    return abs(one - other) <= RECHECK_TOLERANCE * max(one, other)
 
 
 def _epsilon(claim: Any) -> float:

@@ -287,6 +287,12 @@ class Fitted(Making[Release]):
         """Pay, draw, and hand over; ``where`` asks for rows of a sub-population, which is free on route N."""
         return super().sample(rows, where=where)
 
+    def write(  # type: ignore[override]
+        self, out: str | Path, rows: int, *, where: Where | None = None, csv: bool = False
+    ) -> Release:
+        """Pay, draw and write to a new folder."""
+        return super().write(out, rows, csv=csv, where=where)
+
     def sample_many(self, rows: int, *, files: int) -> list[Release]:
         """Several files, drawn one after the other; on route S each of them pays."""
         return [self.sample(rows) for _ in range(FILES.check("files", files))]

@@ -14,9 +14,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from understudy.extras import need
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+except ImportError:
+    need("sklearn", extra="models", what="an estimator with the interface of scikit-learn")
+    raise
 
 from understudy.codebook import Categorical, Codebook, Continuous
 from understudy.errors import ParameterError

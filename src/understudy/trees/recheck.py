@@ -13,13 +13,11 @@ from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.leaf_answers import call_ledger
 from understudy.privacy.guarantees import ApproxDP, Guarantee, PureDP, guarantee_from_dict
 from understudy.privacy.provenance import inputs_from_dict
-from understudy.release.verify import Looked, Verdict, verify_manifest
+from understudy.release.verify import RECHECK_TOLERANCE, Looked, Verdict, verify_manifest
 from understudy.trees.model_file import has_checksum, manifest_of, read_content
 from understudy.trees.recipe import RiskScore
 from understudy.trees.scorers import CallForest, LocalNoiseForest
 from understudy.trees.train import METHODS
-
-_TOLERANCE = 1e-6  # noise scales lie on a grid, which moves prices in the tenth digit
 
 
 def verify_score(path: str | Path) -> Verdict:
@@ -110,7 +108,9 @@ def _check_training(looked: Looked) -> None:
 def _exceeds(true: Guarantee, stated: PureDP | ApproxDP) -> bool:
     if not isinstance(true, PureDP | ApproxDP):
         return True
-    return true.epsilon > stated.epsilon * (1 + _TOLERANCE) or true.delta > stated.delta * (1 + _TOLERANCE)
+    return true.epsilon > stated.epsilon * (1 + RECHECK_TOLERANCE) or true.delta > stated.delta * (
+        1 + RECHECK_TOLERANCE
+    )
 
 
 def _short(price: Guarantee) -> str:

@@ -11,6 +11,7 @@ from understudy.errors import ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.tables import JOIN, counted, grids, tables_of_width
+from understudy.extras import need
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
@@ -47,6 +48,7 @@ class ChiSquare:
     @property
     def p_value(self) -> float:
         """Chance of a larger Pearson statistic if the columns were independent; NaN without degrees of freedom."""
+        need("scipy", extra="report", what="the test of independence")
         from scipy.stats import chi2
 
         return float(chi2.sf(self.pearson, self.degrees)) if self.degrees else math.nan
