@@ -91,7 +91,7 @@ class Number(Rule):
         if isinstance(value, bool) or not (isinstance(value, int | float | Fraction) or is_numpy_number(value)):
             return False
         return (
-            math.isfinite(value)
+            -math.inf < value < math.inf  # also of whole numbers that no float holds
             and (self.above is None or value > self.above)
             and (self.least is None or value >= self.least)
             and (self.below is None or value < self.below)

@@ -24,9 +24,8 @@ from understudy.mechanisms.discrete_laplace import (
 )
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.laplace_tables import share_of
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Whole, option
+from understudy.parameters import EPSILON, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Neighbours, PureDP
 from understudy.privacy.ledger import Entry

@@ -16,9 +16,8 @@ import numpy as np
 
 from understudy.errors import DataError, ParameterError
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT, MAX_SCALE, SCALE_BITS, Noise, exact_noise
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Text, Whole
+from understudy.parameters import EPSILON, Text, Whole
 from understudy.privacy.events import Orders, Renyi
 from understudy.privacy.guarantees import Neighbours, PureDP
 

@@ -18,9 +18,8 @@ from understudy.mechanisms.discrete_laplace import ADD_REMOVE, discrete_laplace
 from understudy.mechanisms.exponential import select
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.stability import StabilityHistogram
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import DELTA, option
+from understudy.parameters import DELTA, EPSILON, option
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret

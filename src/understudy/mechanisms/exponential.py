@@ -15,9 +15,8 @@ import numpy as np
 
 from understudy.errors import DataError, ParameterError
 from understudy.mechanisms.discrete_laplace import RELATION, float_above
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Flag, Number, Text, Whole, option
+from understudy.parameters import EPSILON, Flag, Number, Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret

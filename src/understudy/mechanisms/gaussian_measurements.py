@@ -28,9 +28,8 @@ from understudy.mechanisms.discrete_gaussian import (
 )
 from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, float_above
 from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import DELTA, Whole, option
+from understudy.parameters import DELTA, EPSILON, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.secret import Secret

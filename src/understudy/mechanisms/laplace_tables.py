@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from understudy.errors import ParameterError
 from understudy.mechanisms.histogram import noisy_histogram
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import EPSILON
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret

@@ -14,9 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, pure_claim
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Text, Whole, option
+from understudy.parameters import EPSILON, Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import Neighbours, PureDP
 

@@ -19,9 +19,8 @@ from understudy.mechanisms.exact_laplace import exact_noise
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.origin_draws import KEEP_ALL, Destinations
 from understudy.mechanisms.stability import StabilityHistogram, stable_histogram_event
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import DELTA, Number, Whole, option
+from understudy.parameters import DELTA, EPSILON, Number, Whole, option
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 from understudy.privacy.ledger import Ledger

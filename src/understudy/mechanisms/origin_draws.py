@@ -20,8 +20,7 @@ import numpy.typing as npt
 from understudy.errors import ParameterError
 from understudy.mechanisms.dirichlet import rational_alpha
 from understudy.mechanisms.origin_tails import DP, PDP, PURE, prices, search
-from understudy.mechanisms.stopgaps import EPSILON
-from understudy.parameters import DELTA, Flag, Number, OneOf, Text, option
+from understudy.parameters import DELTA, EPSILON, Flag, Number, OneOf, Text, option
 from understudy.privacy.events import Event
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, ProbabilisticDP, PureDP
 

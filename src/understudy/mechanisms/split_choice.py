@@ -21,9 +21,8 @@ from understudy.mechanisms.discrete_laplace import ADD_REMOVE, SCALE, discrete_l
 from understudy.mechanisms.exponential import MAX_EPSILON, select
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.labelled import Cells, LeafOf
-from understudy.mechanisms.stopgaps import EPSILON
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import DELTA, Text, Whole, option
+from understudy.parameters import DELTA, EPSILON, Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, PureDP
 from understudy.privacy.secret import Secret
