@@ -102,7 +102,7 @@ class Number(Rule):
     def words(self) -> str:
         """The bounds in words."""
         low = f"above {self.above:g}" if self.above is not None else None
-        low = f"at least {self.least:g}" if self.least is not None else low
+        low = f"of at least {self.least:g}" if self.least is not None else low
         high = f"below {self.below:g}" if self.below is not None else None
         high = f"at most {self.most:g}" if self.most is not None else high
         bounds = " and ".join(part for part in (low, high) if part)

@@ -311,7 +311,7 @@ def test_a_recipe_in_toml(tmp_path):
         ("format = 1\n[[steps]]\ndo = 'full-domain'\nk = 2\n", ["full-domain lacks suppression"]),
         (
             "format = 1\n[[steps]]\ndo = 'full-domain'\nk = 2\nsuppression = 2\n",
-            ["`suppression` is 2; it must be a number at least 0 and at most 1"],
+            ["`suppression` is 2; it must be a number of at least 0 and at most 1"],
         ),
         ("format = 1\n[[steps]]\ndo = 'full-domain'\nk = 2\nsuppression = 0\nloss = 'x'", ["`loss` is 'x'"]),
         ("format = 1\n[[steps]]\ndo = 'mondrian'\nk = 2\nspeed = 3\n", ["unknown keys speed"]),
