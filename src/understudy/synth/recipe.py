@@ -18,7 +18,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
 from understudy.codec import to_plain
-from understudy.errors import RefusalError
+from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import DELTA, EPSILON, ROWS, Declared, Names, Panel, Whole, option
 from understudy.privacy.facts import MethodFacts
@@ -30,6 +30,7 @@ from understudy.release import Release, describe
 from understudy.release.making import Fitted as Making
 from understudy.release.making import choices_of
 from understudy.release.manifest import DECLARED_ROWS
+from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 from understudy.sources.inputs import public_provenance
 from understudy.synth.detail_where import draw_part, part_facts, public_part
@@ -124,7 +125,8 @@ class Recipe(Declared, ABC):
 
     def fit(
         self,
-        source: Source,
+        data: Any,
+        book: Codebook | str | Path | None = None,
         *,
         stream: Stream | None = None,
         report: Report | None = None,
@@ -132,9 +134,13 @@ class Recipe(Declared, ABC):
     ) -> "Fitted":
         """Read the counts. The default stream is secure; a seeded one makes the release not private.
 
-        Where the codebook makes the person the unit, no more records of each take part than its cap allows. A price
-        that was computed already may be given as ``quote``; it is then not computed again.
+        ``data`` is a source that was opened with its codebook, or a table (a path, a frame) with its ``book``. Where
+        the codebook makes the person the unit, no more records of each take part than its cap allows. A price that was
+        computed already may be given as ``quote``; it is then not computed again.
         """
+        if isinstance(data, Source) and book is not None:
+            raise ParameterError("the source was opened with a codebook already; leave `book` out.")
+        source = data if isinstance(data, Source) else open_source(data, book)
         stream = Stream.checked(stream)
         if quote is None and self.prices_first:
             quote = self.quote(source.codebook, 1, secure=stream.is_secure)
