@@ -141,7 +141,7 @@ def test_the_plain_gibbs_baseline(run, discharges, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("sbhg", *PRICE, "--parent-count", 13, "--public-rows", 3000), ("--parent-count", "13 columns", "1 to 12")),
+        (("sbhg", *PRICE, "--parent-count", 13, "--public-rows", 3000), ("--parent-count", "13", "from 1 to 12")),
         (("sbhg", *PRICE, "--parent-count", 0, "--public-rows", 3000), ("--parent-count", "is 0")),
         (("sbhg-gauss", *PRICE, "--parent-count", 40, "--public-rows", 3000), ("--parent-count", "40")),
         (("sbhg", *PRICE, "--parents", -1, "--public-rows", 3000), ("'-1'", "declared, private")),
@@ -151,7 +151,7 @@ def test_the_plain_gibbs_baseline(run, discharges, tmp_path):
         (("sbhg", "--epsilon", 1), ("needs --delta",)),
         (("sbhg", "--delta", 1e-6), ("needs --epsilon",)),
         (("sbhg", "--epsilon", 0, "--delta", 1e-6), ("epsilon", "above 0")),
-        (("sbhg", "--epsilon", 1, "--delta", 2), ("delta", "between 0 and 1")),
+        (("sbhg", "--epsilon", 1, "--delta", 2), ("delta", "above 0 and below 1")),
         (("sbhg", *PRICE, "--public-rows", 3000, "--sweeps", 0), ("sweeps", "1 or more")),
         (("sbhg", *PRICE, "--public-rows", 3000, "--selection-share", 1), ("--selection-share",)),
         (("sbhg", *PRICE, "--parents", "private", "--parents", "los=sev"), ("COLUMN=PARENT",)),

@@ -226,7 +226,7 @@ SCORED = cases(
     ("cap of nobody", f"@paid|{_KEYS}|--budget|nobody=5", MISTAKE, ("'nobody'", "septic-shock")),
     ("cap 0", f"@paid|{_KEYS}|--budget|septic-shock=0", MISTAKE, ("0",)),
     ("wrong key", f"@paid|{_KEYS}|--budget|septic-shock=5", MISTAKE, ("key",), {}, {"UNDERSTUDY_MODEL_KEY": "ab" * 32}),
-    ("port 70000", f"@free|{_KEYS}|--port|70000", MISTAKE, ("70000", "65535")),
+    ("port 70000", f"@free|{_KEYS}|--port|70000", MISTAKE, ("70,000", "65,535")),
     ("log level unknown", f"@free|{_KEYS}|--log-level|loud", MISTAKE, ("--log-level", "'loud'", "warning")),
     ("port in words", f"@free|{_KEYS}|--port|http", MISTAKE, ("'http'",)),
     ("host unknown", f"@free|{_KEYS}|--host|no.such.host.invalid", MISTAKE, ("no.such.host.invalid",)),

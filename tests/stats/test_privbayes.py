@@ -13,7 +13,8 @@ from understudy.mechanisms.exponential import penalties
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, PureDP
 from understudy.sources import EncodedSource
-from understudy.synth import PrivBayes, privbayes
+from understudy.synth import PrivBayes
+from understudy.synth.methods import privbayes
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 FAILURE = 1e-9

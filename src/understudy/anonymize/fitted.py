@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.anonymize.cells import Cells
 from understudy.anonymize.measure import Measured
 from understudy.anonymize.outcome import Outcome
+from understudy.confidential import Confidential
 from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry, Ledger, stream_entries
@@ -144,8 +145,8 @@ class FittedAnonymized(FittedWhole):
         return f"<anonymised table of {len(self.outcome.book.columns)} columns, not handed over yet>"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Anonymized:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Anonymized(Confidential):
     """The release, and what it was made from; everything but the release is confidential."""
 
     release: Release

@@ -29,7 +29,7 @@ from understudy.cli import (
 )
 from understudy.cli.console import STOPPED, errors_to, print_json
 from understudy.cli.shared import App, AsWritten
-from understudy.errors import StoppedError, UnderstudyError
+from understudy.errors import ParameterError, StoppedError, UnderstudyError
 from understudy.version import __version__
 
 app = App(
@@ -97,6 +97,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     try:
         with endings.stop_on_signals():
             try:
+                _refuse_null_bytes(words)
                 code = _run(words, as_json=as_json)
                 sys.stdout.flush()
             except KeyboardInterrupt:
@@ -118,6 +119,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _fail("InternalError", endings.our_mistake(error), as_json=as_json)
         code = endings.OURS
     sys.exit(code or 0)
+
+
+def _refuse_null_bytes(words: list[str]) -> None:
+    """No path may hold one; the operating system would say so with a traceback."""
+    for before, word in zip(["", *words], words, strict=False):
+        if "\0" in word:
+            raise ParameterError(f"{before} is {word!r}; it holds a null byte, which no path may. Leave it out.")
 
 
 def _notes(reason: BaseException) -> list[str]:

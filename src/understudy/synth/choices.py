@@ -11,7 +11,7 @@ import tomlkit
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, RefusalError
-from understudy.parameters import options_of, read_options
+from understudy.parameters import ROWS, options_of, read_options
 from understudy.privacy.guarantees import Neighbours
 from understudy.synth.recipe import Recipe
 from understudy.synth.registry import DEFAULT, find_method, make_recipe
@@ -102,7 +102,7 @@ def read_recipe(path: str | Path) -> Choices:
         ) from None
     try:
         content = json.loads(text) if place.suffix == ".json" else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as reason:
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError) as reason:
         raise ParameterError(
             f"the recipe {str(path)!r} is neither JSON (as manifest.json) nor TOML ({reason}); write for example "
             'method = "marginals" and its options, one per line.'
@@ -115,7 +115,9 @@ def read_recipe(path: str | Path) -> Choices:
     if isinstance(content.get("parameters"), dict):
         return choices_of_manifest(content)
     options = {name.replace("-", "_"): value for name, value in content.items() if name not in ("method", "rows")}
-    return Choices(method=content["method"], options=options, rows=content.get("rows"))
+    if (rows := content.get("rows")) is not None:
+        ROWS.check("rows", rows)
+    return Choices(method=content["method"], options=options, rows=rows)
 
 
 def load_recipe(path: str | Path, book: Codebook, rows: int) -> Recipe:

@@ -33,6 +33,11 @@ class NeighboursRule(OneOf):
                 f"`{name}` is {Neighbours.ORIGIN.value!r}; that relation belongs to commuting tables "
                 "(`understudy commute synth`). Use add-remove or replace-one."
             )
+        if isinstance(value, Neighbours) and value not in self.choices:
+            raise ParameterError(
+                f"`{name}` is {value.value!r}; the codebook's [unit] makes the person the unit. "
+                "Use add-remove or replace-one."
+            )
         return super().check(name, value)
 
 

@@ -61,7 +61,9 @@ class DiverseRecipe(Recipe):
         panel=Panel.PRIVACY,
         help="Smallest mixing weight of a block: above 0 the chains reach every state; 0 is what the paper prints.",
     )
-    hashes: int = option(4, rule=Whole(), help="MinHash functions per key: more of them make more and smaller blocks.")
+    hashes: int = option(
+        4, rule=Whole(most=64, tried=4), help="MinHash functions per key: more of them make more and smaller blocks."
+    )
     bands: int = option(
         8, rule=Whole(), help="Hash tables in which the nearest block of an unseen state is looked for."
     )
