@@ -49,10 +49,16 @@ def data_folder() -> Path:
     return Path(place)
 
 
+_LONG = ("long", "audit", "browser", "outside")
+"""Folders whose tests run in `make long`: repetitions, attacks by many runs, a browser, an installed package."""
+_LONG_FILES = ("test_documented_commands.py", "test_spark.py", "test_processes.py", "test_part_faults.py")
+
+
 def pytest_collection_modifyitems(items) -> None:
-    """Whatever lies in tests/long is long."""
+    """What takes long is told by where it lies, in one place."""
     for item in items:
-        if item.path.parent.name == "long":
+        spark = "spark" in getattr(getattr(item, "callspec", None), "id", "")
+        if item.path.parent.name in _LONG or item.path.name in _LONG_FILES or spark:
             item.add_marker(pytest.mark.long)
 
 
