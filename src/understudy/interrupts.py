@@ -1,13 +1,17 @@
 """Signals that wait: between "nothing" and "everything" nobody is interrupted, and no interrupt is forgotten."""
 
 import signal
-import threading
-from _thread import interrupt_main
-from collections.abc import Iterator
+import time
+from _thread import get_ident, interrupt_main, start_new_thread
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+Handler = Callable[[int, FrameType | None], None]
+
 _HELD = (signal.SIGINT, signal.SIGTERM)
+_IMPORTING = "<frozen importlib._bootstrap>"
+_A_MOMENT = 0.01
 
 
 @contextmanager
@@ -31,7 +35,37 @@ def interrupts_put_off() -> Iterator[None]:
             yield
     finally:
         if waiting:
-            threading.Timer(0.01, interrupt_main, waiting[:1]).start()
+            _send_again(waiting[0])
+
+
+def not_while_importing(raising: Handler) -> Handler:
+    """The handler, put off while Python's import machinery itself is at work.
+
+    It takes the lock of all imports before its `try`: what is raised in between leaves that lock held for ever, and
+    the next import in another thread waits for it without end.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code.co_filename == _IMPORTING:
+            _send_again(number)
+        else:
+            raising(number, frame)
+
+    return handle
+
+
+def _send_again(number: int) -> None:
+    """In a moment, and by a bare thread: `threading` takes locks that the interrupted code may hold."""
+    main = get_ident()  # Python runs handlers in the main thread
+
+    def send() -> None:
+        time.sleep(_A_MOMENT)
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(main, number)  # ends a wait in the operating system too
+        else:
+            interrupt_main(signal.Signals(number))
+
+    start_new_thread(send, ())
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from understudy.cli.console import STOPPED
 from understudy.cli.declared import DeclaredCommand
 from understudy.errors import AccountError, BudgetError, MissingExtraError, RefusalError, StoppedError, UnderstudyError
 from understudy.facade import releases
+from understudy.interrupts import not_while_importing
 
 NO, MEND, OURS, INTERRUPTED, UNREAD, TERMINATED = 1, 2, 70, 130, 141, 143
 TRACEBACK_VARIABLE = "UNDERSTUDY_TRACEBACK"
@@ -34,7 +35,10 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does; a child process that inherits this dies of it as usual."""
+    """Let SIGTERM end a command as Ctrl-C does; a child process that inherits this dies of it as usual.
+
+    Neither strikes Python's import machinery, whose locks would stay behind.
+    """
     owner = os.getpid()
 
     def stop(number: int, _frame: FrameType | None) -> None:
@@ -43,15 +47,19 @@ def stop_on_signals() -> Iterator[None]:
             os.kill(os.getpid(), number)
         raise Terminated
 
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        before = signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGTERM, not_while_importing(stop))
     except ValueError:  # not the main thread
         yield
         return
+    if before[signal.SIGINT] is signal.default_int_handler:  # a caller who ignores Ctrl-C goes on doing so
+        signal.signal(signal.SIGINT, not_while_importing(signal.default_int_handler))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Started:
