@@ -88,7 +88,7 @@ def test_the_walk_sees_what_it_should():
     assert "datasets" in imported_rooms(SRC / "facade" / "demo.py")  # `from understudy import datasets`, in a function
 
 
-FRONT = {"cli", "facade", "errors", "parameters", "codec", "version"}
+FRONT = {"cli", "facade", "errors", "parameters", "codec", "interrupts", "version"}
 """What a command may use: it asks the facade, and nothing else knows how anything is done."""
 
 
