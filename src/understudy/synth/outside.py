@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from understudy.errors import RefusalError
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import openings_watched
@@ -63,6 +64,23 @@ def watched(recipe: Any) -> Iterator[list[str]]:
         return
     with openings_watched() as openers:
         yield openers
+
+
+@contextmanager
+def unopened(recipe: Any) -> Iterator[None]:
+    """Refuse what a method of another package makes in this block, if it opens counts itself."""
+    with watched(recipe) as openers:
+        yield
+    refuse_openers(openers)
+
+
+def refuse_openers(openers: Sequence[str]) -> None:
+    """Where no entry can be added any more, what was opened beside the price is refused."""
+    if openers:
+        raise RefusalError(
+            f"{openers[0]} opened counts itself, which the price does not cover; mend the method, or trust its package "
+            "by name (`trust`)."
+        )
 
 
 def _parts(event: Event) -> Iterator[Event]:

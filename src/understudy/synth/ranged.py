@@ -33,6 +33,7 @@ from understudy.synth.drawers import ModelDrawer
 from understudy.synth.grouping import count_people
 from understudy.synth.methods.plugs import PLUGS
 from understudy.synth.model_file import load_model, write_model
+from understudy.synth.outside import refuse_openers, unopened
 from understudy.synth.part_order import Order, draw_all, order_of, part_job
 from understudy.synth.part_work import PART_ROWS
 from understudy.synth.people import capped_source, of_people
@@ -214,9 +215,10 @@ class _Run:
                 return self._finished(payment)
             fitted._is_paid = True
             self._keep(fitted)
-            drawer = fitted.drawer(order.rows, self._quote.ledger)
-            drawer.details = self._kept_details(fitted.details)
-            said = draw_all(drawer, self._book, order, shop, self._people(fitted.people), self._mark(payment))
+            with unopened(self._recipe):
+                drawer = fitted.drawer(order.rows, self._quote.ledger)
+                drawer.details = self._kept_details(fitted.details)
+                said = draw_all(drawer, self._book, order, shop, self._people(fitted.people), self._mark(payment))
             return self._finish(payment, said)
 
     @contextmanager
@@ -286,6 +288,7 @@ class _Run:
             parents = {name: tuple(some) for name, some in chosen.items()}
             recipe = replace(recipe, parents=parents, selection_epsilon=None)
         fitted = recipe.fit(source, stream=self._stream(), report=order.report, quote=self._quote)
+        refuse_openers(fitted._openers)  # the price of the parts was computed before the fit
         # the same prices: what an earlier run chose is kept as declared parents, and the manifest names the choice
         object.__setattr__(fitted, "recipe", self._recipe)
         self._origin = fitted.rows_origin

@@ -36,7 +36,7 @@ from understudy.sources.inputs import public_provenance
 from understudy.synth.detail_where import draw_part, part_facts, public_part
 from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
 from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
-from understudy.synth.outside import outside_entries, unchecked, watched
+from understudy.synth.outside import outside_entries, unchecked, unopened, watched
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
@@ -333,13 +333,8 @@ class Fitted(Making[Release]):
             whole = part is None
             return self._draw(number, quote.ledger) if whole else self._draw_where(number, quote.ledger, own)
 
-        with watched(self.recipe) as openers:
+        with unopened(self.recipe):
             codes, only = draw_part(self.codebook, self._details, part, quote.rows, self._stream, draw)
-        if openers:
-            raise RefusalError(
-                f"{openers[0]} opened counts itself while it drew, which its price does not cover; mend the method, or "
-                "trust its package by name (`trust`)."
-            )
         self._tell("decoding", 0, 1)
         sizes = sizes_of(self.codebook, self._people)
         table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes, only=only)
