@@ -1,6 +1,8 @@
 """Parts that are not ours: what reads counts or rows beside its price loses the promise, however it goes about it."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from understudy.synth.ranged import synthesize_parts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "outside"))
 from noisy_columns import NoisyColumns
-from noisy_columns.unsound import Opener
+from noisy_columns.unsound import Opener, _facts
 
 PRICE = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -32,3 +34,41 @@ def test_a_method_that_is_trusted_by_name_makes_parts(table, book, tmp_path):
     made = synthesize_parts(table, book, recipe, rows=50, part_rows=20, out=tmp_path / "release")
     assert made.manifest.total.kind == "ApproxDP"
     assert "trusts by name" in made.statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class InAThread(NoisyColumns):
+    """Opens the counts where a context variable of its caller is not seen."""
+
+    facts = _facts("in-a-thread")
+    summary = "looks from a thread"
+
+    def perturb(self, source, stream, report):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(source.count([source.codebook.names])[0].open).result()
+        return super().perturb(source, stream, report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByRows(NoisyColumns):
+    """Takes the rows from what holds them."""
+
+    facts = _facts("by-rows")
+    summary = "looks at rows"
+
+    def perturb(self, source, stream, report):
+        assert source.opened.table.to_pyarrow().num_rows
+        return super().perturb(source, stream, report)
+
+
+@pytest.mark.parametrize("method", [InAThread, ByRows])
+def test_counts_and_rows_are_not_read_unseen(method, table, book):
+    total = method(**PRICE).fit(table, book).sample(50).manifest.total
+    assert total.kind == "NoFormal"
+    assert "opened counts itself" in total.why
+    named = __name__.partition(".")[0]
+    assert method(**PRICE, trust=(named,)).fit(table, book).sample(50).manifest.total.kind == "ApproxDP"
+
+
+def test_what_others_open_meanwhile_is_not_watched_where_nothing_is(table, book):
+    assert NoisyColumns(**PRICE).fit(table, book).sample(50).manifest.total.kind == "ApproxDP"

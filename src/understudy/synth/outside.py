@@ -57,7 +57,7 @@ def unchecked(recipe: Any, *, reads: str, why: str) -> Entry:
 
 @contextmanager
 def watched(recipe: Any) -> Iterator[list[str]]:
-    """Modules that open counts themselves in this block, while a method of another package is at work."""
+    """Modules that open counts or rows themselves in this block, while a method of another package is at work."""
     package = package_of(type(recipe))
     if package is None or package in recipe.trust:
         yield []
