@@ -58,7 +58,8 @@ class Secret(Generic[T]):
         if _WATCHES:
             caller = sys._getframe(1)
             module = str(caller.f_globals.get("__name__"))
-            if not module.startswith("understudy.mechanisms.") or caller.f_code.co_name in _WITHOUT_A_PRICE:
+            function = caller.f_code.co_qualname.partition(".")[0]  # a comprehension in it may have a frame of its own
+            if not module.startswith("understudy.mechanisms.") or function in _WITHOUT_A_PRICE:
                 _note(module)
         return self._value
 
