@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from understudy.blocks.choosing import ParentChoice
 from understudy.errors import RefusalError
 from understudy.mechanisms.smoothing import exposed
+from understudy.privacy.ledger import Entry
+from understudy.synth.methods.pegs import PeGS
 from understudy.synth.ranged import synthesize_parts
+from understudy.synth.seeds import SeedPool
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "outside"))
 from noisy_columns import NoisyColumns
-from noisy_columns.unsound import Opener, _facts
+from noisy_columns.unsound import Cheap, Opener, _facts
 
 PRICE = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -85,3 +89,62 @@ def test_counts_and_rows_are_not_read_unseen(method, table, book):
 
 def test_what_others_open_meanwhile_is_not_watched_where_nothing_is(table, book):
     assert NoisyColumns(**PRICE).fit(table, book).sample(50).manifest.total.kind == "ApproxDP"
+
+
+ALPHA = {"alpha": 50.0, "delta": 1e-6}
+
+
+class RealRows(SeedPool):
+    """Starts of chains from the confidential table, unlike RealSeeds without a word about it."""
+
+    def cells(self, source):
+        found, _ = exposed(source.count([source.codebook.names]), stage="seeds", reads="rows", why="")
+        return found[0].occupied()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestParents(ParentChoice):
+    """Looks at exact counts and forgets to say so: the base class has no entries."""
+
+    word = "best"
+
+    def check(self, book):
+        pass
+
+    def choose(self, source, stream, report=None):
+        assert source.count([source.codebook.names])[0].open() is not None
+        return {"a": ("b",), "b": ()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheapParents(ParentChoice):
+    """Prices itself, with an event that nobody here knows."""
+
+    word = "cheap"
+
+    def check(self, book):
+        pass
+
+    def entries(self, book):
+        return [Entry(stage="parents", reads="parents", event=Cheap(epsilon=0.01))]
+
+    def choose(self, source, stream, report=None):
+        return {"a": ("b",), "b": ()}
+
+
+def test_starts_of_another_package_are_watched(table, book):
+    recipe = PeGS(**ALPHA, seeds=RealRows())
+    with pytest.raises(RefusalError, match="opened counts itself"):
+        recipe.fit(table, book).sample(5)
+    assert RealRows.__qualname__ in recipe.parameters()["seeds"]  # it said "uniform"
+
+
+@pytest.mark.parametrize(("parents", "reason"), [(BestParents(), "opened counts"), (CheapParents(), "prices Cheap")])
+def test_a_choice_of_parents_of_another_package_is_watched(parents, reason, table, book):
+    recipe = PeGS(**ALPHA, parents=parents)
+    total = recipe.fit(table, book).sample(5).manifest.total
+    assert total.kind == "NoFormal" and reason in total.why
+    assert recipe.parameters()["parents"] == {"choice": parents.word}
+    trusted = PeGS(**ALPHA, parents=parents, trust=(__name__, "noisy_columns"))
+    made = trusted.fit(table, book).sample(5)
+    assert made.manifest.total.kind == "ApproxDP" and "trusts by name" in made.statement

@@ -56,6 +56,8 @@ class ParentsRule(Rule):
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """One word, or ``COLUMN=PARENT,PARENT`` for each column whose parents are set."""
         if isinstance(given, Mapping):
+            if not all(isinstance(parents, str | list | tuple) for parents in given.values()):
+                raise ParameterError(f"`{name}` is given by what a manifest says of an object; give the object itself.")
             return {column: _names(parents) for column, parents in given.items()}
         words = [given] if isinstance(given, str) else list(given)
         if len(words) == 1 and "=" not in words[0]:
@@ -70,6 +72,10 @@ class ParentsRule(Rule):
                 )
             parents[column] = _names(listed)
         return parents
+
+    def plain(self, value: Any) -> Any:
+        """The word or the parents; an object by its word and choices."""
+        return value.describe() if isinstance(value, ParentChoice) else super().plain(value)
 
 
 class NumbersByColumn(Rule):
@@ -174,6 +180,7 @@ class SeedsRule(Rule):
     example = "uniform"
     _FORMER: ClassVar[Mapping[str, str]] = {"uniform over the codebook": "uniform", "real rows": "data"}
     """What manifests said before recipes could be read back from them."""
+    _OBJECT: ClassVar[str] = "an object of the type "
 
     def admits(self, value: Any) -> bool:
         """A pool; a word is refused, lest it be priced as public."""
@@ -194,12 +201,16 @@ class SeedsRule(Rule):
             return given
         word = str(given).removeprefix("rows of the public file ")
         word = self._FORMER.get(word, word)
+        if word.startswith(self._OBJECT):
+            raise ParameterError(f"`{name}` is {word!r}, which a manifest says of it; give the object itself.")
         return UniformSeeds() if word == "uniform" else RealSeeds() if word == "data" else PublicSeeds(path=word)
 
     def plain(self, value: Any) -> str:
         """The word that stands for it."""
         if isinstance(value, PublicSeeds):
             return shown(value.path)
+        if not isinstance(value, RealSeeds | UniformSeeds):
+            return f"{self._OBJECT}{type(value).__module__}.{type(value).__qualname__}"
         return "data" if isinstance(value, RealSeeds) else "uniform"
 
 
