@@ -3,13 +3,17 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from understudy.blocks.choosing import ParentChoice
 from understudy.errors import RefusalError
+from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.smoothing import exposed
+from understudy.privacy import Neighbours, PureDP
+from understudy.privacy.events import event_from_dict
 from understudy.privacy.ledger import Entry
 from understudy.synth.methods.pegs import PeGS
 from understudy.synth.ranged import synthesize_parts
@@ -148,3 +152,17 @@ def test_a_choice_of_parents_of_another_package_is_watched(parents, reason, tabl
     trusted = PeGS(**ALPHA, parents=parents, trust=(__name__, "noisy_columns"))
     made = trusted.fit(table, book).sample(5)
     assert made.manifest.total.kind == "ApproxDP" and "trusts by name" in made.statement
+
+
+def test_an_event_of_ours_is_not_replaced():
+    """Every manifest, account and model that holds such an event would be priced by the newcomer from then on."""
+    paid = GeometricHistogram(scale=Fraction(1), neighbours=Neighbours.ADD_REMOVE)
+    with pytest.raises(TypeError, match="already"):
+
+        class Free(GeometricHistogram):
+            kind = GeometricHistogram.kind
+
+            def guarantee(self):
+                return PureDP(epsilon=0.0, neighbours=Neighbours.ADD_REMOVE)
+
+    assert event_from_dict(paid.to_dict()).guarantee() == paid.guarantee()
