@@ -6,12 +6,15 @@ import json
 import pickle
 import shutil
 import zipfile
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 
 import understudy as us
 from understudy import verify
+from understudy.anonymize.entries import exact
+from understudy.anonymize.perturb import AddNoise
 from understudy.cli.app import main
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
@@ -242,6 +245,8 @@ def test_drawing_from_two_copies_of_a_model_is_covered(table, book, tmp_path):
         {"kind": "geometric-histogram", "scale": "-1/1", "neighbours": "add-remove"},
         {"kind": "geometric-histogram", "scale": "1/0", "neighbours": "add-remove"},
         {"kind": "geometric-histogram", "scale": float("inf"), "neighbours": "add-remove"},
+        {"kind": "geometric-histogram", "scale": "1e999999999", "neighbours": "add-remove"},
+        {"kind": "geometric-histogram", "scale": "1e-999999999", "neighbours": "add-remove"},
         {"kind": "geometric-histogram", "scale": "1/1", "neighbours": "nobody"},
         {"kind": "geometric-histogram", "scale": "1/1", "neighbours": "add-remove", "epsilon": 0},
         {"kind": "exponential-selection", "epsilon": float("nan"), "selections": 3, "neighbours": "add-remove"},
@@ -253,6 +258,14 @@ def test_drawing_from_two_copies_of_a_model_is_covered(table, book, tmp_path):
 def test_an_event_that_costs_nothing_or_nonsense_is_refused(event):
     with pytest.raises((ReleaseError, ParameterError)):
         event_from_dict(event)
+
+
+@pytest.mark.parametrize("number", ["1e999999999", "-1E+999_999_999", Decimal("1e-999999999")])
+def test_a_number_that_would_fill_the_memory_is_none(number):
+    """Building the fraction took minutes and gigabytes; a recipe for anonymising is a file that anybody may send."""
+    assert exact(number) is None
+    with pytest.raises(ParameterError, match="`scale`"):
+        AddNoise(column="a", scale=number)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from understudy.codec import to_fraction
 from understudy.errors import CodebookError, ParameterError
 from understudy.parameters import Number, Rule, Text, options_of
 
@@ -15,7 +16,7 @@ Class = TypeVar("Class")
 def exact(value: Any) -> Fraction | None:
     """A number as it is written (0.1 is a tenth), or None where it is no finite number."""
     try:
-        return Fraction(str(value))
+        return to_fraction(str(value))
     except (ValueError, ZeroDivisionError):
         return None
 

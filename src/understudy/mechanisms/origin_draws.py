@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codec import to_fraction
 from understudy.errors import ParameterError
 from understudy.mechanisms.dirichlet import rational_alpha
 from understudy.mechanisms.origin_tails import DP, PDP, PURE, prices, search
@@ -280,7 +281,7 @@ def _parsed(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float
         try:
             workers, draws, alpha, *rest = text.split(" ")
             head = int(workers), int(draws)
-            exact = Fraction(alpha)
+            exact = to_fraction(alpha)
             kinds = [_class_of(word) for word in rest]
             if (
                 min(head) < 1

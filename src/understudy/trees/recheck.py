@@ -4,11 +4,11 @@ What is sealed stays sealed: the counts of a per-call model are bound to the pub
 whoever has it (``load_model``) sees whether they still are.
 """
 
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from understudy.codec import to_fraction
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.leaf_answers import call_ledger
 from understudy.privacy.guarantees import ApproxDP, Guarantee, PureDP, guarantee_from_dict
@@ -67,7 +67,7 @@ def _check_body(content: dict[str, Any], looked: Looked) -> None:
         return
     scorer = public["scorer"]
     try:
-        true = call_ledger(Fraction(scorer["scale"]), len(scorer["trees"])).total()
+        true = call_ledger(to_fraction(scorer["scale"]), len(scorer["trees"])).total()
     except UnderstudyError as reason:
         looked.problems.append(f"the noise of an answer has no price: {reason}")
         return
