@@ -19,6 +19,7 @@ from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import Provenance
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
+from understudy.release.folders import check_file
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.drawers import ModelDrawer
@@ -123,7 +124,9 @@ class FittedReleased(Fitted):
                 f"a fit of {self.recipe.name} holds exact counts, so it is not written to a file; sample it."
             )
         refuse_model_of(self._provenance)
+        check_file(Path(path), what="the model")
         with self._paying(self.quote(1)) as payment:
+            payment.drawing()
             model = replace(self._model, charged_as=payment.charged_as, looked=payment.looked)
             return write_model(model, Path(path), commit=payment.commit)
 
