@@ -186,6 +186,15 @@ def test_parents_chosen_privately_are_not_shown_before_they_are_paid_for(table, 
     assert set(fitted.parents) == {"a", "b"}
 
 
+def test_parents_chosen_by_raw_data_are_not_shown_under_an_account(table, book, account):
+    """No account can pay for them."""
+    recipe = make_recipe("pegs", alpha=500.0, parents="mutual-information", parent_count=1)
+    fitted = recipe.fit(us.open(table, book, account=account))
+    with pytest.raises(RefusalError, match="the parents of this fit are not paid for yet"):
+        _ = fitted.parents
+    assert set(recipe.fit(us.open(table, book)).parents) == {"a", "b"}
+
+
 def test_a_model_says_who_paid_for_it(table, book, account, tmp_path):
     free = load_model(RECIPE.fit(us.open(table, book)).save_model(tmp_path / "free.model"))
     assert "which itself was charged to no account" in free.sample(5).manifest.account

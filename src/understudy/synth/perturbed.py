@@ -211,9 +211,9 @@ class FittedPerturbed(Fitted):
 
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
-        """What every column is drawn given, as declared or chosen; a private choice is shown once it is paid for."""
+        """What every column is drawn given, as declared or chosen; what the data chose is shown once it is paid for."""
         assert isinstance(self.recipe, PerturbedRecipe)
-        if self.recipe.chooses_privately:
+        if self.recipe.choice(len(self.codebook.names)).entries(self.codebook):
             self._require_paid("the parents")
         return self._chosen
 
