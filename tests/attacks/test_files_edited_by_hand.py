@@ -38,6 +38,7 @@ def folders(table, book, tmp_path_factory):
         "laplace": make_recipe("laplace", epsilon=1.0),
         "pegs": make_recipe("pegs", alpha=50.0, delta=1e-6),
         "contingency": make_recipe("contingency"),
+        "sba": make_recipe("sba", epsilon=1.0, delta=1e-10),
     }
     for name, recipe in recipes.items():
         recipe.fit(us.open(table, book)).sample(20).save(place / name)
@@ -78,6 +79,16 @@ def test_untouched_releases_verify(name, edited):
 
 def smaller_epsilon(manifest):
     manifest["guarantee"]["epsilon"] = 0.1
+
+
+def smaller_delta(manifest):
+    """Both are below a billionth, and one is nothing beside the other."""
+    manifest["guarantee"]["delta"] = 1e-300
+
+
+def other_purchase(manifest):
+    """The name of another release of the same price, which the account asked later has paid for."""
+    manifest["charged_as"] = "5a0e7a4c-0000-4000-8000-000000000000"
 
 
 def softer_words(manifest):
@@ -139,6 +150,8 @@ def invented_price(manifest):
     ("name", "change", "reason"),
     [
         ("laplace", smaller_epsilon, "is not what the ledger adds up to"),
+        ("sba", smaller_delta, "is not what the ledger adds up to"),
+        ("laplace", other_purchase, "the table says of itself another release than its manifest"),
         ("laplace", softer_words, "the statement in plain words is not the one that the ledger supports"),
         ("laplace", cheaper_event, "costs epsilon 1, delta 0: one of them was changed"),
         ("laplace", other_relation, "one of them was changed"),

@@ -27,7 +27,7 @@ from understudy.release.manifest import FORMAT, read_quote
 from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, spelled_table
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
-from understudy.sources.inputs import provenance_of_manifest
+from understudy.sources.inputs import other_than_marked, provenance_of_manifest
 
 RECHECK_TOLERANCE = 1e-6
 """How far, relatively, a price that is computed anew from a method's parameters may lie from the stated one:
@@ -286,8 +286,7 @@ def _check_marks(looked: Looked) -> None:
     if None in kept:
         looked.problems.append("the table, or a part of it, does not say of itself what it is")
     for mark in marks:
-        names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
-        odd = [name for name in names if getattr(mark, name) != getattr(stated, name)]
+        odd = other_than_marked(stated, mark)
         faults = [f"the table says of itself another {' and '.join(odd)} than its manifest"] if odd else []
         looked.conclude(faults, "the table says of itself what its manifest says")
     path = looked.place / INPUT_MANIFEST
@@ -396,7 +395,8 @@ def _agree(stated: dict[str, Any], due: dict[str, Any]) -> bool:
         return False
     for name, value in due.items():
         if isinstance(value, float) and isinstance(stated[name], int | float):
-            if abs(value - stated[name]) > _TOLERANCE * max(1.0, abs(value)):
+            scale = abs(value) if name == "delta" else max(1.0, abs(value))  # a delta is small, and so are its digits
+            if abs(value - stated[name]) > _TOLERANCE * scale:
                 return False
         elif value != stated[name]:
             return False

@@ -98,13 +98,18 @@ def _metadata(path: Path) -> Mapping[bytes, bytes]:
 
 def _as_marked(path: Path, stated: Provenance, metadata: Mapping[bytes, bytes]) -> Provenance:
     """A manifest is easily edited; the mark in the table, whose digest it states, is not."""
-    names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
-    if MARK in metadata and any(getattr(stated, n) != getattr(_of_metadata(metadata), n) for n in names):
+    if MARK in metadata and other_than_marked(stated, _of_metadata(metadata)):
         raise DataError(
             f"{str(path)!r} says of itself something else than the manifest beside it: one of them was changed after "
             "the release, so that nobody knows what it promises. Take the release as it was published."
         )
     return stated
+
+
+def other_than_marked(stated: Provenance, mark: Provenance) -> list[str]:
+    """In what a manifest and the mark in its table differ; what has a seed is marked without a name."""
+    names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta", *(() if mark.seeded else ("release",)))
+    return [name for name in names if getattr(mark, name) != getattr(stated, name)]
 
 
 def provenance_of_manifest(manifest: Mapping[str, Any], text: str) -> Provenance:
