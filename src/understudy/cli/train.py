@@ -21,7 +21,11 @@ def _training(
         float | None, number_option("Price of each answer of a per-call model.", panel=_PRIVACY)
     ] = None,
     delta: Annotated[
-        float | None, number_option("Slack of the promise; measured and stable structures need it.", panel=_PRIVACY)
+        float | None,
+        number_option(
+            "Slack of each tree's promise, which measured and stable structures need; a shared bag adds them up.",
+            panel=_PRIVACY,
+        ),
     ] = None,
     structure: Annotated[
         str | None, option("How questions are chosen: exponential, random, measured, stable.", panel=_TREES)
