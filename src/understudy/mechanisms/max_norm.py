@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
-from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, pure_claim
+from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, pure_claim, pure_renyi
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import EPSILON, Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
@@ -28,7 +26,6 @@ _SCALE = Text(
     admitted=lambda value: isinstance(value, Fraction) and 0 < value <= _MAX_SCALE,
 )
 _GRID = 1 << 20
-_UP = 1.0 + 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +48,7 @@ class MaxNormSums(Event):
 
     def renyi(self, orders: Orders) -> Renyi:
         """What every epsilon-DP release has: at most epsilon, and at most order epsilon^2 / 2 [BS16 Prop 3.3]."""
-        epsilon = self.guarantee().epsilon
-        return np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 2), epsilon) * _UP
+        return pure_renyi(orders, self.guarantee().epsilon)
 
 
 def max_norm_event(*, epsilon: float, sensitivity: int, dimensions: int, neighbours: Neighbours) -> MaxNormSums:
