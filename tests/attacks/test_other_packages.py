@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from understudy.blocks.choosing import ParentChoice
-from understudy.errors import RefusalError
+from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.smoothing import exposed
 from understudy.privacy import Neighbours, PureDP
@@ -18,6 +18,8 @@ from understudy.privacy.ledger import Entry
 from understudy.synth.methods.pegs import PeGS
 from understudy.synth.ranged import synthesize_parts
 from understudy.synth.seeds import SeedPool
+from understudy.trees.recipe import RiskScore
+from understudy.trees.train import OneTree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "outside"))
 from noisy_columns import NoisyColumns
@@ -152,6 +154,21 @@ def test_a_choice_of_parents_of_another_package_is_watched(parents, reason, tabl
     trusted = PeGS(**ALPHA, parents=parents, trust=(__name__, "noisy_columns"))
     made = trusted.fit(table, book).sample(5)
     assert made.manifest.total.kind == "ApproxDP" and "trusts by name" in made.statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookingTree(OneTree):
+    """Grows as ours does, after a look at the records."""
+
+    def grow(self, cells, features, stream):
+        assert cells.open() is not None
+        return super().grow(cells, features, stream)
+
+
+def test_a_way_to_train_is_one_of_ours():
+    """A class of the caller's was priced, charged and stated as the method that it derives from."""
+    with pytest.raises(ParameterError, match="`training` is of the type LookingTree"):
+        RiskScore(training=LookingTree(epsilon=1.0), target="b")
 
 
 def test_an_event_of_ours_is_not_replaced():

@@ -89,6 +89,11 @@ class RiskScore(Declared):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "subgroups", tuple(self.subgroups))
+        if type(self.training) not in METHODS.values():  # it would be priced and believed as if it were ours
+            raise ParameterError(
+                f"`training` is of the type {type(self.training).__name__}; it must be one of "
+                f"{', '.join(cls.__name__ for cls in METHODS.values())}."
+            )
         NAME.check("name", self.called)
         method, call = self.training.method, self.training.call
         if self.quality_epsilon is not None and self.quality_data is not None:
