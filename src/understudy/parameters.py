@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from fractions import Fraction
+from pathlib import PurePath
 from typing import Any, ClassVar, Self
 
 from understudy.codec import is_numpy_number, to_plain
@@ -59,7 +60,7 @@ class Rule(ABC):
     def check(self, name: str, value: Any) -> Any:
         """``value``, if it is allowed; otherwise an error that names the value, the rule and the remedy."""
         if not self.admits(value):
-            raise ParameterError(f"`{name}` is {_shown(value)}; it must be {self.words}. Try {self.example}.")
+            raise ParameterError(f"`{name}` is {shown_value(value)}; it must be {self.words}. Try {self.example}.")
         return value
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
@@ -300,10 +301,24 @@ def read_options(cls: type, words: Mapping[str, Any], context: Any = None) -> di
     """What the words of a command line or a recipe file stand for; None is what was not given."""
     known = options_of(cls)
     return {
-        name: known[name].rule.read(name, value, context) if name in known else value
+        name: _read(known[name].rule, name, value, context) if name in known else value
         for name, value in words.items()
         if value is not None
     }
+
+
+def _read(rule: Rule, name: str, given: Any, context: Any) -> Any:
+    """What is neither words nor allowed may be a table in the wrong place, which no rule should take apart."""
+    return rule.read(name, given, context) if _is_words(given) or rule.admits(given) else rule.check(name, given)
+
+
+def _is_words(value: Any) -> bool:
+    """Whether a command line or a file could have it."""
+    if isinstance(value, Mapping):
+        return all(_is_words(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return all(_is_words(item) for item in value)
+    return _is_plain(value) or isinstance(value, PurePath)
 
 
 def _default_of(field: "dataclasses.Field[Any]") -> Any:
@@ -335,7 +350,7 @@ class Declared:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """As an error may quote it: tables and other objects by their type alone, whatever they hold."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
     if len(inside) > _SHOWN_ITEMS or not all(_is_plain(item) for item in inside):

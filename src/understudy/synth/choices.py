@@ -11,7 +11,7 @@ import tomlkit
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, RefusalError
-from understudy.parameters import ROWS, options_of, read_options
+from understudy.parameters import ROWS, options_of, read_options, shown_value
 from understudy.privacy.guarantees import Neighbours
 from understudy.synth.recipe import Recipe
 from understudy.synth.registry import DEFAULT, find_method, make_recipe
@@ -53,7 +53,7 @@ def relation_of(word: str) -> Neighbours:
         return Neighbours(word)
     except ValueError:
         raise ParameterError(
-            f"`neighbours` is {word!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
+            f"`neighbours` is {shown_value(word)}; it must be one of {', '.join(n.value for n in Neighbours)}."
         ) from None
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from understudy.blocks.choosing import ParentChoice
@@ -11,7 +12,7 @@ from understudy.blocks.priors import PriorShape, PublicShape, Shape
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public
-from understudy.parameters import DELTA, EPSILON, REQUIRED, Number, OneOf, Panel, Rule, Whole, option
+from understudy.parameters import DELTA, EPSILON, REQUIRED, Number, OneOf, Panel, Rule, Whole, option, shown_value
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.provenance import InputRole
 from understudy.sources import open_source
@@ -190,15 +191,16 @@ class SeedsRule(Rule):
         """A pool of starting rows."""
         if not self.admits(value):
             raise ParameterError(
-                f"`{name}` is {value!r}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
+                f"`{name}` is {shown_value(value)}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
                 "(from understudy.synth.seeds). On the command line a word is enough."
             )
         return value
 
     def read(self, name: str, given: Any, context: Any = None) -> SeedPool:
         """``uniform``, ``data``, or the path of a public table."""
-        if isinstance(given, SeedPool):
-            return given
+        if not isinstance(given, str | PurePath):
+            pool: SeedPool = self.check(name, given)
+            return pool
         word = str(given).removeprefix("rows of the public file ")
         word = self._FORMER.get(word, word)
         if word.startswith(self._OBJECT):

@@ -14,6 +14,7 @@ from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public, exposed
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import shown_value
 from understudy.privacy.ledger import Entry
 from understudy.privacy.provenance import InputRole
 from understudy.samplers.cells import draw_cells
@@ -104,7 +105,7 @@ def seeds_entry(pool: SeedPool) -> Entry | None:
     """The unpriced entry that real seeds cause. A word instead of a pool is refused, lest it be priced as public."""
     if not isinstance(pool, SeedPool):
         raise ParameterError(
-            f"`seeds` is {pool!r}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
+            f"`seeds` is {shown_value(pool)}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
             "(from understudy.synth.seeds). On the command line a word is enough."
         )
     if isinstance(pool, RealSeeds):
