@@ -165,8 +165,13 @@ def test_a_fit_is_never_copied(how, table, book):
 
 @pytest.mark.parametrize(
     "look",
-    [lambda fitted: LoadedModel(fitted.model).sample(5), lambda fitted: fitted.model.tables, lambda f: f.details],
-    ids=["draw", "tables", "details"],
+    [
+        lambda fitted: LoadedModel(fitted.model).sample(5),
+        lambda fitted: fitted.model.tables,
+        lambda fitted: fitted.details,
+        lambda fitted: fitted.drawer(5, fitted.quote(5).ledger),
+    ],
+    ids=["draw", "tables", "details", "drawer"],
 )
 def test_perturbed_tables_are_not_shown_before_they_are_paid_for(look, table, book, account):
     fitted = RECIPE.fit(us.open(table, book, account=account))
@@ -175,6 +180,12 @@ def test_perturbed_tables_are_not_shown_before_they_are_paid_for(look, table, bo
     fitted.sample(5)
     look(fitted)
     assert account.spent().epsilon == pytest.approx(1.0)
+
+
+def test_smoothed_tables_are_not_opened_before_they_are_paid_for(table, book, account):
+    fitted = make_recipe("pegs", alpha=500.0).fit(us.open(table, book, account=account))
+    with pytest.raises(RefusalError, match="the smoothed tables of this fit are not paid for yet"):
+        fitted.drawer(5, fitted.quote(5).ledger)
 
 
 def test_parents_chosen_privately_are_not_shown_before_they_are_paid_for(table, book, account):

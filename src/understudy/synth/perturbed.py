@@ -225,8 +225,9 @@ class FittedPerturbed(Fitted):
         return self.recipe.draw(sampler, self, rows)
 
     def drawer(self, rows: int, ledger: Ledger) -> RangeDrawer:
-        """For ``rows`` rows in all, drawn in ranges."""
+        """For ``rows`` rows in all, drawn in ranges, once they are paid for."""
         assert isinstance(self.recipe, PerturbedRecipe)
+        self._require_paid("the smoothed tables")
         event = self.recipe.event(self.recipe.priors(self.codebook), rows)
         weights = open_for_draws(self.blocks.tables, event=event, ledger=ledger)
         cells = self.recipe.seeds.cells(self._source)

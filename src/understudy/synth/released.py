@@ -103,7 +103,8 @@ class FittedReleased(Fitted):
         return drawn.codes
 
     def drawer(self, rows: int, ledger: Ledger) -> ModelDrawer:
-        """The released model itself."""
+        """The released model itself, once it is paid for."""
+        self._require_paid("the perturbed tables")
         return ModelDrawer(self._model)
 
     @contextmanager
