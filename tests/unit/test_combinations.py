@@ -19,7 +19,6 @@ from understudy.synth import PeGS
 from understudy.synth.counts import Counts
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.ranged import synthesize_parts
-from understudy.trees.job import train_to_file
 from understudy.trees.train import make_training
 
 COLUMNS = """
@@ -74,8 +73,13 @@ def test_of_several_files_the_one_that_promises_least_counts(tmp_path):
 
 def test_an_anonymised_table_is_refused_where_no_ledger_could_say_so(tmp_path):
     with pytest.raises(DataError, match="anonymised release r1"):
-        train_to_file(
-            ANONYMIZED, RECORDS, make_training("forest", epsilon=1.0), target="sex", positive="F", out=tmp_path / "m"
+        us.train(
+            ANONYMIZED,
+            RECORDS,
+            method=make_training("forest", epsilon=1.0),
+            target="sex",
+            positive="F",
+            out=tmp_path / "m",
         )
     with pytest.raises(DataError, match="anonymised release r1"):
         paid_draft(ANONYMIZED, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)))
@@ -86,8 +90,8 @@ def test_an_anonymised_table_is_refused_where_no_ledger_could_say_so(tmp_path):
 
 def test_a_risk_score_is_not_trained_for_people_with_several_records(tmp_path):
     with pytest.raises(ParameterError, match="one record"):
-        train_to_file(
-            TABLE, PEOPLE, make_training("forest", epsilon=1.0), target="sex", positive="F", out=tmp_path / "m"
+        us.train(
+            TABLE, PEOPLE, method=make_training("forest", epsilon=1.0), target="sex", positive="F", out=tmp_path / "m"
         )
 
 
@@ -97,10 +101,10 @@ def bought():
 
 
 def test_a_risk_score_repeats_the_price_of_its_codebook(bought, tmp_path):
-    model = train_to_file(
+    model = us.train(
         TABLE,
         bought,
-        make_training("forest", epsilon=1.0),
+        method=make_training("forest", epsilon=1.0),
         target="sex",
         positive="F",
         out=tmp_path / "m.us",

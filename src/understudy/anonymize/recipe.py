@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from understudy.anonymize.anonymity import FullDomain, Mondrian
-from understudy.anonymize.entries import COLUMN, Several, read_entry, read_text
+from understudy.anonymize.entries import COLUMN, read_entry, read_text
 from understudy.anonymize.fitted import Anonymized, FittedAnonymized
 from understudy.anonymize.hierarchies import Rule as HierarchyRule
 from understudy.anonymize.hierarchies import rule_from_dict
@@ -19,7 +19,7 @@ from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupL
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 from understudy.errors import CodebookError, ParameterError
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Declared, OneOf, Panel, Rule, Text, option, options_of
+from understudy.parameters import Declared, OneOf, Panel, Rule, Several, Text, option, options_of
 from understudy.privacy.facts import MethodFacts
 from understudy.sources.base import Report, Source
 

@@ -33,6 +33,9 @@ Recipe = Annotated[
         panel=_INPUT,
     ),
 ]
+OptionsFile = Annotated[
+    Path | None, option("TOML file with the options, one per line. Flags win over it.", "--recipe", panel=_INPUT)
+]
 Json = Annotated[bool, option("Print one JSON document for machines.", "--json")]
 RequiredRows = Annotated[int, _ROWS]
 Rows = Annotated[int | None, _ROWS]

@@ -46,13 +46,25 @@ def read_recipe(path: str | Path | None) -> Choices:
     return choices.Choices(options={}) if path is None else choices.read_recipe(path)
 
 
+def read_words(path: str | Path | None) -> dict[str, Any]:
+    """The options in a recipe file of whatever is made from options; None stands for no file."""
+    from understudy.synth import choices
+
+    words = {} if path is None else choices.read_words(path)
+    if isinstance(words.get("parameters"), dict):
+        raise ParameterError(
+            f"the recipe {str(path)!r} is the manifest of a release; here only a TOML file of options is read. Write "
+            "one, an option per line."
+        )
+    return words
+
+
 def declared_options(method: str | None) -> dict[str, Option]:
     """The options that a method declares, or all methods together."""
-    from understudy.parameters import options_of
+    from understudy.parameters import options_of, options_together
     from understudy.synth.registry import METHODS, find_method
 
-    chosen = METHODS.values() if method is None else [find_method(method)]
-    declared = {name: option for cls in chosen for name, option in options_of(cls).items()}
+    declared = options_together(METHODS) if method is None else options_of(find_method(method))
     declared.pop("rows", None)  # an argument of every use case
     return declared
 

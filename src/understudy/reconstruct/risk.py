@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.anonymize.entries import Several
 from understudy.codebook import Codebook, Ordinal
 from understudy.codebook.numbers import Number as NumberColumn
 from understudy.errors import DataError, ParameterError, UnderstudyError
@@ -18,7 +17,7 @@ from understudy.mechanisms.bounded_sums import GroupValues, noisy_means, noisy_m
 from understudy.mechanisms.group import for_person, kept_records, share_of_group
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import EPSILON, SHARE, Declared, Names, Number, OneOf, Panel, Text, Whole, option
+from understudy.parameters import EPSILON, SHARE, Declared, Names, Number, OneOf, Panel, Several, Text, Whole, option
 from understudy.privacy.facts import BOTH_RELATIONS, MethodFacts
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
