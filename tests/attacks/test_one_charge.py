@@ -58,7 +58,7 @@ def test_fits_whose_rows_were_seen_are_charged_one_by_one(table, book, account):
 
 
 def test_counts_that_were_handed_over_are_charged(table, book, account):
-    plan = Counts(book=book, columns=("a", "b"), epsilon=0.25)
+    plan = Counts(book=book, by=("a", "b"), epsilon=0.25)
     seen, charged = looked(account, lambda: plan.fit(plan.open(table, account=account)).sample())
     assert len(seen) == 8 and charged == pytest.approx(2.0)
 

@@ -53,7 +53,7 @@ class Known(Stream):
         lambda source, stream: RECIPE.fit(source, stream=stream),
         lambda source, stream: make_recipe("pegs", alpha=2.0).fit(source, stream=stream),
         lambda source, stream: SCORE.fit(source, stream=stream),
-        lambda source, stream: Counts(book=source.codebook, columns=("b",), epsilon=1.0).fit(source, stream=stream),
+        lambda source, stream: Counts(book=source.codebook, by=("b",), epsilon=1.0).fit(source, stream=stream),
         lambda source, stream: paid_draft(pa.table({"s": ["F"]}), PaidPlan(epsilon=1.0, delta=1e-6), stream=stream),
     ],
     ids=["marginals", "pegs", "forest", "counts", "draft"],

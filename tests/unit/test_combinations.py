@@ -166,7 +166,7 @@ def test_parts_draw_within_rules_as_the_whole_file_does(tmp_path):
 def test_counts_repeat_the_price_of_a_bought_codebook_and_pay_it_once(tmp_path):
     account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
     book = paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)), account=account)
-    plan = Counts(book=book, columns=("sex",), epsilon=1.0)
+    plan = Counts(book=book, by=("sex",), epsilon=1.0)
     release = plan.fit(plan.open(TABLE, account=account, unknown="other-or-missing")).write(tmp_path / "r")
     assert release.manifest.ledger.basic().epsilon == pytest.approx(3.0)
     assert account.spent().epsilon == pytest.approx(3.0)
@@ -176,7 +176,7 @@ def test_counts_repeat_the_price_of_a_bought_codebook_and_pay_it_once(tmp_path):
 def test_counts_that_were_seen_are_paid_and_an_anonymised_table_is_refused(tmp_path, monkeypatch):
     """Counts that were handed over are spent, and so are those whose file did not fit: its size would tell of them."""
     account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
-    plan = Counts(book=RECORDS, columns=("sex", "ward"), epsilon=1.0)
+    plan = Counts(book=RECORDS, by=("sex", "ward"), epsilon=1.0)
     fitted = plan.fit(plan.open(TABLE, account=account))
     with monkeypatch.context() as patched:
         patched.setattr("pyarrow.parquet.write_table", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))

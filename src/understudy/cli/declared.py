@@ -136,12 +136,13 @@ def _annotation(option: Option) -> Any:
     rule = option.rule
     kind: Any = bool | None if isinstance(rule, Flag) else list[str] | None if rule.repeats else str | None
     default = None if option.is_required else rule.plain(option.default)
-    told = "" if default in (None, [], "", False) or isinstance(rule, Flag) else f" Default: {default}."
+    default = ",".join(map(str, default)) if isinstance(default, list) else default
+    told = "" if default in (None, "", False) or isinstance(rule, Flag) else f" Default: {default}."
     return Annotated[
         kind,
         typer.Option(
             *option.flags.split(),
-            help=escape(option.help + told),
+            help=escape(option.help + (" Required." if option.is_required else told)),
             rich_help_panel=option.panel.value,
             show_default=False,
             metavar=None if isinstance(rule, Flag) else rule.metavar,
