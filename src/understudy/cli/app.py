@@ -63,6 +63,7 @@ _CLASSES: dict[Any, Any] = {
     impute.impute: impute.FillingCommand,
     count.count: count.CountCommand,
     train.train: train.ScoreCommand,
+    rumap.rumap: rumap.MapCommand,
 }
 """Commands whose flags follow from declarations."""
 

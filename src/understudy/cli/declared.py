@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
+from rich.markup import escape
 
 from understudy.cli.shared import AsWritten
-from understudy.errors import ParameterError
+from understudy.errors import MissingExtraError, ParameterError
 from understudy.facade import tables
 from understudy.parameters import Flag, Option
 
@@ -55,7 +56,10 @@ class DeclaredCommand(AsWritten):
         elif "--help" not in args:
             self.take_flags(None, first=chosen)
         elif chosen is not None or self.declarations.hint is None:
-            self.take_flags(chosen)
+            try:
+                self.take_flags(chosen)
+            except MissingExtraError as reason:  # the rest of the help can be read all the same
+                self.epilog = escape(str(reason))
         else:
             self.epilog = self.declarations.hint
         return super().parse_args(ctx, args)
@@ -131,8 +135,6 @@ def _parameters(declared: Mapping[str, Option]) -> list[Any]:
 
 
 def _annotation(option: Option) -> Any:
-    from rich.markup import escape
-
     rule = option.rule
     kind: Any = bool | None if isinstance(rule, Flag) else list[str] | None if rule.repeats else str | None
     default = None if option.is_required else rule.plain(option.default)

@@ -144,8 +144,10 @@ class LUDIA(_Ranked):
     tolerance: float = option(
         1e-12, rule=Number(least=0, tried=1e-12), help="Stop when an iteration lowers the objective by a smaller share."
     )
-    start: str = option("mp", rule=OneOf(STARTS), help="Where the iterations start.")
-    effects: str = option("none", rule=OneOf(("none", "intercept", "slope")), help="Terms of each group's own.")
+    start: str = option("mp", rule=OneOf(STARTS), help=f"Where the iterations start: {', '.join(STARTS)}.")
+    effects: str = option(
+        "none", rule=OneOf(("none", "intercept", "slope")), help="Terms of each group's own: none, intercept or slope."
+    )
     ridge: float = option(0.0, rule=Number(least=0), help="Penalty of the group terms, in units of a person's weight.")
     slope_columns: Sequence[str] | None = option(
         None, rule=Names(), help="Columns that get a slope per group; default: all."

@@ -55,6 +55,8 @@ class ParentsRule(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """One word, or ``COLUMN=PARENT,PARENT`` for each column whose parents are set."""
+        if isinstance(given, ParentChoice):
+            return given
         if isinstance(given, Mapping):
             return {column: _names(parents) for column, parents in given.items()}
         words = [given] if isinstance(given, str) else list(given)
