@@ -368,6 +368,13 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def option_of(cls: type, name: str, default: Any) -> Any:
+    """A field that declares an option of another class, with a default of its own."""
+    known = options_of(cls)[name]
+    own = "" if known.default in (REQUIRED, None) else f" Default: {known.default}."
+    return option(default, rule=known.rule, help=known.help + own, panel=known.panel, flag=known.flag)
+
+
 def options_of(cls: type) -> dict[str, Option]:
     """The declared options of a dataclass, in their order."""
     return {

@@ -1,6 +1,6 @@
 """What recipes and manifests write down: tables whose keys are the declared options of a class."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,15 @@ def read_text(path: Path, called: str, absent: str) -> str:
         raise CodebookError(f"{called} {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
     except OSError as reason:
         raise CodebookError(f"{called} {str(path)!r} cannot be read ({reason.strerror}).") from None
+
+
+def column_words(name: str, given: Any, form: str) -> Iterator[tuple[str, str]]:
+    """Column and value of each word ``COLUMN=VALUE``."""
+    for word in [given] if isinstance(given, str) else given:
+        column, equals, value = str(word).rpartition("=")
+        if not equals or not column or not value:
+            raise ParameterError(f"`{name}` is {word!r}; write COLUMN=VALUE, in the form {form}.")
+        yield column, value
 
 
 def read_entry(cls: type[Class], name: str, entry: Mapping[str, Any]) -> Class:

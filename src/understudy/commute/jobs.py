@@ -42,8 +42,9 @@ class FlowTable(Declared):
 
     def read(self, data: Any, origins: Any) -> Flows:
         """Count the confidential table."""
-        named = {"origin": self.origin, "destination": self.destination, "count": self.count}
-        return read_flows(data, table=self.table, origins=origins, **named)
+        return read_flows(
+            data, origin=self.origin, destination=self.destination, count=self.count, table=self.table, origins=origins
+        )
 
     def known_places(self, data: Any) -> Places | None:
         """The public places, read where they are a table; ``data`` is the confidential one."""
