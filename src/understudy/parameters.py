@@ -122,7 +122,7 @@ class Number(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """A number, also written as text."""
-        return self.check(name, _number_of(given) if isinstance(given, str) else given)
+        return self.check(name, number_of(given) if isinstance(given, str) else given)
 
 
 def exact(value: Any) -> Fraction | None:
@@ -175,7 +175,7 @@ class Whole(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """A whole number, also written as text."""
-        return self.check(name, _whole_of(given) if isinstance(given, str) else given)
+        return self.check(name, whole_of(given) if isinstance(given, str) else given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -482,14 +482,16 @@ def _split(given: Any) -> Any:
     return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
 
 
-def _number_of(text: str) -> Any:
+def number_of(text: str) -> Any:
+    """The number that a person typed, or the text where it is none."""
     try:
         return float(text) if text.isascii() else text  # Python would read the digits of every script
     except ValueError:
         return text
 
 
-def _whole_of(text: str) -> Any:
+def whole_of(text: str) -> Any:
+    """The whole number that a person typed, or the text where it is none."""
     try:
         return int(text) if text.isascii() else text
     except ValueError:

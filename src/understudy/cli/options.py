@@ -5,10 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.numbers import number, whole_number
 from understudy.cli.shared import option, whole_option
-
-__all__ = ["number", "whole_number"]  # used from here too
 
 _PRIVACY, _MODEL, _INPUT = "Privacy", "Model", "Input and output"
 _ROWS = whole_option("Synthetic rows to draw; a public number.", "--rows", "-n")

@@ -386,7 +386,7 @@ def impute(
     and ``key_space``.
     """
     from understudy.mechanisms.stream import Stream
-    from understudy.parameters import read_options
+    from understudy.parameters import from_words
     from understudy.release.folders import check_target
     from understudy.sources import open_source
     from understudy.synth.filling import Filling
@@ -395,7 +395,7 @@ def impute(
     FILES.check("files", files)
     if out is not None:
         check_target(Path(out))
-    filling = Filling(**read_options(Filling, options))
+    filling = from_words(Filling, "impute", options)
     source = open_source(data, load_codebook(book), unknown=unknown, table=table)
     fitted = filling.fit(source, stream=Stream.of_seed(seed), report=report)
     return fitted.sample_many(files=files) if out is None else fitted.write_many(out, files=files, csv=csv)
