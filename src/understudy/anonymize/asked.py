@@ -35,6 +35,7 @@ class _Demands(Rule):
     """The words, for example COLUMN=C,L."""
     keys: tuple[str, ...]
     """The options of the criterion that stand behind the equals sign, in order."""
+    example: str = "disease=3"
     rest: tuple[str, ...] = ()
     """What the last of them are where they are left out."""
 
@@ -42,11 +43,6 @@ class _Demands(Rule):
     def words(self) -> str:
         """The form."""
         return f"{self.form} for each column"
-
-    @property
-    def example(self) -> str:
-        """The form."""
-        return self.form
 
     def admits(self, value: Any) -> bool:
         """Criteria of this kind."""
@@ -60,7 +56,7 @@ class _Demands(Rule):
 
     def _criterion(self, name: str, column: str, value: str) -> Criterion:
         parts = value.split(",")
-        parts += self.rest[len(self.rest) - (len(self.keys) - len(parts)) :] if len(parts) < len(self.keys) else ()
+        parts += self.rest if len(parts) < len(self.keys) else ()
         if len(parts) != len(self.keys):
             raise ParameterError(f"`{name}` is {column}={value!r}; write {self.form}.")
         known = options_of(self.cls)
@@ -68,8 +64,8 @@ class _Demands(Rule):
         return self.cls(column=column, **numbers)
 
 
-def _demands(help: str, cls: type[Criterion], form: str, *keys: str, rest: tuple[str, ...] = ()) -> Any:  # noqa: A002
-    return option((), rule=_Demands(cls=cls, form=form, keys=keys, rest=rest), help=help, panel=Panel.PRIVACY)
+def _demands(help: str, cls: type[Criterion], form: str, *keys: str, **more: Any) -> Any:  # noqa: A002
+    return option((), rule=_Demands(cls=cls, form=form, keys=keys, **more), help=help, panel=Panel.PRIVACY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +78,15 @@ class Asked(Declared):
     mondrian: bool = option(False, rule=Flag(), help="Cut boxes instead of generalising whole columns.")
     delete: bool = option(False, rule=Flag(), help="Delete suppressed rows instead of starring them.")
     distinct: tuple[Criterion, ...] = _demands("COLUMN=L: distinct l-diversity.", DistinctDiversity, "COLUMN=L", "l")
-    entropy: tuple[Criterion, ...] = _demands("COLUMN=L: entropy l-diversity.", EntropyDiversity, "COLUMN=L", "l")
+    entropy: tuple[Criterion, ...] = _demands(
+        "COLUMN=L: entropy l-diversity.", EntropyDiversity, "COLUMN=L", "l", example="disease=2.5"
+    )
     recursive: tuple[Criterion, ...] = _demands(
-        "COLUMN=C,L: recursive (c,l)-diversity.", RecursiveDiversity, "COLUMN=C,L", "c", "l"
+        "COLUMN=C,L: recursive (c,l)-diversity.", RecursiveDiversity, "COLUMN=C,L", "c", "l", example="disease=3,2"
     )
     closeness: tuple[Criterion, ...] = _demands(
         "COLUMN=T or COLUMN=T,ordered or COLUMN=T,hierarchical: t-closeness.",
-        Closeness, "COLUMN=T,ordered", "t", "distance", rest=("equal",),
+        Closeness, "COLUMN=T,ordered", "t", "distance", example="disease=0.2,ordered", rest=("equal",),
     )  # fmt: skip
     criteria: tuple[Criterion, ...] = option((), rule=CRITERIA, help="Further demands, as objects.")
     hierarchies: Mapping[str, HierarchyRule] = field(default_factory=dict, metadata=HIERARCHIES.metadata)
