@@ -108,7 +108,10 @@ def read_words(path: str | Path) -> dict[str, Any]:
             'method = "marginals" and its options, one per line.'
         ) from None
     if not isinstance(content, dict):
-        raise ParameterError(f"the recipe {str(path)!r} is a list; write options, one per line: epsilon = 1.0.")
+        raise ParameterError(
+            f"the recipe {str(path)!r} is a list, which names no method and no option; write one per line, for example "
+            "epsilon = 1.0."
+        )
     return {name.replace("-", "_"): value for name, value in content.items()}
 
 
