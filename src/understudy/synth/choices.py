@@ -98,7 +98,7 @@ def read_words(path: str | Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as reason:
         raise ParameterError(
             f"the recipe {str(path)!r} cannot be read ({getattr(reason, 'strerror', None) or 'no text'}); give a "
-            "manifest.json, or a TOML file with `method` and its options."
+            "TOML file with the options, one per line, or to synth, quote and audit the manifest.json of a release."
         ) from None
     try:
         content = json.loads(text) if place.suffix == ".json" else tomllib.loads(text)
