@@ -77,7 +77,7 @@ def test_a_model_that_could_not_be_written_stays_charged(table, book, account, t
 
 
 def test_counts_that_were_handed_over_are_charged(table, book, account):
-    plan = Counts(book=book, columns=("a", "b"), epsilon=0.25)
+    plan = Counts(book=book, by=("a", "b"), epsilon=0.25)
     seen, charged = looked(account, lambda: plan.fit(plan.open(table, account=account)).sample())
     assert len(seen) == 8 and charged == pytest.approx(2.0)
 

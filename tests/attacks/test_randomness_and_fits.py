@@ -26,7 +26,6 @@ from understudy.synth.counts import Counts
 from understudy.synth.model_file import LoadedModel, load_model
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.seeds import RealSeeds
-from understudy.trees.job import train_to_file
 from understudy.trees.recipe import RiskScore
 from understudy.trees.train import make_training
 
@@ -54,7 +53,7 @@ class Known(Stream):
         lambda source, stream: RECIPE.fit(source, stream=stream),
         lambda source, stream: make_recipe("pegs", alpha=2.0).fit(source, stream=stream),
         lambda source, stream: SCORE.fit(source, stream=stream),
-        lambda source, stream: Counts(book=source.codebook, columns=("b",), epsilon=1.0).fit(source, stream=stream),
+        lambda source, stream: Counts(book=source.codebook, by=("b",), epsilon=1.0).fit(source, stream=stream),
         lambda source, stream: paid_draft(pa.table({"s": ["F"]}), PaidPlan(epsilon=1.0, delta=1e-6), stream=stream),
     ],
     ids=["marginals", "pegs", "forest", "counts", "draft"],
@@ -138,10 +137,10 @@ def test_the_confidential_table_is_not_public(option, copied, data, book, tmp_pa
 
 def test_quality_is_not_measured_on_the_training_table_as_if_it_were_public(data, book, tmp_path):
     with pytest.raises(ParameterError, match="public records to measure quality on, which must be public"):
-        train_to_file(
+        us.train(
             data,
             book,
-            make_training("forest", epsilon=1.0),
+            method=make_training("forest", epsilon=1.0),
             target="b",
             out=tmp_path / "m.us",
             quality_data=shutil.copy(data, tmp_path / "test.parquet"),

@@ -102,17 +102,26 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
     columns: Sequence[str] | None = option(
         None, rule=Names(), help="Columns of the individuals to use; default: all that name no group."
     )
-    link: str = option("identity", rule=OneOf.of(LINKS), help="Scale on which the model is linear.")
+    link: str = option(
+        "identity",
+        rule=OneOf.of(LINKS),
+        help=f"Scale on which the model is linear: {', '.join(LINKS)}.",
+    )
     aggregates_of: str = option(
-        "value", rule=OneOf(("value", "link")), help="What was averaged: the value itself, or its link."
+        "value", rule=OneOf(("value", "link")), help="What was averaged: value (itself), or its link."
     )
     correct: bool = option(
-        True, rule=Flag(), help="Meet exact averages by the correction equation (4.7).", flag="--correction"
+        True,
+        rule=Flag(),
+        help="Meet exact averages by the correction equation (4.7).",
+        flag="--correction/--no-correction",
     )
-    standardise: bool = option(True, rule=Flag(), help="Bring all columns to the same spread.")
-    intercept: bool = option(True, rule=Flag(), help="Add a constant column.")
+    standardise: bool = option(
+        True, rule=Flag(), help="Bring all columns to the same spread.", flag="--standardise/--no-standardise"
+    )
+    intercept: bool = option(True, rule=Flag(), help="Add a constant column.", flag="--intercept/--no-intercept")
     unmatched: str = option(
-        "error", rule=UNMATCHED, help="What to do about groups that are found in one file only.", panel=Panel.INPUT
+        "error", rule=UNMATCHED, help="Groups that are found in one file only: error or ignore.", panel=Panel.INPUT
     )
 
     # ------------------------------------------------------------------ what a method writes

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from understudy.errors import DataError, ParameterError
-from understudy.parameters import Names, Number, OneOf, Rule, Whole, option
+from understudy.parameters import Names, Number, NumberOrWord, OneOf, Whole, option
 from understudy.reconstruct.estimators import Reconstructor, Slopes
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.heldout import choose
@@ -25,36 +25,6 @@ _DEGENERATE = (
     "iterations ({iterations} here{why}); corrected, it is one common slope for all groups. `pc-er` and `shrunken` "
     "fit that slope directly."
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class NumberOrWord(Rule):
-    """A number, or a word for a way to find it."""
-
-    metavar: ClassVar[str] = "NUMBER"
-    number: Number | Whole
-    choices: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        """The bounds of the number, and the choices."""
-        return f"{self.number.words}, or {' or '.join(self.choices)}"
-
-    @property
-    def example(self) -> str:
-        """The last choice."""
-        return self.choices[-1]
-
-    def admits(self, value: Any) -> bool:
-        """A choice, or a number inside the bounds."""
-        return value in self.choices if isinstance(value, str) else self.number.admits(value)
-
-    def read(self, name: str, given: Any, context: Any = None) -> Any:
-        """A choice, or a number, also written as text."""
-        try:
-            return self.number.read(name, given)
-        except ParameterError:
-            return self.check(name, given)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -174,8 +144,10 @@ class LUDIA(_Ranked):
     tolerance: float = option(
         1e-12, rule=Number(least=0, tried=1e-12), help="Stop when an iteration lowers the objective by a smaller share."
     )
-    start: str = option("mp", rule=OneOf(STARTS), help="Where the iterations start.")
-    effects: str = option("none", rule=OneOf(("none", "intercept", "slope")), help="Terms of each group's own.")
+    start: str = option("mp", rule=OneOf(STARTS), help=f"Where the iterations start: {', '.join(STARTS)}.")
+    effects: str = option(
+        "none", rule=OneOf(("none", "intercept", "slope")), help="Terms of each group's own: none, intercept or slope."
+    )
     ridge: float = option(0.0, rule=Number(least=0), help="Penalty of the group terms, in units of a person's weight.")
     slope_columns: Sequence[str] | None = option(
         None, rule=Names(), help="Columns that get a slope per group; default: all."

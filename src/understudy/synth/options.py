@@ -56,6 +56,8 @@ class ParentsRule(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """One word, or ``COLUMN=PARENT,PARENT`` for each column whose parents are set."""
+        if isinstance(given, ParentChoice):
+            return given
         if isinstance(given, Mapping):
             if not all(isinstance(parents, str | list | tuple) for parents in given.values()):
                 raise ParameterError(f"`{name}` is given by what a manifest says of an object; give the object itself.")

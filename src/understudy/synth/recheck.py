@@ -60,7 +60,7 @@ def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int
     if method not in METHODS:
         plan = Counts(
             book=book,
-            columns=tuple(parameters["columns"]),
+            by=tuple(parameters["columns"]),
             epsilon=parameters["epsilon"],
             weighted=parameters["weight"] is not None,
             neighbours=Neighbours(parameters["neighbours"]),

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from understudy.errors import ParameterError
-from understudy.parameters import options_of
+from understudy.parameters import check_names
 from understudy.synth import methods
 from understudy.synth.recipe import Recipe
 
@@ -78,10 +78,5 @@ def find_method(name: str) -> type[Recipe]:
 def make_recipe(name: str, **options: Any) -> Recipe:
     """A recipe from loose options, each of which the method must know."""
     cls = find_method(name)
-    known = options_of(cls)
-    if unknown := sorted(set(options) - set(known)):
-        raise ParameterError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known) or 'no options'}.")
-    if missing := [option for option, declared in known.items() if declared.is_required and option not in options]:
-        # in backticks, so that the command line names its options
-        raise ParameterError(f"{name} needs {', '.join(f'`{option}`' for option in missing)}; there is no default.")
+    check_names(cls, name, options)
     return cls(**options)

@@ -10,14 +10,25 @@ True
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.codec import to_plain
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.labelled import Cells, labelled_cells, set_aside
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import EPSILON, Declared, Names, Option, Panel, Text, option, options_of, read_options
+from understudy.parameters import (
+    EPSILON,
+    Declared,
+    EachName,
+    Option,
+    Panel,
+    Text,
+    from_words,
+    option,
+    options_of,
+    options_together,
+)
 from understudy.privacy.account import Account
 from understudy.privacy.ledger import Entry, Ledger, stream_entries
 from understudy.privacy.provenance import InputRole, Provenance
@@ -36,18 +47,11 @@ from understudy.trees.model import NAME, NO_ROWS, VERSION, Quality, ScoreFacts, 
 from understudy.trees.model_file import model_key
 from understudy.trees.quality import measure_private, public_cells, public_quality, quality_price, subgroup_places
 from understudy.trees.scorers import Scorer
-from understudy.trees.train import METHODS, ScoreMethod, find_training, make_training, training_from
+from understudy.trees.train import METHODS, ScoreMethod, find_training, training_from
 
 SET_ASIDE = 4
 """One record in so many, at random, is kept from training where quality is paid for."""
 _QUALITY = ("quality_epsilon", "subgroups")
-
-
-class _Repeated(Names):
-    """Names, each with a flag of its own."""
-
-    metavar: ClassVar[str] = "NAME"
-    repeats: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,7 @@ class RiskScore(Declared):
         panel=Panel.INPUT,
     )
     subgroups: tuple[str, ...] = option(
-        (), rule=_Repeated(), help="Report quality by this column too; may be repeated.", flag="--subgroup"
+        (), rule=EachName(), help="Report quality by this column too; may be repeated.", flag="--subgroup"
     )
     unknown: str = option(
         "error",
@@ -192,18 +196,22 @@ class RiskScore(Declared):
 
 def score_options(method: str | None = None) -> dict[str, Option]:
     """The options of a score by this method, or of scores by any method."""
-    methods = METHODS.values() if method is None else [find_training(method)]
-    return {name: option for cls in (RiskScore, *methods) for name, option in options_of(cls).items()}
+    own = options_together(METHODS) if method is None else options_of(find_training(method))
+    return {**options_of(RiskScore), **own}
 
 
-def make_score(method: str, **words: Any) -> RiskScore:
+def make_score(method: str | ScoreMethod, **words: Any) -> RiskScore:
     """A risk score from loose options, as the command line or a recipe file writes them."""
-    if words.get("target") is None:
-        raise ParameterError("`target` is missing; name the column of the codebook that is to be scored.")
     own = {name: value for name, value in words.items() if name in options_of(RiskScore)}
     chosen = {name: value for name, value in words.items() if name not in own}
-    training = make_training(method, **read_options(find_training(method), chosen))
-    return RiskScore(training=training, **read_options(RiskScore, own))
+    if isinstance(method, str):
+        method = from_words(find_training(method), method, chosen)
+    elif chosen:
+        raise ParameterError(
+            f"{', '.join(sorted(chosen))} stand beside a method, which holds its own options; write "
+            f"{type(method).__name__}(...) with them, or give the method by name."
+        )
+    return from_words(RiskScore, "a risk score", own, training=method)
 
 
 def refuse_people(book: Codebook) -> None:
