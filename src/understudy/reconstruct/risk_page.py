@@ -3,23 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure
-from understudy.evaluate.report.page import render
+from understudy.pages.figures import Figure, bars_figure, curves_figure, figures_page
 from understudy.pages.numbers import number, percent
 from understudy.reconstruct.advice import BLIND, ELSEWHERE, LIMIT
-from understudy.reconstruct.figures import bars, curves
-from understudy.version import __version__
 
 
 def risk_page(doc: Mapping[str, Any]) -> str:
     """The page for a document of :func:`understudy.reconstruct.risk.assess`."""
     figures = _figures(doc)
     known = ", ".join(doc["known"]) or "nothing but the group"
-    return render(
+    return figures_page(
         "reconstruct.html",
         package="understudy.reconstruct",
         figures=figures,
-        drawn=figures,
         title=f"What averages of {doc['value']} would give away",
         flag="Confidential.",
         banner="Computed on the confidential records; keep this page with the data. " + doc["recommendation"][-1],
@@ -29,7 +25,6 @@ def risk_page(doc: Mapping[str, Any]) -> str:
         recommendation=doc["recommendation"],
         tables=[_overview(doc), *(_attacks(doc, study) for study in doc["groupings"]), *_noisy(doc)],
         notes=_notes(doc),
-        version=__version__,
     )
 
 
@@ -156,7 +151,7 @@ def _noisy(doc: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _figures(doc: Mapping[str, Any]) -> list[Figure]:
     studies = doc["groupings"]
     figures = [
-        bars(
+        bars_figure(
             "attacks",
             "Mean absolute error of every attack",
             "Lower bars mean that more is given away.",
@@ -170,7 +165,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
             ],
             y="mean absolute error",
         ),
-        bars(
+        bars_figure(
             "tenth",
             "The most exposed tenth",
             "Errors of the tenth of the people whose guess gains most, beside what would be guessed of the same "
@@ -182,7 +177,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
             ],
             y="mean absolute error",
         ),
-        curves(
+        curves_figure(
             "sizes",
             "Error against group size",
             "Mean absolute error of the best attack among people in groups of similar size.",
@@ -206,7 +201,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
         items = sorted((item for item in doc["noisy"] if item["name"] == name), key=lambda item: item["epsilon"])
         study = next(study for study in studies if study["name"] == name)
         figures.append(
-            curves(
+            curves_figure(
                 f"noise-{place}",
                 f"Noise on averages by {name}",
                 "Error of the best attack, and of the published averages themselves, against epsilon.",
