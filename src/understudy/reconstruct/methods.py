@@ -1,5 +1,6 @@
 """The methods, each a choice of slopes."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -8,7 +9,7 @@ import numpy as np
 
 from understudy.errors import DataError, ParameterError
 from understudy.parameters import Names, Number, OneOf, Rule, Whole, option
-from understudy.reconstruct.estimators import Reconstructor, Slopes
+from understudy.reconstruct.estimators import LinearReconstructor, Slopes
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.heldout import choose
 from understudy.reconstruct.linear import principal_regression, shrunken_regression, weighted_regression
@@ -58,7 +59,7 @@ class NumberOrWord(Rule):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MoorePenrose(Reconstructor):
+class MoorePenrose(LinearReconstructor):
     """The neighbourhood model: everybody has the average of the group, A+ s. Columns are not used."""
 
     name: ClassVar[str] = "mp"
@@ -72,7 +73,7 @@ class MoorePenrose(Reconstructor):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EcologicalRegression(Reconstructor):
+class EcologicalRegression(LinearReconstructor):
     """Goodman's regression of group averages on group averages."""
 
     name: ClassVar[str] = "er"
@@ -90,7 +91,7 @@ class EcologicalRegression(Reconstructor):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ShrunkenRegression(Reconstructor):
+class ShrunkenRegression(LinearReconstructor):
     """Ours: generalised least squares with slopes shrunk to 0, by as much as predicts held-out averages best.
 
     Between Moore-Penrose (penalty infinite) and ecological regression (0); works with more columns than groups.
@@ -114,7 +115,7 @@ class ShrunkenRegression(Reconstructor):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Ranked(Reconstructor):
+class _Ranked(LinearReconstructor):
     """A method with a rank."""
 
     rank: int | str = option(
@@ -123,8 +124,9 @@ class _Ranked(Reconstructor):
         help="A number; full: the rank of the columns; held-out: as averages left out of the fit advise.",
     )
 
+    @abstractmethod
     def _at(self, sketch: Sketch, rank: int) -> Slopes:
-        raise NotImplementedError
+        """The slopes of this rank."""
 
     def _full(self, sketch: Sketch) -> int:
         return rank_of(sketch)
