@@ -3,19 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.glossary import title_of
+from understudy.evaluate.report.glossary import metric_named, title_of
 from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, HATCHED, INK, REAL
 from understudy.pages.figures import Figure, axis, bars, figure, level_line, listed_axis, scatter, text, whiskers
 from understudy.pages.numbers import number
 
-_MODELS = (
-    "coefficient_distance",
-    "coefficient_utility",
-    "interval_overlap",
-    "lasso_auc",
-    "lasso_mse",
-    "train_on_synthetic",
-)
 _PATHS = {"lasso_auc": "area under the ROC curve", "lasso_mse": "mean squared error"}
 REACH = (-2.0, 4.0)
 """Multiples beyond these are not shown: they say only that the real coefficient is close to 0."""
@@ -30,7 +22,8 @@ _MARKS = {
 
 def is_model(metric: str) -> bool:
     """Whether a metric belongs to the section about models."""
-    return metric.partition(":")[0] in _MODELS
+    known = metric_named(metric)
+    return known is not None and known.of_models
 
 
 def model_figures(doc: Mapping[str, Any]) -> list[Figure]:

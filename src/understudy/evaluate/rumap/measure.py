@@ -16,6 +16,7 @@ from understudy.evaluate.utility.distances import (
     marginal_mae,
     marginal_mse,
 )
+from understudy.evaluate.utility.measure import Kind
 from understudy.evaluate.utility.ranks import (
     kendall_conditional,
     kendall_marginal,
@@ -24,7 +25,6 @@ from understudy.evaluate.utility.ranks import (
 )
 from understudy.evaluate.utility.references import reference_lines
 from understudy.evaluate.utility.regression import (
-    Kind,
     compare_models,
     default_formula,
     distance_of_coefficients,

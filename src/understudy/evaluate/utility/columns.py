@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of
 from understudy.sources.base import Source
@@ -11,20 +12,17 @@ from understudy.sources.base import Source
 ORDER_DISTANCE = Metric(
     name="order_distance",
     title="Columns with an order (earth mover's distance)",
-    room="utility",
     says="How far the values of a column with an order must move to agree, as a share of its range, averaged.",
 )
 MEAN_UTILITY = Metric(
     name="mean_utility",
     title="Means",
-    room="utility",
     goal="maximize",
     says="Closeness of the means, in real standard deviations, and of the shares of unordered levels: 1 if equal.",
 )
 MISSING_RATIO = Metric(
     name="missing_ratio",
     title="Missing values",
-    room="utility",
     says="How far the share of missing values in a column lies from its real share, averaged over columns.",
 )
 
@@ -40,6 +38,7 @@ def earth_movers(values: npt.NDArray[np.float64], real: npt.ArrayLike, synthetic
     return float(min(1.0, np.abs(gap) @ np.diff(values) / (values[-1] - values[0])))
 
 
+@measures(ORDER_DISTANCE, place=7)
 def order_distance(real: Source, synthetic: Source) -> Score:
     """Of every column with an order; missing values are left out (``missing_ratio`` looks at them).
 
@@ -64,6 +63,7 @@ def order_distance(real: Source, synthetic: Source) -> Score:
     )
 
 
+@measures(MEAN_UTILITY, place=15)
 def mean_utility(real: Source, synthetic: Source) -> Score:
     """exp(-||mean of the real table - mean of the synthetic table||^2) (dissertation.txt section 2.4).
 
@@ -108,6 +108,7 @@ def missing_share(source: Source) -> float:
     return float(np.mean(shares))
 
 
+@measures(MISSING_RATIO, place=18)
 def missing_ratio(real: Source, synthetic: Source) -> Score:
     """Mean difference over the columns that may be missing (lugs.txt section 5.3); the breakdown has both shares."""
     columns = [column for column in real.codebook.modelled if column.missing_code is not None]

@@ -14,6 +14,7 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.holdout import known_records, unseen_share
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.utility.tables import (
     JOIN,
     Counts,
@@ -31,7 +32,6 @@ TVD_ONE_WAY, TVD_TWO_WAY, TVD_THREE_WAY = (
     Metric(
         name=f"tvd_{word}_way",
         title=f"{title} (total variation)",
-        room="utility",
         says=f"The share of rows that would have to change to make the {width}-way tables agree, averaged over tables.",
     )
     for width, word, title in (
@@ -44,7 +44,6 @@ MARGINAL_MAE, MARGINAL_MSE = (
     Metric(
         name=f"marginal_{short}",
         title=f"Shares of levels (mean {kind} error)",
-        room="utility",
         says=f"How far the share of a level lies from the real one: mean {kind} difference over levels, then columns.",
     )
     for short, kind in (("mae", "absolute"), ("mse", "squared"))
@@ -53,7 +52,6 @@ CONDITIONAL_MAE, CONDITIONAL_MSE = (
     Metric(
         name=f"conditional_{short}",
         title=f"Shares given another column (mean {kind} error)",
-        room="utility",
         says="How far the share of a level among rows with a given level of another column lies from its real share.",
     )
     for short, kind in (("mae", "absolute"), ("mse", "squared"))
@@ -61,13 +59,11 @@ CONDITIONAL_MAE, CONDITIONAL_MSE = (
 DETAIL_TVD = Metric(
     name="detail_tvd",
     title="Detailed codes (total variation)",
-    room="utility",
     says="The share of records whose detailed code would have to change to make the tables agree, averaged.",
 )
 JOINT_L1 = Metric(
     name="joint_l1",
     title="Whole records (L1, in records)",
-    room="utility",
     highest=float("inf"),
     says="How many rows differ when whole records are counted, the synthetic table scaled to the size of the real one; "
     "twice the number of real rows at most.",
@@ -75,7 +71,6 @@ JOINT_L1 = Metric(
 ARTIFICIAL_SHARE = Metric(
     name="artificial_share",
     title="Purely artificial records",
-    room="utility",
     says="The share of synthetic rows whose whole record no real row has.",
 )
 
@@ -89,17 +84,20 @@ def total_variation(real: npt.NDArray[np.number], synthetic: npt.NDArray[np.numb
     return float(np.abs(real / real.sum() - synthetic / synthetic.sum()).sum() / 2)
 
 
+@measures(TVD_ONE_WAY, place=1)
 def tvd_one_way(real: Source, synthetic: Source) -> Score:
     """All tables of one column."""
     return _tvd(TVD_ONE_WAY, real, synthetic, tables_of_width(real.codebook, 1))
 
 
+@measures(TVD_TWO_WAY, place=2)
 def tvd_two_way(real: Source, synthetic: Source) -> Score:
     """All tables of two columns that are small enough to be laid out."""
     score = _tvd(TVD_TWO_WAY, real, synthetic, tables_of_width(real.codebook, 2))
     return replace(score, note=score.note + left_out(real.codebook, 2))
 
 
+@measures(TVD_THREE_WAY, "tables", place=3)
 def tvd_three_way(real: Source, synthetic: Source, *, tables: Sequence[Clique] | None = None) -> Score:
     """The chosen tables; unasked, up to 64 of them, evenly spaced among all small ones."""
     return _tvd(TVD_THREE_WAY, real, synthetic, triples(real.codebook) if tables is None else tables)
@@ -157,21 +155,25 @@ def _shares(counts: Counts) -> npt.NDArray[np.float64]:
     return np.where(totals > 0, counts / np.maximum(totals, 1), uniform)
 
 
+@measures(MARGINAL_MAE, place=5)
 def marginal_mae(real: Source, synthetic: Source) -> Score:
     """Mean absolute difference, averaged over columns; the breakdown has one value per column."""
     return _marginal(MARGINAL_MAE, "mae", real, synthetic)
 
 
+@measures(MARGINAL_MSE, place=6)
 def marginal_mse(real: Source, synthetic: Source) -> Score:
     """Mean squared difference, averaged over columns; the breakdown has one value per column."""
     return _marginal(MARGINAL_MSE, "mse", real, synthetic)
 
 
+@measures(CONDITIONAL_MAE, "conditional_on", place=8)
 def conditional_mae(real: Source, synthetic: Source, *, conditional_on: str | None = None) -> Score:
     """Given one column, or averaged over all ordered pairs; the breakdown says "other | given"."""
     return _conditional(CONDITIONAL_MAE, "mae", real, synthetic, conditional_on)
 
 
+@measures(CONDITIONAL_MSE, "conditional_on", place=9)
 def conditional_mse(real: Source, synthetic: Source, *, conditional_on: str | None = None) -> Score:
     """Given one column, or averaged over all ordered pairs; the breakdown says "other | given"."""
     return _conditional(CONDITIONAL_MSE, "mse", real, synthetic, conditional_on)
@@ -207,6 +209,7 @@ def compare(real: Source, synthetic: Source) -> Comparison:
     )
 
 
+@measures(DETAIL_TVD, where=lambda real, _: bool(real.codebook.details), place=40)
 def detail_tvd(real: Source, synthetic: Source) -> Score:
     """Of every detail column, which no other metric looks at; what fell back to ``other`` counts as changed."""
     parts, others = {}, []
@@ -255,6 +258,7 @@ def table_l1(real: CountTable, synthetic: CountTable, *, weight: float = 1.0) ->
     return float(np.abs(np.add.reduceat(gaps[order], np.flatnonzero(first))).sum())
 
 
+@measures(JOINT_L1, place=4)
 def joint_l1_score(real: Source, synthetic: Source) -> Score:
     """The distance in rows, scaled to the size of the real table; the breakdown adds it as a share of its maximum."""
     rows, _ = check_comparable(real, synthetic)
@@ -266,6 +270,7 @@ def joint_l1_score(real: Source, synthetic: Source) -> Score:
     )
 
 
+@measures(ARTIFICIAL_SHARE, place=19)
 def artificial_share(real: Source, synthetic: Source) -> Score:
     """Synthetic records that no real row has (lugs.txt section 5.4), with what new real rows would give.
 
