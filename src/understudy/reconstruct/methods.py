@@ -58,6 +58,11 @@ class NumberOrWord(Rule):
             return self.check(name, given)
 
 
+def _tolerance_option() -> Any:
+    rule = Number(least=0, tried=1e-12)
+    return option(1e-12, rule=rule, help="Stop when an iteration lowers the objective by a smaller share.")
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class MoorePenrose(LinearReconstructor):
     """The neighbourhood model: everybody has the average of the group, A+ s. Columns are not used."""
@@ -173,9 +178,7 @@ class LUDIA(_Ranked):
 
     name: ClassVar[str] = "ludia"
     iterations: int = option(100, rule=Whole(tried=100), help="Iterations at most; the answer depends on them.")
-    tolerance: float = option(
-        1e-12, rule=Number(least=0, tried=1e-12), help="Stop when an iteration lowers the objective by a smaller share."
-    )
+    tolerance: float = _tolerance_option()
     start: str = option("mp", rule=OneOf(STARTS), help="Where the iterations start.")
     effects: str = option("none", rule=OneOf(("none", "intercept", "slope")), help="Terms of each group's own.")
     ridge: float = option(0.0, rule=Number(least=0), help="Penalty of the group terms, in units of a person's weight.")
@@ -223,9 +226,7 @@ class LUDIASingularValues(_Ranked):
 
     name: ClassVar[str] = "ludia-svd"
     iterations: int = option(1000, rule=Whole(tried=1000), help="Iterations at most.")
-    tolerance: float = option(
-        1e-12, rule=Number(least=0, tried=1e-12), help="Stop when an iteration lowers the objective by a smaller share."
-    )
+    tolerance: float = _tolerance_option()
 
     def _at(self, sketch: Sketch, rank: int) -> Slopes:
         return self._kept(ludia_svd(sketch, rank=rank, iterations=self.iterations, tolerance=self.tolerance))

@@ -14,6 +14,7 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.holdout import known_records, unseen_share
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.cells import group_sums, joint_keys
 from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.utility.tables import (
     JOIN,
@@ -248,14 +249,9 @@ def table_l1(real: CountTable, synthetic: CountTable, *, weight: float = 1.0) ->
             "compared only over the same columns and levels. Use one codebook for both."
         )
     (codes, counts), (others, drawn) = real.occupied(), synthetic.occupied()
-    cells = np.concatenate([codes, others])
-    if not len(cells):
-        return 0.0
-    gaps = np.concatenate([counts.astype(np.float64), -weight * drawn])
-    order = np.lexsort(cells.T[::-1])
-    cells = cells[order]
-    first = np.concatenate([[True], (cells[1:] != cells[:-1]).any(axis=1)])
-    return float(np.abs(np.add.reduceat(gaps[order], np.flatnonzero(first))).sum())
+    keys = np.concatenate(joint_keys(real.sizes, codes, others))
+    _, gaps = group_sums(keys, np.concatenate([counts, -weight * drawn]))
+    return float(np.abs(gaps).sum())
 
 
 @measures(JOINT_L1, place=4)
