@@ -51,7 +51,7 @@ def compare_large(
     """One-way and two-way distances, and uniqueness on ``columns`` (by default the quasi-identifiers)."""
     check_same_columns(real, synthetic)
     book = real.codebook
-    chosen = [c.name for c in book.modelled if c.role is Role.QUASI_IDENTIFIER] if columns is None else list(columns)
+    chosen = book.with_role(Role.QUASI_IDENTIFIER) if columns is None else tuple(columns)
     check_tables(real, synthetic, columns=chosen)
     truth, copy = Remembered(real), Remembered(synthetic)
     tables = [*tables_of_width(book, 1), *tables_of_width(book, 2)]

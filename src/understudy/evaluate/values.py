@@ -5,11 +5,13 @@ have no value. Missing values are NaN.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook, Column, Dates, Ordinal
+from understudy.codebook.encode import encode_value
 from understudy.codebook.numbers import Number
 from understudy.codebook.weight import bin_weights
 from understudy.errors import DataError
@@ -39,6 +41,16 @@ def values_of(column: Column) -> Floats:
     else:
         proper = [float(code) for code in range(column.proper_levels)]
     return np.array(proper + [np.nan] * (column.missing is not None))
+
+
+def codes_of(values: Any, column: Column) -> npt.NDArray[np.int64]:
+    """Codes of an Arrow column, in the order of its rows; -1 where the codebook does not know a value."""
+    array = values.combine_chunks()
+    array = array if hasattr(array, "dictionary") else array.dictionary_encode()
+    distinct = array.dictionary.to_pylist()
+    known = [encode_value(column, value) for value in (*distinct, None)]  # each distinct value once
+    table = np.array([-1 if code is None else code for code in known], dtype=np.int64)
+    return np.asarray(table[array.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)])
 
 
 def weights_by_code(book: Codebook) -> tuple[str, Floats] | None:

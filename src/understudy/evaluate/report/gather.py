@@ -76,7 +76,7 @@ def gather(
     utility = [Measured(metric=METRICS[score.metric], score=score) for score in scores]
     models = _models(real, synthetic, target, notes)
     lines = utility_references(real, synthetic, conditional_on=given)
-    if risk != "none" and target is None and not any(c.role is Role.SENSITIVE for c in book.modelled):
+    if risk != "none" and target is None and not book.with_role(Role.SENSITIVE):
         notes.append(
             "No attack guessed at anything, because no column is sensitive: set role = 'sensitive' and "
             "role = 'quasi-identifier' (what an intruder may know) in the codebook, or name a --target."
@@ -271,10 +271,10 @@ def _whole(report: Report | None, label: str) -> Report | None:
 
 def _intruder(book: Codebook, target: str | None, external: Source | None) -> tuple[list[str], list[str]]:
     """What an intruder knows, and what they want to know."""
-    wanted = [column.name for column in book.modelled if column.role is Role.SENSITIVE]
+    wanted = list(book.with_role(Role.SENSITIVE))
     if target is not None and target not in wanted:
         wanted.append(target)
-    known = [c.name for c in book.modelled if c.role is Role.QUASI_IDENTIFIER and c.name not in wanted]
+    known = [name for name in book.with_role(Role.QUASI_IDENTIFIER) if name not in wanted]
     if external is not None:  # the intruder knows what the external file tells
         known = [name for name in known if name in external.codebook.names]
     return known, wanted

@@ -110,12 +110,11 @@ def _roles(
     real: Source, quasi: Sequence[str] | None, sensitive: Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the intruder knows and wants: as given, or by the roles that the codebook declares."""
-    columns = real.codebook.modelled
-    known = [c.name for c in columns if c.role is Role.QUASI_IDENTIFIER] if quasi is None else list(quasi)
-    wanted = [c.name for c in columns if c.role is Role.SENSITIVE] if sensitive is None else list(sensitive)
+    known = real.codebook.with_role(Role.QUASI_IDENTIFIER) if quasi is None else tuple(quasi)
+    wanted = real.codebook.with_role(Role.SENSITIVE) if sensitive is None else tuple(sensitive)
     if twice := [name for name in known if name in wanted]:
         raise ParameterError(
             f"the columns {', '.join(twice)} are quasi-identifiers and sensitive at once; an intruder does not guess "
             "what they know. Take them out of one of the two."
         )
-    return tuple(known), tuple(wanted)
+    return known, wanted
