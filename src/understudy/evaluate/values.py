@@ -16,6 +16,7 @@ from understudy.codebook.numbers import Number
 from understudy.codebook.weight import bin_weights
 from understudy.errors import DataError
 from understudy.evaluate.checks import check_column
+from understudy.evaluate.opened import open_grids
 from understudy.sources.base import Source
 from understudy.sources.tables import Codes
 
@@ -111,7 +112,7 @@ def event_of(real: Source, target: str, *, positive: str | None = None) -> Event
     """
     check_column(real, target, called="target")
     column = real.codebook.column(target)
-    counts = real.count([[target]])[0].open().to_grid()
+    (counts,) = open_grids(real, [[target]])
     asked = np.arange(column.size) != (-1 if column.missing_code is None else column.missing_code)
     seen = counts * asked
     if np.count_nonzero(seen) < 2:

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
+from understudy.evaluate.opened import Counts
 from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import expected_gap
-from understudy.evaluate.utility.tables import Counts
 from understudy.evaluate.values import codes_of
 
 _MOST_ROWS = 100_000

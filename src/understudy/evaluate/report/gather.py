@@ -10,6 +10,7 @@ from understudy.codebook import Codebook, Role
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.holdout import check_holdout
+from understudy.evaluate.opened import Counts, open_grids
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.report.chain import chain_facts
 from understudy.evaluate.report.findings import ColumnFacts, Findings, Headline, Measured
@@ -21,7 +22,6 @@ from understudy.evaluate.utility import METRICS, utility_models, utility_referen
 from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import Reference, expected_gap
 from understudy.evaluate.utility.regression import Comparison
-from understudy.evaluate.utility.tables import Counts
 from understudy.pages.numbers import number
 from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
@@ -124,10 +124,10 @@ def _one_way(source: Source, *, role: str, report: Report | None = None) -> dict
     """Counts of every column; whatever is wrong with the file is said with its role."""
     names = source.codebook.names
     try:
-        tables = source.count([[name] for name in names], report)
+        tables = open_grids(source, [[name] for name in names], report)
     except DataError as reason:
         raise DataError(f"{role}: {reason}") from None
-    counts = {name: table.open().to_grid() for name, table in zip(names, tables, strict=True)}
+    counts = dict(zip(names, tables, strict=True))
     if (rows := _rows(counts)) < _LEAST_ROWS:
         raise DataError(
             f"{role} has {rows} row{'' if rows == 1 else 's'}; shares and associations need at least {_LEAST_ROWS}. "

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from understudy.errors import ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import open_grids
 from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.utility.tables import JOIN, counted, grids, tables_of_width
 from understudy.extras import need
@@ -134,7 +135,7 @@ def strongest(real: Source) -> dict[str, tuple[str, ...]]:
     """For each column the columns that say most about it, while five records per combination remain on average."""
     book = real.codebook
     pairs = tables_of_width(book, 2)
-    tables = [table.open().to_grid() for table in real.count(pairs)]
+    tables = open_grids(real, pairs)
     shared = {frozenset(pair): mutual_information(table) for pair, table in zip(pairs, tables, strict=True)}
     rows = int(tables[0].sum()) if tables else 0
     chosen = {}

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import open_grids
 from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of
@@ -50,7 +51,7 @@ def order_distance(real: Source, synthetic: Source) -> Score:
         column = fine.get(name, real.codebook.column(name))
         if not is_ordered(column):
             continue
-        a, b = [s.count([(column.name,)])[0].open().to_grid() for s in (real, synthetic)] if name in fine else plain
+        a, b = [open_grids(s, [(column.name,)])[0] for s in (real, synthetic)] if name in fine else plain
         values = values_of(column)
         known = ~np.isnan(values)
         if known.sum() > 1 and a[known].sum() and b[known].sum():
@@ -100,7 +101,7 @@ def _moments(values: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
 def missing_share(source: Source) -> float:
     """Share of missing values among all values of a table."""
     columns = source.codebook.modelled
-    tables = [table.open().to_grid() for table in source.count([[column.name] for column in columns])]
+    tables = open_grids(source, [[column.name] for column in columns])
     shares = [
         0.0 if column.missing_code is None else table[column.missing_code] / max(table.sum(), 1)
         for column, table in zip(columns, tables, strict=True)

@@ -14,18 +14,10 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.holdout import known_records, unseen_share
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import Counts, open_grids
 from understudy.evaluate.risk.cells import group_sums, joint_keys
 from understudy.evaluate.utility.measure import measures
-from understudy.evaluate.utility.tables import (
-    JOIN,
-    Counts,
-    counted,
-    given_grids,
-    grids,
-    left_out,
-    tables_of_width,
-    triples,
-)
+from understudy.evaluate.utility.tables import JOIN, counted, given_grids, grids, left_out, tables_of_width, triples
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
 
@@ -215,7 +207,7 @@ def detail_tvd(real: Source, synthetic: Source) -> Score:
     """Of every detail column, which no other metric looks at; what fell back to ``other`` counts as changed."""
     parts, others = {}, []
     for detail in real.codebook.details:
-        a, b = (source.count([(detail.name,)])[0].open().to_grid() for source in (real, synthetic))
+        (a,), (b,) = (open_grids(source, [(detail.name,)]) for source in (real, synthetic))
         parts[detail.name] = total_variation(a, b)
         others.append(f"{b[detail.code_of[str(detail.other)]] / b.sum():.1%} of {detail.name}")
     return DETAIL_TVD.mean(parts, note=f"{', '.join(others)} became other.", empty="there is no detail column.")

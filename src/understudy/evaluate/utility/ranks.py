@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import Counts
 from understudy.evaluate.utility.measure import measures
-from understudy.evaluate.utility.tables import Counts, given_grids, grids, tables_of_width
+from understudy.evaluate.utility.tables import given_grids, grids, tables_of_width
 from understudy.extras import need
 from understudy.sources.base import Source
 

@@ -19,6 +19,7 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.formulas import check_formula
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import open_grids
 from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.measure import Kind, measures
 from understudy.evaluate.utility.tables import grids, tables_of_width
@@ -98,7 +99,7 @@ def default_formula(real: Source, target: str, *, most: int = 4) -> tuple[str, K
     pairs = tables_of_width(book, 2)
     near = [name for name in book.names if (name, target) in pairs or (target, name) in pairs]
     others = [name for name in near if is_ordered(book.column(name)) or book.column(name).size <= _MOST_LEVELS]
-    tables = [table.open().to_grid() for table in real.count([(name, target) for name in others])]
+    tables = open_grids(real, [(name, target) for name in others])
     shared = {name: mutual_information(table) for name, table in zip(others, tables, strict=True)}
     picked = sorted(others, key=lambda name: (-shared[name], name))[:most]
     if not picked:

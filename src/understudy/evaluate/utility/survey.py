@@ -13,6 +13,7 @@ import numpy.typing as npt
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column, check_rows
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import open_grids
 from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.measure import Options, measures
@@ -80,7 +81,7 @@ def weighted_mean(source: Source, column: str) -> WeightedMean:
     described = source.codebook.column(column)
     if not is_ordered(described) or column == name:
         raise ParameterError(f"column {column!r} has no mean to weigh; choose a number, a date or an ordinal column.")
-    grid = source.count([(column, name)])[0].open().to_grid().astype(np.float64)
+    grid = open_grids(source, [(column, name)])[0].astype(np.float64)
     values = values_of(described)
     known = ~np.isnan(values)
     grid, values = grid[known], values[known]
