@@ -122,7 +122,8 @@ def style(place: int) -> tuple[str, str, str]:
 def axis(title: str = "", **more: Any) -> dict[str, Any]:
     """A quiet axis."""
     named = {"title": {"text": text(title)}} if title else {}
-    return {"gridcolor": GRID, "zerolinecolor": "#888888", "linecolor": "#888888", "automargin": True, **named, **more}
+    quiet = {"gridcolor": GRID, "zerolinecolor": "#888888", "linecolor": "#888888", "automargin": True}
+    return {**quiet, "exponentformat": "power", **named, **more}  # 80 x 10^-6, never 80 micro
 
 
 def listed_axis(labels: Sequence[str], **more: Any) -> dict[str, Any]:

@@ -73,11 +73,7 @@ def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
         rows=rows,
         height=340,
         xaxis=_epsilon_axis(doc["epsilons"]),
-        yaxis=axis(
-            _axis(measure),
-            rangemode="tozero" if "error" in _axis(measure) else "normal",
-            exponentformat="power",  # 80 x 10^-6, never 80 micro
-        ),
+        yaxis=axis(_axis(measure), rangemode="tozero" if "error" in _axis(measure) else "normal"),
         margin=_MARGIN,
     )
 
