@@ -180,6 +180,10 @@ class Codebook:
         """Names of the modelled columns."""
         return tuple(column.name for column in self.modelled)
 
+    def with_role(self, role: Role) -> tuple[str, ...]:
+        """Names of the modelled columns of one role."""
+        return tuple(column.name for column in self.modelled if column.role is role)
+
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of codes of each modelled column."""

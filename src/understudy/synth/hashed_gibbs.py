@@ -11,11 +11,13 @@ from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import SHARE, Panel, option
 from understudy.privacy.events import Event
+from understudy.privacy.facts import MethodFacts
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
+from understudy.synth.method_facts import synthesis_facts
 from understudy.synth.options import (
     delta_option,
     epsilon_option,
@@ -28,9 +30,38 @@ from understudy.synth.options import (
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 
 
+def hashed_facts(
+    name: str,
+    *,
+    paper: str,
+    paper_claim: str,
+    sound: str,
+    truth: str,
+    proof: str,
+    exact_tests: tuple[str, ...],
+) -> MethodFacts:
+    """The facts of one variant."""
+    return synthesis_facts(
+        name,
+        route="N",
+        guarantee="(ε, δ)-DP, tables released once",
+        public="levels, a bound on the number of records (private parents)",
+        paper=paper,
+        paper_claim=paper_claim,
+        sound=sound,
+        truth=truth,
+        page="sbhg",
+        proofs=(proof, "exponential_selection"),
+        exact_tests=exact_tests,
+        audits=("sbhg_audit", "audit_command"),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class HashedGibbs(ReleasedRecipe):
     """Route N: stability-thresholded tables of every column with its parents, released once."""
+
+    example = {"epsilon": 2.0, "delta": 1e-6, "public_rows": 5000, "parent_count": 1}
 
     epsilon: float = epsilon_option()
     delta: float = delta_option()

@@ -278,7 +278,7 @@ class Fitted(Making[Release]):
 
     def drawer(self, rows: int, ledger: Ledger) -> Any:
         """What workers need to draw ``rows`` rows in ranges (:class:`understudy.synth.drawers.RangeDrawer`)."""
-        raise NotImplementedError(f"{self.recipe.name} is not `ranged`")
+        raise RefusalError(f"rows of {self.recipe.name} depend on each other, so they are not drawn in ranges; sample.")
 
     @property
     def rows_origin(self) -> str:
