@@ -1,4 +1,4 @@
-"""What the rules of a codebook allow: for any row whether it may exist, for the beginning of a row how it may go on.
+"""What the rules of a codebook allow: whether a row may exist, and which levels may follow the beginning of a row.
 
 The rules are joined column by column, from the last one of an order to the first, and what a column leaves possible for
 those before it becomes a rule of its own (adaptive consistency: Dechter and Pearl 1987). Afterwards a row can be drawn

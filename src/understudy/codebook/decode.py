@@ -1,4 +1,4 @@
-"""Codes back to values: the one place where a bin becomes a number again.
+"""Codes back to values. A bin becomes a number again only here.
 
 Inside a bin the value is drawn from the declared grid, by the declared shape: no private data is read, nothing is paid.
 Where the shape is measured, the weights of the pieces of every bin are handed in, paid for by whoever counted them.

@@ -1,7 +1,7 @@
 """Everything that is public about a commuting table: places, possible origins, distance rings, regions, output sizes.
 
-Each is a small table, read whole with every fault named, and each is asked what it is: a table that is called public
-must not be one of ours that is not.
+Each is a small table. All its faults are reported together. Its provenance is checked: a release without a formal
+promise is refused as public knowledge.
 """
 
 import math

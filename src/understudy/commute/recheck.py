@@ -1,4 +1,4 @@
-"""A commuting release against its own parameters: the price of the draws, and the rows that it paid for."""
+"""Compute the price of a commuting release again from its parameters, and check the rows that it paid for."""
 
 import math
 from collections import Counter

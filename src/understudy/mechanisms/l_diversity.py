@@ -1,7 +1,7 @@
 """Entropy l-diversity of sampling distributions (lugs.txt Definition 1, pegs.txt section 3.3B): not DP.
 
 Every block Pr(x_i | key) is mixed with the uniform distribution, with the smallest weight that lifts its entropy to
-log l. What is promised is proved in proofs/l_diversity.md; what is not promised is said in every statement.
+log l. The promise is proved in proofs/l_diversity.md. Every statement says what it does not cover.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Records with a yes-or-no label, in a box, and the two things that may be measured of them: leaf counts and sums."""
+"""Secret records with a yes-or-no label, and what may be measured of them: leaf counts and sums."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""What every recipe is, whatever it makes: a price before the data, a fit, and then something to hand over or to write.
+"""The protocol of every recipe: a price before the data, a fit, and a product that is handed over or written.
 
-Synthesis, counts, commutes, scores, anonymising and imputing follow it, so that there is one place where a price is
-paid for what is drawn: :meth:`Fitted.sample` and :meth:`Fitted.write` below.
+Synthesis, counts, commutes, scores, anonymising and imputing follow it. A price is paid in one place only:
+:meth:`Fitted.sample` and :meth:`Fitted.write` below.
 """
 
 from abc import ABC, abstractmethod
@@ -145,7 +145,7 @@ class Fitted(ABC, Generic[Made]):
 
 
 class FittedWhole(Fitted[Release]):
-    """A fit that makes one table, as large as it is: nobody chooses a number of rows."""
+    """A fit that makes one table whose number of rows nobody chooses."""
 
     @abstractmethod
     def quote(self, rows: int | None = None) -> Quote:

@@ -1,7 +1,7 @@
-"""The manifest: everything a reader needs to judge a release, and nothing that would give the data away.
+"""The manifest: everything a reader needs to judge a release.
 
-Never a seed, never a raw count. One builder, :func:`describe`, for tables, counts, commutes, scores and anonymised
-tables: what was asked comes from the quote, who paid from the payment, and what was made from whoever made it.
+It never holds a seed or a raw count. :func:`describe` builds the manifests of tables, counts, commutes, scores and
+anonymised tables from the quote, the payment and the facts of what was made.
 """
 
 import datetime as dt

@@ -38,7 +38,7 @@ INPUT_MANIFEST = "input-manifest.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """What may leave the house."""
+    """A table that may be published, with its manifest."""
 
     table: pa.Table
     manifest: Manifest

@@ -1,11 +1,11 @@
-"""Budgets of per-call models: paid before any noise is drawn, in one durable transaction, never twice, never too much.
+"""Budgets of per-call models: charged before any noise is drawn, in one durable transaction, never above a cap.
 
 A charge is one transaction: the line of the question is written, then one conditional UPDATE takes the price from the
 key's grant and one from the model's cap. If a condition fails, all of it is undone. Only after the commit is noise
 drawn; the answer is stored before it is sent. So
 
-* what left the program was paid for, whatever crashed and whenever;
-* a server that dies in between wastes the price, and asking again pays for a new attempt;
+* every answer that was sent is paid for, whenever a server crashes;
+* if a server dies in between, the price is lost, and asking again pays for a new attempt;
 * of two identical questions at one moment, the unique line lets one pay; the other waits for the stored answer.
 
 Every row of ``grants`` and ``models`` is changed after every row of ``answers`` and in this order, so that no two
@@ -31,7 +31,7 @@ _ABANDONED = 15.0  # seconds after which a paid attempt without an answer counts
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """One cap, and what is gone of it, in billionths of epsilon."""
+    """One cap and the spent part of it, in billionths of epsilon."""
 
     cap: int
     spent: int
@@ -48,7 +48,7 @@ class Balance:
 
 @dataclass(frozen=True, kw_only=True)
 class Charged:
-    """What became of some questions."""
+    """The result of a charge for several questions."""
 
     stored: dict[bytes, str]
     """Answers that exist already."""

@@ -1,13 +1,13 @@
 """A model's cap over all keys, and the account of the data set that it comes out of.
 
 All answers together cost the people in the training data what was spent; they may cost the cap. So the cap, and every
-rise of it, is charged to the data set's account as a whole before it holds. What was charged is never given back: a
-lower cap later does not undo the promise that was possible meanwhile.
+rise of it, is charged to the data set's account as a whole before it takes effect. What was charged is never given
+back: a lower cap later does not undo the promise that was possible meanwhile.
 
-The account itself is asked what it has paid for, never the service's database: an account that was restored from a
-back-up, or a second one of the same data set, has not paid. Answers of a model are numbered, and each charge pays for a
-range of them. The charge is committed before the cap is set, so that no cap is ever live without it. A run that dies on
-the way leaves a charge, held or committed, and no cap; the next run settles it and charges only what is missing.
+What was paid for is read from the account itself, never from the service's database: an account that was restored from
+a back-up, or a second one of the same data set, has not paid. Answers of a model are numbered, and each charge pays for
+a range of them. The charge is committed before the cap is set, so that no cap is ever live without it. A run that dies
+on the way leaves a charge, held or committed, and no cap; the next run settles it and charges only what is missing.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Starting the service: models, database, caps, addresses, then the web server. What the command line calls."""
+"""Start the service: models, database, caps, addresses, then the web server."""
 
 import contextlib
 import signal

@@ -1,4 +1,4 @@
-"""Hold a table against its codebook and list everything that does not fit, all at once.
+"""Check a table against its codebook and list everything that does not fit.
 
 The list quotes private values: it is for the person who holds the data, never part of a release.
 """

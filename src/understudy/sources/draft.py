@@ -1,6 +1,6 @@
-"""A first codebook read off the data, for a person to review.
+"""A first codebook read from the data, for a person to review.
 
-Everything here leaks: levels, bounds and bins come from private rows. So every column is marked as drafted, and no
+Levels, bounds and bins are read from private rows without a price. So every column is marked as drafted, and no
 release made from a drafted column may claim a guarantee until a person has attested that it is public knowledge.
 """
 

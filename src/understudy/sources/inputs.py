@@ -1,6 +1,6 @@
-"""Where provenance is found: in a file's own metadata, in the manifest beside it, or in a frame in memory.
+"""Find the provenance of a table: in its file's metadata, in the manifest beside it, or in a frame in memory.
 
-Reads no row, but checks the digest of a file against its manifest. Every input of every command is asked here: the
+Reads no row, but checks the digest of a file against its manifest. Every input of every command is checked here: the
 confidential table by :func:`find_provenance`, whatever is called public by :func:`public_provenance`.
 """
 

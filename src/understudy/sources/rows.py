@@ -1,7 +1,4 @@
-"""The rows themselves, for the jobs that cannot do with counts: filling the missing values of a table, attacking it.
-
-What comes out is a secret like any count.
-"""
+"""The rows themselves, as a secret, for tasks that need more than counts: filling missing values, attacking a table."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -35,7 +35,7 @@ def full_order(book: Codebook, order: Sequence[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Modelled(Declared):
-    """Options of everything that models one column after the other."""
+    """Options shared by methods that model one column after the other."""
 
     engines: str | Mapping[str, str] = option(
         "auto", rule=EnginesRule(), help="auto, logistic, linear, cart or blocks; COLUMN=ENGINE, repeated, for some."

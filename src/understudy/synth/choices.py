@@ -1,4 +1,4 @@
-"""A method and its options in words: as a person writes them, as a recipe file or a manifest keeps them."""
+"""A method and its options as plain text and numbers, as in recipe files and manifests."""
 
 import json
 import tomllib

@@ -208,7 +208,7 @@ class Counts(Declared):
 
 
 class FittedCounts(FittedWhole):
-    """A table that is about to be counted."""
+    """A table from which noisy counts can be released."""
 
     def __init__(self, *, recipe: Counts, source: Source, stream: Stream, report: Report | None) -> None:
         source.provenance.refuse_as_data("a table of counts")

@@ -1,4 +1,4 @@
-"""What is drawn after the model: detailed codes given their coarse level, and numbers inside their bins.
+"""Columns that are drawn after the model: detailed codes given their coarse level, and numbers inside their bins.
 
 Two released tables per detail column are paid for: how many records each coarse level has (noise on every count), and
 how many each occupied pair of coarse level and code has (noise and a stability threshold). Codes below the threshold
@@ -39,7 +39,7 @@ _WHY = "details are drawn from their exact counts, which nobody paid for"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DetailTable:
-    """What is known about one detail column."""
+    """The released counts of one detail column."""
 
     totals: CountTable
     """Records of each coarse level."""

@@ -78,7 +78,7 @@ class RangeDrawer(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class _Range:
-    """What a recipe of PeGS's family asks of a fit while it draws, for one range."""
+    """The part of a fit that PeGS and related recipes use while they draw one range of rows."""
 
     stream: Stream
     threads: int | None
@@ -172,7 +172,7 @@ class DiverseDrawer(RangeDrawer):
 
 
 class PartsDrawer(RangeDrawer):
-    """PLUGS: every row comes from one part of the table, drawn first, so that rows are draws from the mixture."""
+    """PLUGS: the part of every row is drawn first, so rows are draws from the mixture of the parts."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 """Rules while gaps are filled: which rows can be filled within them, and which levels each gap may take.
 
-What is observed stays. Gaps are filled after it, one after the other, each with a level that the rules allow after
-those before it and that leaves something for those after it (:class:`understudy.codebook.constraints.Allowed`). Numbers
-that an order rule compares are held to the values that stand, not only to their bins. A row whose observed values break
-a rule cannot be filled within it: it is left alone.
+Observed values stay. Gaps are filled one after the other, each with a level that the rules allow after those before it
+and that leaves a level for those after it (:class:`understudy.codebook.constraints.Allowed`). Numbers that an order
+rule compares are compared with the observed values, not only with their bins. A row whose observed values break a rule
+cannot be filled within it: it is left alone.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Multiple imputation proper: the missing values of a real table filled in several times, by chained equations.
+"""Multiple imputation of missing values: a real table is completed several times, by chained equations.
 
-The same machinery as `imputation`, but what comes out holds the real records: it is as confidential as they are, and
-its manifest says so.
+It uses the models of `imputation`. The result holds the real records, so it is as confidential as they are. Its
+manifest says so.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ _KEEP = (
 
 
 class FittedFilling(FittedWhole):
-    """The rows of a table, about to be completed as often as somebody asks."""
+    """The rows of a table that can be completed any number of times."""
 
     def __init__(self, *, recipe: Filling, source: Source, stream: Stream, report: Report | None) -> None:
         super().__init__(account=source.account, provenance=source.provenance, stream=stream, report=report)

@@ -1,4 +1,4 @@
-"""What SBHG's variants share: parents, one released table per column, Gibbs chains with rejection (sbhg.txt Alg. 2)."""
+"""Base of SBHG and its variant: parents, one released table per column, rejecting Gibbs chains (sbhg.txt Alg. 2)."""
 
 import math
 from abc import abstractmethod

@@ -1,7 +1,7 @@
-"""Released models: perturbed tables that are paid for, from which rows may be drawn without end.
+"""Released models: perturbed tables that are paid for, from which any number of rows may be drawn.
 
-A model holds nothing but public knowledge and perturbed counts; unlike a fit on route S, it may be written to a
-file and handed on.
+A model holds only public knowledge and perturbed counts. Unlike a fit on route S, it may be written to a file and
+published.
 """
 
 from collections.abc import Mapping

@@ -234,7 +234,7 @@ def _names(opened: Opened, plan: PaidPlan) -> list[str]:
 
 
 class _Draft:
-    """The steps, each of which is taken out of the purse before anything of it is opened."""
+    """The steps of a draft. Each is paid from the budget before anything is opened."""
 
     def __init__(self, opened: Opened, plan: PaidPlan, columns: int, stream: Stream) -> None:
         self.opened, self.plan, self.stream = opened, plan, stream

@@ -1,4 +1,4 @@
-"""What is to be made in parts, where and by whom, and the drawing of every part that is not there yet."""
+"""The order of a release in parts (what, where, by which workers), and the drawing of all missing parts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

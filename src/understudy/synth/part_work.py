@@ -1,4 +1,4 @@
-"""One part of a large release, drawn and written by whichever worker has the time: a thread here, a task on Spark."""
+"""One part of a large release, drawn and written by one worker: a local thread or a task on Spark."""
 
 import hashlib
 from collections.abc import Callable, Mapping

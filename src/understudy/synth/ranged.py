@@ -1,7 +1,7 @@
 """Large releases: paid once, drawn in parts by many workers, and resumed after a crash.
 
-The order is what keeps the promise. The charge is reserved before anything is drawn; parts that are not whole are
-destroyed unseen and drawn again from fresh streams; the release appears after its charge is committed. On route N the
+The promise depends on the order of the steps. The charge is reserved before anything is drawn. Unfinished parts are
+deleted unseen and drawn again from fresh streams. The release appears after its charge is committed. On route N the
 released model is kept until the end, because perturbing the counts a second time would have to be paid again.
 """
 

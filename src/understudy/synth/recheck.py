@@ -1,4 +1,4 @@
-"""A stated price against the method, parameters and codebook that it is stated for: a ledger edited by hand shows."""
+"""Compute the price of a release again from its method, parameters and codebook, to find edited ledgers."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,8 +1,8 @@
-"""What every recipe of synthesis is: public choices, a price before any draw, a fit, and rows.
+"""Base of all recipes of synthesis: public choices, a price before any draw, a fit, and rows.
 
 ``Recipe.quote`` needs a codebook and a number of rows, never data. ``Recipe.fit`` reads counts. ``Fitted.sample`` and
 ``Fitted.write`` draw, after the price has been reserved in the account of the source, if it has one; how that is done
-is written in :mod:`understudy.release.making`, for everything that pays.
+is written in :mod:`understudy.release.making`.
 """
 
 from abc import ABC, abstractmethod
@@ -46,7 +46,7 @@ FILES = Whole(tried=5)
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Declared, ABC):
-    """Choices only. Learned state lives in :class:`Fitted`."""
+    """The choices of a method. What is learned from data is in :class:`Fitted`."""
 
     facts: ClassVar[MethodFacts]
     """What the method promises, what its paper claims, what is true, and where that is proved and tested."""

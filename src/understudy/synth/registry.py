@@ -1,7 +1,7 @@
-"""Every method by name: those of `understudy.synth.methods`, and those that other packages bring.
+"""Every method by name: those of `understudy.synth.methods`, and those of other packages.
 
 A method is one file: a :class:`Recipe` with its ``facts``. Another package names its own under the entry point group
-``understudy.methods``. Whatever is found here meets the conformance, documentation and command-line tests.
+``understudy.methods``. All methods found here are covered by the conformance, documentation and command-line tests.
 """
 
 import difflib

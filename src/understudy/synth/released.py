@@ -1,4 +1,4 @@
-"""What all recipes of route N share: pay for perturbed tables once, then draw rows from them for nothing."""
+"""Base of all recipes of route N: pay for perturbed tables once, then draw rows from them at no price."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from understudy.synth.ways import Way
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbed:
-    """What a fit brings back from the data: perturbed tables, how to draw from them, and the entries of the
+    """The result of a fit: perturbed tables, how to draw from them, and the entries of the
     mechanisms."""
 
     way: Way

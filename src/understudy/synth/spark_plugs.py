@@ -1,4 +1,4 @@
-"""PLUGS on Spark, where the records lie: no record and no count comes to the driver.
+"""PLUGS on Spark. The work is done where the records are; no record and no count comes to the driver.
 
 1. Every record is dealt to one of P parts at random, and each part is counted there (one shuffle of distinct records).
 2. One task per part estimates its blocks, makes them l-diverse, draws the rows that the mixture takes from it, and

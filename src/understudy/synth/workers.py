@@ -1,4 +1,4 @@
-"""Who draws the parts: the threads of this machine, or the workers of a Spark cluster."""
+"""Workers that draw the parts: threads of this machine, or the workers of a Spark cluster."""
 
 import os
 import threading
@@ -62,7 +62,7 @@ class LocalWorkers(Workers):
 
 
 class _StoppedPart(Exception):
-    """Another part failed; this one is not worth finishing."""
+    """Raised in a part when another part has failed."""
 
 
 @dataclass(frozen=True, kw_only=True)

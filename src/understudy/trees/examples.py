@@ -1,4 +1,4 @@
-"""The dissertation's two web services as small models made up by hand: learnt from nobody, for demos and tests.
+"""The dissertation's two web services as small models with invented numbers, for demos and tests.
 
 ``/diabeteScore`` is a one-shot forest, ``/septicShockScore`` a per-call tree. Their numbers are invented; the per-call
 model is priced as if its counts were private, so that a service can be tried without any data.

@@ -5,9 +5,9 @@ each level), all voting with one common weight. In the first round the vote is t
 label: its sign and size are those of the signed root of the alpha-gain at alpha = 2 (equation 5.7), whose square it is
 up to the margins. A second round, where the noise allows it, votes on what the first left over, as boosting does.
 
-Three releases, all exact whole numbers: the class counts, the votes (max-norm noise: the price does not grow with the
-number of groves), and the class counts of nine bands of the score, from which the scale of the log-odds is read with a
-slope that cannot turn negative. Everything after that, and any number of scores, is post-processing.
+There are three releases, all exact whole numbers: the class counts, the votes (max-norm noise: the price does not grow
+with the number of groves), and the class counts of nine bands of the score, from which the scale of the log-odds is
+read with a slope that cannot turn negative. Everything after that, and any number of scores, is post-processing.
 """
 
 import math

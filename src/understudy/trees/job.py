@@ -1,4 +1,4 @@
-"""One use case: a private table in, a model and perhaps its file out, its price reserved before any noise is drawn."""
+"""Train a score from a private table, and write its file if asked. The price is reserved before any noise is drawn."""
 
 from pathlib import Path
 from typing import Any

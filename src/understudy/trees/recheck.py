@@ -1,7 +1,7 @@
 """Check a model file against itself, as a release is: checksum, codebook, price, statement, and the price of answers.
 
-What is sealed stays sealed: the counts of a per-call model are bound to the public part by their key, and only
-whoever has it (``load_model``) sees whether they still are.
+Encrypted counts are not checked here. They are bound to the public part by their key, so only
+``load_model``, which has the key, can check them.
 """
 
 from fractions import Fraction

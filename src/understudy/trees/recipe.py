@@ -1,4 +1,4 @@
-"""A risk score as every other release: a price before the data, a fit, and then a model to hand over or to write.
+"""The recipe of a risk score: a price before the data, a fit, and a model that is handed over or written.
 
 >>> from understudy.trees.examples import diabetes_example
 >>> from understudy.trees.train import Forest
@@ -233,7 +233,7 @@ def own_ledger(book: Codebook, entries: Sequence[Entry], *, secure: bool) -> Led
 
 
 class FittedScore(Fitted[ScoreModel]):
-    """Records from which a score is about to be trained. To train again is to pay again."""
+    """Records from which a score is about to be trained. Training again pays again."""
 
     def __init__(
         self,

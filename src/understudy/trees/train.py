@@ -1,4 +1,4 @@
-"""The seven ways to train a risk score: what each takes, what it costs, and how its trees grow from records in a box.
+"""The seven ways to train a risk score: their options, their price, and how trees grow from secret records.
 
 >>> OneTree(epsilon=1.0, depth=2).get_params()["structure"]
 'exponential'

@@ -1,7 +1,7 @@
 """`lugs`: Gibbs synthesis from hashed blocks that are entropy l-diverse (lugs.txt), in time linear in the rows.
 
-Route S, with another promise than the others: synthetic l-diversity of the sampling distributions, not differential
-privacy. Nothing is spent, nothing is bounded, and every statement says so.
+Route S. The promise is l-diversity of the sampling distributions, not differential privacy. Drawing spends no
+epsilon, and every statement says that this is not differential privacy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ FLOOR = 2.0**-20
 
 @dataclass(frozen=True, kw_only=True)
 class DiverseRecipe(Recipe):
-    """What LUGS and PLUGS share: one block per column and MinHash key, mixed with as little uniform as l needs."""
+    """Base of LUGS and PLUGS: one block per column and MinHash key, mixed with as little uniform noise as l needs."""
 
     ranged: ClassVar[bool] = True
     l: float | Mapping[str, float] = option(  # noqa: E741 - the field's own name for it

@@ -1,7 +1,7 @@
 """`plugs`: LUGS on random parts of the table, in parallel processes, mixed (lugs.txt Algorithm 2).
 
-Every value is drawn from a block of some part, and all of those are l-diverse, so the promise of the parts is the
-promise of the whole. Parts are smaller tables: more parts are faster and know less.
+Every value is drawn from a block of some part. All of these are l-diverse, so the promise of the parts is the
+promise of the whole. More parts are faster but have fewer records each.
 """
 
 import os

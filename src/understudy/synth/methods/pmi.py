@@ -1,7 +1,7 @@
 """`pmi`: perturbed multiple imputation (pegs.txt, section 3.5). Predictions of secret models, perturbed and drawn from.
 
-The price holds for any two tables, so it is a bound on how much the file can depend on the data at all (PRIVACY
-section 3): a draw follows the model with weight 1/(1 + C alpha) and is uniform otherwise.
+The price holds for any two tables, so it bounds how much the file can depend on the data at all: a draw follows the
+model with weight 1/(1 + C alpha) and is uniform otherwise.
 """
 
 from collections.abc import Mapping, Sequence

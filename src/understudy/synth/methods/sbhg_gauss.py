@@ -1,6 +1,6 @@
-"""`sbhg-gauss`: SBHG with discrete Gaussian noise, priced as one zCDP event (PRIVACY section 6, Gaussian variant).
+"""`sbhg-gauss`: SBHG with discrete Gaussian noise, priced as one zCDP event (``gaussian_stability.md``).
 
-Its noise grows with the square root of the number of tables, not with the number itself: the better choice for many
+Its noise grows with the square root of the number of tables, not with the number itself, so it is better for many
 columns.
 """
 

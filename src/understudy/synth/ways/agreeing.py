@@ -1,4 +1,4 @@
-"""`marginals`: rows from latent classes, mended until they agree with two-way tables."""
+"""`marginals`: rows from latent classes, changed until they agree with two-way tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is asked of a way of drawing, and what comes back."""
+"""The request to a way of drawing, and its result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
