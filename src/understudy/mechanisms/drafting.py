@@ -45,7 +45,7 @@ class PricedDraft(Event):
         return ApproxDP(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
 
 
-class Purse:
+class DraftBudget:
     """The rest of a budget that was fixed beforehand; a step that exceeds it is refused."""
 
     def __init__(self, event: PricedDraft) -> None:
@@ -59,7 +59,7 @@ class Purse:
         epsilon, delta = (a - Fraction(b) for a, b in zip(self._left, (claim.epsilon, claim.delta), strict=True))
         if epsilon < 0 or delta < 0:
             raise RefusalError(
-                f"the purse of the draft cannot pay {event.kind} (epsilon {claim.epsilon:g}, delta {claim.delta:g}); "
+                f"the budget of the draft cannot pay {event.kind} (epsilon {claim.epsilon:g}, delta {claim.delta:g}); "
                 "this is a fault of the draft."
             )
         self._left = (epsilon, delta)

@@ -232,7 +232,7 @@ class FittedCounts(FittedWhole):
         recipe, units = self.recipe, self._units
         noisy = weighted_histogram(self._exact, units=units.units, event=_event(quote.own), stream=self._stream)
         counts = noisy.ravel() * float(units.unit)
-        found = {"count": counts, "low": counts - recipe.reach, "high": counts + recipe.reach}
+        columns = {"count": counts, "low": counts - recipe.reach, "high": counts + recipe.reach}
         manifest = describe(
             quote,
             payment,
@@ -242,7 +242,7 @@ class FittedCounts(FittedWhole):
             secure=self._stream.is_secure,
             made=Made.COUNTS,
         )
-        return Release(table=pa.table({**_labels(recipe.used, recipe.columns), **found}), manifest=manifest)
+        return Release(table=pa.table({**_labels(recipe.used, recipe.columns), **columns}), manifest=manifest)
 
 
 _WHAT_INTERVALS_ARE = (

@@ -59,8 +59,10 @@ def part_facts(
     if part is None:
         return parameters, ()
     words = where_words(book, part)
-    said = " and ".join(f"{name} = {' or '.join(values)}" for name, values in words.items())
-    sentence = f"all rows are of the sub-population {said}; how large it is among all records does not show in them."
+    population = " and ".join(f"{name} = {' or '.join(values)}" for name, values in words.items())
+    sentence = (
+        f"all rows are of the sub-population {population}; how large it is among all records does not show in them."
+    )
     return {**parameters, "where": words}, (sentence,)
 
 
@@ -102,7 +104,7 @@ def draw_part(
         chances[detail.name] = chance / chance[own[detail.detail_of]].max()
     if not chances:
         return draw(rows, own), asked
-    found: list[list[Codes]] = []
+    batches: list[list[Codes]] = []
     kept, batch = 0, max(rows, 1000)
     for _ in range(_MOST_TRIES):
         codes = draw(batch, own)
@@ -112,10 +114,10 @@ def draw_part(
                 chance = chance * chances[detail.name][codes[book.position(detail.detail_of)]]
         evenly = stream.below_each(np.full(batch, 1 << 53, dtype=np.uint64)).astype(np.float64) / 2.0**53
         mine = evenly < chance
-        found.append([column[mine] for column in codes])
+        batches.append([column[mine] for column in codes])
         kept += int(mine.sum())
         if kept >= rows:
-            return [np.concatenate(parts)[:rows] for parts in zip(*found, strict=True)], asked
+            return [np.concatenate(parts)[:rows] for parts in zip(*batches, strict=True)], asked
     raise RefusalError(
         f"only {kept:,} of {batch * _MOST_TRIES:,} rows drawn have the detailed codes asked for, and {rows:,} were "
         "asked for; ask for codes of one coarse level, or for fewer rows."

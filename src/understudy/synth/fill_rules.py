@@ -29,23 +29,23 @@ _NEAR = 1e-6
 def _in_steps(book: Codebook, values: Sequence[pa.Array]) -> dict[str, tuple[npt.NDArray[np.float64], Bools]]:
     """Numbers of columns that order rules compare, in steps, and where they stand."""
     compared = {name for pair in Orders(book.modelled, book.constraints).gaps for name in pair}
-    found = {}
+    compared_steps = {}
     for column, array in zip(book.modelled, values, strict=True):
         if column.name in compared and isinstance(column, Number):
             stands = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
             numbers = np.nan_to_num(array.cast(pa.float64()).to_numpy(zero_copy_only=False), nan=0.0)
-            found[column.name] = (numbers / float(column.step), stands)
-    return found
+            compared_steps[column.name] = (numbers / float(column.step), stands)
+    return compared_steps
 
 
 def known_numbers(book: Codebook, values: Sequence[pa.Array]) -> Known:
     """The same as floor and ceiling."""
-    found = {}
+    known = {}
     for name, (steps, stands) in _in_steps(book, values).items():
         near = np.abs(steps - np.rint(steps)) < _NEAR
         low, high = (np.where(near, np.rint(steps), way(steps)).astype(np.int64) for way in (np.floor, np.ceil))
-        found[name] = (low, high, stands)
-    return found
+        known[name] = (low, high, stands)
+    return known
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,7 +87,7 @@ class GapRules:
         pattern = np.zeros(self._rows, dtype=np.int64)
         for bit, place in enumerate(open_):
             pattern |= absent[names[place]].astype(np.int64) << bit
-        found = []
+        groups = []
         for word in np.unique(pattern):
             rows = np.flatnonzero(pattern == word)
             missing = [place for bit, place in enumerate(open_) if word >> bit & 1]
@@ -97,12 +97,12 @@ class GapRules:
             whole = np.zeros(len(rows), dtype=bool)
             if missing and self._filled is not None:
                 whole = self._filled.completable(batch, order, len(others))
-                found.append(_Group(rows=rows[whole], steps=self._filled.plan(order), is_whole=True))
-            some = ~whole & self._book.allowed.completable(batch, order, len(others))
+                groups.append(_Group(rows=rows[whole], steps=self._filled.plan(order), is_whole=True))
+            partly = ~whole & self._book.allowed.completable(batch, order, len(others))
             if missing:
-                found.append(_Group(rows=rows[some], steps=self._book.allowed.plan(order), is_whole=False))
-            self.left[rows[~whole & ~some]] = True
-        return [group for group in found if len(group.rows)]
+                groups.append(_Group(rows=rows[partly], steps=self._book.allowed.plan(order), is_whole=False))
+            self.left[rows[~whole & ~partly]] = True
+        return [group for group in groups if len(group.rows)]
 
     @cached_property
     def _filled(self) -> Allowed | None:
@@ -133,36 +133,36 @@ class GapRules:
         if name not in self._tied:
             return None
         place, column = self._book.position(name), self._book.column(name)
-        found = self._in_order(name, rows)
+        allowed = self._in_order(name, rows)
         where = np.full(self._rows, -1, dtype=np.int64)
         where[rows] = np.arange(len(rows))
         for group in self._groups:
             step = group.steps[place]
             mine = group.rows[where[group.rows] >= 0]
             if step is not None and len(mine):
-                found[where[mine]] &= step.choices.levels[step.sets([values[mine] for values in state])]
+                allowed[where[mine]] &= step.choices.levels[step.sets([values[mine] for values in state])]
         if column.missing_code is not None:  # a gap stays one only where the rules leave nothing else
-            proper = found[:, : column.missing_code].any(axis=1)
-            found[:, column.missing_code] &= ~proper
-        stuck = ~found.any(axis=1)
+            proper = allowed[:, : column.missing_code].any(axis=1)
+            allowed[:, column.missing_code] &= ~proper
+        stuck = ~allowed.any(axis=1)
         self.left[rows[stuck]] = True
-        return found
+        return allowed
 
     def _in_order(self, name: str, rows: npt.NDArray[np.int64]) -> Bools:
         """Bins that hold a value between the numbers that stand; the missing level is in no order."""
         column = self._book.column(name)
-        found = np.ones((len(rows), column.size), dtype=bool)
+        allowed = np.ones((len(rows), column.size), dtype=bool)
         if not isinstance(column, Number):
-            return found
+            return allowed
         smallest, largest = value_range(column)
         for other, (floor, ceiling, stands) in self.known.items():
             here = stands[rows]
             gap = self._orders.gaps.get((other, name))
             if gap is not None:
                 least = ((floor if gap == 1 else ceiling) + gap)[rows]
-                found[:, : len(largest)] &= ~here[:, None] | (largest[None, :] >= least[:, None])
+                allowed[:, : len(largest)] &= ~here[:, None] | (largest[None, :] >= least[:, None])
             gap = self._orders.gaps.get((name, other))
             if gap is not None:
                 most = ((ceiling if gap == 1 else floor) - gap)[rows]
-                found[:, : len(smallest)] &= ~here[:, None] | (smallest[None, :] <= most[:, None])
-        return found
+                allowed[:, : len(smallest)] &= ~here[:, None] | (smallest[None, :] <= most[:, None])
+        return allowed

@@ -135,17 +135,17 @@ class FittedFilling(FittedWhole):
 
 def _observed_shapes(book: Codebook, rows: Rows) -> dict[str, npt.NDArray[np.int64]]:
     """Measured numbers lie inside their bins as those that are there do; this file is confidential anyway."""
-    found = {}
+    shapes = {}
     for column, values in zip(book.modelled, rows.values, strict=True):
         if column in book.measured:
             assert isinstance(column, Number)
-            there = values.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
+            observed = values.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
             if column.clip:
-                there = np.clip(there, column.float_edges[0], column.float_edges[-1])
+                observed = np.clip(observed, column.float_edges[0], column.float_edges[-1])
             inner = np.array(column.fine.float_edges[1:-1])
-            pieces = np.searchsorted(inner, there, side="right" if column.closed == "left" else "left")
-            found[column.name] = np.bincount(pieces, minlength=column.fine.proper_levels)
-    return found
+            pieces = np.searchsorted(inner, observed, side="right" if column.closed == "left" else "left")
+            shapes[column.name] = np.bincount(pieces, minlength=column.fine.proper_levels)
+    return shapes
 
 
 class _Worker:
@@ -161,10 +161,10 @@ class _Worker:
             for name, column, codes in zip(book.names, book.modelled, self._codes, strict=True)
             if column.missing_code is not None and bool((codes == column.missing_code).any())
         }
-        self._told = [np.asarray(a != b) for a, b in zip(self._codes, rows.codes, strict=True)]
+        self._deduced = [np.asarray(a != b) for a, b in zip(self._codes, rows.codes, strict=True)]
         """Where a coarse level was taken from its detail."""
         lacking = [d for d, own in zip(book.details, self._own, strict=True) if (own == d.missing_code).any()]
-        if not gaps and not lacking and not any(told.any() for told in self._told):
+        if not gaps and not lacking and not any(taken.any() for taken in self._deduced):
             raise RefusalError(
                 f"no value is missing, so there is nothing to fill; use the table as it is. {_CONFIDENTIAL}"
             )
@@ -190,20 +190,20 @@ class _Worker:
 
     def warnings(self) -> list[str]:
         """Rows that were left alone, and why."""
-        found = []
+        warnings = []
         for count, why in (
             (int(self._broken.sum()), "break a rule of the codebook in values that are there"),
             (int((self._rules.left & ~self._broken).sum()), "have gaps for which the rules leave no value"),
             (int((self._misplaced & ~self._rules.left).sum()), "have a detailed code under a level it is not of"),
         ):
             if count:
-                found.append(
+                warnings.append(
                     f"{count:,} records {why}; they were left as they are, gaps included where the rules speak about "
                     "them. List them with `understudy codebook check`."
                     if "detailed" not in why
                     else f"{count:,} records {why}; their codes were left as they are."
                 )
-        return found
+        return warnings
 
     def completed(self, *, first: bool, report: Report | None, file: int, files: int) -> list[Codes]:
         """One draw of all missing values."""
@@ -220,9 +220,9 @@ class _Worker:
                 if report:
                     report("filling", done, files * steps)
         left = self._rules.left
-        for place, (name, told) in enumerate(zip(self._book.names, self._told, strict=True)):
+        for place, (name, deduced_rows) in enumerate(zip(self._book.names, self._deduced, strict=True)):
             # a row may be found to lead nowhere after some of its gaps were filled
-            gaps = left & (told | self._gaps[name] if name in self._gaps else told)
+            gaps = left & (deduced_rows | self._gaps[name] if name in self._gaps else deduced_rows)
             if gaps.any():
                 state[place][gaps] = self._gap_code(name)
         return state

@@ -31,10 +31,10 @@ def outside_entries(recipe: Any, entries: Sequence[Entry]) -> list[Entry]:
     events = [event for entry in entries for event in _parts(entry.event)]
     foreign = sorted({type(event).__qualname__ for event in events if package_of(type(event)) is not None})
     if package in recipe.trust:
-        said = f"the method {recipe.name!r} comes from the package {package!r}, which the caller trusts by name"
+        assumption = f"the method {recipe.name!r} comes from the package {package!r}, which the caller trusts by name"
     else:
-        said = f"the method {recipe.name!r} of the package {package!r} does what it says with our mechanisms"
-    entries = [replace(entry, assumptions=(*entry.assumptions, said)) for entry in entries]
+        assumption = f"the method {recipe.name!r} of the package {package!r} does what it says with our mechanisms"
+    entries = [replace(entry, assumptions=(*entry.assumptions, assumption)) for entry in entries]
     if foreign and package not in recipe.trust:
         entries.append(
             unchecked(

@@ -86,10 +86,10 @@ class PerturbedRecipe(DrawnRecipe):
 
     def public_inputs(self, confidential: Any = None) -> dict[InputRole, Provenance]:
         """The table behind the prior was read when the recipe was made, and asked then what it is."""
-        found = super().public_inputs(confidential)
+        inputs = super().public_inputs(confidential)
         if isinstance(self.prior, PublicShape):
-            found[InputRole.PRIOR] |= self.prior.provenance
-        return found
+            inputs[InputRole.PRIOR] |= self.prior.provenance
+        return inputs
 
     @abstractmethod
     def event(self, priors: tuple[Prior, ...], rows: int) -> DirichletDraws | DirichletResetBlocks:

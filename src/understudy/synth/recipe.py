@@ -154,7 +154,7 @@ class Recipe(Declared, ABC):
             quote is not None
             and known
             and not openers
-            and all(quote.inputs[role] == one for role, one in public.items())
+            and all(quote.inputs[role] == provenance for role, provenance in public.items())
         ):
             fitted._quoted = quote.with_data(source.provenance)
         return fitted
@@ -316,8 +316,8 @@ class Fitted(Making[Release]):
         kind = (
             "diverse" if manifest.total.kind == "LDiverse" else manifest.route if manifest.total.is_formal else "none"
         )
-        said = f"this is file {number} of {files} made from the same data: {_TOGETHER[kind].format(files=files)}."
-        return replace(release, manifest=replace(manifest, warnings=(*manifest.warnings, said)))
+        warning = f"this is file {number} of {files} made from the same data: {_TOGETHER[kind].format(files=files)}."
+        return replace(release, manifest=replace(manifest, warnings=(*manifest.warnings, warning)))
 
     def _check(self, quote: Quote, **how: Any) -> None:
         if (where := how.get("where")) is not None:
@@ -344,7 +344,7 @@ class Fitted(Making[Release]):
         sizes = sizes_of(self.codebook, self._people)
         table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes, only=only)
         self._tell("decoding", 1, 1)
-        parameters, said = part_facts(self.codebook, self.recipe.parameters(), part)
+        parameters, part_warnings = part_facts(self.codebook, self.recipe.parameters(), part)
         manifest = describe(
             quote,
             payment,
@@ -352,7 +352,7 @@ class Fitted(Making[Release]):
             rows_origin=self.rows_origin,
             codebook=self.codebook,
             secure=self._stream.is_secure,
-            warnings=(*self.warnings, *said),
+            warnings=(*self.warnings, *part_warnings),
             real_records=self.recipe.shows_records,
         )
         return Release(table=table, manifest=manifest)

@@ -114,8 +114,8 @@ def seeds_entry(pool: SeedPool) -> Entry | None:
 
 def seeds_assumption(pool: SeedPool) -> tuple[str, ...]:
     """What must be public about the pool."""
-    said = (f"chains start from {pool}, in which nothing private stands unpaid",)
-    return said if isinstance(pool, PublicSeeds) else ()
+    assumptions = (f"chains start from {pool}, in which nothing private stands unpaid",)
+    return assumptions if isinstance(pool, PublicSeeds) else ()
 
 
 def seed_pool(word: Any) -> SeedPool:

@@ -117,7 +117,7 @@ class Marginals(ReleasedRecipe):
         )
         classes = fit.classes(stream.generator(), report)
         ones, twos = fit.plausible(classes)
-        tables = [_table((name,), one) for name, one in zip(names, ones, strict=True)]
+        tables = [_table((name,), counts_of_one) for name, counts_of_one in zip(names, ones, strict=True)]
         tables += [_table((names[i], names[j]), table) for (i, j), table in twos.items()]
         return Perturbed(
             way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),

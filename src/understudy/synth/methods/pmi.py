@@ -131,14 +131,14 @@ class PMI(Modelled, DrawnRecipe):
 
     def warnings(self, book: Codebook) -> list[str]:
         """Say so when hardly anything of the data is left."""
-        said = super().warnings(book)
+        warnings = super().warnings(book)
         high = max(self.model_weights(book).values())
         if high < _FAINT:
-            said.append(
+            warnings.append(
                 f"at most {high:.2g} of every drawn value comes from the models, the rest is uniform noise: the file "
                 "is practically independent of the data. Use a method of route N, or a larger epsilon."
             )
-        return said
+        return warnings
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedPMI":
         """Fit every model to the counts of whole records, and keep it secret."""

@@ -144,13 +144,13 @@ def _plan(
         low, high = (middle, high) if fits(at(math.exp(middle))) else (low, middle)
         if high - low < 1e-5:
             break
-    found = at(math.exp(low))
-    if not fits(found):
+    plan = at(math.exp(low))
+    if not fits(plan):
         raise RefusalError(
             f"epsilon {epsilon:g} at delta {delta:g} is too small for {tables} tables: their noise would exceed "
             f"{MAX_DEVIATION:,} records. Use a larger epsilon or fewer columns."
         )
-    return found
+    return plan
 
 
 def _event(variance: Fraction, delta: float, tables: int, neighbours: Neighbours) -> GaussianStability:
