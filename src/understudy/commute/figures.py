@@ -26,8 +26,8 @@ def size_scatter(
     real_label: str = "confidential",
 ) -> str:
     """Average distance against the number of workers (logarithmic): one mark per destination, lines of medians."""
-    there = np.isfinite(real) & np.isfinite(synthetic)
-    sizes, real, synthetic = sizes[there], real[there], synthetic[there]
+    known = np.isfinite(real) & np.isfinite(synthetic)
+    sizes, real, synthetic = sizes[known], real[known], synthetic[known]
     top = most or _nice(float(max(real.max(initial=1.0), synthetic.max(initial=1.0))))
     right = 10 ** math.ceil(math.log10(max(float(sizes.max(initial=10)), 10.0)))
 

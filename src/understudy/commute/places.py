@@ -345,8 +345,8 @@ def read_regions(table: Any, origins: tuple[str, ...], *, confidential: Any = No
     number = {name: place for place, name in enumerate(names)}
     density = np.ones(len(origins), dtype=np.int64)
     if columns.has("density"):
-        given = dict(zip(columns.texts("origin", "place", "geocode"), columns.numbers("density"), strict=True))
-        values = np.array([given[name] for name in origins])
+        densities = dict(zip(columns.texts("origin", "place", "geocode"), columns.numbers("density"), strict=True))
+        values = np.array([densities[name] for name in origins])
         if not np.all((values >= 0) & (values == np.floor(values)) & (values < 2**31)):
             raise DataError(f"the density of {columns.label} must be whole numbers from 0 on; round or rescale it.")
         density = values.astype(np.int64)

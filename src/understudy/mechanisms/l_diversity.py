@@ -150,9 +150,11 @@ def split_counts(counts: Secret[CountTable], parts: int, stream: Stream) -> list
     split = np.bincount(owner * parts + part, minlength=len(tally) * parts).reshape(len(tally), parts)
     out = []
     for number in range(parts):
-        mine = split[:, number]
-        kept = mine > 0
-        share = CountTable(columns=table.columns, sizes=table.sizes, codes=codes[kept], counts=mine[kept])
+        part_counts = split[:, number]
+        occupied = part_counts > 0
+        share = CountTable(
+            columns=table.columns, sizes=table.sizes, codes=codes[occupied], counts=part_counts[occupied]
+        )
         out.append(Secret(share))
     return out
 
@@ -167,8 +169,8 @@ def diversify(
     threads: int | None = None,
 ) -> Secret[DiverseTables]:
     """Estimate and perturb (steps 1 and 2 of LUGS): one block per column and key, from the counts of whole records."""
-    made = diverse_tables(counts.open(), keys_of=keys_of, key_space=key_space, ls=ls, floor=floor, threads=threads)
-    return Secret(made)
+    tables = diverse_tables(counts.open(), keys_of=keys_of, key_space=key_space, ls=ls, floor=floor, threads=threads)
+    return Secret(tables)
 
 
 def diverse_tables(

@@ -78,9 +78,9 @@ class Fitted(ABC, Generic[Made]):
 
     def sample(self, rows: int, **how: Any) -> Made:
         """Pay, draw, and hand over: what is handed over is spent."""
-        with self._drawn(self.quote(rows), **how) as (payment, made):
-            payment.commit(None if payment.account is None else made.digest)
-        return made
+        with self._drawn(self.quote(rows), **how) as (payment, product):
+            payment.commit(None if payment.account is None else product.digest)
+        return product
 
     def write(self, out: str | Path, rows: int, *, csv: bool = False, **how: Any) -> Made:
         """Pay, draw and write; an interrupt before it appears gives the price back, because nobody saw anything."""
@@ -89,9 +89,9 @@ class Fitted(ABC, Generic[Made]):
     def _write(self, out: str | Path, rows: int, saving: Mapping[str, Any], **how: Any) -> Made:
         target = Path(out)
         check_target(target)
-        with self._drawn(self.quote(rows), **how) as (payment, made):
-            made.save(target, commit=payment.commit, **saving)
-        return made
+        with self._drawn(self.quote(rows), **how) as (payment, product):
+            product.save(target, commit=payment.commit, **saving)
+        return product
 
     def _write_many(
         self: "Fitted[Release]", out: str | Path, each: Quote, *, price: Quote, files: int, csv: bool
@@ -119,9 +119,9 @@ class Fitted(ABC, Generic[Made]):
         self._check(quote, **how)
         with self._paying(quote) as payment:
             payment.drawing()
-            made = self._make(quote, payment, **how)
+            product = self._make(quote, payment, **how)
             payment.reached(Point.DRAWN)
-            yield payment, made
+            yield payment, product
 
     @contextmanager
     def _paying(self, quote: Quote, *, files: int = 1) -> Iterator[Payment]:

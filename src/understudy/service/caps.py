@@ -37,16 +37,16 @@ def set_cap(budgets: Budgets, served: Served, epsilon: float, *, account: Accoun
     for charge in account.paid_for(_what(served)):
         if charge.state is ChargeState.HELD:
             _charge(account, served, Ledger.from_list(json.loads(charge.ledger)), label=charge.label)
-    wanted, paid = cap_of(epsilon) // served.price, paid_answers(account, served)
-    if wanted - paid > MOST_CALLS:
+    allowed_answers, answers_paid = cap_of(epsilon) // served.price, paid_answers(account, served)
+    if allowed_answers - answers_paid > MOST_CALLS:
         raise RefusalError(
-            f"the cap would allow {wanted - paid:,} further answers; one charge covers at most {MOST_CALLS:,}. Set a "
-            "smaller cap, or train a one-shot model, whose answers are free."
+            f"the cap would allow {allowed_answers - answers_paid:,} further answers; one charge covers at most "
+            f"{MOST_CALLS:,}. Set a smaller cap, or train a one-shot model, whose answers are free."
         )
-    if wanted > paid:
+    if allowed_answers > answers_paid:
         score = f"the score {served.name}, version {served.model.version} ({served.model_id[:16]})"
-        ledger = Ledger(call.entries * (wanted - paid))
-        _charge(account, served, ledger, label=f"answers {paid + 1:,} to {wanted:,} of {score}")
+        ledger = Ledger(call.entries * (allowed_answers - answers_paid))
+        _charge(account, served, ledger, label=f"answers {answers_paid + 1:,} to {allowed_answers:,} of {score}")
     budgets.set_cap(served.model_id, epsilon, charged_to=account.identity)
 
 

@@ -213,11 +213,11 @@ class PartsDrawer(RangeDrawer):
         origin = stream.below_each(np.full(rows, len(samplers), dtype=np.uint64)).astype(np.int64)
         out = [np.empty(rows, dtype=code_type(max(self._hashing.sizes))) for _ in self._hashing.sizes]
         for part, sampler in enumerate(samplers):
-            mine = origin == part
-            count = int(mine.sum())
+            of_part = origin == part
+            count = int(of_part.sum())
             if count:
                 own = Stream(key=stream.fresh_key())
                 drawn = sampler.draw(rows=count, sweeps=self._sweeps, stream=own, threads=threads)
                 for column, values in zip(out, drawn, strict=True):
-                    column[mine] = values
+                    column[of_part] = values
         return Drawn(codes=out)

@@ -32,19 +32,19 @@ def _in_steps(book: Codebook, values: Sequence[pa.Array]) -> dict[str, tuple[npt
     compared_steps = {}
     for column, array in zip(book.modelled, values, strict=True):
         if column.name in compared and isinstance(column, Number):
-            stands = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+            observed = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
             numbers = np.nan_to_num(array.cast(pa.float64()).to_numpy(zero_copy_only=False), nan=0.0)
-            compared_steps[column.name] = (numbers / float(column.step), stands)
+            compared_steps[column.name] = (numbers / float(column.step), observed)
     return compared_steps
 
 
 def known_numbers(book: Codebook, values: Sequence[pa.Array]) -> Known:
     """The same as floor and ceiling."""
     known = {}
-    for name, (steps, stands) in _in_steps(book, values).items():
+    for name, (steps, observed) in _in_steps(book, values).items():
         near = np.abs(steps - np.rint(steps)) < _NEAR
         low, high = (np.where(near, np.rint(steps), way(steps)).astype(np.int64) for way in (np.floor, np.ceil))
-        known[name] = (low, high, stands)
+        known[name] = (low, high, observed)
     return known
 
 
@@ -123,9 +123,9 @@ class GapRules:
         bad = np.zeros(self._rows, dtype=bool)
         for (low, high), gap in self._orders.gaps.items():
             if low in steps and high in steps:
-                (below, here), (above, there) = steps[low], steps[high]
+                (below, low_observed), (above, high_observed) = steps[low], steps[high]
                 wrong = below >= above - _NEAR if gap == 1 else below + gap > above + _NEAR
-                bad |= here & there & wrong
+                bad |= low_observed & high_observed & wrong
         return bad
 
     def inside(self, name: str, rows: npt.NDArray[np.int64], state: Sequence[Codes]) -> Bools | None:
@@ -138,9 +138,9 @@ class GapRules:
         where[rows] = np.arange(len(rows))
         for group in self._groups:
             step = group.steps[place]
-            mine = group.rows[where[group.rows] >= 0]
-            if step is not None and len(mine):
-                allowed[where[mine]] &= step.choices.levels[step.sets([values[mine] for values in state])]
+            group_rows = group.rows[where[group.rows] >= 0]
+            if step is not None and len(group_rows):
+                allowed[where[group_rows]] &= step.choices.levels[step.sets([values[group_rows] for values in state])]
         if column.missing_code is not None:  # a gap stays one only where the rules leave nothing else
             proper = allowed[:, : column.missing_code].any(axis=1)
             allowed[:, column.missing_code] &= ~proper
@@ -155,14 +155,14 @@ class GapRules:
         if not isinstance(column, Number):
             return allowed
         smallest, largest = value_range(column)
-        for other, (floor, ceiling, stands) in self.known.items():
-            here = stands[rows]
+        for other, (floor, ceiling, observed) in self.known.items():
+            observed_here = observed[rows]
             gap = self._orders.gaps.get((other, name))
             if gap is not None:
                 least = ((floor if gap == 1 else ceiling) + gap)[rows]
-                allowed[:, : len(largest)] &= ~here[:, None] | (largest[None, :] >= least[:, None])
+                allowed[:, : len(largest)] &= ~observed_here[:, None] | (largest[None, :] >= least[:, None])
             gap = self._orders.gaps.get((name, other))
             if gap is not None:
                 most = ((ceiling if gap == 1 else floor) - gap)[rows]
-                allowed[:, : len(smallest)] &= ~here[:, None] | (smallest[None, :] <= most[:, None])
+                allowed[:, : len(smallest)] &= ~observed_here[:, None] | (smallest[None, :] <= most[:, None])
         return allowed

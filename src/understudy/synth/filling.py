@@ -120,16 +120,16 @@ class FittedFilling(FittedWhole):
         columns = {}
         for column, values, drawn in zip(book.modelled, rows.values, codes, strict=True):
             absent = values.is_null()
-            made = values
+            filled = values
             if pc.any(absent).as_py() and column.name in steps:
                 assert isinstance(column, Number)
-                made = values_of_steps(column, steps[column.name], np.asarray(drawn == column.missing_code))
+                filled = values_of_steps(column, steps[column.name], np.asarray(drawn == column.missing_code))
             elif pc.any(absent).as_py():
-                made = decode_column(column, drawn, stream.below_each, weights=shapes.get(column.name))
-            columns[column.name] = pc.if_else(absent, made, values)
+                filled = decode_column(column, drawn, stream.below_each, weights=shapes.get(column.name))
+            columns[column.name] = pc.if_else(absent, filled, values)
         for detail, values, drawn in zip(book.details, rows.detail_values, worker.details(codes), strict=True):
-            made = decode_column(detail, drawn, stream.below_each)
-            columns[detail.name] = pc.if_else(values.is_null(), made, values)
+            filled = decode_column(detail, drawn, stream.below_each)
+            columns[detail.name] = pc.if_else(values.is_null(), filled, values)
         return pa.table({column.name: columns[column.name] for column in book.released})
 
 
@@ -254,17 +254,17 @@ class _Worker:
     def _start(self, name: str, state: list[Codes]) -> None:
         """From the values that are there."""
         rows, column = self._open(name), state[self._book.position(name)]
-        there = column[self._observed[name]]
+        observed = column[self._observed[name]]
         inside = self._rules.inside(name, rows, state)
         if inside is None:
-            column[rows] = self._generator.choice(there, size=len(rows))
+            column[rows] = self._generator.choice(observed, size=len(rows))
             return
-        shares = np.bincount(there, minlength=inside.shape[1]) / len(there)
+        shares = np.bincount(observed, minlength=inside.shape[1]) / len(observed)
         self._fill(name, rows, np.tile(shares, (len(rows), 1)), inside, state)
 
     def _redraw(self, name: str, learner: Learner, state: list[Codes], *, tune: bool) -> None:
-        there = self._observed[name]
-        known = Records(columns=tuple(column[there] for column in state), counts=np.ones(int(there.sum())))
+        observed = self._observed[name]
+        known = Records(columns=tuple(column[observed] for column in state), counts=np.ones(int(observed.sum())))
         if tune:
             learner.tune(known, self._generator)
         model = learner.fit(known, known.bootstrapped(self._generator), self._generator)

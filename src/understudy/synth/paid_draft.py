@@ -224,9 +224,9 @@ def _taking_part(
 
 def _names(opened: Opened, plan: PaidPlan) -> list[str]:
     header = [name for name in opened.header if name]
-    for given in (*plan.left_out, *plan.named):
-        if given not in header:
-            raise ParameterError(f"there is no column {given!r}; the table has {', '.join(header[:12])}.")
+    for named in (*plan.left_out, *plan.named):
+        if named not in header:
+            raise ParameterError(f"there is no column {named!r}; the table has {', '.join(header[:12])}.")
     names = [name for name in header if name not in plan.left_out]
     if not names:
         raise DataError("every column is dropped, so nothing is left to draft; drop fewer.")

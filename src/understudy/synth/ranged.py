@@ -134,8 +134,8 @@ def _opened(workshop: Workshop, data: Any, book: Codebook, unknown: str, table: 
     if "data" in workshop.plan and workshop.plan["data"] != place:
         raise ReleaseError(
             f"{str(workshop.folder)!r} holds an unfinished release of other data "
-            f"({workshop.plan['data'] or 'in memory'}); rows of two tables would be paid for as one. Give the same table, "
-            "or remove the folder to give it up."
+            f"({workshop.plan['data'] or 'in memory'}); rows of two tables would be paid for as one. Give the same "
+            "table, or remove the folder to give it up."
         )
     workshop.remember(data=place)
     source = open_source(data, book, unknown=unknown, table=table)

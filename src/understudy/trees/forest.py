@@ -291,9 +291,9 @@ def _votes(weights: Values, groves: Sequence[Grove], features: Sequence[Feature]
 def _described(weight: float, grove: Grove, features: Sequence[Feature]) -> dict[str, Any]:
     feature = features[grove.feature]
     if sum(lean != 0 for lean in grove.lean) == 1 and feature.levels and len(feature.levels) > 2:
-        asked = f"= {feature.levels[grove.lean.index(UNIT)]}"
+        condition = f"= {feature.levels[grove.lean.index(UNIT)]}"
     elif feature.thresholds:
-        asked = "> " + ", ".join(f"{cut:.12g}" for cut in feature.thresholds)
+        condition = "> " + ", ".join(f"{cut:.12g}" for cut in feature.thresholds)
     else:
-        asked = "after " + ", ".join(feature.column.labels[: feature.column.proper_levels - 1])
-    return {"feature": feature.name, "asks": asked, "weight": float(f"{weight:.6g}")}
+        condition = "after " + ", ".join(feature.column.labels[: feature.column.proper_levels - 1])
+    return {"feature": feature.name, "asks": condition, "weight": float(f"{weight:.6g}")}

@@ -114,8 +114,8 @@ class RiskScore(Declared):
         """Name of the model."""
         if self.name is not None:
             return self.name
-        kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.target.lower())
-        return kept.strip("-")[:64] or "score"
+        letters = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.target.lower())
+        return letters.strip("-")[:64] or "score"
 
     def parameters(self) -> dict[str, Any]:
         """Every choice as plain data, for the manifest."""
@@ -282,12 +282,12 @@ class FittedScore(Fitted[ScoreModel]):
 
     def _make(self, quote: Quote, payment: Payment, **how: Any) -> ScoreModel:
         recipe, stream, book = self.recipe, self._stream, self.codebook
-        cells, kept = self._cells, None
+        cells, held_out = self._cells, None
         if recipe.quality_epsilon is not None:
-            cells, kept = set_aside(cells, one_in=SET_ASIDE, stream=stream)
+            cells, held_out = set_aside(cells, one_in=SET_ASIDE, stream=stream)
         self._tell("growing", 0, 1)
         grown = recipe.training.grow(cells, self._features, stream)
-        quality, paid = self._measured(grown.scorer, kept)
+        quality, paid = self._measured(grown.scorer, held_out)
         self._tell("growing", 1, 1)
         entries = [*self._unpriced, *grown.entries, *paid]
         own = Ledger.of(self._provenance.as_data) + own_ledger(book, entries, secure=stream.is_secure)
@@ -313,17 +313,17 @@ class FittedScore(Fitted[ScoreModel]):
         )
         return ScoreModel(scorer=grown.scorer, manifest=manifest)
 
-    def _measured(self, scorer: Scorer, kept: Secret[Cells] | None) -> tuple[Quality | None, tuple[Entry, ...]]:
+    def _measured(self, scorer: Scorer, held_out: Secret[Cells] | None) -> tuple[Quality | None, tuple[Entry, ...]]:
         recipe, features, subgroups = self.recipe, self._features, self.recipe.subgroups
-        if kept is not None:
+        if held_out is not None:
             assert recipe.quality_epsilon is not None
             return measure_private(
-                scorer, features, kept, epsilon=recipe.quality_epsilon, subgroups=subgroups, stream=self._stream
+                scorer, features, held_out, epsilon=recipe.quality_epsilon, subgroups=subgroups, stream=self._stream
             )
         if self._test is None:
             return None, ()
-        given = recipe.quality_data
-        label = Path(given).name if isinstance(given, str | Path) else "a table in memory"
+        quality_data = recipe.quality_data
+        label = Path(quality_data).name if isinstance(quality_data, str | Path) else "a table in memory"
         return public_quality(scorer, features, self._test, subgroups=subgroups, label=label), ()
 
 

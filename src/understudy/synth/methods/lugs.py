@@ -110,12 +110,12 @@ class DiverseRecipe(Recipe):
     def paper_figure(self, book: Codebook) -> dict[str, Any]:
         """l column by column, and how likely one value may still be."""
         ls = dict(zip(book.names, self.ls(book), strict=True))
-        asked = self.l if isinstance(self.l, Mapping) else dict.fromkeys(book.names, self.l)
+        asked_l = self.l if isinstance(self.l, Mapping) else dict.fromkeys(book.names, self.l)
         chances = {name: largest_probability(l=ls[name], levels=book.column(name).size) for name in book.names}
         worst = max(chances, key=chances.__getitem__)
         return {
             "l_by_column": ls,
-            "capped": [name for name in book.names if ls[name] < asked[name]],
+            "capped": [name for name in book.names if ls[name] < asked_l[name]],
             "largest_probability": chances[worst],
             "statement": f"It is weak even against a good guess: one value of {worst!r} ({book.column(worst).size} "
             f"levels, l = {ls[worst]:.4g}) may still have probability {chances[worst]:.4f}.",
@@ -218,10 +218,10 @@ class FittedDiverse(Fitted):
         ``sweeps`` are counted after the recipe's own burn-in.
         """
         sampler = self._sampler(self.quote(chains).ledger)
-        seen = sampler.trace(chains=chains, sweeps=self.choices.sweeps + sweeps, stream=self._stream.spawn())
+        trace = sampler.trace(chains=chains, sweeps=self.choices.sweeps + sweeps, stream=self._stream.spawn())
         tables, names = sampler.tables, self.codebook.names
         return chain_report(
-            seen[self.choices.sweeps :],
+            trace[self.choices.sweeps :],
             names=names,
             lags=lags,
             unseen=sampler.unseen,

@@ -114,10 +114,10 @@ class FittedParts(Fitted):
         with _workers(min(choices.processes or os.cpu_count() or 1, number)) as apply:
             done = 0
             for part, codes in enumerate(apply(tasks)):
-                mine = origin == part
+                of_part = origin == part
                 for column, values in zip(out, codes, strict=True):
-                    column[mine] = values
-                done += int(mine.sum())
+                    column[of_part] = values
+                done += int(of_part.sum())
                 self._tell("drawing rows", done, rows)
         return out
 

@@ -61,9 +61,9 @@ class Wanted:
                     "the sub-population is too rare in this model. Ask for fewer rows, or for a larger sub-population."
                 )
             codes = draw_rows(batch)
-            mine = rules.fits(codes)
-            batches.append([column[mine] for column in codes])
-            kept, drawn = kept + int(mine.sum()), drawn + batch
+            fitting = rules.fits(codes)
+            batches.append([column[fitting] for column in codes])
+            kept, drawn = kept + int(fitting.sum()), drawn + batch
             share = max(kept, 1) / drawn
             batch = int(min(max(1000, 1.2 * (self.rows - kept) / share), _MOST_DRAWN))
         return Drawn(codes=[np.concatenate(parts)[: self.rows] for parts in zip(*batches, strict=True)])
