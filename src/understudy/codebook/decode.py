@@ -116,7 +116,7 @@ def order_steps(
 
 
 def _after(name: str, drawn: Steps, gap: int, known: Known | None) -> Steps:
-    """The least that may follow the lower column ``name``; a value that stands may lie between two steps."""
+    """The least that may follow the lower column ``name``; an observed value may lie between two steps."""
     if known is None or name not in known:
         return drawn + gap
     floor, ceiling, observed = known[name]

@@ -86,7 +86,7 @@ def compare_commutes(
     account: Account | str | Path | None = None,
     **columns: Any,
 ) -> tuple[CommuteFindings, ReleasedCommutes]:
-    """Hold a release against the confidential table; an account remembers that somebody looked.
+    """Compare a release with the confidential table; an account records the look.
 
     ``columns``: ``origin``, ``destination``, ``count`` and ``table`` of the confidential table.
     """

@@ -1,6 +1,6 @@
 """Mechanisms of a priced codebook draft: kinds of values, frequent levels, private quantiles.
 
-Levels: :mod:`understudy.mechanisms.stability` on texts nobody has listed before. Quantiles: the exponential mechanism
+Levels: :mod:`understudy.mechanisms.stability` on texts not listed before. Quantiles: the exponential mechanism
 [MT07, Smith11] on a grid that does not depend on the data. One budget pays for all of it: ``proofs/priced_draft.md``.
 """
 

@@ -71,13 +71,13 @@ class Fitted(ABC, Generic[Made]):
 
     @abstractmethod
     def _make(self, quote: Quote, payment: Payment, **how: Any) -> Made:
-        """Draw and describe; the payment is reserved, and what is drawn is seen by nobody yet."""
+        """Draw and describe; the payment is reserved, and nobody has seen the result yet."""
 
     def _check(self, quote: Quote, **how: Any) -> None:
         """Refuse what cannot be made before anything is reserved."""
 
     def sample(self, rows: int, **how: Any) -> Made:
-        """Pay, draw, and hand over: what is handed over is spent."""
+        """Pay, draw, and hand over. The price is then spent."""
         with self._drawn(self.quote(rows), **how) as (payment, product):
             payment.commit(None if payment.account is None else product.digest)
         return product
@@ -152,7 +152,7 @@ class FittedWhole(Fitted[Release]):
         """The price of the table, whatever ``rows`` says."""
 
     def sample(self) -> Release:  # type: ignore[override]
-        """Pay, draw, and hand over: what is handed over is spent."""
+        """Pay, draw, and hand over. The price is then spent."""
         return super().sample(self.quote().rows)
 
     def write(self, out: str | Path, *, csv: bool = False) -> Release:  # type: ignore[override]

@@ -331,7 +331,7 @@ def _check_price(looked: Looked) -> Guarantee | None:
 
 
 def _promise_of_format_1(manifest: dict[str, Any], ledger: Ledger, total: Guarantee) -> str:
-    """The words of the first format were other ones; the promise in them is held against the ledger all the same."""
+    """The statements of the first format were worded differently; their promise is still compared with the ledger."""
     words = statement(ledger, total, rows=manifest["rows"]["number"], route=manifest["route"], paper=None)
     promise = words.partition(" for ")[0] if isinstance(total, PureDP) or hasattr(total, "epsilon") else words[:40]
     if manifest.get("subject") == Subject.SCORE:

@@ -59,7 +59,7 @@ def paid_answers(account: Account, served: Served) -> int:
 
 
 def _charge(account: Account, served: Served, ledger: Ledger, *, label: str) -> None:
-    """Pay for a range of answers, or settle the charge that another run made for it and did not live to settle.
+    """Pay for a range of answers, or settle the charge that another run made for it and did not settle.
 
     A range is the same whoever pays for it: name, ledger and digest follow from it, so that it is charged once.
     """

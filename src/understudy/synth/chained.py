@@ -100,7 +100,7 @@ class Chain:
         stream: Stream,
         report: Callable[[int, int], None] | None = None,
     ) -> list[Codes]:
-        """Draw the columns anew, each value from its perturbed prediction; alpha = 0 perturbs nothing."""
+        """Draw the columns again, each value from its perturbed prediction; alpha = 0 perturbs nothing."""
         kind = code_type(max(self.book.sizes))
         steps = self.book.allowed.plan(self.order)
         done = [np.array(column, dtype=kind) for column in rows]

@@ -192,7 +192,7 @@ class Counts(Declared):
         return open_source(data, self.counted, **opening)
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedCounts":
-        """Count; the counts stay in their box until they are paid for and have their noise."""
+        """Count. The counts stay secret until they are paid for and have their noise."""
         return FittedCounts(recipe=self, source=source, stream=Stream.checked(stream), report=report)
 
     @cached_property

@@ -27,7 +27,7 @@ _NEAR = 1e-6
 
 
 def _in_steps(book: Codebook, values: Sequence[pa.Array]) -> dict[str, tuple[npt.NDArray[np.float64], Bools]]:
-    """Numbers of columns that order rules compare, in steps, and where they stand."""
+    """Numbers of columns that order rules compare, in steps, and where they are observed."""
     compared = {name for pair in Orders(book.modelled, book.constraints).gaps for name in pair}
     compared_steps = {}
     for column, array in zip(book.modelled, values, strict=True):
@@ -39,7 +39,7 @@ def _in_steps(book: Codebook, values: Sequence[pa.Array]) -> dict[str, tuple[npt
 
 
 def known_numbers(book: Codebook, values: Sequence[pa.Array]) -> Known:
-    """The same as floor and ceiling."""
+    """The observed numbers of :func:`_in_steps`, as floor and ceiling."""
     known = {}
     for name, (steps, observed) in _in_steps(book, values).items():
         near = np.abs(steps - np.rint(steps)) < _NEAR
@@ -119,7 +119,7 @@ class GapRules:
         return Orders(self._book.modelled, self._book.constraints)
 
     def _disordered(self, steps: Mapping[str, tuple[npt.NDArray[np.float64], Bools]]) -> Bools:
-        """Rows in which two numbers that stand are in the wrong order, though their bins need not be."""
+        """Rows in which two observed numbers are in the wrong order, though their bins need not be."""
         bad = np.zeros(self._rows, dtype=bool)
         for (low, high), gap in self._orders.gaps.items():
             if low in steps and high in steps:
@@ -149,7 +149,7 @@ class GapRules:
         return allowed
 
     def _in_order(self, name: str, rows: npt.NDArray[np.int64]) -> Bools:
-        """Bins that hold a value between the numbers that stand; the missing level is in no order."""
+        """Bins that hold a value between the observed numbers; the missing level is in no order."""
         column = self._book.column(name)
         allowed = np.ones((len(rows), column.size), dtype=bool)
         if not isinstance(column, Number):

@@ -113,7 +113,7 @@ class FittedFilling(FittedWhole):
         return Release(table=self._table(codes), manifest=manifest)
 
     def _table(self, codes: Sequence[Codes]) -> pa.Table:
-        """What was there stays as it stood; a drawn number is drawn inside its bin, in order with the others."""
+        """Observed values stay as they are; a drawn number is drawn inside its bin, in order with the others."""
         book, rows, worker, stream = self.codebook, self._rows, self._worker, self._stream
         shapes = _observed_shapes(book, rows)
         steps = order_steps(book, codes, stream.below_each, shapes, worker.known) if book.constraints else {}
@@ -185,7 +185,7 @@ class _Worker:
 
     @property
     def known(self) -> Known:
-        """Numbers that stand, for those that are drawn in order with them."""
+        """Observed numbers, which numbers drawn in order with them must respect."""
         return self._rules.known
 
     def warnings(self) -> list[str]:
@@ -252,7 +252,7 @@ class _Worker:
         return code
 
     def _start(self, name: str, state: list[Codes]) -> None:
-        """From the values that are there."""
+        """Fill the gaps at random from the observed values."""
         rows, column = self._open(name), state[self._book.position(name)]
         observed = column[self._observed[name]]
         inside = self._rules.inside(name, rows, state)

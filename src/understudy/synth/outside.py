@@ -45,7 +45,7 @@ def outside_entries(recipe: Any, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def unchecked(recipe: Any, *, reads: str, why: str) -> Entry:
-    """The entry of something that nobody here has checked."""
+    """The entry of an event or a read that was not checked here."""
     package = package_of(type(recipe))
     return Entry.unpriced(
         stage="method",

@@ -28,7 +28,7 @@ class Order:
     report: Report | None
 
     def tell(self) -> Callable[[int], None]:
-        """What counts rows as they come, for whoever watches."""
+        """A function that counts drawn rows and reports them."""
         done = 0
 
         def told(rows: int) -> None:

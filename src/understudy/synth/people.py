@@ -49,7 +49,7 @@ def person_entries(entries: Sequence[Entry], book: Codebook) -> list[Entry]:
 
 
 def capped_source(source: Source, stream: Stream) -> Source:
-    """The records that take part; chosen anew for every fit, each of which pays for the person."""
+    """The records that take part; chosen again for every fit, each of which pays for the person."""
     unit = source.codebook.unit
     if unit is None:
         return source

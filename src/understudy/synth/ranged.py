@@ -73,7 +73,7 @@ def synthesize_parts(
     table: str | None = None,
     report: Report | None = None,
 ) -> PartedRelease:
-    """Fit, pay, draw in parts and write; run again with the same arguments after a crash, it goes on."""
+    """Fit, pay, draw in parts and write; after a crash, call it again with the same arguments to continue."""
     order = order_of(out, rows, part_rows, seed, workers, report)
     _refuse_shared_budgets(recipe)
     if not recipe.ranged:
@@ -161,7 +161,7 @@ def _refuse_shared_budgets(recipe: Recipe) -> None:
 
 
 def _terms(recipe: Recipe, book: Codebook, order: Order, account: Account | None) -> dict[str, Any]:
-    """What must be the same when work goes on; where it runs may change."""
+    """What must be the same when work continues; where it runs may change."""
     return {
         "method": recipe.name,
         "parameters": recipe.parameters(),
@@ -174,7 +174,7 @@ def _terms(recipe: Recipe, book: Codebook, order: Order, account: Account | None
 
 
 def _place(data: Any) -> str | None:
-    """Where the rows lie; another table would be paid for by nobody. It stays in the folder of the unfinished work."""
+    """Where the rows are stored, to refuse another table when work continues. Kept only in the unfinished folder."""
     if not isinstance(data, str | Path):
         return None
     return str(data) if "://" in str(data) else str(Path(data).absolute())
@@ -345,7 +345,7 @@ class _Run:
         )
 
     def interrupted(self, reason: BaseException) -> UnderstudyError:
-        """What to tell whoever waits, and how to go on."""
+        """The error for the caller, with how to continue."""
         if not self.is_charged and not self._workshop.is_resumed:
             self._workshop.abandon()
             if isinstance(reason, KeyboardInterrupt):

@@ -18,7 +18,7 @@ from understudy.synth.registry import METHODS
 
 
 def recheck_method(looked: Looked) -> None:
-    """Price and words of the method, made anew from what the manifest says of it: synthesis, and counts."""
+    """Compute price and texts of the method again from the manifest, for synthesis and counts."""
     manifest, book, total = looked.manifest, looked.book, looked.total
     if book is None or (manifest["method"] not in METHODS and looked.made is not Made.COUNTS):
         return

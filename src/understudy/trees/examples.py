@@ -40,7 +40,7 @@ def _entry(scale: int, reads: str) -> Entry:
 def _manifest(
     method: str, columns: tuple[Column, ...], title: str, entry: Entry, *, call: Guarantee | None = None, **score: Any
 ) -> Manifest:
-    """The manifest of what was learnt from nobody and charged to nobody."""
+    """The manifest of an invented model, which no account paid for."""
     return describe(
         score_quote(method, Ledger.of([entry]), call=call),
         Payment.free(words="none: the numbers are invented"),

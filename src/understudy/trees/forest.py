@@ -155,7 +155,7 @@ def _logit(chance: float) -> float:
 
 
 def _base(classes: npt.NDArray[Any], scale: float) -> tuple[float, float]:
-    """Share of positives and number of records, from noisy counts; what noise could have made counts for nothing."""
+    """Share of positives and number of records, from noisy counts; counts that noise could have made are ignored."""
     negative, positive = (max(float(value), 0.0) for value in classes)
     pseudo = 3.0 * scale
     share = (positive + pseudo) / (negative + positive + 2 * pseudo)

@@ -1,4 +1,4 @@
-"""Growing trees on records that nobody protects: the alpha-tree (algorithm 4) and the 0-DiffStructure (algorithm 5)."""
+"""Growing trees on records without protection: the alpha-tree (algorithm 4) and the 0-DiffStructure (algorithm 5)."""
 
 from collections.abc import Callable, Sequence
 
@@ -31,7 +31,7 @@ class Builder:
         return no, yes
 
     def tree(self) -> Tree:
-        """As it stands."""
+        """The tree as built so far."""
         feature, yes_codes, no, yes, gain = zip(*self._nodes, strict=True)
         return Tree(feature=feature, yes_codes=yes_codes, no=no, yes=yes, gain=gain)
 

@@ -79,7 +79,7 @@ def _check_body(content: dict[str, Any], looked: Looked) -> None:
 
 
 def _check_training(looked: Looked) -> None:
-    """The price of the method and its parameters, computed anew; the first format does not tell them."""
+    """The price of the method and its parameters, computed again; the first format does not have them."""
     manifest, stated = looked.manifest, looked.total
     if manifest["format"] == 1 or not isinstance(stated, PureDP | ApproxDP):
         return

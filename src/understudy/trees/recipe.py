@@ -165,7 +165,7 @@ class RiskScore(Declared):
         return quote.with_public(self.public_inputs())
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedScore":
-        """Read the records; they stay in their box until they are paid for and trees grow from them."""
+        """Read the records; they stay secret until they are paid for and trees grow from them."""
         source.provenance.refuse_as_data("a risk score")
         stream, book = Stream.checked(stream), source.codebook
         self.public_inputs(source.address)
@@ -328,7 +328,7 @@ class FittedScore(Fitted[ScoreModel]):
 
 
 def _refuse_dearer(quoted: Quote, done: Quote) -> None:
-    """What was charged must cover what was done; anything else is a fault of ours, and nobody sees the model."""
+    """Refuse to show a model that cost more than was charged; that is a bug of ours."""
     before, after = quoted.pure, done.pure
     if not before.is_formal:
         return

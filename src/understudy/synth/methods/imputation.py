@@ -41,7 +41,7 @@ _KEPT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Imputation(Modelled, Recipe):
-    """Multiple imputation: one regression per column, its parameters drawn anew for every file.
+    """Multiple imputation: one regression per column, its parameters drawn again for every file.
 
     >>> import understudy as us
     >>> us.Imputation(engines={"charge": "cart", "patzip": "blocks"}).quote(us.datasets.discharges_codebook(), 10).total
