@@ -47,8 +47,8 @@ COMMANDS = (
 )
 INTRODUCTION = (
     "Written by `make docs` from the commands themselves. Exit codes: 0 done; 1 refused (also: a release that "
-    "does not verify, data that do not fit, a missing extra); 2 the request is wrong; 3 `audit` refuted a promise; 70 a "
-    "bug in Understudy; 130 interrupted (Ctrl-C); 141 nobody read the output; 143 stopped by SIGTERM. See "
+    "does not verify, data that do not fit, a missing extra); 2 the request is wrong; 3 `audit` refuted a promise; 70 "
+    "a bug in Understudy; 130 interrupted (Ctrl-C); 141 nobody read the output; 143 stopped by SIGTERM. See "
     "[operations](../guide/operations.md)."
 )
 TARGET = Path(__file__).with_name("cli.md")
