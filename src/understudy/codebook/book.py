@@ -1,4 +1,4 @@
-"""The codebook: what a table may hold, as one frozen value."""
+"""The codebook as one frozen value."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Hold a commuting release against the confidential table: numbers, and a page for those who may see both."""
+"""Compare a commuting release with the confidential table: numbers, and a confidential page."""
 
 from pathlib import Path
 from typing import Any

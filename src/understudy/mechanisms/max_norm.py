@@ -1,4 +1,4 @@
-"""Noise for sums to which every record adds a little of everything: the max-norm mechanism on whole numbers.
+"""The max-norm mechanism on whole numbers: noise for sums to all of which every record contributes.
 
 P(z) is proportional to e^(-max |z_i| / scale) on all vectors of whole numbers. A release of d sums that one record
 changes by at most ``sensitivity`` each is (sensitivity / scale)-DP, however large d is; Laplace noise would pay d times
@@ -30,7 +30,7 @@ _GRID = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class MaxNormSums(Event):
-    """Some sums at once, each of which a record changes by at most ``sensitivity``."""
+    """Several sums released together; a record changes each by at most ``sensitivity``."""
 
     kind: ClassVar[str] = "max-norm-sums"
     proof: ClassVar[str | None] = "max_norm_sums.md"

@@ -2,8 +2,8 @@
 
 Every destination has n workers (public), a public domain of origins in classes of equal virtual count, and gets m
 synthetic origins from the Dirichlet-multinomial law. One worker's origin changes inside one destination, so the price
-of the whole file is that of its dearest destination. See ``proofs/origin_draws.md``; the theorems are those of the
-paper only where they were proved again there.
+of the whole file is that of its most expensive destination. See ``proofs/origin_draws.md``; the theorems are those of
+the paper only where they were proved again there.
 """
 
 import math

@@ -62,7 +62,7 @@ def new_folder(target: Path, *, speaks: Callable[[Path], str], commit: Commit | 
 
 
 def appear(scratch: Path, target: Path, *, digest: str, commit: Commit | None) -> None:
-    """Give a finished folder its name at the moment when it is paid for; nobody is interrupted in between."""
+    """Give a finished folder its name when it is paid for, with interrupts held back in between."""
     with interrupts_held():
         refuse_existing(target)
         if commit is not None:

@@ -1,7 +1,7 @@
 """Check a release against itself: digests, table, codebook, inputs, price and statement.
 
-One way for every kind of release. What a room can recompute besides (the price of a method, the classes of an
-anonymised table, a risk score) it adds as a :class:`Check`; ``understudy.verify`` knows them all.
+The same checks hold for every kind of release. Other packages add what they can recompute (the price of a method,
+the classes of an anonymised table) as a :class:`Check`; ``understudy.verify`` uses them all.
 """
 
 import json
@@ -37,7 +37,7 @@ _TOLERANCE = 1e-9  # of sums of stated prices; other versions of the accounting 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What it is, what was looked at and what was wrong."""
+    """The kind of release, the checks that were made, and the problems found."""
 
     what: str
     passed: tuple[str, ...]
@@ -330,7 +330,7 @@ def _check_price(looked: Looked) -> Guarantee | None:
 
 
 def _promise_of_format_1(manifest: dict[str, Any], ledger: Ledger, total: Guarantee) -> str:
-    """The words of the first format were other ones; the promise in them is held against the ledger all the same."""
+    """The statements of the first format were worded differently; their promise is still compared with the ledger."""
     words = statement(ledger, total, rows=manifest["rows"]["number"], route=manifest["route"], paper=None)
     promise = words.partition(" for ")[0] if isinstance(total, PureDP) or hasattr(total, "epsilon") else words[:40]
     if manifest.get("subject") == Subject.SCORE:

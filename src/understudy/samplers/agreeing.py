@@ -1,4 +1,4 @@
-"""Rows that agree with many small tables at once: drawn from latent classes, then mended value by value.
+"""Rows that agree with many small tables at once: drawn from latent classes, then changed value by value.
 
 Rows are apportioned to the classes, and within a class every column's levels to its rows (systematic sampling: the
 number of rows with a level differs from its expectation by less than one). Single values are then changed wherever that

@@ -1,4 +1,4 @@
-"""One way to ask for counts, whatever holds the rows."""
+"""The interface of all sources: counts of chosen columns, wherever the rows are stored."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -70,7 +70,7 @@ def slice_weights(columns: int) -> list[int]:
 
 
 class Source(ABC):
-    """A private table behind its codebook. Counts come out as secrets; rows never come out."""
+    """A private table with its codebook. It returns counts as secrets, and never rows."""
 
     def __init__(
         self,

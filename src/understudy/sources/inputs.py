@@ -1,6 +1,6 @@
-"""Where provenance is found: in a file's own metadata, in the manifest beside it, or in a frame in memory.
+"""Find the provenance of a table: in its file's metadata, in the manifest beside it, or in a frame in memory.
 
-Reads no row, but checks the digest of a file against its manifest. Every input of every command is asked here: the
+Reads no row, but checks the digest of a file against its manifest. Every input of every command is checked here: the
 confidential table by :func:`find_provenance`, whatever is called public by :func:`public_provenance`.
 """
 
@@ -41,10 +41,12 @@ def find_provenance(what: Any) -> Provenance:
 
     if isinstance(what, pa.Table | pa.RecordBatch):
         return _of_metadata(what.schema.metadata)
-    kept = getattr(what, "attrs", None)
-    if not isinstance(kept, dict):
+    attributes = getattr(what, "attrs", None)
+    if not isinstance(attributes, dict):
         return DECLARED
-    return _of_metadata({key: str(kept[key.decode()]).encode() for key in (MARK, _MARK_1) if key.decode() in kept})
+    return _of_metadata(
+        {key: str(attributes[key.decode()]).encode() for key in (MARK, _MARK_1) if key.decode() in attributes}
+    )
 
 
 def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -> Provenance:

@@ -1,4 +1,4 @@
-"""A method and its options in words: as a person writes them, as a recipe file or a manifest keeps them."""
+"""A method and its options as plain text and numbers, as in recipe files and manifests."""
 
 import json
 import tomllib
@@ -60,9 +60,9 @@ def relation_of(word: str) -> Neighbours:
 def choices_of_manifest(manifest: Mapping[str, Any]) -> Choices:
     """What a release was asked for; where the person was the unit, the targets of a person."""
     parameters = dict(manifest["parameters"])
-    asked = parameters.pop("per_person", None)
-    if isinstance(asked, Mapping):
-        parameters |= {name: value for name, value in asked.items() if name != "records"}
+    person_targets = parameters.pop("per_person", None)
+    if isinstance(person_targets, Mapping):
+        parameters |= {name: value for name, value in person_targets.items() if name != "records"}
     known = options_of(find_method(manifest["method"]))
     return Choices(
         method=manifest["method"],

@@ -194,7 +194,7 @@ class Counts(Declared):
         return open_source(data, self.counted, **opening)
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedCounts":
-        """Count; the counts stay in their box until they are paid for and have their noise."""
+        """Count. The counts stay secret until they are paid for and have their noise."""
         return FittedCounts(recipe=self, source=source, stream=Stream.checked(stream), report=report)
 
     @cached_property
@@ -210,7 +210,7 @@ class Counts(Declared):
 
 
 class FittedCounts(FittedWhole):
-    """A table that is about to be counted."""
+    """A table from which noisy counts can be released."""
 
     def __init__(self, *, recipe: Counts, source: Source, stream: Stream, report: Report | None) -> None:
         source.provenance.refuse_as_data("a table of counts")
@@ -234,7 +234,7 @@ class FittedCounts(FittedWhole):
         recipe, units = self.recipe, self._units
         noisy = weighted_histogram(self._exact, units=units.units, event=_event(quote.own), stream=self._stream)
         counts = noisy.ravel() * float(units.unit)
-        found = {"count": counts, "low": counts - recipe.reach, "high": counts + recipe.reach}
+        columns = {"count": counts, "low": counts - recipe.reach, "high": counts + recipe.reach}
         manifest = describe(
             quote,
             payment,
@@ -244,7 +244,7 @@ class FittedCounts(FittedWhole):
             secure=self._stream.is_secure,
             made=Made.COUNTS,
         )
-        return Release(table=pa.table({**_labels(recipe.used, recipe.by), **found}), manifest=manifest)
+        return Release(table=pa.table({**_labels(recipe.used, recipe.by), **columns}), manifest=manifest)
 
 
 _WHAT_INTERVALS_ARE = (

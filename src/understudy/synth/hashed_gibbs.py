@@ -1,4 +1,4 @@
-"""What SBHG's variants share: parents, one released table per column, Gibbs chains with rejection (sbhg.txt Alg. 2)."""
+"""Base of SBHG and its variant: parents, one released table per column, rejecting Gibbs chains (sbhg.txt Alg. 2)."""
 
 import math
 from abc import abstractmethod
@@ -117,19 +117,19 @@ class HashedGibbs(ReleasedRecipe):
 
     def warnings(self, book: Codebook) -> list[str]:
         """Also: whether any cell could be expected to reach the threshold, from public sizes only."""
-        said = super().warnings(book)
+        warnings = super().warnings(book)
         if self.public_rows is not None:
             smallest = sorted(book.sizes)[: self.parent_count + 1]
             average = self.public_rows / math.prod(smallest)
             threshold = self.threshold(book)
             if threshold > average:
-                said.append(
+                warnings.append(
                     f"cells are shown from a count of {threshold:,} on, and even the coarsest {len(smallest)} columns "
                     f"leave {average:,.3g} of {self.public_rows:,} records per cell on average: expect most to be "
                     f"withheld. Try an epsilon near {self.epsilon * threshold / average:.2g}, fewer parents or coarser "
                     "levels."
                 )
-        return said
+        return warnings
 
     @abstractmethod
     def threshold(self, book: Codebook) -> int:

@@ -1,7 +1,7 @@
 """Methods, or parts of them, that other packages bring: what their ledger says beside what they state themselves.
 
-Such a method may combine our mechanisms, whose prices we know. An event of its own, or counts that it opens itself, was
-checked by nobody here: then there is no formal guarantee, unless the caller trusts the package by name.
+Such a method may combine our mechanisms, whose prices are proved here. With an event of its own, or counts that it
+opens itself, there is no formal guarantee, unless the caller trusts the package by name.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""What PeGS, PeGS.rs and the marginal bootstrap share: smoothed conditional tables, drawn from at a price."""
+"""Base of PeGS, PeGS.rs and the marginal bootstrap: smoothed conditional tables, drawn from at a price."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ Codes = npt.NDArray[np.unsignedinteger]
 
 
 class Drawing(Protocol):
-    """What a recipe asks for while it draws: a fit, or a range of rows on some worker."""
+    """What a recipe needs while it draws; a fit and a range of rows on a worker both provide it."""
 
     @property
     def stream(self) -> Stream:
@@ -86,10 +86,10 @@ class PerturbedRecipe(DrawnRecipe):
 
     def public_inputs(self, confidential: Any = None) -> dict[InputRole, Provenance]:
         """The table behind the prior was read when the recipe was made, and asked then what it is."""
-        found = super().public_inputs(confidential)
+        inputs = super().public_inputs(confidential)
         if isinstance(self.prior, PublicShape):
-            found[InputRole.PRIOR] |= self.prior.provenance
-        return found
+            inputs[InputRole.PRIOR] |= self.prior.provenance
+        return inputs
 
     @abstractmethod
     def event(self, priors: tuple[Prior, ...], rows: int) -> DirichletDraws | DirichletResetBlocks:

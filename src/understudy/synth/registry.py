@@ -1,7 +1,7 @@
-"""Every method by name: those of `understudy.synth.methods`, and those that other packages bring.
+"""Every method by name: those of `understudy.synth.methods`, and those of other packages.
 
 A method is one file: a :class:`Recipe` with its ``facts``. Another package names its own under the entry point group
-``understudy.methods``. Whatever is found here meets the conformance, documentation and command-line tests.
+``understudy.methods``. All methods found here are covered by the conformance, documentation and command-line tests.
 """
 
 import difflib
@@ -50,13 +50,13 @@ BROKEN: dict[str, str] = {}
 def _find_methods() -> dict[str, type[Recipe]]:
     """The default first, then those with a promise, then those without; by name."""
     own = sorted(_own_methods(), key=lambda cls: (cls.name != DEFAULT, cls.route == "none", cls.name))
-    found = {cls.name: cls for cls in own}
+    methods = {cls.name: cls for cls in own}
     for cls in sorted(_foreign_methods(), key=lambda cls: cls.name):
-        if cls.name in found:
+        if cls.name in methods:
             BROKEN[cls.name] = "there is a method of this name already"
         else:
-            found[cls.name] = cls
-    return found
+            methods[cls.name] = cls
+    return methods
 
 
 METHODS: dict[str, type[Recipe]] = _find_methods()

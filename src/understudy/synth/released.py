@@ -1,4 +1,4 @@
-"""What all recipes of route N share: pay for perturbed tables once, then draw rows from them for nothing."""
+"""Base of all recipes of route N: pay for perturbed tables once, then draw rows from them at no price."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from understudy.synth.ways import Way
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbed:
-    """What a fit brings back from the data: perturbed tables, how to draw from them, and the entries of the
+    """The result of a fit: perturbed tables, how to draw from them, and the entries of the
     mechanisms."""
 
     way: Way
@@ -52,29 +52,29 @@ class ReleasedRecipe(Recipe):
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedReleased":
         """Perturbed tables, ready to draw from."""
-        found = self.perturb(source, stream, report)
-        return FittedReleased(recipe=self, source=source, found=found, stream=stream, report=report)
+        perturbed = self.perturb(source, stream, report)
+        return FittedReleased(recipe=self, source=source, perturbed=perturbed, stream=stream, report=report)
 
 
 class FittedReleased(Fitted):
     """A released model and the account that pays for it."""
 
     def __init__(
-        self, *, recipe: Recipe, source: Source, found: Perturbed, stream: Stream, report: Report | None
+        self, *, recipe: Recipe, source: Source, perturbed: Perturbed, stream: Stream, report: Report | None
     ) -> None:
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
-        self._found = found
+        self._perturbed = perturbed
         self._first: Payment | None = None
 
     @cached_property
     def _model(self) -> ReleasedModel:
-        found, quote = self._found, self.quote(1 if self._quoted is None else self._quoted.rows)
-        if unpaid := quote.ledger.unpaid(found.entries):
+        perturbed, quote = self._perturbed, self.quote(1 if self._quoted is None else self._quoted.rows)
+        if unpaid := quote.ledger.unpaid(perturbed.entries):
             raise RefusalError(f"the quote does not pay for {unpaid[0].reads}; this is a fault of the recipe.")
         return ReleasedModel(
-            way=found.way,
+            way=perturbed.way,
             codebook=self.codebook,
-            tables=tuple(found.tables),
+            tables=tuple(perturbed.tables),
             ledger=quote.ledger,
             delta=quote.delta,
             method=self.recipe.name,

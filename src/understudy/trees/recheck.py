@@ -1,7 +1,7 @@
 """Check a model file against itself, as a release is: checksum, codebook, price, statement, and the price of answers.
 
-What is sealed stays sealed: the counts of a per-call model are bound to the public part by their key, and only
-whoever has it (``load_model``) sees whether they still are.
+Encrypted counts are not checked here. They are bound to the public part by their key, so only
+``load_model``, which has the key, can check them.
 """
 
 from functools import partial
@@ -79,7 +79,7 @@ def _check_body(content: dict[str, Any], looked: Looked) -> None:
 
 
 def _check_training(looked: Looked) -> None:
-    """The price of the method and its parameters, computed anew; the first format does not tell them."""
+    """The price of the method and its parameters, computed again; the first format does not have them."""
     manifest, stated = looked.manifest, looked.total
     if manifest["format"] == 1 or not isinstance(stated, PureDP | ApproxDP):
         return

@@ -1,4 +1,4 @@
-"""A risk score as every other release: a price before the data, a fit, and then a model to hand over or to write.
+"""The recipe of a risk score: a price before the data, a fit, and a model that is handed over or written.
 
 >>> from understudy.trees.examples import diabetes_example
 >>> from understudy.trees.train import Forest
@@ -123,8 +123,8 @@ class RiskScore(Declared):
         """Name of the model."""
         if self.name is not None:
             return self.name
-        kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.target.lower())
-        return kept.strip("-")[:64] or "score"
+        letters = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.target.lower())
+        return letters.strip("-")[:64] or "score"
 
     def parameters(self) -> dict[str, Any]:
         """Every choice as plain data, for the manifest."""
@@ -174,7 +174,7 @@ class RiskScore(Declared):
         return quote.with_public(self.public_inputs())
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedScore":
-        """Read the records; they stay in their box until they are paid for and trees grow from them."""
+        """Read the records; they stay secret until they are paid for and trees grow from them."""
         source.provenance.refuse_as_data("a risk score")
         stream, book = Stream.checked(stream), source.codebook
         self.public_inputs(source.address)
@@ -246,7 +246,7 @@ def own_ledger(book: Codebook, entries: Sequence[Entry], *, secure: bool) -> Led
 
 
 class FittedScore(Fitted[ScoreModel]):
-    """Records from which a score is about to be trained. To train again is to pay again."""
+    """Records from which a score is about to be trained. Training again pays again."""
 
     def __init__(
         self,
@@ -295,12 +295,12 @@ class FittedScore(Fitted[ScoreModel]):
 
     def _make(self, quote: Quote, payment: Payment, **how: Any) -> ScoreModel:
         recipe, stream, book = self.recipe, self._stream, self.codebook
-        cells, kept = self._cells, None
+        cells, held_out = self._cells, None
         if recipe.quality_epsilon is not None:
-            cells, kept = set_aside(cells, one_in=SET_ASIDE, stream=stream)
+            cells, held_out = set_aside(cells, one_in=SET_ASIDE, stream=stream)
         self._tell("growing", 0, 1)
         grown = recipe.training.grow(cells, self._features, stream)
-        quality, paid = self._measured(grown.scorer, kept)
+        quality, paid = self._measured(grown.scorer, held_out)
         self._tell("growing", 1, 1)
         entries = [*self._unpriced, *grown.entries, *paid]
         own = Ledger.of(self._provenance.as_data) + own_ledger(book, entries, secure=stream.is_secure)
@@ -326,22 +326,22 @@ class FittedScore(Fitted[ScoreModel]):
         )
         return ScoreModel(scorer=grown.scorer, manifest=manifest)
 
-    def _measured(self, scorer: Scorer, kept: Secret[Cells] | None) -> tuple[Quality | None, tuple[Entry, ...]]:
+    def _measured(self, scorer: Scorer, held_out: Secret[Cells] | None) -> tuple[Quality | None, tuple[Entry, ...]]:
         recipe, features, subgroups = self.recipe, self._features, self.recipe.subgroups
-        if kept is not None:
+        if held_out is not None:
             assert recipe.quality_epsilon is not None
             return measure_private(
-                scorer, features, kept, epsilon=recipe.quality_epsilon, subgroups=subgroups, stream=self._stream
+                scorer, features, held_out, epsilon=recipe.quality_epsilon, subgroups=subgroups, stream=self._stream
             )
         if self._test is None:
             return None, ()
-        given = recipe.quality_data
-        label = Path(given).name if isinstance(given, str | Path) else "a table in memory"
+        quality_data = recipe.quality_data
+        label = Path(quality_data).name if isinstance(quality_data, str | Path) else "a table in memory"
         return public_quality(scorer, features, self._test, subgroups=subgroups, label=label), ()
 
 
 def _refuse_dearer(quoted: Quote, done: Quote) -> None:
-    """What was charged must cover what was done; anything else is a fault of ours, and nobody sees the model."""
+    """Refuse to show a model that cost more than was charged; that is a bug of ours."""
     before, after = quoted.pure, done.pure
     if not before.is_formal:
         return

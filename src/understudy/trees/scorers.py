@@ -1,4 +1,4 @@
-"""How a model turns codes into a probability: four bodies with one face.
+"""How a model turns codes into a probability: four classes with one interface.
 
 - :class:`VoteForest`: every feature's trees add their votes; all numbers are public (released once, with noise).
 - :class:`LeafForest`: trees whose leaf counts were released once, with noise; also public.

@@ -1,4 +1,4 @@
-"""The seven ways to train a risk score: what each takes, what it costs, and how its trees grow from records in a box.
+"""The seven ways to train a risk score: their options, their price, and how trees grow from secret records.
 
 >>> OneTree(epsilon=1.0, depth=2).get_params()["structure"]
 'exponential'
@@ -93,7 +93,7 @@ class ScoreMethod(Declared, ABC):
 
     @abstractmethod
     def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
-        """Trees from records in a box."""
+        """Trees from secret records."""
 
     def price(self, features: Sequence[Feature]) -> tuple[Entry, ...]:
         """What training pays at most. Reads no data: it takes the same steps on an empty table."""
@@ -262,7 +262,7 @@ class PerCallTree(PrivateQuestions, ScoreMethod):
         return self.call.epsilon
 
     def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
-        """All of epsilon goes to the questions; the leaf counts stay in their box."""
+        """All of epsilon goes to the questions; the leaf counts stay secret."""
         plan = self.plan(1.0) if self.epsilon is None else replace(self.plan(self.epsilon), split_share=1 - 1e-9)
         tree, entries = grow_structure(cells, questions_of(features), plan, stream=stream)
         counts = kept_leaf_counts(cells, tree.leaf_of, tree.leaves)

@@ -1,4 +1,4 @@
-"""`sbhg`: stability-based hashed Gibbs sampler, with Laplace noise (sbhg.txt, Theorem 3.1; PRIVACY section 6).
+"""`sbhg`: stability-based hashed Gibbs sampler, with Laplace noise (sbhg.txt, Theorem 3.1).
 
 The budget is split evenly over the tables: (epsilon/p, delta/p) each, by basic composition. Where adding Renyi curves
 proves more, all shares are raised together until that total meets epsilon, half of delta paying for the conversion.

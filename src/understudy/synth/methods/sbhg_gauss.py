@@ -1,6 +1,6 @@
-"""`sbhg-gauss`: SBHG with discrete Gaussian noise, priced as one zCDP event (PRIVACY section 6, Gaussian variant).
+"""`sbhg-gauss`: SBHG with discrete Gaussian noise, priced as one zCDP event (``gaussian_stability.md``).
 
-Its noise grows with the square root of the number of tables, not with the number itself: the better choice for many
+Its noise grows with the square root of the number of tables, not with the number itself, so it is better for many
 columns.
 """
 
@@ -127,13 +127,13 @@ def _plan(
         low, high = (middle, high) if fits(at(math.exp(middle))) else (low, middle)
         if high - low < 1e-5:
             break
-    found = at(math.exp(low))
-    if not fits(found):
+    plan = at(math.exp(low))
+    if not fits(plan):
         raise RefusalError(
             f"epsilon {epsilon:g} at delta {delta:g} is too small for {tables} tables: their noise would exceed "
             f"{MAX_DEVIATION:,} records. Use a larger epsilon or fewer columns."
         )
-    return found
+    return plan
 
 
 def _event(variance: Fraction, delta: float, tables: int, neighbours: Neighbours) -> GaussianStability:
