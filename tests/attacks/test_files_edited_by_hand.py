@@ -13,7 +13,6 @@ import pytest
 
 import understudy as us
 from understudy import verify
-from understudy.anonymize.entries import exact
 from understudy.anonymize.perturb import AddNoise
 from understudy.cli.app import main
 from understudy.codebook import Codebook
@@ -21,6 +20,7 @@ from understudy.errors import ParameterError, ReleaseError
 from understudy.mechanisms import DirichletDraws
 from understudy.mechanisms.stream import Stream
 from understudy.pages.write import check_page_target
+from understudy.parameters import exact
 from understudy.privacy import Neighbours
 from understudy.privacy.events import event_from_dict
 from understudy.privacy.guarantees import PureDP
