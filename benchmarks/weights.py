@@ -49,7 +49,7 @@ def told(name: str, what: str, bar: float, first: float, second: float, times: f
 
 def counts(table: pa.Table) -> None:
     def work(weighted: bool) -> None:
-        plan = Counts(book=book(), columns=("region", "sex"), epsilon=1.0, weighted=weighted)
+        plan = Counts(book=book(), by=("region", "sex"), epsilon=1.0, weighted=weighted)
         plan.fit(plan.open(table)).sample()
 
     told("counts by 2 columns", "weighted", COUNT_BAR, *ratio(lambda: work(False), lambda: work(True)))

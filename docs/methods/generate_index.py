@@ -16,10 +16,10 @@ by some method.
 - **Neighbours** AR: one record more or less. RO: one record changes, their number is public. Origin: one worker's
   origin changes inside a public destination. A `[unit]` in the codebook turns record into person for all synthetic
   tables (`group_of_records.md`).
-- **Paper's claim**: *holds*, *holds with conditions*, *unsound*, *no claim* (a yardstick) or *our own*. Beside an
-  unsound one stands what to use instead.
-- **Public** is what must be public beside the choice of method, settings and number of rows;
-  [the promise](promise.md) says what none of them covers.
+- **Paper's claim**: *holds*, *holds with conditions*, *unsound*, *no claim* (a baseline) or *our own*. For an
+  unsound claim the table says what to use instead.
+- **Public** is what must be public besides the choice of method, settings and number of rows.
+  [The promise](promise.md) says what no method covers.
 """
 _RELATIONS = {"add-remove": "AR", "replace-one": "RO", "origin-in-destination": "Origin"}
 

@@ -46,9 +46,9 @@ COMMANDS = (
     ("keys", "budget"),
 )
 INTRODUCTION = (
-    "Written by `make docs` from the commands themselves. Exit codes: 0 done; 1 the answer is no (a refusal, a release "
-    "that does not verify, data that do not fit); 2 mend the request; 3 `audit` refuted a promise; 70 a mistake of "
-    "ours; 130 interrupted (Ctrl-C); 141 nobody reads the output; 143 told to stop (SIGTERM). See "
+    "Written by `make docs` from the commands themselves. Exit codes: 0 done; 1 refused (also: a release that "
+    "does not verify, data that do not fit, a missing extra); 2 the request is wrong; 3 `audit` refuted a promise; 70 "
+    "a bug in Understudy; 130 interrupted (Ctrl-C); 141 nobody read the output; 143 stopped by SIGTERM. See "
     "[operations](../guide/operations.md)."
 )
 TARGET = Path(__file__).with_name("cli.md")

@@ -7,13 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.mechanisms.labelled import Cells
+from understudy.pages.charts import SOFT, Scale, bar, line, svg, text
 from understudy.trees.features import Feature
 from understudy.trees.gains import alpha_gain, gain_bounds
 from understudy.trees.grow import node_tables
 from understudy.trees.questions import Question, answers, words_of
-from understudy.trees.show import INK, LINE, SOFT, LeafCounts, line, svg, text
+from understudy.trees.show import LeafCounts
 from understudy.trees.tree import Tree
 
+_EDGE = "#9aa7b4"
 _LOW, _HIGH = (236, 243, 250), (214, 96, 77)
 
 
@@ -66,31 +68,32 @@ def tree_picture(tree: Tree, features: Sequence[Feature], *, counts: LeafCounts 
     wide, high = 112, 78
     width = max(int((max(x for x, _ in place) + 1) * wide) + 40, 320)
     height = (deepest + 1) * high + 70
-    parts = [text(20, 26, title, size=15, anchor="start", weight=600)] if title else []
+    parts = [text(20, 26, title, size=15, weight=600)] if title else []
     for node, asked in enumerate(tree.feature):
         x, y = place[node][0] * wide + 20 + wide / 2, place[node][1] * high + 62
         if asked >= 0:
             for child, word in ((tree.no[node], "no"), (tree.yes[node], "yes")):
                 cx, cy = place[child][0] * wide + 20 + wide / 2, place[child][1] * high + 62
-                parts.append(line(x, y + 13, cx, cy - 16))
-                parts.append(text((x + cx) / 2, (y + cy) / 2 + 2, word, size=10, color=SOFT))
+                parts.append(line([(x, y + 13), (cx, cy - 16)], colour=_EDGE, width=1))
+                parts.append(text((x + cx) / 2, (y + cy) / 2 + 2, word, size=10, anchor="middle", colour=SOFT))
     for node, asked in enumerate(tree.feature):
         x, y = place[node][0] * wide + 20 + wide / 2, place[node][1] * high + 62
         if asked >= 0:
             gain = tree.gain[node] if tree.gain else None
             words = words_of(features[asked], tree.yes_codes[node])
             parts.append(_box(x, y, min(wide * 1.5, 12 + 6.2 * len(words)), "#ffffff"))
-            parts.append(text(x, y + 4, words, size=11))
+            parts.append(text(x, y + 4, words, size=11, anchor="middle"))
             if gain is not None:
-                parts.append(text(x, y - 18, f"{gain:.3f}", size=9, color=SOFT))
+                parts.append(text(x, y - 18, f"{gain:.3f}", size=9, anchor="middle", colour=SOFT))
             continue
         number = tree.leaf_number[node]
         pair = None if counts is None else counts[number]
         total = 0 if pair is None else max(int(pair[0]), 0) + max(int(pair[1]), 0)
         share = 0.0 if not total or pair is None else max(int(pair[1]), 0) / total
         parts.append(_box(x, y, wide * 0.72, _tint(share) if pair is not None else "#f4f4f4"))
-        parts.append(text(x, y + 4, f"leaf {number}" if pair is None else f"{share:.0%} of {total}", size=11))
-    return svg(width, height, parts)
+        words = f"leaf {number}" if pair is None else f"{share:.0%} of {total}"
+        parts.append(text(x, y + 4, words, size=11, anchor="middle"))
+    return svg(parts, width=width, height=height, title=title or "tree")
 
 
 def _layout(tree: Tree) -> tuple[list[tuple[float, int]], int]:
@@ -117,27 +120,21 @@ def gain_picture(
     """Gains with their min-max bars over all neighbouring tables (figure 5.5)."""
     top = max([value for value in high if np.isfinite(value)] or [1.0]) * 1.1 or 1.0
     left, right, row = 210, 520, 24
-    parts = [text(20, 26, title, size=15, anchor="start", weight=600)]
-
-    def at(value: float) -> float:
-        return left + (right - left) * min(max(float(value), 0.0), top) / top
-
+    at = Scale(low=0, high=top, start=left, end=right)
+    parts = [text(20, 26, title, size=15, weight=600)]
     for number, name in enumerate(names):
         y = 58 + number * row
+        ends = at(float(low[number])), at(float(high[number]))
         parts.append(text(left - 10, y + 4, name, size=11, anchor="end"))
-        parts.append(
-            f'<rect x="{left}" y="{y - 7}" width="{at(gains[number]) - left:.1f}" height="14" fill="#c9d9e8"/>'
-        )
-        parts.append(line(at(low[number]), y, at(high[number]), y, color=INK, width=2))
-        for end in (low[number], high[number]):
-            parts.append(line(at(end), y - 5, at(end), y + 5, color=INK, width=2))
+        parts.append(bar(left, y - 7, at(float(gains[number])) - left, 14, fill="#c9d9e8"))
+        parts.append(line([(ends[0], y), (ends[1], y)]))
+        parts += [line([(end, y - 5), (end, y + 5)]) for end in ends]
     bottom = 58 + len(names) * row
     for tick in np.linspace(0, top / 1.1, 5):
-        parts.append(text(at(tick), bottom + 14, f"{tick:.3f}", size=10, color=SOFT))
-    parts.append(
-        text((left + right) / 2, bottom + 32, "alpha-gain, and its range over all neighbouring tables", size=11)
-    )
-    return svg(560, bottom + 46, parts)
+        parts.append(text(at(float(tick)), bottom + 14, f"{tick:.3f}", size=10, anchor="middle", colour=SOFT))
+    words = "alpha-gain, and its range over all neighbouring tables"
+    parts.append(text((left + right) / 2, bottom + 32, words, size=11, anchor="middle"))
+    return svg(parts, width=560, height=bottom + 46, title=title)
 
 
 def _tint(share: float) -> str:
@@ -146,7 +143,4 @@ def _tint(share: float) -> str:
 
 
 def _box(x: float, y: float, width: float, fill: str) -> str:
-    return (
-        f'<rect x="{x - width / 2:.1f}" y="{y - 13:.1f}" width="{width:.1f}" height="26" rx="5" fill="{fill}" '
-        f'stroke="{LINE}"/>'
-    )
+    return bar(x - width / 2, y - 13, width, 26, fill=fill, edge=_EDGE, rounded=5)

@@ -15,6 +15,7 @@ Cut(at=Fraction(1, 3), names=('a',))
 """
 
 import dataclasses
+import re
 import types
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -22,6 +23,9 @@ from fractions import Fraction
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Value = TypeVar("Value")
+_EXPONENT = re.compile(r"[eE]([-+]?[0-9_]+)\s*$")
+_MOST = 400
+"""No float has a larger power of ten."""
 
 
 def to_plain(value: Any) -> Any:
@@ -54,6 +58,17 @@ def from_plain(kind: type[Value], data: Any) -> Value:
     return read
 
 
+def to_fraction(value: Any) -> Fraction:
+    """The fraction that a number or its text stands for; "1e999999999" is refused, which would fill the memory.
+
+    >>> to_fraction("0.1"), to_fraction("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    if isinstance(value, str) and (found := _EXPONENT.search(value)) and abs(int(found[1])) > _MOST:
+        raise ValueError(f"{value[:40]!r} is beyond all floats")
+    return Fraction(value)
+
+
 def is_numpy_number(value: Any) -> bool:
     """Whether it is a single number of numpy's."""
     return type(value).__module__ == "numpy" and value.shape == () and value.dtype.kind in "iuf"
@@ -77,7 +92,7 @@ def _read(kind: Any, data: Any) -> Any:
     if not isinstance(kind, type):
         return data
     if issubclass(kind, Enum | Fraction):
-        return kind(data)
+        return to_fraction(data) if kind is Fraction else kind(data)
     if dataclasses.is_dataclass(kind):
         return _read_dataclass(kind, data)
     if kind.__module__ == "numpy":

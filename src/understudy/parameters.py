@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from pathlib import PurePath
+from typing import Any, ClassVar, Self, TypeVar
 
-from understudy.codec import is_numpy_number, to_plain
+from understudy.codec import is_numpy_number, to_fraction, to_plain
 from understudy.errors import ParameterError
 
+Class = TypeVar("Class")
 _METADATA_KEY = "understudy.option"
 _SHOWN_ITEMS, _SHOWN_CHARACTERS = 12, 200
 
@@ -59,7 +61,7 @@ class Rule(ABC):
     def check(self, name: str, value: Any) -> Any:
         """``value``, if it is allowed; otherwise an error that names the value, the rule and the remedy."""
         if not self.admits(value):
-            raise ParameterError(f"`{name}` is {_shown(value)}; it must be {self.words}. Try {self.example}.")
+            raise ParameterError(f"`{name}` is {shown_value(value)}; it must be {self.words}. Try {self.example}.")
         return value
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
@@ -121,7 +123,24 @@ class Number(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """A number, also written as text."""
-        return self.check(name, _number_of(given) if isinstance(given, str) else given)
+        return self.check(name, number_of(given) if isinstance(given, str) else given)
+
+
+def exact(value: Any) -> Fraction | None:
+    """A number as it is written (0.1 is a tenth), or None where it is no finite number."""
+    try:
+        return to_fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactNumber(Number):
+    """A number that is taken as it is written; decimals and texts count."""
+
+    def admits(self, value: Any) -> bool:
+        """Finite, and inside the bounds."""
+        return not isinstance(value, bool) and super().admits(exact(value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +176,37 @@ class Whole(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """A whole number, also written as text."""
-        return self.check(name, _whole_of(given) if isinstance(given, str) else given)
+        return self.check(name, whole_of(given) if isinstance(given, str) else given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberOrWord(Rule):
+    """A number, or a word for a way to find it."""
+
+    metavar: ClassVar[str] = "NUMBER"
+    number: Number | Whole
+    choices: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The bounds of the number, and the choices."""
+        return f"{self.number.words}, or {' or '.join(self.choices)}"
+
+    @property
+    def example(self) -> str:
+        """The last choice."""
+        return self.choices[-1]
+
+    def admits(self, value: Any) -> bool:
+        """A choice, or a number inside the bounds."""
+        return value in self.choices if isinstance(value, str) else self.number.admits(value)
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """A choice, or a number, also written as text."""
+        try:
+            return self.number.read(name, given)
+        except ParameterError:
+            return self.check(name, given)
 
 
 @dataclass(frozen=True)
@@ -230,8 +279,41 @@ class Names(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """Split at commas."""
-        parts = given.split(",") if isinstance(given, str) else given
-        return tuple(self.check(name, [part for part in parts if part] if isinstance(given, str) else parts))
+        return tuple(self.check(name, _split(given)))
+
+
+class EachName(Names):
+    """Several names, each with a flag of its own."""
+
+    metavar: ClassVar[str] = "NAME"
+    repeats: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several(Rule):
+    """A list of values that all obey one rule; separated by commas on the command line."""
+
+    metavar: ClassVar[str] = "VALUE,VALUE"
+    each: Rule
+    words: str = "a list"
+    example: str = "a,b"
+    least: int = 1
+
+    def admits(self, value: Any) -> bool:
+        """Long enough, and every item allowed."""
+        return isinstance(value, tuple | list) and len(value) >= self.least and all(map(self.each.admits, value))
+
+    def check(self, name: str, value: Any) -> Any:
+        """As a tuple, which does not change."""
+        return tuple(super().check(name, value))
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """Item by item."""
+        items = _split(given)
+        if not isinstance(items, tuple | list):
+            return self.check(name, given)
+        read = [self.each.read(name, item, context) if isinstance(item, str | Mapping) else item for item in items]
+        return self.check(name, read)
 
 
 EPSILON = Number(above=0)
@@ -255,7 +337,7 @@ class Option:
     panel: Panel
     default: Any = REQUIRED
     flag: str | None = None
-    """How it is written on the command line, where that differs from its name."""
+    """How it is written on the command line, where that differs from its name; a short form stands behind a space."""
 
     @property
     def is_required(self) -> bool:
@@ -287,6 +369,13 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def option_of(cls: type, name: str, default: Any) -> Any:
+    """A field that declares an option of another class, with a default of its own."""
+    known = options_of(cls)[name]
+    own = "" if known.default in (REQUIRED, None) else f" Default: {known.default}."
+    return option(default, rule=known.rule, help=known.help + own, panel=known.panel, flag=known.flag)
+
+
 def options_of(cls: type) -> dict[str, Option]:
     """The declared options of a dataclass, in their order."""
     return {
@@ -300,10 +389,61 @@ def read_options(cls: type, words: Mapping[str, Any], context: Any = None) -> di
     """What the words of a command line or a recipe file stand for; None is what was not given."""
     known = options_of(cls)
     return {
-        name: known[name].rule.read(name, value, context) if name in known else value
+        name: _read(known[name].rule, name, value, context) if name in known else value
         for name, value in words.items()
         if value is not None
     }
+
+
+def _read(rule: Rule, name: str, given: Any, context: Any) -> Any:
+    """What is neither words nor allowed may be a table in the wrong place, which no rule should take apart."""
+    return rule.read(name, given, context) if _is_words(given) or rule.admits(given) else rule.check(name, given)
+
+
+def _is_words(value: Any) -> bool:
+    """Whether a command line or a file could have it."""
+    if isinstance(value, Mapping):
+        return all(_is_words(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return all(_is_words(item) for item in value)
+    return _is_plain(value) or isinstance(value, PurePath)
+
+
+def options_together(classes: Mapping[str, type]) -> dict[str, Option]:
+    """The options of several classes, for a help that is about all of them.
+
+    What only some of them take says whose it is; a default on which they disagree is left out.
+    """
+    found: dict[str, dict[str, Option]] = {}
+    for called, cls in classes.items():
+        for name, declared in options_of(cls).items():
+            found.setdefault(name, {})[called] = declared
+    together = {}
+    for name, by_class in found.items():
+        first, *others = by_class.values()
+        whose = "" if len(by_class) == len(classes) else f" Of {', '.join(by_class)}."
+        default = first.default if all(other.default == first.default for other in others) else None
+        together[name] = dataclasses.replace(first, help=first.help + whose, default=default)
+    return together
+
+
+def check_names(cls: type, called: str, given: Iterable[str]) -> None:
+    """Refuse options that a class does not have, and the lack of one without a default."""
+    known, names = options_of(cls), set(given)
+    if unknown := sorted(names - set(known)):
+        raise ParameterError(
+            f"{called} does not take {', '.join(unknown)}; it takes {', '.join(known) or 'no options'}."
+        )
+    if missing := [name for name, declared in known.items() if declared.is_required and name not in names]:
+        # in backticks, so that the command line names its options
+        raise ParameterError(f"{called} needs {', '.join(f'`{name}`' for name in missing)}; there is no default.")
+
+
+def from_words(cls: type[Class], called: str, words: Mapping[str, Any], *, context: Any = None, **beside: Any) -> Class:
+    """The object that words of a command line or a recipe file stand for; ``beside`` are fields that are no options."""
+    given = {name: value for name, value in words.items() if value is not None}
+    check_names(cls, called, given)
+    return cls(**beside, **read_options(cls, given, context))
 
 
 def _default_of(field: "dataclasses.Field[Any]") -> Any:
@@ -335,7 +475,7 @@ class Declared:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """As an error may quote it: tables and other objects by their type alone, whatever they hold."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
     if len(inside) > _SHOWN_ITEMS or not all(_is_plain(item) for item in inside):
@@ -352,14 +492,21 @@ def _is_numpy_whole(value: Any) -> bool:
     return is_numpy_number(value) and value.dtype.kind in "iu"
 
 
-def _number_of(text: str) -> Any:
+def _split(given: Any) -> Any:
+    """The parts of a text between commas; whatever else was given stays as it is."""
+    return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
+
+
+def number_of(text: str) -> Any:
+    """The number that a person typed, or the text where it is none."""
     try:
         return float(text) if text.isascii() else text  # Python would read the digits of every script
     except ValueError:
         return text
 
 
-def _whole_of(text: str) -> Any:
+def whole_of(text: str) -> Any:
+    """The whole number that a person typed, or the text where it is none."""
     try:
         return int(text) if text.isascii() else text
     except ValueError:

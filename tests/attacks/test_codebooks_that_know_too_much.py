@@ -130,7 +130,7 @@ def test_a_weight_beyond_its_bounds_is_refused_and_never_counted():
 
 
 def test_weighted_counts_of_drafted_bounds_promise_nothing():
-    plan = Counts(book=drafted(weighted_book()), columns=("b",), epsilon=1.0, weighted=True)
+    plan = Counts(book=drafted(weighted_book()), by=("b",), epsilon=1.0, weighted=True)
     assert "levels of b, w were drafted" in plan.quote().total.why
 
 

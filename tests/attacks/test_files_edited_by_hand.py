@@ -6,12 +6,15 @@ import json
 import pickle
 import shutil
 import zipfile
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 
 import understudy as us
 from understudy import verify
+from understudy.anonymize.entries import exact
+from understudy.anonymize.perturb import AddNoise
 from understudy.cli.app import main
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
@@ -35,6 +38,7 @@ def folders(table, book, tmp_path_factory):
         "laplace": make_recipe("laplace", epsilon=1.0),
         "pegs": make_recipe("pegs", alpha=50.0, delta=1e-6),
         "contingency": make_recipe("contingency"),
+        "sba": make_recipe("sba", epsilon=1.0, delta=1e-10),
     }
     for name, recipe in recipes.items():
         recipe.fit(us.open(table, book)).sample(20).save(place / name)
@@ -75,6 +79,16 @@ def test_untouched_releases_verify(name, edited):
 
 def smaller_epsilon(manifest):
     manifest["guarantee"]["epsilon"] = 0.1
+
+
+def smaller_delta(manifest):
+    """Both are below a billionth, and one is nothing beside the other."""
+    manifest["guarantee"]["delta"] = 1e-300
+
+
+def other_purchase(manifest):
+    """The name of another release of the same price, which the account asked later has paid for."""
+    manifest["charged_as"] = "5a0e7a4c-0000-4000-8000-000000000000"
 
 
 def softer_words(manifest):
@@ -136,6 +150,8 @@ def invented_price(manifest):
     ("name", "change", "reason"),
     [
         ("laplace", smaller_epsilon, "is not what the ledger adds up to"),
+        ("sba", smaller_delta, "is not what the ledger adds up to"),
+        ("laplace", other_purchase, "the table says of itself another release than its manifest"),
         ("laplace", softer_words, "the statement in plain words is not the one that the ledger supports"),
         ("laplace", cheaper_event, "costs epsilon 1, delta 0: one of them was changed"),
         ("laplace", other_relation, "one of them was changed"),
@@ -242,6 +258,8 @@ def test_drawing_from_two_copies_of_a_model_is_covered(table, book, tmp_path):
         {"kind": "geometric-histogram", "scale": "-1/1", "neighbours": "add-remove"},
         {"kind": "geometric-histogram", "scale": "1/0", "neighbours": "add-remove"},
         {"kind": "geometric-histogram", "scale": float("inf"), "neighbours": "add-remove"},
+        {"kind": "geometric-histogram", "scale": "1e999999999", "neighbours": "add-remove"},
+        {"kind": "geometric-histogram", "scale": "1e-999999999", "neighbours": "add-remove"},
         {"kind": "geometric-histogram", "scale": "1/1", "neighbours": "nobody"},
         {"kind": "geometric-histogram", "scale": "1/1", "neighbours": "add-remove", "epsilon": 0},
         {"kind": "exponential-selection", "epsilon": float("nan"), "selections": 3, "neighbours": "add-remove"},
@@ -253,6 +271,14 @@ def test_drawing_from_two_copies_of_a_model_is_covered(table, book, tmp_path):
 def test_an_event_that_costs_nothing_or_nonsense_is_refused(event):
     with pytest.raises((ReleaseError, ParameterError)):
         event_from_dict(event)
+
+
+@pytest.mark.parametrize("number", ["1e999999999", "-1E+999_999_999", Decimal("1e-999999999")])
+def test_a_number_that_would_fill_the_memory_is_none(number):
+    """Building the fraction took minutes and gigabytes; a recipe for anonymising is a file that anybody may send."""
+    assert exact(number) is None
+    with pytest.raises(ParameterError, match="`scale`"):
+        AddNoise(column="a", scale=number)
 
 
 @pytest.fixture

@@ -57,8 +57,27 @@ def test_fits_whose_rows_were_seen_are_charged_one_by_one(table, book, account):
     assert len(seen) == 8 and charged == pytest.approx(2.0)
 
 
+def test_a_model_that_could_not_be_written_stays_charged(table, book, account, tmp_path, monkeypatch):
+    """How large a file of perturbed tables is tells of what is in them: a full disk is an answer."""
+    fitted = recipe_of("N").fit(us.open(table, book, account=account))
+    (tmp_path / "taken").touch()
+    with pytest.raises(ReleaseError, match="exists already"):
+        fitted.save_model(tmp_path / "taken")
+    assert account.spent().epsilon == 0
+
+    def full(_handle):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        with pytest.raises(ReleaseError, match="No space") as failed:
+            fitted.save_model(tmp_path / "model")
+    assert "stays charged" in failed.value.__notes__[0]
+    assert account.spent().epsilon == pytest.approx(0.25)
+
+
 def test_counts_that_were_handed_over_are_charged(table, book, account):
-    plan = Counts(book=book, columns=("a", "b"), epsilon=0.25)
+    plan = Counts(book=book, by=("a", "b"), epsilon=0.25)
     seen, charged = looked(account, lambda: plan.fit(plan.open(table, account=account)).sample())
     assert len(seen) == 8 and charged == pytest.approx(2.0)
 

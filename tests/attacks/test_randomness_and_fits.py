@@ -26,7 +26,6 @@ from understudy.synth.counts import Counts
 from understudy.synth.model_file import LoadedModel, load_model
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.seeds import RealSeeds
-from understudy.trees.job import train_to_file
 from understudy.trees.recipe import RiskScore
 from understudy.trees.train import make_training
 
@@ -54,7 +53,7 @@ class Known(Stream):
         lambda source, stream: RECIPE.fit(source, stream=stream),
         lambda source, stream: make_recipe("pegs", alpha=2.0).fit(source, stream=stream),
         lambda source, stream: SCORE.fit(source, stream=stream),
-        lambda source, stream: Counts(book=source.codebook, columns=("b",), epsilon=1.0).fit(source, stream=stream),
+        lambda source, stream: Counts(book=source.codebook, by=("b",), epsilon=1.0).fit(source, stream=stream),
         lambda source, stream: paid_draft(pa.table({"s": ["F"]}), PaidPlan(epsilon=1.0, delta=1e-6), stream=stream),
     ],
     ids=["marginals", "pegs", "forest", "counts", "draft"],
@@ -138,10 +137,10 @@ def test_the_confidential_table_is_not_public(option, copied, data, book, tmp_pa
 
 def test_quality_is_not_measured_on_the_training_table_as_if_it_were_public(data, book, tmp_path):
     with pytest.raises(ParameterError, match="public records to measure quality on, which must be public"):
-        train_to_file(
+        us.train(
             data,
             book,
-            make_training("forest", epsilon=1.0),
+            method=make_training("forest", epsilon=1.0),
             target="b",
             out=tmp_path / "m.us",
             quality_data=shutil.copy(data, tmp_path / "test.parquet"),
@@ -165,8 +164,13 @@ def test_a_fit_is_never_copied(how, table, book):
 
 @pytest.mark.parametrize(
     "look",
-    [lambda fitted: LoadedModel(fitted.model).sample(5), lambda fitted: fitted.model.tables, lambda f: f.details],
-    ids=["draw", "tables", "details"],
+    [
+        lambda fitted: LoadedModel(fitted.model).sample(5),
+        lambda fitted: fitted.model.tables,
+        lambda fitted: fitted.details,
+        lambda fitted: fitted.drawer(5, fitted.quote(5).ledger),
+    ],
+    ids=["draw", "tables", "details", "drawer"],
 )
 def test_perturbed_tables_are_not_shown_before_they_are_paid_for(look, table, book, account):
     fitted = RECIPE.fit(us.open(table, book, account=account))
@@ -177,6 +181,12 @@ def test_perturbed_tables_are_not_shown_before_they_are_paid_for(look, table, bo
     assert account.spent().epsilon == pytest.approx(1.0)
 
 
+def test_smoothed_tables_are_not_opened_before_they_are_paid_for(table, book, account):
+    fitted = make_recipe("pegs", alpha=500.0).fit(us.open(table, book, account=account))
+    with pytest.raises(RefusalError, match="the smoothed tables of this fit are not paid for yet"):
+        fitted.drawer(5, fitted.quote(5).ledger)
+
+
 def test_parents_chosen_privately_are_not_shown_before_they_are_paid_for(table, book, account):
     recipe = make_recipe("pegs", alpha=500.0, parents="private", parent_count=1, selection_epsilon=0.5, public_rows=300)
     fitted = recipe.fit(us.open(table, book, account=account))
@@ -184,6 +194,15 @@ def test_parents_chosen_privately_are_not_shown_before_they_are_paid_for(table, 
         _ = fitted.parents
     fitted.sample(5)
     assert set(fitted.parents) == {"a", "b"}
+
+
+def test_parents_chosen_by_raw_data_are_not_shown_under_an_account(table, book, account):
+    """No account can pay for them."""
+    recipe = make_recipe("pegs", alpha=500.0, parents="mutual-information", parent_count=1)
+    fitted = recipe.fit(us.open(table, book, account=account))
+    with pytest.raises(RefusalError, match="the parents of this fit are not paid for yet"):
+        _ = fitted.parents
+    assert set(recipe.fit(us.open(table, book)).parents) == {"a", "b"}
 
 
 def test_a_model_says_who_paid_for_it(table, book, account, tmp_path):

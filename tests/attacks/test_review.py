@@ -12,7 +12,7 @@ import pytest
 
 from understudy import verify
 from understudy.codebook import Codebook
-from understudy.errors import RefusalError, UnderstudyError
+from understudy.errors import DataError, RefusalError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account, remember_look
 from understudy.privacy.guarantees import Neighbours
@@ -95,6 +95,18 @@ def test_a_file_of_several_may_be_used_under_the_account_that_paid(tmp_path, dat
     every = METHODS["pegs"](alpha=50.0, seeds=PublicSeeds(path=str(tmp_path / "many" / "*" / "synthetic.parquet")))
     every.fit(open_source(data, book, account=account)).sample(20)
     assert account.history()[-1].guarantee.epsilon == pytest.approx(alone)
+
+
+def test_a_release_under_the_name_of_another_is_not_paid_for(tmp_path, data, book, account):
+    """Two releases of one recipe have the same ledger: the name in the manifest told which of them was paid for."""
+    recipe = METHODS["laplace"](epsilon=0.1)
+    paid = recipe.fit(open_source(data, book, account=account)).write(tmp_path / "paid", 20)
+    recipe.fit(open_source(data, book)).write(tmp_path / "other", 20)
+    path = tmp_path / "other" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"charged_as": paid.manifest.charged_as}))
+    starts = PublicSeeds(path=str(tmp_path / "other" / "synthetic.parquet"))
+    with pytest.raises(DataError, match="says of itself something else"):
+        METHODS["pegs"](alpha=500.0, seeds=starts).fit(open_source(data, book, account=account))
 
 
 def test_a_quote_for_a_secure_stream_does_not_price_a_seeded_one(data, book):

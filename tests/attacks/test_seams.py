@@ -179,7 +179,7 @@ def test_frames_in_memory_remember_a_seed(people, kind, seeded):
     assert us.open(frame, book).provenance.record_wise is not seeded
     total = us.Marginals(epsilon=1.0, delta=1e-6).fit(us.open(frame, book)).quote(10).total
     assert isinstance(total, NoFormal) is seeded
-    counts, plan = Counts(book=book, columns=("sex",), epsilon=1.0), PaidPlan(epsilon=2.0, delta=1e-6)
+    counts, plan = Counts(book=book, by=("sex",), epsilon=1.0), PaidPlan(epsilon=2.0, delta=1e-6)
     if not seeded:
         assert counts.fit(counts.open(frame)).quote().total.is_formal
         assert paid_draft(frame, plan).paid is not None

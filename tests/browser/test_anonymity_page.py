@@ -5,7 +5,6 @@ from test_report import Shown
 
 import understudy as us
 from understudy.anonymize import Closeness, FullDomain, Recipe, Rule
-from understudy.anonymize.jobs import make_release
 from understudy.codebook import Categorical, Codebook, Role
 
 
@@ -16,7 +15,7 @@ def shown(chromium, tmp_path_factory):
     step = FullDomain(k=3, suppression=0.1, criteria=(Closeness(column="disp", t=0.9, distance="equal"),))
     recipe = Recipe(steps=(step,), quasi=("sex", "pay", "patzip"), hierarchies={"patzip": Rule(prefix=(2, 1))})
     table = us.datasets.discharges(rows=1200, seed=3)
-    make_release(table, book, recipe, out=folder / "release", page=folder / "page.html")
+    us.anonymize(table, book, recipe=recipe, out=folder / "release", page=folder / "page.html")
     return Shown(chromium, folder / "page.html", folder)
 
 
@@ -40,7 +39,9 @@ def test_names_that_look_like_markup_stay_text(chromium, tmp_path):
     import pyarrow as pa
 
     recipe = Recipe(steps=(FullDomain(k=2, suppression=0.5),))
-    make_release(pa.table(table), Codebook(columns=columns), recipe, out=tmp_path / "r", page=tmp_path / "page.html")
+    us.anonymize(
+        pa.table(table), Codebook(columns=columns), recipe=recipe, out=tmp_path / "r", page=tmp_path / "page.html"
+    )
     seen = Shown(chromium, tmp_path / "page.html", tmp_path)
     assert seen.console == []
     assert seen.dom.count('data-drawn="true"') == 4

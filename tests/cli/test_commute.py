@@ -54,6 +54,23 @@ def test_a_quote_in_words(run, town):
     assert "virtual workers per origin" in said.out and "add epsilon" in said.out
 
 
+def test_a_recipe_file_holds_the_choices_and_flags_win(run, town, tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(
+        f'epsilon = 9.0\ndelta = 1e-6\ncertificate = "exact"\ncount = "workers"\nrings = "ctpp-minnesota"\n'
+        f"shrink = true\nplaces = '{town / 'places.csv'}'\n"
+    )
+    asked = ("commute", "quote", town / "flows.csv", "--recipe", path)
+    told = run(*asked, "--epsilon", "4.6", "--json")
+    assert told.code == 0, told.err
+    assert 4.6 < told.json["guarantee"]["epsilon"] < 9 and told.json["method"] == "commute-dirichlet"
+    path.write_text(path.read_text() + "colour = 1\n")
+    said = run(*asked)
+    assert said.code == 2 and "commute does not take colour" in said.err.replace("\n", " ")
+    bare = run("commute", "quote", town / "flows.csv")
+    assert bare.code == 2 and "commute needs --epsilon, --certificate" in bare.err.replace("\n", " ")
+
+
 def test_the_account_of_commutes(run, town, tmp_path):
     account = tmp_path / "c.account"
     opened = run(

@@ -141,6 +141,24 @@ def test_bad_requests_cost_nothing(run, survey, tmp_path, words, said):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_recipe_file_holds_the_choices_and_flags_win(run, survey, tmp_path):
+    folder, _ = survey
+    path = tmp_path / "recipe.toml"
+    path.write_text('by = ["sex", "area"]\nepsilon = 2.0\nconfidence = 0.5\n')
+    words = ("count", folder / "survey.csv", "-c", folder / "book.toml", "--recipe", path, "--quote")
+    price = run(*words, "--by", "sex", "--json").json
+    assert price["cells"] == 3 and price["confidence"] == 0.5 and price["total"]["epsilon"] <= 2
+    path.write_text("rows = 5\n")
+    said = run(*words, "--by", "sex", "--epsilon", 1)
+    assert said.code == 2 and "count does not take rows" in said.err
+    lacking = run(*words[:4], "--quote")
+    assert lacking.code == 2 and "count needs --by, --epsilon; there is no default" in lacking.err
+    path = tmp_path / "manifest.json"
+    path.write_text('{"parameters": {}}')
+    said = run(*words[:4], "--recipe", path, "--quote")
+    assert said.code == 2 and "is the manifest of a release" in said.err.replace("\n", " ")
+
+
 def test_a_folder_is_needed_and_a_weight_too(run, survey, tmp_path):
     folder, _ = survey
     words = ("count", folder / "survey.csv", "--by", "sex", "--epsilon", 1)

@@ -176,3 +176,18 @@ def test_risk_of_the_issue(run, files, tmp_path):
 def test_help_names_both(run):
     said = run("reconstruct", "--help")
     assert said.code == 0 and "risk" in said.out and "files" in said.out
+    every, one = (run("reconstruct", "files", *words, "--help").out for words in ((), ("-m", "mp")))
+    assert "--clusters" in every and "Of cudia." in every and "--clusters" not in one and "--link" in one
+
+
+def test_a_question_that_lacks_something_names_it(run, files):
+    said = run("reconstruct", "risk", files / "truth.csv", "-c", files / "none.toml", "--value", "charge")
+    assert said.code == 2 and "the risk of averages needs --group; there is no default" in said.err.replace("\n", " ")
+
+
+def test_every_declared_choice_reaches_the_method(run, files):
+    words = ("reconstruct", files / "people.csv", "-a", f"{files}/counties.csv:county:avg_charge", "-m", "ludia")
+    said = run(*words, "--no-standardise", "--no-correction", "--slope-columns", "los", "-o", files / "out", "--json")
+    assert said.code == 0, said.err
+    params = said.json["parameters"]
+    assert params["standardise"] is False and params["correct"] is False and params["slope_columns"] == ["los"]

@@ -129,7 +129,7 @@ def test_a_fault_of_the_data_charges_nothing(run, table, tmp_path):
     ("more", "sentence"),
     [
         (("--method", "oak", "--epsilon", 1), "forest"),
-        (("--method", "forest"), "no default price"),
+        (("--method", "forest"), "forest needs --epsilon; there is no default"),
         (("--method", "forest", "--epsilon", "nan"), "above 0"),
         (("--method", "forest", "--epsilon", "-1"), "above 0"),
         (("--method", "forest", "--epsilon", "much"), "much"),
@@ -139,11 +139,12 @@ def test_a_fault_of_the_data_charges_nothing(run, table, tmp_path):
         (("--method", "forest", "--epsilon", 1, "--positive", "perhaps"), "perhaps"),
         (("--method", "forest", "--epsilon", 1, "--name", "../up"), "web address"),
         (("--method", "forest", "--epsilon", 1, "--model-version", 0), "whole number of 1 or more"),
-        (("--method", "forest", "--epsilon", 1, "--structure", "stable"), "no meaning"),
+        (("--method", "forest", "--epsilon", 1, "--structure", "stable"), "forest does not take structure"),
         (("--method", "tree", "--epsilon", 1, "--structure", "stable"), "delta"),
         (("--method", "tree", "--epsilon", 1, "--alpha", 1), "public-rows"),
         (("--method", "tree", "--epsilon", 1, "--depth", 99), "depth"),
         (("--method", "bag", "--epsilon", 1, "--sharing", "none"), "sharing"),
+        (("--method", "tree", "--epsilon", 1, "--trees", 9), "tree does not take trees"),
         (("--method", "forest", "--epsilon", 1, "--subgroup", "sex"), "no quality"),
         (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 1, "--subgroup", "shoe"), "shoe"),
         (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 0), "--quality-epsilon is 0"),
@@ -156,6 +157,29 @@ def test_what_is_refused_is_named(run, table, tmp_path, more, sentence):
     assert said.code == 2, said.out
     assert sentence in said.err
     assert not (tmp_path / "model.us").exists()
+
+
+def test_a_recipe_file_holds_the_choices_and_flags_win(run, table, tmp_path):
+    data, book = table
+    path = tmp_path / "recipe.toml"
+    path.write_text('method = "bag"\ntarget = "ill"\nepsilon = 9.0\ntrees = 2\nmodel-version = 3\n')
+    asked = ("train", data, "-c", book, "--recipe", path)
+    refused = run(*asked, "-o", tmp_path / "m.us")
+    assert refused.code == 2 and "bag does not take model_version" in " ".join(refused.err.split())
+    path.write_text(path.read_text().replace("model-version", "version"))
+    said = run(*asked, "--epsilon", 2, "-o", tmp_path / "m.us", "--json")
+    assert said.code == 0, said.err
+    assert said.json["card"]["privacy"]["guarantee"]["epsilon"] == pytest.approx(2.0, abs=1e-6)
+    assert said.json["card"]["version"] == 3
+    other = run(*asked, "--method", "tree", "-o", tmp_path / "n.us")
+    assert other.code == 2 and "leave one of them out" in " ".join(other.err.split())
+    bare = run("train", data, "-c", book, "--epsilon", 1, "-o", tmp_path / "n.us")
+    assert bare.code == 2 and "a risk score needs --target" in " ".join(bare.err.split())
+
+
+def test_the_help_shows_the_options_of_the_method(run):
+    every, forest = (run("train", *words, "--help").out for words in ((), ("--method", "forest")))
+    assert "--sharing" in every and "Of bag." in every and "--target" in forest and "--sharing" not in forest
 
 
 def test_errors_for_machines(run, table, tmp_path):

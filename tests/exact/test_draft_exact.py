@@ -1,4 +1,4 @@
-"""A priced draft, enumerated on tiny tables: private quantiles, thresholded levels, and the purse that pays."""
+"""A priced draft, enumerated on tiny tables: private quantiles, thresholded levels, and the budget that pays."""
 
 import itertools
 import math
@@ -11,8 +11,8 @@ from understudy.codebook import PersonUnit
 from understudy.errors import ParameterError, RefusalError, ReleaseError
 from understudy.mechanisms import drafting
 from understudy.mechanisms.drafting import (
+    DraftBudget,
     PricedDraft,
-    Purse,
     cell_scores,
     private_splits,
     quantile_scores,
@@ -146,15 +146,15 @@ def test_shown_levels_are_those_that_reach_the_threshold(monkeypatch):
         shown_levels(twice, event=event, stream=Stream.seeded(1))
 
 
-def test_a_purse_is_never_overdrawn():
-    purse = Purse(PricedDraft(epsilon=1.0, delta=1e-6, neighbours=AR))
+def test_a_budget_is_never_overdrawn():
+    budget = DraftBudget(PricedDraft(epsilon=1.0, delta=1e-6, neighbours=AR))
     half = selection_event(epsilon=0.5, selections=1, neighbours=AR)
-    purse.pay(half)
-    purse.pay(half)
+    budget.pay(half)
+    budget.pay(half)
     for step in (half, selection_event(epsilon=1e-9, selections=1, neighbours=AR)):
         with pytest.raises(RefusalError, match="cannot pay"):
-            purse.pay(step)
-    rich = Purse(PricedDraft(epsilon=9.0, delta=1e-6, neighbours=AR))
+            budget.pay(step)
+    rich = DraftBudget(PricedDraft(epsilon=9.0, delta=1e-6, neighbours=AR))
     with pytest.raises(RefusalError, match="cannot pay"):  # delta .1
         rich.pay(StabilityHistogram(scale=Fraction(1), threshold=3, neighbours=AR))
     with pytest.raises(RefusalError, match="no price"):
@@ -212,8 +212,8 @@ def worst_ratio(law_of, most=3):
 def test_quantiles_and_splits_of_people_with_a_cap_of_two():
     """A bound, then edges inside it, for a plan of epsilon 2 per person: within 2, and far above one record's worst."""
     plan = PaidPlan(epsilon=2.0, delta=1e-6, unit=PersonUnit(id="who", cap=CAP))
-    assert plan.purse.epsilon == 1.0 and plan.event.guarantee().neighbours is Neighbours.ADD_REMOVE_PERSON
-    grid, each = [0.0, 1.0, 2.0, 4.0], plan.purse.epsilon / 2
+    assert plan.budget.epsilon == 1.0 and plan.event.guarantee().neighbours is Neighbours.ADD_REMOVE_PERSON
+    grid, each = [0.0, 1.0, 2.0, 4.0], plan.budget.epsilon / 2
 
     def steps(table):
         bound = law(cell_scores(numbers(table), np.array(grid), 0.9), each, 1.0)
@@ -228,7 +228,7 @@ def test_quantiles_and_splits_of_people_with_a_cap_of_two():
 def test_levels_of_people_with_a_cap_of_two():
     """A text of one person alone, with two records: it shows with more than one record's delta, within the person's."""
     plan = PaidPlan(epsilon=1.0, delta=1e-3, unit=PersonUnit(id="who", cap=CAP))
-    event = stable_histogram_event(epsilon=plan.purse.epsilon, delta=plan.purse.delta, neighbours=AR)
+    event = stable_histogram_event(epsilon=plan.budget.epsilon, delta=plan.budget.delta, neighbours=AR)
     q = math.exp(-float(1 / event.scale))
     alone = q ** (event.threshold - CAP) / (1 + q)
     assert event.guarantee().delta < alone <= GroupOf(event=event, records=CAP).guarantee().delta

@@ -76,7 +76,6 @@ def make_bench(folder: Path) -> Bench:
     pv.write_csv(people(400), data)
     BOOK.save(book)
     from understudy.anonymize import FullDomain, Recipe
-    from understudy.anonymize.jobs import make_release
     from understudy.commute import CommuteRecipe
     from understudy.commute.jobs import open_commutes, synthesize_commutes, write_example
     from understudy.trees.examples import diabetes_example, septic_shock_example
@@ -85,8 +84,8 @@ def make_bench(folder: Path) -> Bench:
     us.synthesize(
         data, BOOK, 60, "sba", out=folder / "release", save_model=folder / "model.us", epsilon=2.0, delta=1e-6
     )
-    make_release(
-        str(data), book, Recipe(steps=(FullDomain(k=3, suppression=0.1, loss="entropy"),), hierarchies={}),
+    us.anonymize(
+        str(data), book, recipe=Recipe(steps=(FullDomain(k=3, suppression=0.1, loss="entropy"),), hierarchies={}),
         out=folder / "anonymous",
     )  # fmt: skip
     write_example(folder / "town", workers=400, seed=4)

@@ -20,9 +20,8 @@ from understudy.evaluate.utility.distances import (
 )
 from understudy.sources import CountTable, EncodedSource
 
-OF_TABLES = [name for name in UTILITY if name not in (
-    "coefficient_distance", "coefficient_utility", "interval_overlap", "lasso_mse", "lasso_auc", "train_on_synthetic"
-)]  # fmt: skip
+ASKED_OF_THE_CODEBOOK = {"weighted_tvd", "weighted_means", "detail_tvd"}
+OF_TABLES = [name for name in UTILITY if not METRICS[name].of_models and name not in ASKED_OF_THE_CODEBOOK]
 OF_MODELS = ["coefficient_distance", "coefficient_utility", "interval_overlap", "lasso_mse", "lasso_auc"]
 
 

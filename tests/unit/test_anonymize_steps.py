@@ -319,7 +319,7 @@ def test_a_recipe_in_toml(tmp_path):
             "format = 1\n[[steps]]\ndo = 'keep'\ncolumns = 'zip'\n",
             ["`columns` is 'zip'; it must be a list of names of columns"],
         ),
-        ("format = 1\n[[steps]]\ndo = 'keep'\ncolumns = [1]\n", [" is (1,); it must be a list of names of columns"]),
+        ("format = 1\n[[steps]]\ndo = 'keep'\ncolumns = [1]\n", [" is [1]; it must be a list of names of columns"]),
         (
             "format = 1\n[[steps]]\ndo = 'mondrian'\nk = 2\ncriteria = [{ kind = 'x' }]\n",
             ["`kind` is 'x'; it must be one of distinct-l-diversity"],

@@ -19,7 +19,6 @@ from understudy.synth import PeGS
 from understudy.synth.counts import Counts
 from understudy.synth.paid_draft import PaidPlan, paid_draft
 from understudy.synth.ranged import synthesize_parts
-from understudy.trees.job import train_to_file
 from understudy.trees.train import make_training
 
 COLUMNS = """
@@ -74,8 +73,13 @@ def test_of_several_files_the_one_that_promises_least_counts(tmp_path):
 
 def test_an_anonymised_table_is_refused_where_no_ledger_could_say_so(tmp_path):
     with pytest.raises(DataError, match="anonymised release r1"):
-        train_to_file(
-            ANONYMIZED, RECORDS, make_training("forest", epsilon=1.0), target="sex", positive="F", out=tmp_path / "m"
+        us.train(
+            ANONYMIZED,
+            RECORDS,
+            method=make_training("forest", epsilon=1.0),
+            target="sex",
+            positive="F",
+            out=tmp_path / "m",
         )
     with pytest.raises(DataError, match="anonymised release r1"):
         paid_draft(ANONYMIZED, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)))
@@ -86,8 +90,8 @@ def test_an_anonymised_table_is_refused_where_no_ledger_could_say_so(tmp_path):
 
 def test_a_risk_score_is_not_trained_for_people_with_several_records(tmp_path):
     with pytest.raises(ParameterError, match="one record"):
-        train_to_file(
-            TABLE, PEOPLE, make_training("forest", epsilon=1.0), target="sex", positive="F", out=tmp_path / "m"
+        us.train(
+            TABLE, PEOPLE, method=make_training("forest", epsilon=1.0), target="sex", positive="F", out=tmp_path / "m"
         )
 
 
@@ -97,10 +101,10 @@ def bought():
 
 
 def test_a_risk_score_repeats_the_price_of_its_codebook(bought, tmp_path):
-    model = train_to_file(
+    model = us.train(
         TABLE,
         bought,
-        make_training("forest", epsilon=1.0),
+        method=make_training("forest", epsilon=1.0),
         target="sex",
         positive="F",
         out=tmp_path / "m.us",
@@ -162,7 +166,7 @@ def test_parts_draw_within_rules_as_the_whole_file_does(tmp_path):
 def test_counts_repeat_the_price_of_a_bought_codebook_and_pay_it_once(tmp_path):
     account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=1e-3, neighbours=Neighbours.ADD_REMOVE)
     book = paid_draft(TABLE, PaidPlan(epsilon=2.0, delta=1e-6, drop=("patient",)), account=account)
-    plan = Counts(book=book, columns=("sex",), epsilon=1.0)
+    plan = Counts(book=book, by=("sex",), epsilon=1.0)
     release = plan.fit(plan.open(TABLE, account=account, unknown="other-or-missing")).write(tmp_path / "r")
     assert release.manifest.ledger.basic().epsilon == pytest.approx(3.0)
     assert account.spent().epsilon == pytest.approx(3.0)
@@ -172,7 +176,7 @@ def test_counts_repeat_the_price_of_a_bought_codebook_and_pay_it_once(tmp_path):
 def test_counts_that_were_seen_are_paid_and_an_anonymised_table_is_refused(tmp_path, monkeypatch):
     """Counts that were handed over are spent, and so are those whose file did not fit: its size would tell of them."""
     account = Account.create(tmp_path / "a", dataset="d", epsilon=9.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
-    plan = Counts(book=RECORDS, columns=("sex", "ward"), epsilon=1.0)
+    plan = Counts(book=RECORDS, by=("sex", "ward"), epsilon=1.0)
     fitted = plan.fit(plan.open(TABLE, account=account))
     with monkeypatch.context() as patched:
         patched.setattr("pyarrow.parquet.write_table", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))

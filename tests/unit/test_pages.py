@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.pages import charts
+from understudy.pages import charts, figures
 from understudy.pages.shell import html_page, page_style, policy
 
 EVIL = '"><script>alert(1)</script>&'
@@ -91,3 +91,33 @@ def test_values_beyond_a_scale_stay_on_the_drawing():
     assert charts.Scale(low=2, high=2, start=0, end=3)(2) == 0
     with pytest.raises(KeyError):
         charts.dots([(0, 0)], shape="star")
+
+
+def test_a_cloud_writes_marks_on_one_pixel_once_and_a_histogram_ends_on_its_floor():
+    assert charts.cloud([(1.0, 2.0), (1.0, 2.0), (3.0, 4.0)]).count("h0") == 2
+    many = charts.cloud([(k / 100, 0.2) for k in range(3000)])
+    assert many.count("h0") == 31, "thousands of marks stand on whole pixels"
+    assert 'd="M0.0,10.0L0.0,4.0L5.0,4.0L5.0,7.0L9.0,7.0L9.0,10.0"' in charts.stairs([0, 5, 9], [4, 7], floor=10)
+    key = charts.line_legend([("#000", "4 2", EVIL), ("#111", "", "b")], x=10, y=10)
+    assert "<script" not in key and key.count("<path") == 2
+
+
+def test_boxes_of_a_mosaic_fill_the_picture_and_nearly_empty_columns_are_seen():
+    rare, common = (figures.Shade(colour=c, pattern="", words=w) for c, w in (("#f00", "rare"), ("#00f", "common")))
+    counts = [[1, 0], [600, 399], [0, 0]]
+    traces, below = figures.mosaic(
+        counts, (("a", EVIL, "c"), ("low", "high")), lambda i, j: rare if counts[i][j] == 1 else common, least=0.01
+    )
+    assert sum(traces[0]["width"]) == pytest.approx(1) and traces[0]["width"][2] == 0
+    assert 0.01 < traces[0]["width"][0] < 0.02, "one person is seen"
+    assert [low + high for low, high in zip(*(trace["y"] for trace in traces), strict=True)] == [1, 1, 0]
+    assert traces[0]["marker"]["color"] == ["#f00", "#00f", "#00f"]
+    assert below["ticktext"] == [figures.text(figures.cut(EVIL, 26))], "names only where there is room"
+
+
+def test_series_differ_without_their_colours():
+    looks = [figures.style(place)[1:] for place in range(12)]
+    assert len(set(looks)) == 12
+    drawn = figures.curves_figure("k", "t", "c", [("a", [1], [2]), ("b", [1], [3])], x="x", y="y", level=[("l", 1.0)])
+    assert [trace["line"]["dash"] for trace in drawn.data] == ["solid", "dash", "dot"]
+    assert drawn.rows == [("a", "1", "2"), ("b", "1", "3"), ("l", "", "1")] and drawn.spoken == "c"

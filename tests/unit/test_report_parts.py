@@ -16,13 +16,13 @@ from hypothesis.extra.numpy import arrays
 from understudy.codebook import Categorical, Codebook, Ordinal, Role
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.report.chain import chain_facts
-from understudy.evaluate.report.figures import text
 from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.page import report_page, strip
 from understudy.evaluate.report.pairs import PairFacts, association, mosaics
 from understudy.evaluate.rumap.journal import Journal
 from understudy.evaluate.rumap.make import map_page
 from understudy.evaluate.rumap.plan import Cell, Plan
+from understudy.pages.figures import text
 from understudy.pages.shell import script_json
 from understudy.sources import open_source
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import understudy as us
 from tests.unit.tree_tables import book, simulated
 from understudy.errors import BudgetError, DataError, ParameterError, ReleaseError
 from understudy.mechanisms.stream import Stream
@@ -20,7 +21,6 @@ from understudy.service.served import Served
 from understudy.sources import EncodedSource, open_source
 from understudy.synth import make_recipe
 from understudy.trees import load_model, save_model
-from understudy.trees.job import train_to_file
 from understudy.trees.model_file import _checksum
 from understudy.trees.recheck import verify_score
 from understudy.trees.recipe import RiskScore
@@ -213,8 +213,14 @@ def releases(tmp_path_factory):
 
 
 def trained(tmp_path, quality_data, **more):
-    return train_to_file(
-        table(), book(), TRAININGS["tree"], target="ill", out=tmp_path / "m.us", quality_data=quality_data, **more
+    return us.train(
+        table(),
+        book(),
+        method=TRAININGS["tree"],
+        target="ill",
+        out=tmp_path / "m.us",
+        quality_data=quality_data,
+        **more,
     )
 
 
@@ -249,7 +255,7 @@ def test_a_table_that_is_declared_public_is_said_to_be_declared(tmp_path):
     assert InputRole.QUALITY in model.manifest.quote.inputs
     same = table()
     with pytest.raises(ParameterError, match="the confidential table itself"):
-        train_to_file(same, book(), TRAININGS["tree"], target="ill", out=tmp_path / "n.us", quality_data=same)
+        us.train(same, book(), method=TRAININGS["tree"], target="ill", out=tmp_path / "n.us", quality_data=same)
 
 
 def test_a_fault_of_the_public_records_charges_nothing(tmp_path, account):

@@ -105,7 +105,7 @@ def test_a_price_of_another_kind_is_computed_once_too(tmp_path, monkeypatch, nam
 
 
 def test_counts_are_quoted_with_the_same_numbers_before_and_after(tmp_path):
-    plan = Counts(book=BOOK, columns=("a",), epsilon=1.0)
+    plan = Counts(book=BOOK, by=("a",), epsilon=1.0)
     release = us.count(TABLE, BOOK, by=["a"], epsilon=1.0, out=tmp_path / "r")
     assert release.manifest.total == plan.quote().total
     assert us.verify(tmp_path / "r").is_valid

@@ -87,7 +87,7 @@ def test_weights_are_drawn_for_synthetic_rows():
 
 
 def weighted(columns, book=BOOK):
-    return Counts(book=book, columns=tuple(columns), epsilon=1.0, weighted=True)
+    return Counts(book=book, by=tuple(columns), epsilon=1.0, weighted=True)
 
 
 def test_weighted_counts_cover_the_largest_weight_and_are_paid_for(tmp_path):

@@ -9,8 +9,10 @@ from tests.unit.tree_tables import FEATURES, auroc, book, boxed, simulated
 from understudy.codebook import Categorical, Codebook, Integer
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import options_of
 from understudy.privacy import Neighbours, NoFormal, PureDP
 from understudy.sources import EncodedSource
+from understudy.trees.examples import diabetes_example
 from understudy.trees.features import features_of
 from understudy.trees.quality import measure_private, measures, public_quality
 from understudy.trees.questions import answers, questions_of
@@ -136,3 +138,15 @@ def test_answers_follow_the_codes():
     found = answers(questions, np.array([[4, 2, 0, 1]], dtype=np.uint8))
     yes = [question.words for question, said in zip(questions, found[0], strict=True) if said]
     assert yes == ["dose is missing", "stage from II on", "stage = III", "ward = a", "sex = M"]
+
+
+def test_the_delta_of_a_shared_bag_is_what_its_help_says():
+    """Epsilon is of the whole bag and delta of each tree: a bag of 5 at 1e-6 states up to 5e-6."""
+    stated = {}
+    for sharing in ("shared", "disjoint"):
+        bag = make_training("bag", epsilon=1.0, delta=1e-6, structure="stable", trees=5, sharing=sharing)
+        stated[sharing] = RiskScore(training=bag, target="diabetes").quote(diabetes_example().codebook).total
+    assert stated["disjoint"].delta <= 1e-6 < stated["shared"].delta <= 5e-6
+    assert max(total.epsilon for total in stated.values()) <= 1.0
+    said = options_of(type(bag))["delta"].help
+    assert "each tree" in said and "shared bag adds them up" in said

@@ -65,10 +65,12 @@ class FullDomain(_Anonymity):
     do: ClassVar[str] = "full-domain"
     suppression: float = option(
         rule=Number(least=0, most=1, tried=0.01),
-        help="Largest share of the rows that may be suppressed; no default.",
+        help="Largest share of the rows that may be suppressed; not for Mondrian.",
         panel=Panel.PRIVACY,
     )
-    loss: str = option("entropy", rule=OneOf.of(LOSSES), help="What is made as small as possible.")
+    loss: str = option(
+        "entropy", rule=OneOf.of(LOSSES), help=f"What is made as small as possible: {', '.join(LOSSES)}."
+    )
     suppressed: str = option(
         "star",
         rule=OneOf(("star", "delete")),

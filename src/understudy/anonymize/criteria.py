@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.anonymize.entries import COLUMN, Several, read_entry
-from understudy.parameters import Declared, Number, OneOf, Panel, Rule, Whole, option
+from understudy.anonymize.entries import COLUMN, read_entry
+from understudy.parameters import Declared, Number, OneOf, Panel, Rule, Several, Whole, option
 
 Histogram = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]

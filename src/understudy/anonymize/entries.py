@@ -1,56 +1,11 @@
 """What recipes and manifests write down: tables whose keys are the declared options of a class."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 from understudy.errors import CodebookError, ParameterError
-from understudy.parameters import Number, Rule, Text, options_of
-
-Class = TypeVar("Class")
-
-
-def exact(value: Any) -> Fraction | None:
-    """A number as it is written (0.1 is a tenth), or None where it is no finite number."""
-    try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExactNumber(Number):
-    """A number that is taken as it is written; decimals and texts count."""
-
-    def admits(self, value: Any) -> bool:
-        """Finite, and inside the bounds."""
-        return not isinstance(value, bool) and super().admits(exact(value))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Several(Rule):
-    """A list of values that all obey one rule; separated by commas on the command line."""
-
-    metavar: ClassVar[str] = "VALUE,VALUE"
-    each: Rule
-    words: str = "a list"
-    example: str = "a,b"
-    least: int = 1
-
-    def admits(self, value: Any) -> bool:
-        """Long enough, and every item allowed."""
-        return isinstance(value, tuple | list) and len(value) >= self.least and all(map(self.each.admits, value))
-
-    def read(self, name: str, given: Any, context: Any = None) -> Any:
-        """Item by item."""
-        items = [item.strip() for item in given.split(",")] if isinstance(given, str) else given
-        if not isinstance(items, tuple | list):
-            return self.check(name, given)
-        read = [self.each.read(name, item, context) if isinstance(item, str | Mapping) else item for item in items]
-        return self.check(name, tuple(read))
-
+from understudy.parameters import Class, ExactNumber, Several, Text, options_of
 
 _TEXT = Text(admitted=lambda value: isinstance(value, str))
 COLUMN = Text(words="the name of a column", example="age")
@@ -69,6 +24,15 @@ def read_text(path: Path, called: str, absent: str) -> str:
         raise CodebookError(f"{called} {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
     except OSError as reason:
         raise CodebookError(f"{called} {str(path)!r} cannot be read ({reason.strerror}).") from None
+
+
+def column_words(name: str, given: Any, form: str) -> Iterator[tuple[str, str]]:
+    """Column and value of each word ``COLUMN=VALUE``."""
+    for word in [given] if isinstance(given, str) else given:
+        column, equals, value = str(word).rpartition("=")
+        if not equals or not column or not value:
+            raise ParameterError(f"`{name}` is {word!r}; write COLUMN=VALUE, in the form {form}.")
+        yield column, value
 
 
 def read_entry(cls: type[Class], name: str, entry: Mapping[str, Any]) -> Class:

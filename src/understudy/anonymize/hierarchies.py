@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from understudy.anonymize.cells import STAR, base_texts, join_labels
-from understudy.anonymize.entries import ExactNumber, Several, exact, read_entry, read_text
+from understudy.anonymize.entries import read_entry, read_text
 from understudy.anonymize.hierarchy import Hierarchy, build
 from understudy.codebook import Column, Dates, Grain, Integer, Levelled, Number
+from understudy.codec import to_fraction
 from understudy.errors import CodebookError, ParameterError
-from understudy.parameters import Declared, Flag, OneOf, Text, Whole, option
+from understudy.parameters import Declared, ExactNumber, Flag, OneOf, Several, Text, Whole, exact, option
 
 _SHOWN = 8
 _MOST_IN_BIN = 1000
@@ -159,7 +160,7 @@ def _intervals(column: Column, width: Fraction, start: Fraction) -> list[str]:
     values = []
     for level in column.levels:
         try:
-            values.append(Fraction(Decimal(level)))
+            values.append(to_fraction(str(Decimal(level))))
         except (InvalidOperation, ValueError, OverflowError):
             raise CodebookError(
                 f"column {column.name!r} has the level {level!r}, which is no number, so that it lies in no interval; "

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.anonymize.cells import Cells, Codes, is_ordered
-from understudy.anonymize.entries import COLUMN, COLUMNS, ExactNumber
+from understudy.anonymize.entries import COLUMN, COLUMNS
 from understudy.anonymize.state import State, Step
 from understudy.codebook import Column, Number
 from understudy.compiled import kernel
@@ -16,8 +16,8 @@ from understudy.errors import CodebookError, ParameterError
 from understudy.mechanisms.exact_gaussian import exact_gaussian
 from understudy.mechanisms.exact_laplace import MAX_SCALE, SCALE_BITS, exact_noise
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import ExactNumber, OneOf, option
 from understudy.parameters import Number as NumberRule
-from understudy.parameters import OneOf, option
 
 
 def _of_rows(cells: Cells, rows: Codes) -> Cells:

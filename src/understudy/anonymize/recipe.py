@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from understudy.anonymize.anonymity import FullDomain, Mondrian
-from understudy.anonymize.entries import COLUMN, Several, read_entry, read_text
+from understudy.anonymize.entries import COLUMN, column_words, read_entry, read_text
 from understudy.anonymize.fitted import Anonymized, FittedAnonymized
 from understudy.anonymize.hierarchies import Rule as HierarchyRule
 from understudy.anonymize.hierarchies import rule_from_dict
@@ -19,7 +19,7 @@ from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupL
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 from understudy.errors import CodebookError, ParameterError
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Declared, OneOf, Panel, Rule, Text, option, options_of
+from understudy.parameters import Declared, OneOf, Panel, Rule, Several, Text, option, options_of
 from understudy.privacy.facts import MethodFacts
 from understudy.sources.base import Report, Source
 
@@ -48,15 +48,39 @@ class _StepRule(Rule):
         return step_from_dict(given)
 
 
-_HIERARCHIES = option(
-    rule=Text(
-        words="a table of columns and rules",
-        example="[hierarchies.zip]",
-        admitted=lambda value: (
-            isinstance(value, Mapping) and all(isinstance(rule, HierarchyRule) for rule in value.values())
-        ),
-    ),
-    help="How the values of a column are grouped: COLUMN=RULE; default: the codebook's steps.",
+class _HierarchiesRule(Rule):
+    """Hierarchies by column; in words ``COLUMN=RULE`` for each."""
+
+    metavar: ClassVar[str] = "COLUMN=RULE"
+    repeats: ClassVar[bool] = True
+    example = "zip=prefix:3,2"
+    words = "COLUMN=RULE, where RULE is intervals:5,10,20 or prefix:3,2 or dates:month,year or arx:FILE"
+
+    def admits(self, value: Any) -> bool:
+        """Rules by column."""
+        return isinstance(value, Mapping) and all(isinstance(rule, HierarchyRule) for rule in value.values())
+
+    def read(self, name: str, given: Any, context: Any = None) -> Any:
+        """From words, or what was given."""
+        if isinstance(given, Mapping):
+            return self.check(name, given)
+        return {column: self._rule(name, column, text) for column, text in column_words(name, given, self.example)}
+
+    def _rule(self, name: str, column: str, text: str) -> HierarchyRule:
+        kind, _, rest = text.partition(":")
+        if kind == "arx" and rest:
+            return HierarchyRule(arx=Path(rest))
+        if kind not in ("intervals", "prefix", "dates") or not rest:
+            raise ParameterError(f"`{name}` is {column}={text!r}; write {self.words.partition('RULE is ')[2]}.")
+        if kind == "intervals":  # as they are written: 0.1 is a tenth
+            return HierarchyRule(intervals=tuple(item.strip() for item in rest.split(",") if item.strip()))
+        return HierarchyRule(**{kind: options_of(HierarchyRule)[kind].rule.read(name, rest)})
+
+
+HIERARCHIES = option(
+    rule=_HierarchiesRule(),
+    help="COLUMN=RULE, may be repeated: intervals:5,10,20 or prefix:3,2 or dates:month,year or arx:FILE. Default: the "
+    "codebook's steps. Every hierarchy ends in *.",
     flag="--hierarchy",
 )
 
@@ -87,7 +111,7 @@ class Recipe(Declared):
         rule=Several(each=_StepRule(), words="a list of steps", example=f"[{_StepRule.example}]"),
         help="What is done, in order.",
     )
-    hierarchies: Mapping[str, HierarchyRule] = field(default_factory=dict, metadata=_HIERARCHIES.metadata)
+    hierarchies: Mapping[str, HierarchyRule] = field(default_factory=dict, metadata=HIERARCHIES.metadata)
     quasi: tuple[str, ...] | None = option(
         None,
         rule=Several(each=COLUMN, words="a list of column names", example='["age", "sex"]', least=0),

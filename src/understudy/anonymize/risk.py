@@ -11,13 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.confidential import Confidential
-from understudy.parameters import Number
+from understudy.parameters import Declared, Number, Panel, Text, option
 
 Sizes = npt.NDArray[np.int64]
 
 THRESHOLD = Number(above=0, below=1, tried=0.2)
 BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, None))
 """Class sizes that are put together in a histogram; the last has no upper end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskLook(Declared):
+    """How a table is looked at."""
+
+    population: Any = option(
+        None,
+        rule=Text(words="a table", example="everybody.csv", admitted=lambda table: table is not None),
+        help="Table of everybody the data were drawn from, with the same columns.",
+        panel=Panel.INPUT,
+    )
+    threshold: float = option(0.2, rule=THRESHOLD, help="Rows above this risk are counted.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.anonymize.cells import as_levels, base_texts, levelled
-from understudy.anonymize.entries import COLUMN, COLUMNS, LEVELS, NUMBERS, ExactNumber, exact
+from understudy.anonymize.entries import COLUMN, COLUMNS, LEVELS, NUMBERS
 from understudy.anonymize.state import State, Step
 from understudy.codebook import Column, Levelled, Number, Ordinal, Origin
 from understudy.errors import CodebookError, ParameterError
-from understudy.parameters import Text, Whole, option
+from understudy.parameters import ExactNumber, Text, Whole, exact, option
 
 _LEVEL = Text(words="the name of a level", example="other", admitted=lambda value: isinstance(value, str))
 

@@ -1,6 +1,6 @@
-"""How parents are chosen, as one replaceable part: what it reads, what it costs, and the choice itself.
+"""Ways to choose parents: what each reads, what it costs, and the choice itself.
 
-``declared``, ``random`` and ``full`` look at nothing. ``mutual-information`` reads raw data and voids the promise (the
+``declared``, ``random`` and ``full`` read no data. ``mutual-information`` reads raw data and voids the promise (the
 paper's SBHG without EM). ``private`` pays for every pick by the exponential mechanism (SBHG+EM).
 """
 
@@ -136,7 +136,7 @@ class RandomParents(_CountedParents):
 
 @dataclass(frozen=True, kw_only=True)
 class InformationParents(_CountedParents):
-    """Most mutual information on raw data: the papers' choice, and the end of any guarantee."""
+    """Most mutual information on raw data: the papers' choice. There is no guarantee with it."""
 
     word: ClassVar[str] = "mutual-information"
 

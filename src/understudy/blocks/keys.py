@@ -1,7 +1,7 @@
 """Key functions h(x_-i): which cell of a conditional table a record belongs to.
 
 All of these are fixed before any data is seen (their hash seeds are public constants), so they keep the guarantee.
-Hashing is for size and speed; nothing is claimed about the protection it adds (PRIVACY section 1).
+Hashing is for size and speed; no protection is claimed for it.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Latent classes behind noisy tables: rows as a mixture of a few kinds, within each of which columns are independent.
+"""Latent classes fitted to noisy tables: a mixture of a few classes, within each of which columns are independent.
 
-All measured tables of a file are shadows of one distribution. A mixture with K classes explains every one- and two-way
+All measured tables of a file come from one distribution. A mixture with K classes explains every one- and two-way
 table with the same few numbers, so noise that the tables do not share averages out, and pairs that were not measured
 are predicted from those that were. The fit minimises
 

@@ -1,6 +1,6 @@
-"""Models of one column given others, all with one face: fit to weighted records, then predict a probability per level.
+"""Models of one column given others, with one interface: fit to weighted records, then predict level probabilities.
 
-Counts of whole records are all that a regression needs, so no model reads rows. What is learned is as secret.
+A regression needs only counts of whole records, so no model reads rows. A fitted model is as secret as the counts.
 """
 
 from abc import ABC, abstractmethod
@@ -59,7 +59,7 @@ class Predictor(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class UniformPredictor(Predictor):
-    """Knows nothing."""
+    """Predicts every level with the same probability."""
 
     levels: int
 

@@ -1,4 +1,4 @@
-"""Measured marginals: what to measure with a given budget, and what the noisy answers most likely mean.
+"""Measured marginals: what to measure with a given budget, and estimates from the noisy results.
 
 Everything here is arithmetic on public numbers and on results that are already paid for.
 """

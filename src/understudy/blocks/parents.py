@@ -1,7 +1,7 @@
 """Which columns key each conditional table: declared, a data-independent default, or chosen from raw data.
 
-The last one is the paper's way. It reads private data that nobody pays for, so it comes with an entry that makes the
-total ``NoFormal`` (PRIVACY section 1: one replaced row can flip the choice and move a draw's ratio to 100).
+The last one is the paper's way. It reads private data without a price, so it adds an entry that makes the total
+``NoFormal`` (one replaced row can change the choice and move a draw's ratio to 100).
 """
 
 import itertools

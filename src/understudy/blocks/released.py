@@ -1,4 +1,4 @@
-"""Conditional tables made of counts that are already released: nothing here is secret any more."""
+"""Conditional tables made of released counts; nothing in them is secret."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""Noise taken out of noisy tables: towards what is plausible, by as much as their known noise justifies.
+"""Shrinkage of noisy tables, by as much as their known noise justifies.
 
-Rules without a knob: posterior means, James and Stein, and the spectral shrinkage of Gavish and Donoho with Stein's
-unbiased estimate of its risk.
+The rules have no tuning parameter: posterior means, James and Stein, and the spectral shrinkage of Gavish and Donoho
+with Stein's unbiased estimate of its risk.
 """
 
 import math

@@ -61,6 +61,9 @@ PANELS: dict[str, tuple[Any, ...]] = {
 _CLASSES: dict[Any, Any] = {
     **dict.fromkeys((synth.quote, synth.synth, audit.audit), synth.MethodCommand),
     impute.impute: impute.FillingCommand,
+    count.count: count.CountCommand,
+    train.train: train.ScoreCommand,
+    rumap.rumap: rumap.MapCommand,
 }
 """Commands whose flags follow from declarations."""
 

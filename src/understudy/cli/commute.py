@@ -9,6 +9,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import progress, tell, warn, wrote
 from understudy.cli.console import table as plain_table
+from understudy.cli.declared import chosen_options, declared_command
 from understudy.cli.shared import (
     AccountToFix,
     AccountToTell,
@@ -18,7 +19,6 @@ from understudy.cli.shared import (
     Seed,
     number_option,
     option,
-    takes,
     whole_option,
 )
 from understudy.cli.telling import tell_release
@@ -26,67 +26,10 @@ from understudy.facade import commutes, demo
 
 app = App(help="Origin-destination tables: synthetic origins for public destinations (OnTheMap), and a map of them.")
 
-_INPUT, _DOMAIN, _PROMISE = "Input", "Domain (public)", "Promise"
-_COLUMNS = ("origin", "destination", "count", "table", "places")
-"""Of :func:`_release`, those that say what the confidential table is."""
-
 Flows = Annotated[str, typer.Argument(help="Table of origin, destination and perhaps a count: file, glob or database.")]
 Release = Annotated[Path, typer.Argument(help="Release folder.")]
-
-
-def _release(
-    flows: Flows,
-    epsilon: Annotated[float, number_option("Before shrinking and rejection, which add to it.", panel=_PROMISE)],
-    certificate: Annotated[
-        str,
-        option(
-            "pure (theorem 4.1), theorem-4.4 (the paper's choice, promise recomputed), probabilistic (exact tails) or "
-            "exact (smallest noise).",
-            panel=_PROMISE,
-        ),
-    ],
-    delta: Annotated[float | None, number_option("Not for pure.", panel=_PROMISE)] = None,
-    origin: Annotated[str, option("Column of origins.", panel=_INPUT)] = "origin",
-    destination: Annotated[str, option("Column of destinations.", panel=_INPUT)] = "destination",
-    count: Annotated[str | None, option("Column of worker counts; else one row is one worker.", panel=_INPUT)] = None,
-    table: o.Table = None,
-    places: Annotated[
-        str | None,
-        option(
-            "Public table of place, latitude, longitude, and perhaps home (true where people may live).", panel=_INPUT
-        ),
-    ] = None,
-    origins: Annotated[
-        str | None, option("Public list of possible origins; default: the places.", panel=_INPUT)
-    ] = None,
-    method: Annotated[str, option("dirichlet, or a baseline: laplace, subsample, sba.", panel=_PROMISE)] = "dirichlet",
-    rings: Annotated[
-        str | None,
-        option("Public histogram of distances (miles, share, perhaps keep), or ctpp-minnesota.", panel=_DOMAIN),
-    ] = None,
-    prior: Annotated[str, option("uniform, or distance: by the rings' shares.", panel=_DOMAIN)] = "uniform",
-    prior_cap: Annotated[int, whole_option("Largest ratio of virtual counts.", panel=_DOMAIN)] = 10,
-    shrink: Annotated[
-        bool, option("Drop empty origins at random (algorithm 2); costs epsilon.", "--shrink", panel=_DOMAIN)
-    ] = False,
-    cutoff: Annotated[float | None, number_option("Leave out commutes beyond so many miles.", panel=_DOMAIN)] = None,
-    split: Annotated[
-        float | None, number_option("Model commutes beyond so many miles apart, ring by ring.", panel=_DOMAIN)
-    ] = None,
-    regions: Annotated[
-        str | None,
-        option(
-            "Public partition of origins (origin, region, perhaps density): draw regions, then place.", panel=_DOMAIN
-        ),
-    ] = None,
-    reject: Annotated[
-        bool, option("Draw again what is not gamma-Good (lemma 5.2).", "--reject", panel=_PROMISE)
-    ] = False,
-    size: Annotated[float, number_option("Synthetic workers per real one.", panel=_PROMISE)] = 1.0,
-    sizes: Annotated[str | None, option("Public table of destination, workers: output sizes.", panel=_PROMISE)] = None,
-    subsample: Annotated[float, number_option("Share kept by the baseline subsample.", panel=_PROMISE)] = 0.5,
-) -> None:
-    """The options of a release, for the commands that price and make one."""
+ReleaseCommand = declared_command(lambda _method: commutes.commute_options())
+FlowCommand = declared_command(lambda _method: commutes.flow_options())
 
 
 @app.command()
@@ -101,20 +44,25 @@ def example(
     tell({"files": paths}, wrote(paths), json=json)
 
 
-@app.command()
-@takes(_release)
-def quote(account: AccountToFix = None, json: o.Json = False, **release: Any) -> None:
+@app.command(cls=ReleaseCommand)
+def quote(
+    context: typer.Context,
+    flows: Flows,
+    recipe: o.OptionsFile = None,
+    account: AccountToFix = None,
+    json: o.Json = False,
+) -> None:
     """Say what a release would cost. Uses destination totals, which are public here, and no origin."""
     with progress(quiet=json):
-        plan = commutes.quote_commute(account=account, **release)
+        plan = commutes.quote_commute(flows, account=account, **chosen_options(context, recipe))
     facts = commutes.plan_facts(plan)
-    tell(facts, _price_lines(facts, release["method"]), json=json)
+    tell(facts, _price_lines(facts), json=json)
     if not json:
         warn(facts["warnings"])
 
 
-def _price_lines(facts: dict[str, Any], method: str) -> Iterator[str]:
-    yield f"commute {method}, {facts['rows']:,} synthetic workers for {facts['destinations']:,} destinations"
+def _price_lines(facts: dict[str, Any]) -> Iterator[str]:
+    yield f"{facts['method']}, {facts['rows']:,} synthetic workers for {facts['destinations']:,} destinations"
     if alpha := facts["alpha"]:
         yield (
             f"virtual workers per origin: {alpha['smallest']:.4g} to {alpha['largest']:.4g}, median "
@@ -126,36 +74,38 @@ def _price_lines(facts: dict[str, Any], method: str) -> Iterator[str]:
     yield facts["statement"]
 
 
-@app.command()
-@takes(_release)
+@app.command(cls=ReleaseCommand)
 def synth(
+    context: typer.Context,
+    flows: Flows,
     output: OutFolder,
+    recipe: o.OptionsFile = None,
     account: o.Account = None,
     csv: Annotated[bool, option("Write synthetic.csv too.", "--csv")] = False,
     seed: Seed = None,
     json: o.Json = False,
-    **release: Any,
 ) -> None:
     """Make one synthetic table of commutes: one row per synthetic worker, with manifest and places."""
+    words = chosen_options(context, recipe)
     with progress(quiet=json) as report:
-        made = commutes.commute(out=output, account=account, csv=csv, seed=seed, report=report, **release)
+        made = commutes.commute(flows, out=output, account=account, csv=csv, seed=seed, report=report, **words)
     tell_release(made, output, csv=False, json=json)
 
 
-@app.command()
-@takes(_release, _COLUMNS)
+@app.command(cls=FlowCommand)
 def evaluate(
+    context: typer.Context,
     flows: Flows,
     release: Release,
     short: Annotated[float | None, number_option("Miles below which a commute is short; default: the median.")] = None,
     output: Page = None,
     account: AccountToTell = None,
     json: o.Json = False,
-    **columns: Any,
 ) -> None:
     """Compare a release with the confidential table. What it prints is confidential."""
+    words = chosen_options(context)
     with progress(quiet=json):
-        findings = commutes.evaluate_commute(flows, release, out=output, short=short, account=account, **columns)
+        findings = commutes.evaluate_commute(flows, release, out=output, short=short, account=account, **words)
     written = [] if output is None else [f"wrote {output} (confidential)"]
     tell(findings, [*_finding_lines(findings), *written], json=json)
 
@@ -187,9 +137,9 @@ def _band_cells(band: Any) -> tuple[str, ...]:
     return (sizes, f"{band.destinations:,}", *(f"{number:.2f}" for number in miles))
 
 
-@app.command(name="map")
-@takes(_release, _COLUMNS)
+@app.command(name="map", cls=FlowCommand)
 def show_map(
+    context: typer.Context,
     release: Release,
     output: Annotated[Path, option("HTML file; an earlier map is replaced.", "--out", "-o")],
     original: Annotated[
@@ -199,12 +149,12 @@ def show_map(
     title: Annotated[str | None, option("Heading of the page.")] = None,
     account: AccountToTell = None,
     json: o.Json = False,
-    **columns: Any,
 ) -> None:
     """Write one offline page: pick a place, see where its workers come from, or where its residents work."""
+    words = chosen_options(context)
     with progress(quiet=json):
         page = commutes.map_commute(
-            release, output, original=original, tiles=tiles, title=title, account=account, **columns
+            release, output, original=original, tiles=tiles, title=title, account=account, **words
         )
     warn(page.problems)
     secret = " (confidential: it holds the real flows)" if page.confidential else ""

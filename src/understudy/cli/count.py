@@ -4,28 +4,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from understudy.cli import options as o
 from understudy.cli.console import progress, tell, wrote
 from understudy.cli.console import table as plain_table
-from understudy.cli.shared import Seed, listed, number_option, option
+from understudy.cli.declared import chosen_options, declared_command
+from understudy.cli.shared import Seed, option
 from understudy.errors import ParameterError
 from understudy.facade import tables
 
 _SHOWN = 20
 
 
+CountCommand = declared_command(lambda _method: tables.count_options())
+
+
 def count(
+    context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    by: Annotated[str, option("Columns between commas; every combination of their levels is counted.")],
-    epsilon: Annotated[float, number_option("Price of the table.")],
     output: Annotated[Path | None, option("New folder for the table.", "--out", "-o")] = None,
-    weighted: Annotated[bool, option("Weigh each record by the codebook's survey weight.", "--weighted")] = False,
     quote: Annotated[
         bool, option("Only say what it would cost and how wide the intervals would be.", "--quote")
     ] = False,
-    confidence: Annotated[float, number_option("Of the interval around each count.")] = 0.95,
-    neighbours: o.NeighbourRelation = None,
+    recipe: o.OptionsFile = None,
     account: o.Account = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
@@ -34,13 +37,7 @@ def count(
     json: o.Json = False,
 ) -> None:
     """Release noisy counts, each with an interval; --weighted counts the population that the records stand for."""
-    plan: dict[str, Any] = {
-        "by": listed(by),
-        "epsilon": epsilon,
-        "weighted": weighted,
-        "confidence": confidence,
-        "neighbours": neighbours or "add-remove",
-    }
+    plan = chosen_options(context, recipe)
     if quote:
         price = tables.quote_count(data, codebook, **plan)
         tell(price, _price_lines(price), json=json)
@@ -61,7 +58,7 @@ def count(
             report=report,
         )
     document = {"folder": output, "manifest": release.manifest, "counts": release.table.to_pylist() if json else None}
-    lines = [*_count_lines(release.table, plan["by"]), release.statement, *wrote(sorted(output.iterdir()))]
+    lines = [*_count_lines(release.table), release.statement, *wrote(sorted(output.iterdir()))]
     tell(document, lines, json=json)
 
 
@@ -74,11 +71,11 @@ def _price_lines(price: Any) -> Iterator[str]:
     )
 
 
-def _count_lines(counts: Any, by: tuple[str, ...]) -> Iterator[Any]:
+def _count_lines(counts: Any) -> Iterator[Any]:
     rows = (
         [f"{value:,.6g}" if isinstance(value, float) else str(value) for value in row.values()]
         for row in counts.slice(0, _SHOWN).to_pylist()
     )
-    yield plain_table(counts.column_names, rows, right={"count", "low", "high"} - set(by))
+    yield plain_table(counts.column_names, rows, right={"count", "low", "high"})
     if counts.num_rows > _SHOWN:
         yield f"... and {counts.num_rows - _SHOWN:,} more"

@@ -6,11 +6,15 @@ The classes are looked at only when such a command runs, so that `understudy --h
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
+from rich.markup import escape
 
 from understudy.cli.shared import AsWritten
+from understudy.errors import MissingExtraError, ParameterError
+from understudy.facade import tables
 from understudy.parameters import Flag, Option
 
 Find = Callable[[str | None], Mapping[str, Option]]
@@ -42,7 +46,7 @@ class DeclaredCommand(AsWritten):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._fixed = list(self.params)
-        self._declared: dict[str, Option] = {}
+        self.declared: dict[str, Option] = {}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the flags of the chosen method; those of other methods too, to say that they belong there."""
@@ -52,7 +56,10 @@ class DeclaredCommand(AsWritten):
         elif "--help" not in args:
             self.take_flags(None, first=chosen)
         elif chosen is not None or self.declarations.hint is None:
-            self.take_flags(chosen)
+            try:
+                self.take_flags(chosen)
+            except MissingExtraError as reason:  # the rest of the help can be read all the same
+                self.epilog = escape(str(reason))
         else:
             self.epilog = self.declarations.hint
         return super().parse_args(ctx, args)
@@ -62,12 +69,12 @@ class DeclaredCommand(AsWritten):
         declared = dict(self.declarations.find(first)) if first is not None else {}
         for name, option in self.declarations.find(method).items():
             declared.setdefault(name, option)
-        self._declared = declared
-        self.params = [*self._fixed, *_parameters(self._declared)]
+        self.declared = declared
+        self.params = [*self._fixed, *_parameters(self.declared)]
 
     def invoke(self, ctx: Any) -> Any:
         """The function gets what it names itself; the rest waits in the context, see :func:`given_options`."""
-        given = {name: ctx.params.pop(name) for name in self._declared if name in ctx.params}
+        given = {name: ctx.params.pop(name) for name in self.declared if name in ctx.params}
         ctx.meta[_META] = {name: value for name, value in given.items() if value not in (None, [], ())}
         return super().invoke(ctx)
 
@@ -84,6 +91,30 @@ class DeclaredCommand(AsWritten):
 def given_options(context: typer.Context) -> dict[str, Any]:
     """The declared options that were really given on the command line, as words."""
     return dict(context.meta.get(_META, {}))
+
+
+def chosen_options(context: typer.Context, recipe: Path | None = None) -> dict[str, Any]:
+    """What was asked for: the recipe file, and what the flags say instead; None where a choice is lacking."""
+    declared: Mapping[str, Option] = getattr(context.command, "declared", {})
+    lacking = {name: None for name, option in declared.items() if option.is_required}
+    return {**lacking, **tables.read_words(recipe), **given_options(context)}
+
+
+def chosen_method(
+    context: typer.Context, method: str | None, recipe: Path | None, *, default: str
+) -> tuple[str, dict[str, Any]]:
+    """The method that was asked for, by its flag or in the recipe file, and its options."""
+    words = chosen_options(context, recipe)
+    return agreed_method(method, words.pop("method", None), recipe) or default, words
+
+
+def agreed_method(method: str | None, written: str | None, recipe: Path | None) -> str | None:
+    """The method of the flag or of the recipe file, which must not contradict each other."""
+    if None not in (recipe, method, written) and method != written:
+        raise ParameterError(
+            f"--method is {method!r} and the recipe {str(recipe)!r} is for {written!r}; leave one of them out."
+        )
+    return method or written
 
 
 def _parameters(declared: Mapping[str, Option]) -> list[Any]:
@@ -104,17 +135,16 @@ def _parameters(declared: Mapping[str, Option]) -> list[Any]:
 
 
 def _annotation(option: Option) -> Any:
-    from rich.markup import escape
-
     rule = option.rule
     kind: Any = bool | None if isinstance(rule, Flag) else list[str] | None if rule.repeats else str | None
     default = None if option.is_required else rule.plain(option.default)
-    told = "" if default in (None, [], "", False) or isinstance(rule, Flag) else f" Default: {default}."
+    default = ",".join(map(str, default)) if isinstance(default, list) else default
+    told = "" if default in (None, "", False, {}) or isinstance(rule, Flag) else f" Default: {default}."
     return Annotated[
         kind,
         typer.Option(
-            option.flags,
-            help=escape(option.help + told),
+            *option.flags.split(),
+            help=escape(option.help + (" Required." if option.is_required else told)),
             rich_help_panel=option.panel.value,
             show_default=False,
             metavar=None if isinstance(rule, Flag) else rule.metavar,

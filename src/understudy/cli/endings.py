@@ -146,7 +146,8 @@ def _flags(command: Any, words: Sequence[str]) -> Mapping[str, str]:
     for hidden in ("files",):  # `understudy reconstruct FILE`: the group's own action
         command = getattr(command, "commands", {}).get(hidden, command)
     if isinstance(command, DeclaredCommand):
-        command.take_flags(None)
+        with contextlib.suppress(MissingExtraError):  # then that is what the sentence is about
+            command.take_flags(None)
     flags = {}
     for option in getattr(command, "params", ()):
         spelled = [text for text in option.opts if text.startswith("--")]

@@ -10,7 +10,8 @@ from typer.core import TyperGroup
 from understudy.cli import options as o
 from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
 from understudy.cli.console import table as plain_table
-from understudy.cli.shared import AccountToTell, App, Page, RunSeed, listed, number_option, option, takes, whole_option
+from understudy.cli.declared import chosen_options, declared_command
+from understudy.cli.shared import AccountToTell, App, Page, RunSeed, number_option, option, whole_option
 from understudy.facade import averages
 
 _DEFAULT = "files"
@@ -33,70 +34,14 @@ app = App(
     "See `reconstruct files --help` for all options.",
 )
 
-_METHOD, _IN = "Method", "Input and output"
+_IN = "Input and output"
+MethodCommand = declared_command(averages.reconstruct_options)
+RiskCommand = declared_command(lambda _method: averages.risk_options())
 
 
-def _rank(text: str) -> int | str:
-    return text if text in ("full", "held-out") else o.whole_number(text)
-
-
-def _penalty(text: str) -> float | str:
-    return text if text == "held-out" else o.number(text)
-
-
-def _method(
-    method: Annotated[
-        str, option("mp, er, ludia, ludia-svd, pc-er, shrunken or cudia.", "--method", "-m", panel=_METHOD)
-    ] = "shrunken",
-    columns: Annotated[
-        str | None, option("Columns to use, between commas; default: all but groups.", panel=_METHOD)
-    ] = None,
-    truth: Annotated[
-        list[str] | None,
-        option("Column with the true values, only to score against: COLUMN or TARGET=COLUMN.", panel=_METHOD),
-    ] = None,
-    link: Annotated[
-        str | None, option("identity, log, log1p or logit: the scale on which the model is linear.", panel=_METHOD)
-    ] = None,
-    aggregates_of: Annotated[
-        str | None, option("value (default) or link: what was averaged, the value or its link.", panel=_METHOD)
-    ] = None,
-    rank: Annotated[
-        Any,
-        option("A number, full, or held-out (ludia, ludia-svd, pc-er).", panel=_METHOD, parser=_rank, metavar="RANK"),
-    ] = None,
-    iterations: Annotated[int | None, whole_option("Of ludia, ludia-svd and cudia.", panel=_METHOD)] = None,
-    tolerance: Annotated[
-        float | None,
-        number_option(
-            "Stop when an iteration lowers the objective by a smaller share (ludia, ludia-svd).", panel=_METHOD
-        ),
-    ] = None,
-    start: Annotated[str | None, option("mp, er or random (ludia).", panel=_METHOD)] = None,
-    effects: Annotated[
-        str | None, option("none, intercept or slope: multi-level terms (ludia).", panel=_METHOD)
-    ] = None,
-    slope_columns: Annotated[
-        str | None,
-        option("Columns between commas that get a slope per group; default: all (ludia).", panel=_METHOD),
-    ] = None,
-    ridge: Annotated[
-        float | None, number_option("Penalty of multi-level terms (ludia), of means (cudia).", panel=_METHOD)
-    ] = None,
-    penalty: Annotated[
-        Any, option("A number or held-out (shrunken).", panel=_METHOD, parser=_penalty, metavar="PENALTY")
-    ] = None,
-    weights: Annotated[str | None, option("wls or ols (er, pc-er).", panel=_METHOD)] = None,
-    clusters: Annotated[int | None, whole_option("Of cudia.", panel=_METHOD)] = None,
-    version: Annotated[str | None, option("mcem or greedy (cudia).", panel=_METHOD)] = None,
-    unmatched: Annotated[str | None, option("error or ignore: groups found in one file only.", panel=_METHOD)] = None,
-) -> None:
-    """The options of the methods."""
-
-
-@app.command(_DEFAULT)
-@takes(_method)
+@app.command(_DEFAULT, cls=MethodCommand)
 def files(
+    context: typer.Context,
     individuals: Annotated[
         str, typer.Argument(help="Individual records without the target: CSV, Parquet, duckdb:///...")
     ],
@@ -111,32 +56,33 @@ def files(
         ),
     ],
     output: Annotated[Path, option("New folder.", "--out", "-o", panel=_IN)],
-    no_correction: Annotated[
-        bool, option("Do not meet exact averages by force.", "--no-correction", panel=_METHOD)
-    ] = False,
+    method: Annotated[
+        str, option("mp, er, ludia, ludia-svd, pc-er, shrunken or cudia.", "--method", "-m")
+    ] = "shrunken",
+    truth: Annotated[
+        list[str] | None,
+        option("Column with the true values, only to score against: COLUMN or TARGET=COLUMN.", panel=_IN),
+    ] = None,
     draws: Annotated[int, whole_option("Also write this many plausible reconstructions.")] = 0,
-    spread: Annotated[float | None, number_option("Known scatter of individuals, for --draws.", panel=_METHOD)] = None,
+    spread: Annotated[float | None, number_option("Known scatter of individuals, for --draws.")] = None,
     seed: RunSeed = None,
     csv: Annotated[bool, option("Write CSV beside Parquet.", "--csv", panel=_IN)] = False,
     json: o.Json = False,
-    **options: Any,
 ) -> None:
     """Rebuild plausible individual values from group averages. What is written are estimates, never data."""
-    for name in ("columns", "slope_columns"):
-        options[name] = None if options[name] is None else list(listed(options[name]))
     with progress(quiet=json) as report:
         made = averages.reconstruct(
             individuals,
             aggregate,
-            correct=False if no_correction else None,
+            method,
             out=output,
-            truth=options.pop("truth") or (),
+            truth=truth or (),
             draws=draws,
             spread=spread,
             seed=seed,
             csv=csv,
             report=report,
-            **options,
+            **chosen_options(context),
         )
     if not json:
         note(made.result.notes)
@@ -152,24 +98,11 @@ def files(
     tell(made, lines, json=json)
 
 
-@app.command()
+@app.command(cls=RiskCommand)
 def risk(
+    context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    group: Annotated[list[str], option("Column to group by, or a+b; may be repeated.", "--group", "-g", panel=_IN)],
-    value: Annotated[str, option("Number (or ordinal column, by rank) whose averages might be published.", panel=_IN)],
-    known: Annotated[str, option("Columns between commas that an intruder knows of everybody.", panel=_IN)] = "",
-    epsilons: Annotated[
-        str | None, option("Also try averages with Laplace noise at these prices, between commas.")
-    ] = None,
-    lower: Annotated[
-        float | None, number_option("Declared lower bound for noise; default: first edge of the codebook.")
-    ] = None,
-    upper: Annotated[
-        float | None, number_option("Declared upper bound for noise; default: last edge of the codebook.")
-    ] = None,
-    neighbours: o.NeighbourRelation = None,
-    most: Annotated[float, number_option("Share by which the best attack may lower the error.")] = 0.1,
     output: Page = None,
     seed: RunSeed = None,
     unknown: o.Unknown = "error",
@@ -182,20 +115,13 @@ def risk(
         document = averages.averages_risk(
             data,
             codebook,
-            groups=group,
-            value=value,
-            known=listed(known),
-            epsilons=[o.number(word) for word in listed(epsilons)],
-            lower=lower,
-            upper=upper,
-            neighbours=neighbours or "add-remove",
-            most=most,
             out=output,
             unknown=unknown,
             table=table,
             account=account,
             seed=seed,
             report=report,
+            **chosen_options(context),
         ).document
     written = [] if output is None else [f"wrote {output} {NOT_FOR_RELEASE}"]
     tell(document, [*_risk_lines(document), *written], json=json)

@@ -1,29 +1,27 @@
 """`rumap`: what an epsilon buys, method by method."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
+
+import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import progress, tell, warn, wrote
-from understudy.cli.shared import AccountToTell, RunSeed, listed, option, takes, whole_option
+from understudy.cli.declared import declared_command, given_options
+from understudy.cli.shared import AccountToTell, RunSeed, listed, option, whole_option
 from understudy.facade import looks
+from understudy.parameters import EPSILON, Several
+
+_EPSILONS = Several(each=EPSILON, words="a list of numbers above 0", example="0.1,1,10", least=0)
+MapCommand = declared_command(
+    lambda _method: looks.map_options(),
+    hint="Options of the methods can be given too (`understudy synth --method NAME --help` shows them): each goes to "
+    "the methods that know it.",
+)
 
 
-def _options(
-    delta: o.Delta = None,
-    detail_epsilon: o.DetailEpsilon = None,
-    detail_delta: o.DetailDelta = None,
-    public_rows: o.PublicRows = None,
-    block_size: o.BlockSize = None,
-    parents: o.Parents = None,
-    parent_count: o.ParentCount = None,
-    sweeps: o.Sweeps = None,
-) -> None:
-    """Options that go to the methods that know them."""
-
-
-@takes(_options)
 def rumap(
+    context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
     epsilons: Annotated[str, option("Epsilons between commas, for example 0.1,1,10.")],
@@ -50,7 +48,6 @@ def rumap(
     table: o.Table = None,
     account: AccountToTell = None,
     json: o.Json = False,
-    **options: Any,
 ) -> None:
     """Map risk against utility: many releases, measured and never published. The map is confidential."""
     if stand_in is None:
@@ -65,7 +62,7 @@ def rumap(
             data,
             codebook,
             rows,
-            [o.number(word) for word in listed(epsilons)],
+            _EPSILONS.read("epsilons", epsilons),
             output,
             methods=listed(methods),
             repeat=repeat,
@@ -81,7 +78,7 @@ def rumap(
             account=account,
             seed=seed,
             report=report,
-            **options,
+            **given_options(context),
         )
     document, refused = made.document, len(made.document["refused"])
     lines = [

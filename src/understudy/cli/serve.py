@@ -8,6 +8,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import tell, warn
+from understudy.cli.numbers import number
 from understudy.cli.shared import option, whole_option
 from understudy.errors import ParameterError
 from understudy.facade import service
@@ -73,7 +74,7 @@ def serve(
         database=database,
         secret_file=secret_file,
         model_key=model_key,
-        caps={name: o.number(text) for name, text in (_pair(text, "budget", "sepsis=100") for text in budget or ())},
+        caps={name: number(text) for name, text in (_pair(text, "budget", "sepsis=100") for text in budget or ())},
         without_promise=without_promise,
         example=example,
         host=host,

@@ -1,7 +1,6 @@
 """What the commands are built from: groups, options that several commands take, and options borrowed from another."""
 
-import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -34,22 +33,6 @@ class App(typer.Typer):
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:
         """Register a function as a command."""
         return super().command(name, **{"cls": AsWritten, **settings})
-
-
-def takes(template: Callable[..., Any], names: Iterable[str] | None = None) -> Callable[[Command], Command]:
-    """Give a command the options that ``template`` declares (all, or those of ``names``) in place of its ``**``."""
-
-    def decorate(command: Command) -> Command:
-        own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
-        declared = inspect.signature(template).parameters
-        borrowed = [declared[name] for name in (declared if names is None else names)]
-        in_order = sorted([*own, *borrowed], key=lambda p: p.name == "json")  # how to answer stands last
-        parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in in_order]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
-        return command
-
-    return decorate
 
 
 def option(help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:  # noqa: A002 - Typer's own word

@@ -10,7 +10,7 @@ from understudy.cli import options as o
 from understudy.cli import scale
 from understudy.cli.console import out, progress, tell, warn
 from understudy.cli.console import table as plain_table
-from understudy.cli.declared import declared_command, given_options
+from understudy.cli.declared import agreed_method, declared_command, given_options
 from understudy.cli.shared import AccountToFix, OutFolder, Seed, option, whole_option
 from understudy.cli.telling import tell_release, tell_releases
 from understudy.errors import ParameterError
@@ -33,10 +33,7 @@ def choices_of(
 ) -> "tuple[Choices, int]":
     """What was asked for: the recipe file, and what the flags say instead."""
     written = tables.read_recipe(recipe)
-    if method is not None and recipe is not None and method != written.method:
-        raise ParameterError(
-            f"--method is {method!r} and the recipe {str(recipe)!r} is for {written.method!r}; leave one of them out."
-        )
+    method = agreed_method(method, written.method, recipe)
     number = written.rows if rows is None else rows
     if number is None:
         raise ParameterError("`rows` is not given; say how many rows to draw, with --rows or in the recipe. Try 1000.")

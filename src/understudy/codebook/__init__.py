@@ -1,4 +1,4 @@
-"""What a table may hold: public knowledge, no data inside."""
+"""Codebooks: the values that a table may hold. They are public knowledge and hold no data."""
 
 from understudy.codebook.book import Codebook, PaidDraft
 from understudy.codebook.columns import (

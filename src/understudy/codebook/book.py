@@ -1,4 +1,4 @@
-"""The codebook: what a table may hold, as one frozen value."""
+"""The codebook as one frozen value."""
 
 import hashlib
 import json
@@ -179,6 +179,10 @@ class Codebook:
     def names(self) -> tuple[str, ...]:
         """Names of the modelled columns."""
         return tuple(column.name for column in self.modelled)
+
+    def with_role(self, role: Role) -> tuple[str, ...]:
+        """Names of the modelled columns of one role."""
+        return tuple(column.name for column in self.modelled if column.role is role)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What one column may hold. Public knowledge only: nothing here ever saw a row.
+"""Columns of a codebook: the values that each may hold. Public knowledge only; no data is read here.
 
 Codes of a column are 0 .. levels - 1 in declared order; where missing values are declared, their level comes last.
 """
@@ -65,7 +65,7 @@ def repeated_in(names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Attestation:
-    """A person's word that a column's levels are public knowledge."""
+    """A person's declaration that a column's levels are public knowledge."""
 
     by: str
     source: str

@@ -1,4 +1,4 @@
-"""What the rules of a codebook allow: for any row whether it may exist, for the beginning of a row how it may go on.
+"""What the rules of a codebook allow: whether a row may exist, and which levels may follow the beginning of a row.
 
 The rules are joined column by column, from the last one of an order to the first, and what a column leaves possible for
 those before it becomes a rule of its own (adaptive consistency: Dechter and Pearl 1987). Afterwards a row can be drawn
@@ -199,17 +199,17 @@ class Allowed:
         waiting = [_sorted(table, place) for table in self._tables]
         buckets: dict[int, _Table] = {}
         for column in reversed(order[len(order) - number :] if number else ()):
-            mine = [table for table in waiting if table.columns[-1] == column]
-            if not mine:
+            ending_here = [table for table in waiting if table.columns[-1] == column]
+            if not ending_here:
                 continue
             waiting = [table for table in waiting if table.columns[-1] != column]
-            joined = self._join(mine, place)
+            joined = self._join(ending_here, place)
             buckets[column] = joined
-            rest = np.asarray(joined.allowed.any(axis=-1))
-            if not rest.any():
+            projected = np.asarray(joined.allowed.any(axis=-1))
+            if not projected.any():
                 raise _Unsatisfiable
-            if not rest.all():
-                waiting.append(replace(joined, columns=joined.columns[:-1], allowed=rest))
+            if not projected.all():
+                waiting.append(replace(joined, columns=joined.columns[:-1], allowed=projected))
         return buckets, waiting
 
     def _join(self, tables: Sequence[_Table], place: Mapping[int, int]) -> _Table:

@@ -1,6 +1,6 @@
-"""A person's word that columns are public knowledge, written into the codebook file.
+"""Write a person's declaration that columns are public knowledge into the codebook file.
 
-The file belongs to that person: its comments and layout stay as they are, and only the attestation is added.
+Only the attestation is added; comments and layout of the file stay as they are.
 """
 
 import datetime as dt

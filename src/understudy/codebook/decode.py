@@ -1,4 +1,4 @@
-"""Codes back to values: the one place where a bin becomes a number again.
+"""Codes back to values. A bin becomes a number again only here.
 
 Inside a bin the value is drawn from the declared grid, by the declared shape: no private data is read, nothing is paid.
 Where the shape is measured, the weights of the pieces of every bin are handed in, paid for by whoever counted them.
@@ -99,8 +99,8 @@ def order_steps(
                 start = np.maximum(start, _after(other, drawn[other], orders.gaps[other, name], known))
             if (name, other) in orders.gaps:
                 end = np.minimum(end, _before(other, high[other], orders.gaps[name, other], known))
-        there = low[name] > -_FAR
-        free = there if known is None or name not in known else there & ~known[name][2]
+        present = low[name] > -_FAR
+        free = present if known is None or name not in known else present & ~known[name][2]
         column = book.column(name)
         assert isinstance(column, Number)
         if column.shape == "measured" and name in shapes:
@@ -109,26 +109,26 @@ def order_steps(
         else:
             width = np.where(free, end - start + 1, 1)
             steps = start + below_each(width.astype(np.uint64)).astype(np.int64)
-        drawn[name] = np.where(there, steps, -_FAR)
+        drawn[name] = np.where(present, steps, -_FAR)
         if known is not None and name in known:
             drawn[name] = np.where(known[name][2], known[name][0], drawn[name])
     return drawn
 
 
 def _after(name: str, drawn: Steps, gap: int, known: Known | None) -> Steps:
-    """The least that may follow the lower column ``name``; a value that stands may lie between two steps."""
+    """The least that may follow the lower column ``name``; an observed value may lie between two steps."""
     if known is None or name not in known:
         return drawn + gap
-    floor, ceiling, stands = known[name]
-    return np.where(stands, floor if gap == 1 else ceiling, drawn) + gap
+    floor, ceiling, observed = known[name]
+    return np.where(observed, floor if gap == 1 else ceiling, drawn) + gap
 
 
 def _before(name: str, high: Steps, gap: int, known: Known | None) -> Steps:
     """The most that may come before the higher column ``name``."""
     if known is None or name not in known:
         return high - gap
-    floor, ceiling, stands = known[name]
-    return np.where(stands, ceiling if gap == 1 else floor, high) - gap
+    floor, ceiling, observed = known[name]
+    return np.where(observed, ceiling if gap == 1 else floor, high) - gap
 
 
 def decode_column(

@@ -1,4 +1,4 @@
-"""Numbers, kept as the bin they fall in. Public knowledge only: nothing here ever saw a row."""
+"""Number columns, kept as bins. Public knowledge only; no data is read here."""
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace

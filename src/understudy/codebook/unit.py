@@ -1,4 +1,4 @@
-"""Whom a release protects when people have several records."""
+"""The person as the unit of protection, for tables with several records per person."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_RECORDS = 10_000
 class PersonUnit:
     """One person is all records that share a value of ``id``; at most ``cap`` of them take part.
 
-    The cap is public and must not be read off the data: choose what is known about such tables.
+    The cap is public and must not be read from the data: choose it from what is known about such tables.
     """
 
     id: str

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from understudy.codebook.book import Codebook
 from understudy.codebook.rules import code_of_value
 from understudy.errors import ParameterError
+from understudy.parameters import shown_value
 
 Where = Mapping[str, str | Sequence[str]]
 
@@ -18,7 +19,9 @@ def where_codes(book: Codebook, where: Where) -> dict[str, list[int]]:
     {'region': [0, 2]}
     """
     if not isinstance(where, Mapping) or not where:
-        raise ParameterError(f"`where` is {where!r}; name columns and values, for example {{'region': 'west'}}.")
+        raise ParameterError(
+            f"`where` is {shown_value(where)}; name columns and values, for example {{'region': 'west'}}."
+        )
     chosen = {}
     for name, values in where.items():
         known = [column.name for column in book.described]

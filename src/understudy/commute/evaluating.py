@@ -1,6 +1,5 @@
-"""Hold a commuting release against the confidential table: numbers, and a page for those who may see both."""
+"""Compare a commuting release with the confidential table: numbers, and a confidential page."""
 
-import html
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +65,7 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
         ]
         if "histograms" in data:
             pictures.append(distance_histogram(*data["histograms"], title="Commute distances"))
-    figures = "".join(f"<figure>{picture}</figure>" for picture in pictures)
-    rows = [
+    facts = [
         ("workers, confidential", f"{findings.workers:,}"),
         ("workers, synthetic", f"{findings.synthetic_workers:,}"),
         ("invented pairs: synthetic pairs that no real worker has", _percent(findings.invented_pairs)),
@@ -77,28 +75,31 @@ def evaluation_page(findings: CommuteFindings, made: ReleasedCommutes) -> str:
         (f"of the {findings.top_flows} largest flows, still among the largest", _percent(findings.top_flow_overlap)),
     ]
     if findings.distance_tvd is not None:
-        rows.append(("total variation distance of commute distances", f"{findings.distance_tvd:.3f}"))
+        facts.append(("total variation distance of commute distances", f"{findings.distance_tvd:.3f}"))
     if findings.within is not None:
-        rows.append(("left out on both sides: commutes beyond, miles", f"{findings.within:g}"))
-    quantiles = "<p>There are no coordinates, so distances are not compared.</p>"
-    if findings.real_quantiles:
-        quantiles = _quantile_table(findings.to_dict())
-    problems = "".join(f"<li>{html.escape(problem)}</li>" for problem in made.problems)
-    lines = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
+        facts.append(("left out on both sides: commutes beyond, miles", f"{findings.within:g}"))
+    quantiles = {"confidential": findings.real_quantiles, "synthetic": findings.synthetic_quantiles}
+    sizes = (
+        (title, [_band(band) for band in bands])
+        for title, bands in (("All commutes", findings.all_commutes), (short_title, findings.short_commutes))
+        if bands
+    )
     return html_page(
+        "evaluation.html",
+        packages=("understudy.commute",),
         title="Synthetic commutes against the confidential table",
         sub=made.folder.name,
         marker=MARKER,
-        style="td + td, th + th { text-align: right; }",
         sections=[("short", "In short"), ("destinations", "By destination")],
         banner="This page compares with real origins: it must stay with those who may see them.",
-        main=f"""<section><blockquote>{html.escape(str(made.manifest["statement"]))}</blockquote>
-{f"<p>The release does not verify:</p><ul>{problems}</ul>" if problems else ""}</section>
-<section id="short"><h2>In short</h2><table>{lines}</table>
-{quantiles}
-</section><section id="destinations"><h2>By destination</h2><div class="grid">{figures}</div>
-{_band_table("All commutes", findings.all_commutes)}
-{_band_table(short_title, findings.short_commutes)}</section>""",
+        statement=made.manifest["statement"],
+        problems=made.problems,
+        facts=facts,
+        quantile_heads=("quantile", *(f"{share} %" for share in (10, 25, 50, 75, 90, 99))),
+        quantiles=[(word, *map(_miles, miles)) for word, miles in quantiles.items() if miles],
+        pictures=pictures,
+        size_heads=("workers", "destinations", "confidential", "synthetic", "bias", "mean |error|"),
+        sizes=sizes,
     )
 
 
@@ -110,32 +111,9 @@ def _miles(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _quantile_table(doc: dict[str, Any]) -> str:
-    heads = "".join(f"<th>{q} %</th>" for q in (10, 25, 50, 75, 90, 99))
-    lines = "".join(
-        f"<tr><td>{word}</td>{''.join(f'<td>{value:.2f}</td>' for value in doc[key])}</tr>"
-        for word, key in (("confidential", "real_quantiles"), ("synthetic", "synthetic_quantiles"))
-    )
-    return f"<h2>Commute distance, miles</h2><table><tr><th>quantile</th>{heads}</tr>{lines}</table>"
-
-
-def _sizes(band: SizeBand) -> str:
-    if band.largest is None:
-        return f"{band.smallest:,} and more"
-    return f"{band.smallest:,}" if band.largest == band.smallest else f"{band.smallest:,} to {band.largest:,}"
-
-
-def _band_table(title: str, bands: tuple[SizeBand, ...]) -> str:
-    if not bands:
-        return ""
-    lines = "".join(
-        f"<tr><td>{_sizes(band)}</td>"
-        f"<td>{band.destinations:,}</td><td>{_miles(band.real_miles)}</td><td>{_miles(band.synthetic_miles)}</td>"
-        f"<td>{_miles(band.bias)}</td><td>{_miles(band.mean_error)}</td></tr>"
-        for band in bands
-    )
-    return (
-        f"<h3>{title}: average distance by size of destination, miles</h3><table><tr><th>workers</th>"
-        "<th>destinations</th><th>confidential</th><th>synthetic</th><th>bias</th><th>mean |error|</th></tr>"
-        f"{lines}</table>"
-    )
+def _band(band: SizeBand) -> tuple[str, ...]:
+    workers = f"{band.smallest:,}"
+    if band.largest != band.smallest:
+        workers += " and more" if band.largest is None else f" to {band.largest:,}"
+    figures = (band.real_miles, band.synthetic_miles, band.bias, band.mean_error)
+    return workers, f"{band.destinations:,}", *map(_miles, figures)

@@ -1,5 +1,6 @@
-"""One function per use case of commuting tables; the command line calls only these."""
+"""The tables of a commuting release, and one function per use case."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,43 +12,83 @@ from understudy.commute.released import ReleasedCommutes, read_release
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import CommuteFindings
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Whole
+from understudy.parameters import Declared, Panel, Text, Whole, from_words, option
 from understudy.privacy.account import Account, account_at, remember_look
 from understudy.release import Release
 from understudy.release.folders import check_target
 from understudy.sources.base import Report
-from understudy.sources.flows import read_flows
+from understudy.sources.flows import Flows, read_flows
+
+_COLUMN = Text(words="the name of a column", example="workers")
+_TABLE = Text(words="a public table", example="places.csv", admitted=lambda table: table is not None)
 
 
-def open_commutes(
-    data: Any,
-    *,
-    origin: str = "origin",
-    destination: str = "destination",
-    count: str | None = None,
-    table: str | None = None,
-    places: Any = None,
-    origins: Any = None,
-    regions: Any = None,
-    account: Account | str | Path | None = None,
-) -> CommuteInput:
-    """Read the public tables first and then count the confidential one; ``account`` pays for what is drawn from it."""
-    paying = account_at(account)
-    known = places if isinstance(places, Places) or places is None else read_places(places, confidential=data)
-    listed = None if origins is None else read_origins(origins, confidential=data)
-    names = None if listed is None else listed.names
-    if names is None and known is not None:
-        names = known.names if known.homes is None else known.homes
-    flows = read_flows(data, origin=origin, destination=destination, count=count, table=table, origins=names)
-    if known is not None:
-        known.positions(tuple(flows.origins.to_pylist()), "origin")
-        known.positions(flows.destinations, "destination")
-    coarse = regions
-    if regions is not None and not isinstance(regions, Regions):
-        coarse = read_regions(regions, tuple(flows.origins.to_pylist()), confidential=data)
-    return CommuteInput(
-        flows=flows, places=known, regions=coarse, origins=listed, names=(origin, destination), account=paying
+@dataclass(frozen=True, kw_only=True)
+class FlowTable(Declared):
+    """What the columns of a commuting table mean, and where its places lie."""
+
+    origin: str = option("origin", rule=_COLUMN, help="Column of origins.", panel=Panel.INPUT)
+    destination: str = option("destination", rule=_COLUMN, help="Column of destinations.", panel=Panel.INPUT)
+    count: str | None = option(
+        None, rule=_COLUMN, help="Column of worker counts; else one row is one worker.", panel=Panel.INPUT
     )
+    table: str | None = option(None, rule=Text(example="flows"), help="Table in a database.", panel=Panel.INPUT)
+    places: Any = option(
+        None,
+        rule=_TABLE,
+        help="Public table of place, latitude, longitude, and perhaps home (true where people may live).",
+        panel=Panel.INPUT,
+    )
+
+    def read(self, data: Any, origins: Any) -> Flows:
+        """Count the confidential table."""
+        return read_flows(
+            data, origin=self.origin, destination=self.destination, count=self.count, table=self.table, origins=origins
+        )
+
+    def known_places(self, data: Any) -> Places | None:
+        """The public places, read where they are a table; ``data`` is the confidential one."""
+        if self.places is None or isinstance(self.places, Places):
+            return self.places
+        return read_places(self.places, confidential=data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommuteTables(FlowTable):
+    """The tables of a commuting release: the confidential one, and what is public about it."""
+
+    origins: Any = option(
+        None, rule=_TABLE, help="Public list of possible origins; default: the places.", panel=Panel.INPUT
+    )
+    regions: Any = option(
+        None,
+        rule=_TABLE,
+        help="Public partition of origins (origin, region, perhaps density): draw regions, then place.",
+        panel=Panel.INPUT,
+    )
+
+    def open(self, data: Any, account: Account | str | Path | None) -> CommuteInput:
+        """Read the public tables first and then count the confidential one."""
+        paying = account_at(account)
+        known = self.known_places(data)
+        listed = None if self.origins is None else read_origins(self.origins, confidential=data)
+        names = None if listed is None else listed.names
+        if names is None and known is not None:
+            names = known.names if known.homes is None else known.homes
+        flows = self.read(data, names)
+        if known is not None:
+            known.positions(tuple(flows.origins.to_pylist()), "origin")
+            known.positions(flows.destinations, "destination")
+        coarse = self.regions
+        if coarse is not None and not isinstance(coarse, Regions):
+            coarse = read_regions(coarse, tuple(flows.origins.to_pylist()), confidential=data)
+        columns = (self.origin, self.destination)
+        return CommuteInput(flows=flows, places=known, regions=coarse, origins=listed, names=columns, account=paying)
+
+
+def open_commutes(data: Any, *, account: Account | str | Path | None = None, **tables: Any) -> CommuteInput:
+    """A commuting table and what is public about it (:class:`CommuteTables`); ``account`` pays for what is drawn."""
+    return from_words(CommuteTables, "a commuting table", tables).open(data, account)
 
 
 def quote_commutes(recipe: CommuteRecipe, given: CommuteInput) -> Plan:
@@ -81,19 +122,15 @@ def compare_commutes(
     data: Any,
     release: str | Path,
     *,
-    places: Any = None,
     short: float | None = None,
     account: Account | str | Path | None = None,
-    **columns: Any,
+    **table: Any,
 ) -> tuple[CommuteFindings, ReleasedCommutes]:
-    """Hold a release against the confidential table; an account remembers that somebody looked.
-
-    ``columns``: ``origin``, ``destination``, ``count`` and ``table`` of the confidential table.
-    """
+    """Hold a release against the confidential table (a :class:`FlowTable`); an account remembers the look."""
     charged = account_at(account)
-    made = read_release(release, places=None if places is None else read_places(places, confidential=data))
-    real = read_flows(data, origins=list(made.origins), **columns)
-    findings = evaluate_commutes(real, made, short=short)
+    given = from_words(FlowTable, "a commuting table", table)
+    made = read_release(release, places=given.known_places(data))
+    findings = evaluate_commutes(given.read(data, list(made.origins)), made, short=short)
     # before anybody sees a figure
     remember_look(charged, f"evaluation of commutes: the release {made.manifest['release']}")
     return findings, made

@@ -1,7 +1,7 @@
 """Everything that is public about a commuting table: places, possible origins, distance rings, regions, output sizes.
 
-Each is a small table, read whole with every fault named, and each is asked what it is: a table that is called public
-must not be one of ours that is not.
+Each is a small table. All its faults are reported together. Its provenance is checked: a release without a formal
+promise is refused as public knowledge.
 """
 
 import math
@@ -345,8 +345,8 @@ def read_regions(table: Any, origins: tuple[str, ...], *, confidential: Any = No
     number = {name: place for place, name in enumerate(names)}
     density = np.ones(len(origins), dtype=np.int64)
     if columns.has("density"):
-        given = dict(zip(columns.texts("origin", "place", "geocode"), columns.numbers("density"), strict=True))
-        values = np.array([given[name] for name in origins])
+        densities = dict(zip(columns.texts("origin", "place", "geocode"), columns.numbers("density"), strict=True))
+        values = np.array([densities[name] for name in origins])
         if not np.all((values >= 0) & (values == np.floor(values)) & (values < 2**31)):
             raise DataError(f"the density of {columns.label} must be whole numbers from 0 on; round or rescale it.")
         density = values.astype(np.int64)

@@ -1,7 +1,7 @@
 """The plan of a commuting release: classes of origins, virtual counts and price, from public facts alone.
 
-A plan reads destination totals, places, rings and regions; it never looks at an origin. So a quote costs nothing, and
-what a release will pay is known before the first draw.
+A plan reads destination totals, places, rings and regions, and no origin. So a quote costs nothing, and the price of
+a release is known before the first draw.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""A commuting release against its own parameters: the price of the draws, and the rows that it paid for."""
+"""Compute the price of a commuting release again from its parameters, and check the rows that it paid for."""
 
 import math
 from collections import Counter
@@ -59,8 +59,8 @@ def _disagreements(method: str, parameters: Mapping[str, Any], event: Event) -> 
     if method == "dirichlet":
         if not isinstance(event, OriginDraws):
             return [f"the method dirichlet draws origins, and the ledger prices {event.kind}"]
-        asked = "probabilistic" if parameters["certificate"] == THEOREM else parameters["certificate"]
-        compared["certificate"] = (asked, event.certificate)
+        certificate = "probabilistic" if parameters["certificate"] == THEOREM else parameters["certificate"]
+        compared["certificate"] = (certificate, event.certificate)
         compared["epsilon"] = (epsilon, event.epsilon)
         compared["reject"] = (bool(parameters["reject"]), event.rejects)
         if event.public.shrinks:

@@ -147,8 +147,8 @@ class CommuteRecipe(Declared):
             raise ParameterError(
                 f"`split` is {self.split} and `cutoff` {self.cutoff}; long commutes start below the cut-off."
             )
-        for name, there in (("shrink", self.shrink), ("prior distance", self.prior == "distance")):
-            if there and self.rings is None:
+        for name, is_set in (("shrink", self.shrink), ("prior distance", self.prior == "distance")):
+            if is_set and self.rings is None:
                 raise ParameterError(
                     f"`{name}` needs `rings`: a public histogram of commute distances. Try --rings ctpp-minnesota."
                 )

@@ -66,7 +66,7 @@ def draw(plan: Plan, *, stream: Stream, report: Any = None) -> Drawn:
 
 
 class FittedCommutes(FittedWhole):
-    """A plan that is about to be drawn from; the origins stay in their box until they are paid for."""
+    """A plan with its secret origins, which are opened only after they are paid for."""
 
     def __init__(self, *, plan: Plan, stream: Stream, report: Report | None) -> None:
         given = plan.given

@@ -1,7 +1,7 @@
 """The made-up numbers behind :func:`understudy.datasets.discharges`, as a Bayesian network.
 
 No number here was estimated from anything. Each was written down by hand so that the table has the *shape*
-of a discharge file (newborns stay two days, the old pay with Medicare, surgery is dear); none says anything
+of a discharge file (newborns stay two days, old people pay with Medicare, surgery is expensive); none says anything
 about real patients, places or groups of people.
 
 Each builder returns unnormalised weights with one axis per given column, then the axis of the column drawn. A

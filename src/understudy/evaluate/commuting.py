@@ -135,7 +135,7 @@ def compare_flows(
         short_commutes=shorts,
         real_quantiles=() if real_miles is None else _quantiles(real_miles, truth.counts),
         synthetic_quantiles=() if made_miles is None else _quantiles(made_miles, synthetic.counts),
-        distance_tvd=_tvd(*averages["histograms"]) if averages else None,
+        distance_tvd=float(np.abs(np.subtract(*averages["histograms"])).sum() / 2) if averages else None,
         by_destination=averages,
         **_pairs(truth, synthetic),
     )
@@ -190,10 +190,6 @@ def _histograms(
         for miles, counts in ((left, left_counts), (right, right_counts))
     ]
     return shares[0].tolist(), shares[1].tolist()
-
-
-def _tvd(real: list[float], made: list[float]) -> float:
-    return float(np.abs(np.array(real) - np.array(made)).sum() / 2)
 
 
 def _pairs(truth: Histograms, made: Histograms) -> dict[str, Any]:

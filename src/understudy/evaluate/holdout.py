@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from understudy.errors import DataError
 from understudy.evaluate.checks import check_same_columns
+from understudy.evaluate.risk.cells import joint_keys
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number
 from understudy.sources.base import Source
@@ -66,16 +67,9 @@ def check_holdout(train: Source, holdout: Source) -> float:
 
 def known_records(known: CountTable, asked: CountTable) -> npt.NDArray[np.bool_]:
     """Which occupied cells of ``asked`` are occupied in ``known`` too."""
-    codes, _ = known.occupied()
-    others, _ = asked.occupied()
-    kind = np.result_type(codes.dtype, others.dtype)
-    both = np.concatenate([codes.astype(kind), others.astype(kind)])
-    order = np.lexsort(both.T[::-1])  # stable: of two equal records the known one comes first
-    ranked = both[order]
-    same = np.concatenate([[False], (ranked[1:] == ranked[:-1]).all(axis=1)]) if len(both) else np.zeros(0, bool)
-    known_too = np.zeros(len(both), dtype=np.bool_)
-    known_too[order] = same
-    return known_too[len(codes) :]
+    (codes, _), (others, _) = known.occupied(), asked.occupied()
+    ours, theirs = joint_keys(known.sizes, codes, others)
+    return np.isin(theirs, ours)
 
 
 def unseen_share(table: CountTable) -> float:

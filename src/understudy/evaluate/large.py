@@ -19,8 +19,7 @@ from understudy.evaluate.holdout import known_records
 from understudy.evaluate.metric import Score
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.risk.cells import check_tables
-from understudy.evaluate.risk.copies import UNIQUENESS, uniqueness_note
-from understudy.evaluate.risk.intervals import wilson
+from understudy.evaluate.risk.copies import uniqueness_score
 from understudy.evaluate.utility.distances import tvd_one_way, tvd_two_way
 from understudy.evaluate.utility.references import reference_lines
 from understudy.evaluate.utility.tables import tables_of_width
@@ -52,7 +51,7 @@ def compare_large(
     """One-way and two-way distances, and uniqueness on ``columns`` (by default the quasi-identifiers)."""
     check_same_columns(real, synthetic)
     book = real.codebook
-    chosen = [c.name for c in book.modelled if c.role is Role.QUASI_IDENTIFIER] if columns is None else list(columns)
+    chosen = book.with_role(Role.QUASI_IDENTIFIER) if columns is None else tuple(columns)
     check_tables(real, synthetic, columns=chosen)
     truth, copy = Remembered(real), Remembered(synthetic)
     tables = [*tables_of_width(book, 1), *tables_of_width(book, 2)]
@@ -98,17 +97,8 @@ def uniqueness_by_counting(
             report("records that stand alone in both", place + 1, slices)
     counts = np.array(sorted(truth), dtype=np.float64)
     expected = np.array([truth[count] for count in sorted(truth)]) * m * (counts / n) * (1 - counts / n) ** (m - 1)
-    rate = wilson(lone, m)
-    return UNIQUENESS.score(
-        rate,
-        {
-            "synthetic": rate.value,
-            "original": truth.get(1, 0) / n,
-            "bootstrap": float(expected.sum() / m),
-            "unique in both": both / m,
-        },
-        note=uniqueness_note(columns),
-    )
+    bootstrap = float(expected.sum() / m)
+    return uniqueness_score(columns, lone=lone, rows=m, both=both, original=truth.get(1, 0) / n, bootstrap=bootstrap)
 
 
 def _named(report: Report | None, step: str) -> Report | None:

@@ -21,9 +21,9 @@ class Metric:
     name: str
     title: str
     """Its heading in a report."""
-    room: Literal["utility", "risk"]
     says: str
     """What it says, in one sentence."""
+    room: Literal["utility", "risk"] = "utility"
     goal: Literal["minimize", "maximize"] = "minimize"
     """Which direction is good."""
     lowest: float = 0.0
@@ -31,6 +31,8 @@ class Metric:
     """The range that the number can take; infinite where it has no bound."""
     best: float | None = None
     """The best value, where it is not an end of the range."""
+    of_models: bool = False
+    """Whether it is about what models learn, and stands in their section of a report."""
 
     @property
     def perfect(self) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from understudy.codebook import Column
+from understudy.evaluate.opened import open_grids
 from understudy.pages import charts
 from understudy.sources.base import Source
 
@@ -13,9 +14,7 @@ _SYNTHETIC = "url(#hatch)"
 
 def marginal_picture(real: Source, synthetic: Source, *, columns: Sequence[str], real_label: str) -> str:
     """Panels of paired bars. Shows exact shares of the confidential table: not for release."""
-    counts = [
-        [table.open().to_grid() for table in source.count([[name] for name in columns])] for source in (real, synthetic)
-    ]
+    counts = [open_grids(source, [[name] for name in columns]) for source in (real, synthetic)]
     parts = [
         charts.text(20, 30, "Confidential and synthetic shares, level by level", size=19, weight=600),
         charts.legend([(charts.REAL, real_label), (_SYNTHETIC, "synthetic")], x=20, y=44),

@@ -5,15 +5,18 @@ have no value. Missing values are NaN.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook, Column, Dates, Ordinal
+from understudy.codebook.encode import encode_value
 from understudy.codebook.numbers import Number
 from understudy.codebook.weight import bin_weights
 from understudy.errors import DataError
 from understudy.evaluate.checks import check_column
+from understudy.evaluate.opened import open_grids
 from understudy.sources.base import Source
 from understudy.sources.tables import Codes
 
@@ -39,6 +42,16 @@ def values_of(column: Column) -> Floats:
     else:
         proper = [float(code) for code in range(column.proper_levels)]
     return np.array(proper + [np.nan] * (column.missing is not None))
+
+
+def codes_of(values: Any, column: Column) -> npt.NDArray[np.int64]:
+    """Codes of an Arrow column, in the order of its rows; -1 where the codebook does not know a value."""
+    array = values.combine_chunks()
+    array = array if hasattr(array, "dictionary") else array.dictionary_encode()
+    distinct = array.dictionary.to_pylist()
+    known = [encode_value(column, value) for value in (*distinct, None)]  # each distinct value once
+    table = np.array([-1 if code is None else code for code in known], dtype=np.int64)
+    return np.asarray(table[array.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)])
 
 
 def weights_by_code(book: Codebook) -> tuple[str, Floats] | None:
@@ -99,7 +112,7 @@ def event_of(real: Source, target: str, *, positive: str | None = None) -> Event
     """
     check_column(real, target, called="target")
     column = real.codebook.column(target)
-    counts = real.count([[target]])[0].open().to_grid()
+    (counts,) = open_grids(real, [[target]])
     asked = np.arange(column.size) != (-1 if column.missing_code is None else column.missing_code)
     seen = counts * asked
     if np.count_nonzero(seen) < 2:

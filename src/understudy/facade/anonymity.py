@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError, ReleaseError
 
 if TYPE_CHECKING:
-    from understudy.anonymize import Measured, Rule
+    from understudy.anonymize import Measured
     from understudy.anonymize import Recipe as AnonymizeRecipe
-    from understudy.anonymize.criteria import Criterion
+    from understudy.anonymize.cells import Cells
     from understudy.anonymize.fitted import Anonymized
     from understudy.anonymize.report.gather import Findings
     from understudy.anonymize.risk import RiskFigures
     from understudy.codebook import Codebook
+    from understudy.parameters import Option
+    from understudy.privacy.account import Account
     from understudy.release.verify import Verdict
     from understudy.sources.base import Report
+
+
+def asked_options() -> dict[str, Option]:
+    """The options of :func:`anonymize` that words can say."""
+    from understudy.anonymize.asked import Asked
+    from understudy.anonymize.recipe import Recipe
+    from understudy.parameters import options_of
+
+    asked = options_of(Asked)
+    del asked["criteria"]  # objects
+    return {**asked, "quasi": options_of(Recipe)["quasi"]}
 
 
 def anonymize(
@@ -25,14 +38,8 @@ def anonymize(
     book: Codebook | str | Path,
     k: int | None = None,
     *,
-    suppression: float | None = None,
-    loss: str | None = None,
-    mondrian: bool = False,
-    delete: bool = False,
-    criteria: Sequence[Criterion] = (),
-    hierarchies: Mapping[str, Rule] | None = None,
     recipe: AnonymizeRecipe | str | Path | None = None,
-    quasi: Sequence[str] | None = None,
+    quasi: Sequence[str] | str | None = None,
     out: str | Path | None = None,
     csv: bool = False,
     page: str | Path | None = None,
@@ -40,6 +47,7 @@ def anonymize(
     table: str | None = None,
     seed: int | None = None,
     report: Report | None = None,
+    **options: Any,
 ) -> Anonymized:
     """Generalise and suppress until every combination of quasi-identifiers is shared by ``k`` rows, and count again.
 
@@ -51,20 +59,8 @@ def anonymize(
         Codebook, or the path of one.
     k
         Rows that must share every combination of quasi-identifiers.
-    suppression
-        Share of rows that may be suppressed (not with ``mondrian``).
-    loss
-        ``height``, ``discernibility`` or ``entropy`` (default).
-    mondrian
-        Cut boxes instead of generalising whole columns.
-    delete
-        Delete suppressed rows instead of starring them.
-    criteria
-        Further demands, such as ``understudy.anonymize.EntropyDiversity(column="diagnosis", l=3)``.
-    hierarchies
-        How columns are generalised, by name; by default the codebook's steps.
     recipe
-        Instead of all of these: a recipe or its TOML file, with every step in order.
+        Instead of ``k`` and ``options``: a recipe or its TOML file, with every step in order.
     quasi
         Quasi-identifiers; by default the codebook's roles.
     out
@@ -81,135 +77,169 @@ def anonymize(
         Reproducible draws, for simulation: swaps and noise can then be undone.
     report
         Called with step, done and total.
+    **options
+        Those of :class:`~understudy.anonymize.asked.Asked`: ``suppression`` (the share of rows that may be suppressed),
+        ``loss``, ``delete`` (suppressed rows instead of starring them), ``mondrian`` (cut boxes instead),
+        ``hierarchies`` by column, and further demands: ``criteria`` such as
+        ``understudy.anonymize.EntropyDiversity(column="diagnosis", l=3)``, or ``entropy=["diagnosis=3"]``.
 
     Returns
     -------
     Anonymized
         ``.release`` may leave the house; everything else of it is confidential.
     """
-    from understudy.anonymize.jobs import make_release
-    from understudy.anonymize.recipe import Recipe, load_recipe
+    from understudy.anonymize.fitted import Anonymized
+    from understudy.anonymize.recipe import Recipe
+    from understudy.anonymize.report.gather import gather
+    from understudy.anonymize.report.page import anonymity_page
+    from understudy.mechanisms.stream import Stream
+    from understudy.pages.write import check_page_target, write_page
+    from understudy.parameters import options_of
+    from understudy.release.folders import check_target
+    from understudy.sources import open_source
 
+    chosen = _recipe(recipe, {"k": k, **options})
+    names = None if quasi is None else options_of(Recipe)["quasi"].rule.read("quasi", quasi)
+    if page is not None and out is None:
+        raise ParameterError("a page is made about a folder; give `out` too.")
+    if out is not None:
+        check_target(Path(out))
+    if page is not None:
+        check_page_target(Path(page))
+    source = open_source(data, book, unknown=unknown, table=table)
+    fitted = chosen.fit(source, quasi=names, stream=Stream.of_seed(seed), report=report)
+    made = Anonymized.of(fitted, fitted.sample() if out is None else fitted.write(out, csv=csv))
+    if page is not None and out is not None:
+        title = source.codebook.title
+        write_page(Path(page), anonymity_page(gather(made.before, Path(out), title=title).to_dict()))
+    return made
+
+
+def _recipe(recipe: AnonymizeRecipe | str | Path | None, words: Mapping[str, Any]) -> AnonymizeRecipe:
+    from understudy.anonymize.asked import Asked
+    from understudy.anonymize.recipe import Recipe, load_recipe
+    from understudy.parameters import from_words
+
+    asked = from_words(Asked, "anonymize", words)
     if recipe is None:
-        chosen = _anonymize_recipe(k, suppression, loss, mondrian, delete, criteria, hierarchies)
-    elif k is not None or suppression is not None or loss or mondrian or delete or criteria or hierarchies:
+        return asked.recipe()
+    if not asked.says_nothing:
         raise ParameterError(
             "a recipe says everything that is asked; leave `recipe` out, or put `k`, `suppression`, criteria and "
             "hierarchies into it."
         )
-    else:
-        chosen = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    return make_release(
-        data,
-        book,
-        chosen,
-        out=None if out is None else Path(out),
-        quasi=quasi,
-        csv=csv,
-        page=None if page is None else Path(page),
-        seed=seed,
-        unknown=unknown,
-        table=table,
-        report=report,
-    )
+    return recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
 
 
-def _anonymize_recipe(
-    k: int | None,
-    suppression: float | None,
-    loss: str | None,
-    mondrian: bool,
-    delete: bool,
-    criteria: Sequence[Criterion],
-    hierarchies: Mapping[str, Rule] | None,
-) -> AnonymizeRecipe:
-    from understudy.anonymize import FullDomain, Mondrian, Recipe
+def risk_options() -> dict[str, Option]:
+    """The options of :func:`measure_risk`; :func:`write_report` has all but ``quasi``."""
+    from understudy.anonymize.recipe import Recipe
+    from understudy.anonymize.risk import RiskLook
+    from understudy.parameters import options_of
 
-    if k is None:
-        raise ParameterError("nothing is asked: give `k`, or a `recipe`. There is no default for privacy.")
-    rules = dict(hierarchies or {})
-    if mondrian:
-        if suppression is not None or loss or delete:
-            raise ParameterError("`mondrian` suppresses nothing and has no loss to choose; leave those options out.")
-        return Recipe(steps=(Mondrian(k=k, criteria=tuple(criteria)),), hierarchies=rules)
-    if suppression is None:
-        raise ParameterError(
-            "`suppression` is missing: the share of rows that may be suppressed, for example 0.01; 0 allows none."
-        )
-    step = FullDomain(
-        k=k,
-        suppression=suppression,
-        loss=loss or "entropy",
-        suppressed="delete" if delete else "star",
-        criteria=tuple(criteria),
-    )
-    return Recipe(steps=(step,), hierarchies=rules)
-
-
-def criterion(kind: str, column: str, numbers: str) -> Criterion:
-    """A demand in words: ``distinct`` and ``entropy`` take L, ``recursive`` C,L, ``closeness`` T or T,DISTANCE."""
-    from understudy.anonymize import Closeness, DistinctDiversity, EntropyDiversity, RecursiveDiversity
-
-    first, _, second = numbers.partition(",")
-    if kind == "distinct":
-        return DistinctDiversity(column=column, l=_parsed(int, numbers, kind))
-    if kind == "entropy":
-        return EntropyDiversity(column=column, l=_parsed(float, numbers, kind))
-    if kind == "recursive":
-        return RecursiveDiversity(column=column, c=_parsed(float, first, kind), l=_parsed(int, second, kind))
-    return Closeness(column=column, t=_parsed(float, first, kind), distance=second or "equal")
-
-
-def hierarchy(column: str, text: str) -> Rule:
-    """A rule in words: ``intervals:5,10``, ``prefix:3,2``, ``dates:month,year`` or ``arx:FILE``."""
-    from understudy.anonymize import Rule
-
-    kind, _, rest = text.partition(":")
-    items = tuple(item.strip() for item in rest.split(",") if item.strip())
-    if kind == "arx" and rest:
-        return Rule(arx=Path(rest))
-    if kind == "intervals" and items:
-        return Rule(intervals=items)
-    if kind == "prefix" and items:
-        return Rule(prefix=tuple(_parsed(int, item, "hierarchy") for item in items))
-    if kind == "dates" and items:
-        return Rule(dates=items)
-    raise ParameterError(
-        f"`hierarchy` is {column}={text!r}; write intervals:5,10,20 or prefix:3,2 or dates:month,year or arx:FILE."
-    )
-
-
-def _parsed(kind: Callable[[str], Any], text: str, option: str) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        word = "whole number" if kind is int else "number"
-        raise ParameterError(f"`{option}` has {text!r} where a {word} belongs; see --help for its form.") from None
+    return {"quasi": options_of(Recipe)["quasi"], **options_of(RiskLook)}
 
 
 def measure_risk(
-    data: Any, book: Codebook | str | Path | None = None, **options: Any
+    data: Any,
+    book: Codebook | str | Path | None = None,
+    *,
+    quasi: Sequence[str] | str | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    report: Report | None = None,
+    **options: Any,
 ) -> tuple[tuple[str, ...], RiskFigures]:
     """Prosecutor, journalist and marketer risk of a table by its classes, and the quasi-identifiers that form them.
 
-    An anonymised release has its own codebook. ``options`` are those of
-    :func:`understudy.anonymize.jobs.measure_risk`. What comes out is confidential.
+    An anonymised release has its own codebook, and to look at it is no look at the confidential table. ``options`` are
+    those of :class:`~understudy.anonymize.risk.RiskLook`. What comes out is confidential.
     """
-    from understudy.anonymize import jobs
+    from understudy.anonymize.measure import class_sizes
+    from understudy.anonymize.problem import check_quasi
+    from understudy.anonymize.recipe import Recipe
+    from understudy.anonymize.report.gather import people_in
+    from understudy.anonymize.risk import RiskLook, risk_figures
+    from understudy.anonymize.verify import is_anonymized
+    from understudy.codebook import Role
+    from understudy.parameters import from_words, options_of
+    from understudy.privacy.account import remember_look
+    from understudy.release.release import ANONYMIZED, MANIFEST
 
-    return jobs.measure_risk(data, book, **options)
+    look = from_words(RiskLook, "the risk of a table", options)
+    asked = None if quasi is None else options_of(Recipe)["quasi"].rule.read("quasi", quasi)
+    if isinstance(data, str | Path) and is_anonymized(data):
+        import json
+
+        import pyarrow.parquet as pq
+
+        if look.population is not None:
+            raise ParameterError(
+                "a population is compared with the table before it was generalised; give the confidential table."
+            )
+        manifest = json.loads((Path(data) / MANIFEST).read_text(encoding="utf-8"))
+        names = tuple(asked or manifest["anonymity"]["quasi_identifiers"])
+        sizes = class_sizes(pq.read_table(Path(data) / ANONYMIZED), names)
+        return names, risk_figures(sizes, threshold=look.threshold)
+    if book is None:
+        if isinstance(data, str | Path) and "://" not in str(data) and not Path(data).exists():
+            raise ReleaseError(f"there is no table and no release folder {str(data)!r}; check the path.")
+        raise ParameterError("--codebook is missing: it says what the columns are; only a release has its own.")
+    remember_look(account, "risk of the table by its classes")
+    cells = _cells(data, book, unknown, table, report)
+    names = check_quasi(cells.with_roles(Role.QUASI_IDENTIFIER) if asked is None else asked)
+    known = cells.select(names)
+    everybody = None if look.population is None else _cells(look.population, book, unknown, None, report)
+    people = None if everybody is None else people_in(known, everybody)
+    return names, risk_figures(known.counts, population=people, threshold=look.threshold)
 
 
 def write_report(
-    real: Any, release: str | Path, book: Codebook | str | Path, out: str | Path, **options: Any
+    real: Any,
+    release: str | Path,
+    book: Codebook | str | Path,
+    out: str | Path,
+    *,
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    report: Report | None = None,
+    **options: Any,
 ) -> Findings:
     """One page for a disclosure board about the folder of an anonymised release, before and after. Confidential.
 
-    ``options`` are those of :func:`understudy.anonymize.jobs.write_report`.
+    ``options`` are those of :class:`~understudy.anonymize.risk.RiskLook`.
     """
-    from understudy.anonymize import jobs
+    from understudy.anonymize.report.gather import gather
+    from understudy.anonymize.report.page import anonymity_page
+    from understudy.anonymize.risk import RiskLook
+    from understudy.anonymize.verify import is_anonymized
+    from understudy.codebook import Codebook
+    from understudy.pages.write import check_page_target, write_page
+    from understudy.parameters import from_words
+    from understudy.privacy.account import remember_look
+    from understudy.release.release import CODEBOOK
 
-    return jobs.write_report(real, Path(release), book, out=Path(out), **options)
+    folder, page = Path(release), Path(out)
+    check_page_target(page)
+    look = from_words(RiskLook, "the report", options)
+    if not is_anonymized(folder):
+        raise ReleaseError(f"{str(folder)!r} holds no anonymised release; make one with `understudy anonymize run`.")
+    remember_look(account, f"report about the anonymised release {folder.name}")
+    before = _cells(real, book, unknown, table, report)
+    people = None if look.population is None else _cells(look.population, book, unknown, None, report)
+    title = Codebook.load(folder / CODEBOOK).title
+    findings = gather(before, folder, population=people, threshold=look.threshold, title=title)
+    write_page(page, anonymity_page(findings.to_dict()))
+    return findings
+
+
+def _cells(data: Any, book: Codebook | str | Path, unknown: str, table: str | None, report: Report | None) -> Cells:
+    from understudy.anonymize.cells import cells_of
+    from understudy.sources import open_source
+
+    return cells_of(open_source(data, book, unknown=unknown, table=table), report=report)
 
 
 def verify_anonymized(folder: str | Path) -> tuple[Verdict, Measured | None]:

@@ -12,10 +12,26 @@ from understudy.facade.codebooks import load_codebook
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
+    from understudy.parameters import Option
     from understudy.privacy.account import Account
     from understudy.reconstruct import Aggregate
     from understudy.reconstruct.run import Outcome
     from understudy.sources.base import Report
+
+
+def reconstruct_options(method: str | None) -> dict[str, Option]:
+    """The options of :func:`reconstruct` by a method, or by all methods together."""
+    from understudy.reconstruct.run import method_options
+
+    return method_options(method)
+
+
+def risk_options() -> dict[str, Option]:
+    """The options of :func:`averages_risk`."""
+    from understudy.parameters import options_of
+    from understudy.reconstruct.risk import RiskQuestion
+
+    return options_of(RiskQuestion)
 
 
 def reconstruct(
@@ -64,11 +80,9 @@ def reconstruct(
     Outcome
         ``.result.values`` by target, ``.scores`` and ``.files``.
     """
-    from understudy.reconstruct import METHODS, Aggregate
+    from understudy.reconstruct import Aggregate
     from understudy.reconstruct.run import reconstruct_files
 
-    if method in METHODS and "seed" in METHODS[method]._get_param_names():
-        options["seed"] = seed
     return reconstruct_files(
         people,
         [averages] if isinstance(averages, str | Aggregate) else averages,
@@ -97,39 +111,28 @@ def averages_risk(
     *,
     groups: Sequence[str],
     value: str,
-    known: Sequence[str] = (),
-    epsilons: Sequence[float] = (),
-    lower: float | None = None,
-    upper: float | None = None,
-    neighbours: str = "add-remove",
-    most: float = 0.1,
     out: str | Path | None = None,
     unknown: str = "error",
     table: str | None = None,
     account: Account | str | Path | None = None,
     seed: int | None = None,
     report: Report | None = None,
+    **options: Any,
 ) -> AveragesRisk:
-    """Attack one's own table through averages that are not published yet; ``out`` is an HTML page. Confidential."""
+    """Attack one's own table through averages that are not published yet; ``out`` is an HTML page. Confidential.
+
+    ``options`` are those of :class:`~understudy.reconstruct.risk.RiskQuestion`, such as ``known`` and ``epsilons``.
+    """
     from understudy.mechanisms.stream import Stream
     from understudy.pages.write import check_page_target, write_page
+    from understudy.parameters import from_words
     from understudy.privacy.account import remember_look
     from understudy.reconstruct.risk import RiskQuestion, assess
     from understudy.reconstruct.risk_page import risk_page
-    from understudy.synth.choices import relation_of
 
     if out is not None:
         check_page_target(Path(out))
-    question = RiskQuestion(
-        groups=tuple(groups),
-        value=value,
-        known=tuple(known),
-        epsilons=tuple(epsilons),
-        neighbours=relation_of(neighbours),
-        lower=lower,
-        upper=upper,
-        most=most,
-    )
+    question = from_words(RiskQuestion, "the risk of averages", {"groups": groups, "value": value, **options})
     book = load_codebook(book)
     question.check(book)
     remember_look(account, f"attack on averages of {value}")

@@ -8,12 +8,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from understudy.commute.places import CommuteInput
     from understudy.commute.plan import Plan
     from understudy.commute.recipe import CommuteRecipe
     from understudy.evaluate.commuting import CommuteFindings
+    from understudy.parameters import Option
     from understudy.privacy.account import Account
     from understudy.release import Release
     from understudy.sources.base import Report
+
+
+def commute_options() -> dict[str, Option]:
+    """The options of :func:`commute`: those of the tables, and those of the recipe."""
+    from understudy.commute.jobs import CommuteTables
+    from understudy.commute.recipe import CommuteRecipe
+    from understudy.parameters import options_of
+
+    return {**options_of(CommuteTables), **options_of(CommuteRecipe)}
+
+
+def flow_options() -> dict[str, Option]:
+    """Those that say what the confidential table is."""
+    from understudy.commute.jobs import FlowTable
+    from understudy.parameters import options_of
+
+    return options_of(FlowTable)
+
+
+def _recipe_and_input(
+    flows: Any, account: Account | str | Path | None, words: Mapping[str, Any]
+) -> tuple[CommuteRecipe, CommuteInput]:
+    """What is to be made, refused before anything is read, and of what."""
+    from understudy.commute.jobs import CommuteTables, open_commutes
+    from understudy.commute.recipe import CommuteRecipe
+    from understudy.parameters import from_words, options_of
+
+    tables = {name: value for name, value in words.items() if name in options_of(CommuteTables)}
+    chosen = {name: value for name, value in words.items() if name not in tables}
+    recipe = from_words(CommuteRecipe, "commute", chosen, context=flows)
+    return recipe, open_commutes(flows, account=account, **tables)
 
 
 def commute(
@@ -21,16 +54,6 @@ def commute(
     epsilon: float,
     certificate: str,
     *,
-    delta: float | None = None,
-    origin: str = "origin",
-    destination: str = "destination",
-    count: str | None = None,
-    table: str | None = None,
-    places: Any = None,
-    origins: Any = None,
-    regions: Any = None,
-    rings: Any = None,
-    sizes: Any = None,
     out: str | Path | None = None,
     csv: bool = False,
     account: Account | str | Path | None = None,
@@ -48,22 +71,6 @@ def commute(
         Before shrinking and rejection, which add to it.
     certificate
         How the promise is proved: ``pure``, ``theorem-4.4``, ``probabilistic`` or ``exact``.
-    delta
-        Not for ``pure``.
-    origin, destination, count
-        Columns of the table; without ``count`` one row is one worker.
-    table
-        Table in a database.
-    places
-        Public table of place, latitude, longitude, and perhaps home.
-    origins
-        Public list of possible origins; by default the places.
-    regions
-        Public partition of the origins: draw regions, then place.
-    rings
-        Public histogram of distances, or ``ctpp-minnesota``.
-    sizes
-        Public table of destination and workers: output sizes.
     out
         New folder for the release; without it nothing is written.
     csv
@@ -75,45 +82,33 @@ def commute(
     report
         Called with step, done and total.
     **options
-        Further fields of :class:`~understudy.commute.CommuteRecipe`: ``method``, ``prior``, ``prior_cap``, ``shrink``,
-        ``cutoff``, ``split``, ``reject``, ``size`` and ``subsample``.
+        Of the tables (:class:`~understudy.commute.jobs.CommuteTables`): the columns ``origin``, ``destination`` and
+        ``count``, ``table`` in a database, and the public ``places``, ``origins`` and ``regions``. Of the recipe
+        (:class:`~understudy.commute.CommuteRecipe`): ``delta``, ``method``, ``prior``, ``prior_cap``, ``rings``,
+        ``shrink``, ``cutoff``, ``split``, ``reject``, ``size``, ``sizes`` and ``subsample``.
 
     Returns
     -------
     Release
         One row per synthetic worker.
     """
-    from understudy.commute.jobs import open_commutes, synthesize_commutes
+    from understudy.commute.jobs import synthesize_commutes
 
-    recipe = _commute_recipe(
-        flows, epsilon=epsilon, delta=delta, certificate=certificate, rings=rings, sizes=sizes, **options
-    )
-    given = open_commutes(
-        flows,
-        origin=origin,
-        destination=destination,
-        count=count,
-        table=table,
-        places=places,
-        origins=origins,
-        regions=regions,
-        account=account,
-    )
-    return synthesize_commutes(recipe, given, out=None if out is None else Path(out), csv=csv, seed=seed, report=report)
+    recipe, given = _recipe_and_input(flows, account, {"epsilon": epsilon, "certificate": certificate, **options})
+    return synthesize_commutes(recipe, given, out=out, csv=csv, seed=seed, report=report)
 
 
-_TABLES = ("origin", "destination", "count", "table", "places", "origins", "regions", "account")
-
-
-def quote_commute(flows: Any, **arguments: Any) -> Plan:
+def quote_commute(
+    flows: Any, epsilon: float, certificate: str, *, account: Account | str | Path | None = None, **options: Any
+) -> Plan:
     """What :func:`commute` would cost, from destination totals, which are public here, and no origin.
 
-    The arguments are those of :func:`commute`; in the ``account`` these choices are written down.
+    The options are those of :func:`commute`; in the ``account`` these choices are written down.
     """
-    from understudy.commute.jobs import open_commutes, quote_commutes
+    from understudy.commute.jobs import quote_commutes
 
-    opening = {name: arguments.pop(name) for name in _TABLES if name in arguments}
-    return quote_commutes(_commute_recipe(flows, **arguments), open_commutes(flows, **opening))
+    words = {"epsilon": epsilon, "certificate": certificate, **options}
+    return quote_commutes(*_recipe_and_input(flows, account, words))
 
 
 def plan_facts(plan: Plan) -> dict[str, Any]:
@@ -124,6 +119,7 @@ def plan_facts(plan: Plan) -> dict[str, Any]:
     weights = (plan.public.cells * plan.public.weights).sum(axis=1)
     price = plan.quote
     return {
+        "method": price.method,
         "guarantee": price.total.to_dict(),
         "statement": price.statement,
         "rows": plan.rows,
@@ -155,24 +151,19 @@ def _spread(values: Any) -> dict[str, float] | None:
     return {"smallest": float(values.min()), "median": float(np.median(values)), "largest": float(values.max())}
 
 
-def _commute_recipe(flows: Any, *, rings: Any = None, sizes: Any = None, **choices: Any) -> CommuteRecipe:
-    from understudy.commute import CommuteRecipe, read_rings, read_sizes
-    from understudy.commute.places import Rings
-
-    known = rings is None or isinstance(rings, Rings)
-    sized = sizes is None or isinstance(sizes, Mapping)
-    return CommuteRecipe(
-        rings=rings if known else read_rings(rings, confidential=flows),
-        sizes=sizes if sized else read_sizes(sizes, confidential=flows),
-        **choices,
-    )
-
-
-def evaluate_commute(flows: Any, release: str | Path, *, out: str | Path | None = None, **more: Any) -> CommuteFindings:
+def evaluate_commute(
+    flows: Any,
+    release: str | Path,
+    *,
+    out: str | Path | None = None,
+    short: float | None = None,
+    account: Account | str | Path | None = None,
+    **table: Any,
+) -> CommuteFindings:
     """Compare a commuting release with the confidential table; ``out`` is an HTML page. Confidential.
 
-    ``more`` may hold ``places``, ``short`` (miles), the ``account`` that remembers the look, and the columns of the
-    confidential table: ``origin``, ``destination``, ``count`` and ``table``.
+    ``short`` is in miles; the ``account`` remembers the look; ``table`` says what the confidential table is: see
+    :class:`~understudy.commute.jobs.FlowTable`.
     """
     from understudy.commute.evaluating import write_evaluation
     from understudy.commute.jobs import compare_commutes
@@ -180,7 +171,7 @@ def evaluate_commute(flows: Any, release: str | Path, *, out: str | Path | None 
 
     if out is not None:
         check_page_target(Path(out))
-    findings, made = compare_commutes(flows, release, **more)
+    findings, made = compare_commutes(flows, release, short=short, account=account, **table)
     if out is not None:
         write_evaluation(Path(out), findings, made)
     return findings
@@ -203,28 +194,28 @@ def map_commute(
     out: str | Path,
     *,
     original: Any = None,
-    places: Any = None,
     tiles: str | None = None,
     title: str | None = None,
     account: Account | str | Path | None = None,
-    **columns: Any,
+    **table: Any,
 ) -> CommuteMap:
     """Write one offline page of a commuting release; with ``original`` it shows the real flows and is confidential.
 
-    ``columns`` are ``origin``, ``destination``, ``count`` and ``table`` of the original.
+    ``table`` says what the original is: see :class:`~understudy.commute.jobs.FlowTable`.
     """
+    from understudy.commute.jobs import FlowTable
     from understudy.commute.mapping import check_map_target, map_page, write_map
-    from understudy.commute.places import read_places
     from understudy.commute.released import read_release
+    from understudy.parameters import from_words
     from understudy.privacy.account import remember_look
-    from understudy.sources.flows import read_flows
 
     target, confidential = Path(out), original is not None
     check_map_target(target, confidential=confidential)
-    made = read_release(release, places=None if places is None else read_places(places, confidential=original))
+    given = from_words(FlowTable, "a commuting table", table)
+    made = read_release(release, places=given.known_places(original))
     real = None
     if original is not None:
         remember_look(account, f"map of {release} beside the confidential commutes")
-        real = read_flows(original, origins=list(made.origins), **columns)
+        real = given.read(original, list(made.origins))
     digest = write_map(target, map_page(made, original=real, tiles=tiles, title=title), confidential=confidential)
     return CommuteMap(file=target, confidential=confidential, digest=digest, problems=tuple(made.problems))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.confidential import Confidential
 from understudy.errors import ParameterError
 from understudy.facade.codebooks import load_codebook
-from understudy.facade.tables import recipe_of
+from understudy.facade.tables import declared_options, recipe_of
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from understudy.evaluate.large import LargeFindings
     from understudy.evaluate.report.findings import Findings
     from understudy.evaluate.rumap.make import MapResult
+    from understudy.parameters import Option
     from understudy.privacy.account import Account
     from understudy.sources.base import Report
     from understudy.synth.choices import Choices
@@ -231,6 +232,12 @@ def _canary(words: Sequence[str]) -> Mapping[str, str] | str:
     return {name: value for name, _, value in pairs}
 
 
+def map_options() -> dict[str, Option]:
+    """The options that a map passes on to its methods; epsilons and rows are its own."""
+    own = ("epsilon", "epsilon_per_record")
+    return {name: option for name, option in declared_options(None).items() if name not in own}
+
+
 def rumap(
     data: Any,
     book: Codebook | str | Path,
@@ -314,6 +321,12 @@ def rumap(
         raise ParameterError(
             "a map does not vary what counting the records of each person costs; take records_per_person out of [unit]."
         )
+    declared = map_options()
+    for name in options:
+        if name not in declared:
+            raise ParameterError(f"no method takes `{name}`; the options are {', '.join(declared)}.")
+    given_values = {name: value for name, value in options.items() if value is not None}
+    options = {name: declared[name].rule.read(name, value, book) for name, value in given_values.items()}
     plan = Plan(
         methods=tuple(methods),
         epsilons=tuple(epsilons),

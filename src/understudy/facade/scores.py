@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,28 +10,30 @@ from understudy.facade.codebooks import load_codebook
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
+    from understudy.parameters import Option
     from understudy.privacy.account import Account
     from understudy.sources.base import Report
     from understudy.trees.model import ScoreModel
+    from understudy.trees.train import ScoreMethod
+
+
+def score_options(method: str | None) -> dict[str, Option]:
+    """The options of :func:`train` by a method, or by all methods together."""
+    from understudy.trees.recipe import score_options as declared
+
+    return declared(method)
 
 
 def train(
     data: Any,
     book: Codebook | str | Path,
     target: str,
-    method: str = "forest",
+    method: str | ScoreMethod = "forest",
     *,
     out: str | Path | None = None,
-    positive: str | None = None,
-    name: str | None = None,
-    version: int = 1,
     key: bytes | str | Path | None = None,
     new_key: str | Path | None = None,
-    quality_epsilon: float | None = None,
-    quality_data: Any = None,
-    subgroups: Sequence[str] = (),
     account: Account | str | Path | None = None,
-    unknown: str = "error",
     table: str | None = None,
     seed: int | None = None,
     report: Report | None = None,
@@ -49,25 +50,14 @@ def train(
     target
         Column to score.
     method
-        ``forest``, ``tree``, ``bag`` or ``per-call-tree``; for study ``dpat``, ``edpat``, ``alpha-tree``.
+        ``forest``, ``tree``, ``bag`` or ``per-call-tree``; for study ``dpat``, ``edpat``, ``alpha-tree``. Or a method
+        that holds its own options, such as ``understudy.trees.Forest(epsilon=1.0)``.
     out
         New model file; without it nothing is written.
-    positive
-        Level whose chance is the score; by default the last of two.
-    name, version
-        Name of the model in web addresses (by default the target), and its version.
     key, new_key
         Key of the confidential part of per-call models, or a key file to make first.
-    quality_epsilon
-        Pay so much for a quality report on a quarter of the records, set aside at random.
-    quality_data
-        Public table to measure quality on instead.
-    subgroups
-        Report quality by these columns too.
     account
         Charged before trees grow.
-    unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
     table
         Table in a database.
     seed
@@ -75,44 +65,35 @@ def train(
     report
         Called with step, done and total.
     **options
-        Further fields of :class:`~understudy.trees.train.Training`: ``epsilon``, ``call_epsilon``, ``delta``,
-        ``structure``, ``alpha``, ``depth``, ``trees``, ``sharing`` and ``public_rows``.
+        Those of every score (:class:`~understudy.trees.recipe.RiskScore`): ``positive``, ``name``, ``version``,
+        ``quality_epsilon``, ``quality_data``, ``subgroups`` and ``unknown``; and those of the method, such as
+        ``epsilon`` or ``depth``.
 
     Returns
     -------
     ScoreModel
         ``.score(codes)``, ``.statement`` and ``.card()``.
     """
-    from understudy.privacy.account import account_at
-    from understudy.trees.job import train_to_file
-    from understudy.trees.model_file import new_key_file
-    from understudy.trees.train import Training
+    from understudy.mechanisms.stream import Stream
+    from understudy.release.folders import check_target
+    from understudy.sources import open_source
+    from understudy.trees.model_file import model_key, new_key_file
+    from understudy.trees.recipe import make_score
 
     book = load_codebook(book)
-    training = Training(method=method, **options)
+    recipe = make_score(method, target=target, **options)
     if key is not None and new_key is not None:
         raise ParameterError("`key` names a key that exists and `new_key` makes one; give one of the two.")
     if new_key is not None:
-        new_key_file(Path(new_key))
-    return train_to_file(
-        data,
-        book,
-        training,
-        target=target,
-        out=None if out is None else Path(out),
-        positive=positive,
-        name=name,
-        version=version,
-        key=key or new_key,
-        account=account_at(account),
-        quality_epsilon=quality_epsilon,
-        quality_data=quality_data,
-        subgroups=subgroups,
-        unknown=unknown,
-        table=table,
-        seed=seed,
-        report=report,
-    )
+        key = new_key_file(Path(new_key))
+    if out is not None:
+        check_target(Path(out))
+        if recipe.training.is_sealed:
+            model_key(key)
+    recipe.public_inputs(data)
+    source = open_source(data, book, unknown=recipe.unknown, table=table, account=account)
+    fitted = recipe.fit(source, stream=Stream.of_seed(seed), report=report)
+    return fitted.sample() if out is None else fitted.write(out, key=key)
 
 
 def draw_reliability(model: ScoreModel, out: str | Path) -> None:

@@ -46,13 +46,25 @@ def read_recipe(path: str | Path | None) -> Choices:
     return choices.Choices(options={}) if path is None else choices.read_recipe(path)
 
 
+def read_words(path: str | Path | None) -> dict[str, Any]:
+    """The options in a recipe file of whatever is made from options; None stands for no file."""
+    from understudy.synth import choices
+
+    words = {} if path is None else choices.read_words(path)
+    if isinstance(words.get("parameters"), dict):
+        raise ParameterError(
+            f"the recipe {str(path)!r} is the manifest of a release; here only a TOML file of options is read. Write "
+            "one, an option per line."
+        )
+    return words
+
+
 def declared_options(method: str | None) -> dict[str, Option]:
     """The options that a method declares, or all methods together."""
-    from understudy.parameters import options_of
+    from understudy.parameters import options_of, options_together
     from understudy.synth.registry import METHODS, find_method
 
-    chosen = METHODS.values() if method is None else [find_method(method)]
-    declared = {name: option for cls in chosen for name, option in options_of(cls).items()}
+    declared = options_together(METHODS) if method is None else options_of(find_method(method))
     declared.pop("rows", None)  # an argument of every use case
     return declared
 
@@ -374,7 +386,7 @@ def impute(
     and ``key_space``.
     """
     from understudy.mechanisms.stream import Stream
-    from understudy.parameters import read_options
+    from understudy.parameters import from_words
     from understudy.release.folders import check_target
     from understudy.sources import open_source
     from understudy.synth.filling import Filling
@@ -383,7 +395,7 @@ def impute(
     FILES.check("files", files)
     if out is not None:
         check_target(Path(out))
-    filling = Filling(**read_options(Filling, options))
+    filling = from_words(Filling, "impute", options)
     source = open_source(data, load_codebook(book), unknown=unknown, table=table)
     fitted = filling.fit(source, stream=Stream.of_seed(seed), report=report)
     return fitted.sample_many(files=files) if out is None else fitted.write_many(out, files=files, csv=csv)
@@ -415,9 +427,6 @@ def count(
     by: Sequence[str],
     epsilon: float,
     *,
-    weighted: bool = False,
-    confidence: float = 0.95,
-    neighbours: str = "add-remove",
     out: str | Path | None = None,
     csv: bool = False,
     account: Account | str | Path | None = None,
@@ -425,6 +434,7 @@ def count(
     table: str | None = None,
     seed: int | None = None,
     report: Report | None = None,
+    **options: Any,
 ) -> Release:
     """Release noisy counts of every combination of levels, each with an interval.
 
@@ -438,12 +448,6 @@ def count(
         Columns to count by.
     epsilon
         Price of the table.
-    weighted
-        Weigh each record by the codebook's survey weight: counts of the population.
-    confidence
-        Of the interval around each count, for its noise alone.
-    neighbours
-        ``add-remove`` or ``replace-one``.
     out
         New folder for the table; without it nothing is written.
     csv
@@ -458,6 +462,9 @@ def count(
         Reproducible, for simulation: the table is then not private.
     report
         Called with step, done and total.
+    **options
+        ``weighted`` (each record by the codebook's survey weight: counts of the population), ``confidence`` (of the
+        interval around each count, for its noise alone) and ``neighbours`` (``add-remove`` or ``replace-one``).
 
     Returns
     -------
@@ -465,36 +472,38 @@ def count(
         Its ``.table`` has the columns of ``by``, ``count``, ``low`` and ``high``.
     """
     from understudy.mechanisms.stream import Stream
-    from understudy.privacy.account import account_at
     from understudy.release.folders import check_target
 
-    plan = _counts(book, by, epsilon, weighted=weighted, confidence=confidence, neighbours=neighbours)
+    plan = _counts(book, by=by, epsilon=epsilon, **options)
     if out is not None:
         check_target(Path(out))
     plan.quote()  # refuse bad numbers before the data are touched
-    source = plan.open(data, account=account_at(account), unknown=unknown, table=table)
+    source = plan.open(data, account=account, unknown=unknown, table=table)
     fitted = plan.fit(source, stream=Stream.of_seed(seed), report=report)
     return fitted.sample() if out is None else fitted.write(out, csv=csv)
 
 
-def quote_count(data: Any, book: Codebook | str | Path, by: Sequence[str], epsilon: float, **plan: Any) -> CountPrice:
-    """What :func:`count` would cost and how wide its intervals would be. Reads no row of the data.
-
-    ``plan`` may hold ``weighted``, ``confidence`` and ``neighbours``.
-    """
+def quote_count(
+    data: Any, book: Codebook | str | Path, by: Sequence[str], epsilon: float, **options: Any
+) -> CountPrice:
+    """What :func:`count` would cost and how wide its intervals would be. Reads no row of the data."""
     from understudy.sources.inputs import find_provenance
 
-    counts = _counts(book, by, epsilon, **plan)
+    counts = _counts(book, by=by, epsilon=epsilon, **options)
     find_provenance(data).refuse_as_data("a table of counts")  # what will be refused has no price
     return CountPrice(cells=counts.cells, half_width=counts.reach, confidence=counts.confidence, quote=counts.quote())
 
 
-def _counts(
-    book: Codebook | str | Path, by: Sequence[str], epsilon: float, *, neighbours: str = "add-remove", **plan: Any
-) -> Counts:
-    from understudy.synth.choices import relation_of
+def count_options() -> dict[str, Option]:
+    """The options of :func:`count`."""
+    from understudy.parameters import options_of
     from understudy.synth.counts import Counts
 
-    return Counts(
-        book=load_codebook(book), columns=tuple(by), epsilon=epsilon, neighbours=relation_of(neighbours), **plan
-    )
+    return options_of(Counts)
+
+
+def _counts(book: Codebook | str | Path, **words: Any) -> Counts:
+    from understudy.parameters import from_words
+    from understudy.synth.counts import Counts
+
+    return from_words(Counts, "count", words, book=load_codebook(book))

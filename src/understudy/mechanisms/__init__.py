@@ -1,6 +1,6 @@
-"""All privacy randomness, and a proof file for every claim.
+"""Mechanisms: all randomness that privacy depends on, and a proof file for every claim.
 
-Importing this room makes every pricing event known, so that any ledger can be read back and priced.
+Importing this package registers every pricing event, so that any ledger can be read and priced.
 """
 
 from understudy.mechanisms.bounded_sums import BoundedSums

@@ -20,6 +20,7 @@ from understudy.mechanisms.discrete_laplace import (
     count_sensitivity,
     discrete_laplace,
     pure_claim,
+    pure_renyi,
     scale_for,
 )
 from understudy.mechanisms.histogram import GeometricHistogram
@@ -52,8 +53,7 @@ class BoundedSums(Event):
 
     def renyi(self, orders: Orders) -> Renyi:
         """What holds for every epsilon-DP mechanism [BS16 Prop 3.3]."""
-        epsilon = self.guarantee().epsilon
-        return np.minimum(epsilon, np.asarray(orders, dtype=np.float64) * epsilon**2 / 2)
+        return pure_renyi(orders, self.guarantee().epsilon)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

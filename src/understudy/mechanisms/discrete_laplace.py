@@ -95,6 +95,11 @@ def pure_claim(moved: int, *, scale: Fraction, neighbours: Neighbours) -> PureDP
     return PureDP(epsilon=float_above(moved / scale), neighbours=neighbours)
 
 
+def pure_renyi(orders: Orders, epsilon: float) -> Renyi:
+    """What every epsilon-DP release has: at most order epsilon^2 / 2 [BS16 Prop 3.3], rounded up, and epsilon."""
+    return np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 2 * _UP), epsilon)
+
+
 def laplace_renyi(orders: Orders, *, scale: Fraction, neighbours: Neighbours) -> Renyi:
     """Renyi divergence of the discrete Laplace histogram, exact for the worst neighbours.
 

@@ -1,7 +1,7 @@
-"""What a codebook may be drafted from at a price: kinds of values, frequent levels, private quantiles.
+"""Mechanisms of a priced codebook draft: kinds of values, frequent levels, private quantiles.
 
-Levels: :mod:`understudy.mechanisms.stability` on texts nobody has listed before. Quantiles: the exponential mechanism
-[MT07, Smith11] on a grid that does not depend on the data. All is paid from one purse: ``proofs/priced_draft.md``.
+Levels: :mod:`understudy.mechanisms.stability` on texts not listed before. Quantiles: the exponential mechanism
+[MT07, Smith11] on a grid that does not depend on the data. One budget pays for all of it: ``proofs/priced_draft.md``.
 """
 
 import itertools
@@ -32,7 +32,7 @@ AR = Neighbours.ADD_REMOVE
 
 @dataclass(frozen=True, kw_only=True)
 class PricedDraft(Event):
-    """A codebook found in the data, all steps together from one purse."""
+    """A codebook found in the data; one price for all steps together."""
 
     kind: ClassVar[str] = "priced-draft"
     proof: ClassVar[str | None] = "priced_draft.md"
@@ -45,8 +45,8 @@ class PricedDraft(Event):
         return ApproxDP(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
 
 
-class Purse:
-    """What is left of a price that was fixed beforehand; a step that it cannot pay is refused."""
+class DraftBudget:
+    """The rest of a budget that was fixed beforehand; a step that exceeds it is refused."""
 
     def __init__(self, event: PricedDraft) -> None:
         self._left = (Fraction(event.epsilon), Fraction(event.delta))
@@ -59,7 +59,7 @@ class Purse:
         epsilon, delta = (a - Fraction(b) for a, b in zip(self._left, (claim.epsilon, claim.delta), strict=True))
         if epsilon < 0 or delta < 0:
             raise RefusalError(
-                f"the purse of the draft cannot pay {event.kind} (epsilon {claim.epsilon:g}, delta {claim.delta:g}); "
+                f"the budget of the draft cannot pay {event.kind} (epsilon {claim.epsilon:g}, delta {claim.delta:g}); "
                 "this is a fault of the draft."
             )
         self._left = (epsilon, delta)

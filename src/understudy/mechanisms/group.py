@@ -1,7 +1,7 @@
 """The price for a whole person: what a mechanism that is private for one record costs for several of them at once.
 
-One wrapper for every event, see ``proofs/group_of_records.md``. Which records take part is left to chance, at most
-``cap`` of each person; that choice is made here too, because randomness that a promise rests on lives in this room.
+One wrapper for every event, see ``proofs/group_of_records.md``. At most ``cap`` records of each person take part,
+chosen at random. That choice is made here too, because all randomness that a promise depends on is in this package.
 """
 
 import math

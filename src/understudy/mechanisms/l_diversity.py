@@ -1,7 +1,7 @@
 """Entropy l-diversity of sampling distributions (lugs.txt Definition 1, pegs.txt section 3.3B): not DP.
 
 Every block Pr(x_i | key) is mixed with the uniform distribution, with the smallest weight that lifts its entropy to
-log l. What is promised is proved in proofs/l_diversity.md; what is not promised is said in every statement.
+log l. The promise is proved in proofs/l_diversity.md. Every statement says what it does not cover.
 """
 
 import math
@@ -150,9 +150,11 @@ def split_counts(counts: Secret[CountTable], parts: int, stream: Stream) -> list
     split = np.bincount(owner * parts + part, minlength=len(tally) * parts).reshape(len(tally), parts)
     out = []
     for number in range(parts):
-        mine = split[:, number]
-        kept = mine > 0
-        share = CountTable(columns=table.columns, sizes=table.sizes, codes=codes[kept], counts=mine[kept])
+        part_counts = split[:, number]
+        occupied = part_counts > 0
+        share = CountTable(
+            columns=table.columns, sizes=table.sizes, codes=codes[occupied], counts=part_counts[occupied]
+        )
         out.append(Secret(share))
     return out
 
@@ -167,8 +169,8 @@ def diversify(
     threads: int | None = None,
 ) -> Secret[DiverseTables]:
     """Estimate and perturb (steps 1 and 2 of LUGS): one block per column and key, from the counts of whole records."""
-    made = diverse_tables(counts.open(), keys_of=keys_of, key_space=key_space, ls=ls, floor=floor, threads=threads)
-    return Secret(made)
+    tables = diverse_tables(counts.open(), keys_of=keys_of, key_space=key_space, ls=ls, floor=floor, threads=threads)
+    return Secret(tables)
 
 
 def diverse_tables(

@@ -1,4 +1,4 @@
-"""Records with a yes-or-no label, in a box, and the two things that may be measured of them: leaf counts and sums."""
+"""Secret records with a yes-or-no label, and what may be measured of them: leaf counts and sums."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -155,7 +155,7 @@ def contributions(
 
 
 def kept_leaf_counts(cells: Secret[Cells], leaf_of: LeafOf, leaves: int) -> Secret[Sequence[npt.NDArray[np.int64]]]:
-    """Exact (negative, positive) counts of every leaf of one tree, still in a box: for models whose answers pay."""
+    """Exact (negative, positive) counts of every leaf of one tree, still secret: for models with paid answers."""
     return Secret([_leaf_counts(cells.open(), leaf_of, leaves)])
 
 

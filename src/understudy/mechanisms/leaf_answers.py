@@ -48,7 +48,7 @@ def noisy_leaves(
 
 
 def sealed_counts(counts: Secret[Sequence[ClassCounts]], **others: Any) -> Secret[dict[str, Any]]:
-    """Raw leaf counts as plain data, still in a box with ``others``: the model file encrypts what is in it."""
+    """Raw leaf counts as plain data, still secret together with ``others``; the model file encrypts them."""
     return Secret({"counts": [[[int(v) for v in pair] for pair in table] for table in counts.open()], **others})
 
 
@@ -65,7 +65,7 @@ def unsealed_counts(part: Secret[dict[str, Any]] | None, leaves: Sequence[int]) 
 
 
 def neighbouring_means(negative: int, positive: int) -> tuple[float, float]:
-    """Largest and smallest share of positives with one record more or less in a leaf: phi and chi, mended.
+    """Largest and smallest share of positives with one record more or less in a leaf: phi and chi, corrected.
 
     The chapter's own formulas divide by zero at one record, leave the interval [0, 1], and miss two of the four cases.
     """

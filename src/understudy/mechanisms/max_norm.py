@@ -1,4 +1,4 @@
-"""Noise for sums to which every record adds a little of everything: the max-norm mechanism on whole numbers.
+"""The max-norm mechanism on whole numbers: noise for sums to all of which every record contributes.
 
 P(z) is proportional to e^(-max |z_i| / scale) on all vectors of whole numbers. A release of d sums that one record
 changes by at most ``sensitivity`` each is (sensitivity / scale)-DP, however large d is; Laplace noise would pay d times
@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
-from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, pure_claim
+from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, pure_claim, pure_renyi
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import EPSILON, Text, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
@@ -28,12 +26,11 @@ _SCALE = Text(
     admitted=lambda value: isinstance(value, Fraction) and 0 < value <= _MAX_SCALE,
 )
 _GRID = 1 << 20
-_UP = 1.0 + 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaxNormSums(Event):
-    """Some sums at once, each of which a record changes by at most ``sensitivity``."""
+    """Several sums released together; a record changes each by at most ``sensitivity``."""
 
     kind: ClassVar[str] = "max-norm-sums"
     proof: ClassVar[str | None] = "max_norm_sums.md"
@@ -51,8 +48,7 @@ class MaxNormSums(Event):
 
     def renyi(self, orders: Orders) -> Renyi:
         """What every epsilon-DP release has: at most epsilon, and at most order epsilon^2 / 2 [BS16 Prop 3.3]."""
-        epsilon = self.guarantee().epsilon
-        return np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 2), epsilon) * _UP
+        return pure_renyi(orders, self.guarantee().epsilon)
 
 
 def max_norm_event(*, epsilon: float, sensitivity: int, dimensions: int, neighbours: Neighbours) -> MaxNormSums:

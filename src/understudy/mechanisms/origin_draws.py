@@ -2,8 +2,8 @@
 
 Every destination has n workers (public), a public domain of origins in classes of equal virtual count, and gets m
 synthetic origins from the Dirichlet-multinomial law. One worker's origin changes inside one destination, so the price
-of the whole file is that of its dearest destination. See ``proofs/origin_draws.md``; the theorems are those of the
-paper only where they were proved again there.
+of the whole file is that of its most expensive destination. See ``proofs/origin_draws.md``; the theorems are those of
+the paper only where they were proved again there.
 """
 
 import math
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from understudy.codec import to_fraction
 from understudy.errors import ParameterError
 from understudy.mechanisms.dirichlet import rational_alpha
 from understudy.mechanisms.origin_tails import DP, PDP, PURE, prices, search
@@ -280,7 +281,7 @@ def _parsed(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float
         try:
             workers, draws, alpha, *rest = text.split(" ")
             head = int(workers), int(draws)
-            exact = Fraction(alpha)
+            exact = to_fraction(alpha)
             kinds = [_class_of(word) for word in rest]
             if (
                 min(head) < 1

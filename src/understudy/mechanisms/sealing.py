@@ -1,7 +1,7 @@
 """Secrets at rest: authenticated encryption under a 256-bit key that is never in the file.
 
-This is no differential privacy and earns no ledger entry: it keeps raw counts from whoever finds the file, and from
-nobody who holds the key. The text that is bound to a box cannot be exchanged for another without the key.
+This is not differential privacy and has no ledger entry. It protects raw counts from whoever finds the file without
+the key. The text that is bound to the ciphertext cannot be replaced without the key.
 """
 
 import base64

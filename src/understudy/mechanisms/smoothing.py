@@ -1,4 +1,4 @@
-"""Counts plus virtual records, as integer weights ready for exact draws. What comes out stays secret.
+"""Counts plus virtual records, as integer weights for exact draws. The weights stay secret.
 
 Route S: smoothing releases nothing, so it costs nothing; opening the weights for ``n`` draws costs ``n`` draws, and
 :func:`open_for_draws` hands out the weights only together with that entry.

@@ -1,6 +1,6 @@
-"""Choosing the questions of a tree in private, level by level; a record is in one node of each level.
+"""Private choice of the questions of a tree, level by level; a record is in one node of each level.
 
-Three ways, all of PRIVACY section 7: the exponential mechanism on an alpha-gain of known sensitivity, the same choice
+There are three ways: the exponential mechanism on an alpha-gain of known sensitivity, the same choice
 only where it is stable (the legitimate form of the chapter's test), and Gaussian noise on the 2 x 2 tables, after which
 every alpha is free. See ``proofs/tree_splits.md``, ``proofs/stable_splits.md`` and ``proofs/gaussian_measurements.md``.
 """

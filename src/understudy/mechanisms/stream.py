@@ -1,4 +1,4 @@
-"""The random stream that every promise rests on.
+"""The random stream that every promise depends on.
 
 By default the words are a ChaCha20 keystream under a 256-bit key from the operating system. A seeded stream uses
 the same cipher under a key derived from the seed: reproducible, hence not private, and every manifest says so.

@@ -21,6 +21,7 @@ from understudy.mechanisms.discrete_laplace import (
     count_sensitivity,
     discrete_laplace,
     pure_claim,
+    pure_renyi,
     scale_for,
 )
 from understudy.mechanisms.stream import Stream
@@ -32,7 +33,6 @@ from understudy.sources.tables import DENSE_LIMIT, CountTable
 
 STEPS = 1024
 """The largest weight is so many units, unless the column's own steps are fewer."""
-_UP = 1.0 + 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +51,8 @@ class WeightedHistogram(Event):
         return pure_claim(moved, scale=self.scale, neighbours=self.neighbours)
 
     def renyi(self, orders: Orders) -> Renyi:
-        """At most epsilon, and order epsilon^2 / 2 [BS16 Prop 1.4]."""
-        epsilon = self.guarantee().epsilon
-        return np.minimum(np.asarray(orders, dtype=np.float64) * (epsilon**2 / 2) * _UP, epsilon)
+        """At most epsilon, and order epsilon^2 / 2 [BS16 Prop 3.3]."""
+        return pure_renyi(orders, self.guarantee().epsilon)
 
 
 def weight_units(weights: Sequence[Fraction], step: Fraction) -> tuple[tuple[int, ...], Fraction]:

@@ -29,6 +29,17 @@ HATCHED: Mapping[str, Any] = {
 """Plotly's bars of what was made, beside the plain ones of what is real."""
 
 Point = tuple[float, float]
+_MANY = 2000
+
+
+def round_up(value: float) -> float:
+    """The next round number, where an axis may end.
+
+    >>> round_up(0.07), round_up(12), round_up(40)
+    (0.08, 15.0, 40.0)
+    """
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(float(step * power) for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,10 +136,23 @@ def band(places: Sequence[float], lows: Sequence[float], highs: Sequence[float],
     return f'<path d="M{drawn}Z" fill="{colour}" fill-opacity="0.22"/>'
 
 
-def bar(x: float, y: float, width: float, height: float, *, fill: str, edge: str = "", tip: str = "") -> str:
+def bar(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    *,
+    fill: str,
+    edge: str = "",
+    tip: str = "",
+    opacity: float = 1,
+    rounded: float = 0,
+) -> str:
     """A box with its upper left corner at (x, y); ``tip`` is shown when pointed at."""
-    stroke = f' stroke="{edge}" stroke-width="0.6"' if edge else ""
-    box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}"{stroke}'
+    look = f' stroke="{edge}" stroke-width="0.6"' if edge else ""
+    look += f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
+    look += f' rx="{rounded:g}"' if rounded else ""
+    box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}"{look}'
     return f"{box}><title>{escape(tip)}</title></rect>" if tip else f"{box}/>"
 
 
@@ -151,6 +175,23 @@ def dots(points: Iterable[Point], *, shape: str = "circle", size: float = 5, col
             path = _SHAPES[shape].format(f"{size:g}", f"{2 * size:g}")
             marks.append(f'<path d="M{x:.1f},{y - size:.1f}{path}" {look}/>')
     return "".join(marks)
+
+
+def cloud(points: Sequence[Point], *, colour: str = REAL) -> str:
+    """Thousands of round marks in one path, paler the more there are; those on one pixel are written once."""
+    digits, size = (0, 3.2) if len(points) > _MANY else (1, 5.0)
+    path = "".join(dict.fromkeys(f"M{x:.{digits}f},{y:.{digits}f}h0" for x, y in points))
+    opacity = max(0.12, min(0.8, 60 / math.sqrt(len(points) + 1)))
+    return (
+        f'<path d="{path}" stroke="{colour}" stroke-width="{size:g}" stroke-linecap="round" '
+        f'stroke-opacity="{opacity:.2f}" fill="none"/>'
+    )
+
+
+def stairs(edges: Sequence[float], heights: Sequence[float], *, floor: float, colour: str = INK) -> str:
+    """The outline of a histogram whose bins lie between the edges."""
+    corners = [(x, y) for k, y in enumerate(heights) for x in edges[k : k + 2]]
+    return line([(edges[0], floor), *corners, (edges[-1], floor)], colour=colour)
 
 
 def heat(
@@ -204,4 +245,14 @@ def legend(entries: Sequence[tuple[str, str]], *, x: float, y: float, step: floa
     for place, (fill, words) in enumerate(entries):
         parts.append(bar(x + place * step, y, 14, 14, fill=fill))
         parts.append(text(x + place * step + 20, y + 12, words, size=13))
+    return "".join(parts)
+
+
+def line_legend(entries: Sequence[tuple[str, str, str]], *, x: float, y: float) -> str:
+    """Lines with their names below each other, on a ground of their own: colour, dash and words of each."""
+    parts = [bar(x - 8, y, 158, 18 * len(entries) + 6, fill="#fff", opacity=0.85)]
+    for place, (colour, dash, words) in enumerate(entries):
+        height = y + 14 + 18 * place
+        parts.append(line([(x, height), (x + 26, height)], colour=colour, width=4, dash=dash))
+        parts.append(text(x + 34, height + 4, words))
     return "".join(parts)

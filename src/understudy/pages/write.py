@@ -32,17 +32,22 @@ def check_page_target(path: Path) -> None:
         raise ReleaseError(f"nothing can be written in {str(parent)!r}; choose a folder you may write to.")
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write beside, then rename: a crash leaves the earlier file or none. Only its owner may read it."""
+    handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)  # mode 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(scratch).replace(path)
+    finally:
+        Path(scratch).unlink(missing_ok=True)
+
+
 def write_page(path: Path, page: str) -> None:
-    """Write beside, then rename: a crash leaves the earlier page or none."""
+    """The whole page or what was there before."""
     check_page_target(path)
     try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)  # mode 0600
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(page)
-            Path(scratch).replace(path)
-        finally:
-            Path(scratch).unlink(missing_ok=True)
+        write_whole(path, page.encode())
     except OSError as reason:
         raise ReleaseError(
             f"the page {str(path)!r} could not be written ({reason.strerror}); nothing was kept."

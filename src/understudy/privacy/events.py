@@ -37,6 +37,10 @@ class Event(Declared, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
+            taken = _EVENTS.get(cls.kind, cls)
+            same = (taken.__module__, taken.__qualname__) == (cls.__module__, cls.__qualname__)
+            if not same and not cls.__module__.startswith("understudy."):
+                raise TypeError(f"there is an event of the kind {cls.kind!r} already, which files are priced by.")
             _EVENTS[cls.kind] = cls
 
     @abstractmethod

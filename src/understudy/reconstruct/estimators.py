@@ -4,6 +4,7 @@ Methods are scikit-learn estimators whose parameters are declared options; what 
 differ in how they find the slopes; matching, stacking, links, correction and the account of what was met are the same.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -76,7 +77,7 @@ class Effects:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
+class Reconstructor(BaseEstimator, Declared, ABC):  # type: ignore[misc]
     """What all methods share."""
 
     facts: ClassVar[MethodFacts] = MethodFacts(
@@ -102,28 +103,37 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
     columns: Sequence[str] | None = option(
         None, rule=Names(), help="Columns of the individuals to use; default: all that name no group."
     )
-    link: str = option("identity", rule=OneOf.of(LINKS), help="Scale on which the model is linear.")
+    link: str = option(
+        "identity",
+        rule=OneOf.of(LINKS),
+        help=f"Scale on which the model is linear: {', '.join(LINKS)}.",
+    )
     aggregates_of: str = option(
-        "value", rule=OneOf(("value", "link")), help="What was averaged: the value itself, or its link."
+        "value", rule=OneOf(("value", "link")), help="What was averaged: value (itself), or its link."
     )
     correct: bool = option(
-        True, rule=Flag(), help="Meet exact averages by the correction equation (4.7).", flag="--correction"
+        True,
+        rule=Flag(),
+        help="Meet exact averages by the correction equation (4.7).",
+        flag="--correction/--no-correction",
     )
-    standardise: bool = option(True, rule=Flag(), help="Bring all columns to the same spread.")
-    intercept: bool = option(True, rule=Flag(), help="Add a constant column.")
+    standardise: bool = option(
+        True, rule=Flag(), help="Bring all columns to the same spread.", flag="--standardise/--no-standardise"
+    )
+    intercept: bool = option(True, rule=Flag(), help="Add a constant column.", flag="--intercept/--no-intercept")
     unmatched: str = option(
-        "error", rule=UNMATCHED, help="What to do about groups that are found in one file only.", panel=Panel.INPUT
+        "error", rule=UNMATCHED, help="Groups that are found in one file only: error or ignore.", panel=Panel.INPUT
     )
 
     # ------------------------------------------------------------------ what a method writes
 
-    def _slopes(self, sketch: Sketch) -> Slopes:
-        raise NotImplementedError
+    @abstractmethod
+    def _fit_together(self, stacks: Sequence[Stack]) -> None:
+        """Learn the ``effects_`` of targets that are averaged over the same groups."""
 
-    def _group_effects(
-        self, stack: Stack, matrix: Floats, residual: Floats, noise: Floats, intercept: int | None
-    ) -> Floats | None:
-        return None
+    @abstractmethod
+    def _drawn(self, rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
+        """One plausible answer, before it is made to meet the averages again."""
 
     # ------------------------------------------------------------------ fit
 
@@ -173,35 +183,6 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
             )
         return list(self.columns)
 
-    def _fit_together(self, stacks: Sequence[Stack]) -> None:
-        published = np.stack([self._on_link(stack) for stack in stacks], axis=1)
-        self.effects_ |= self._effects_for(stacks, published)
-
-    def _effects_for(self, stacks: Sequence[Stack], published: Floats) -> dict[str, Effects]:
-        """Slopes from these averages (the published ones, or a bootstrap's), corrected to the published ones."""
-        weights = 1.0 / stacks[0].groups.diagonal
-        centre = (
-            (weights[:, None] * published).sum(axis=0) / weights.sum() if self.standardise else np.zeros(len(stacks))
-        )
-        size = published.std(axis=0) if self.standardise else np.ones(len(stacks))
-        size = np.where(size > 0, size, 1.0)
-        if not self.intercept:
-            centre = np.zeros(len(stacks))
-        sketch = self.problem_.sketch(stacks, (published - centre) / size)
-        slopes, spreads = self._with_noise(stacks, sketch, size)
-        self.notes_ += [note for note in slopes.notes if note not in self.notes_]
-        constant = self.problem_.matrix.shape[1] - 1 if self.intercept else None
-        effects = {}
-        for number, stack in enumerate(stacks):
-            beta = slopes.beta[:, number] * size[number]
-            if constant is not None:
-                beta[constant] += centre[number]
-            lift = np.zeros(len(stack.means)) if slopes.lift is None else slopes.lift[:, number] * size[number]
-            effects[stack.target] = self._finish(
-                stack, beta, lift, float(spreads[number] * size[number]), sketch, constant
-            )
-        return effects
-
     @property
     def _link(self) -> Link:
         return LINKS[self.link]
@@ -217,45 +198,12 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
         self._link.check(stack.means, f"the averages of {stack.target!r}")
         return self._link.forth(stack.means)
 
-    def _with_noise(self, stacks: Sequence[Stack], sketch: Sketch, size: Floats) -> tuple[Slopes, Floats]:
-        """Slopes, and the individuals' spread; averages with noise of known size weigh accordingly less."""
-        slopes = self._slopes(sketch)
-        variances = np.stack([self._variance(stack) for stack in stacks], axis=1) / size**2
-        spreads = _spreads(sketch, slopes.beta, variances)
-        if variances.any():
-            noise = variances.mean(axis=1) / max(float(np.mean(spreads**2)), 1e-12)
-            slopes = self._slopes(replace(sketch, noise=noise))
-            spreads = _spreads(sketch, slopes.beta, variances)
-        return slopes, spreads
-
     def _variance(self, stack: Stack) -> Floats:
         """Variance of each published average on the link's scale (delta method)."""
         known = np.where(np.isnan(stack.deviations), 0.0, stack.deviations)
         if self._averages_are_curved:
             known = known / np.maximum(self._link.slope(self._link.forth(stack.means)), 1e-12)
         return known**2
-
-    def _finish(
-        self, stack: Stack, beta: Floats, lift: Floats, spread: float, sketch: Sketch, constant: int | None
-    ) -> Effects:
-        """Group effects, correction where the model is linear in the averages, raking where it is not."""
-        matrix = self.problem_.matrix
-        published = self._on_link(stack)
-        held = sketch.means @ beta + stack.groups.times(lift)
-        trusted = np.where(stack.known_noise, published - held, 0.0)  # the others only guide
-        noise = self._variance(stack) / max(spread**2, 1e-300)
-        gamma = self._group_effects(stack, matrix, trusted, noise, constant)
-        if gamma is not None:
-            own = np.concatenate([gamma, np.zeros((1, gamma.shape[1]))])[stack.levels[0].members[0]]
-            held = held + stack.average((matrix * own).sum(axis=1))
-        if self.correct:
-            lift = lift + correction(stack, published - held, self._variance(stack), spread)
-        sizes = np.concatenate([level.counts for level in stack.levels])
-        effects = Effects(stack=stack, beta=beta, offsets=lift / sizes, gamma=gamma, spread=spread)
-        if self.correct and self._averages_are_curved:
-            linear = effects.linear(matrix, [level.members for level in stack.levels], new=False)
-            effects = replace(effects, offsets=effects.offsets + rake(stack, self._link, linear))
-        return effects
 
     # ------------------------------------------------------------------ what comes out
 
@@ -278,12 +226,6 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
 
         self._check_fitted()
         return reconstructions(self, count, seed=seed, spread=spread)
-
-    def _drawn(self, rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
-        """One plausible answer, before it is made to meet the averages again."""
-        from understudy.reconstruct.uncertainty import drawn
-
-        return drawn(self, rng, spread)
 
     def _linear(self, target: str) -> Floats:
         effects = self.effects_[target]
@@ -329,6 +271,88 @@ class Reconstructor(BaseEstimator, Declared):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "effects_"):
             raise ParameterError(f"{type(self).__name__} is not fitted yet; call fit(individuals, aggregates) first.")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearReconstructor(Reconstructor):
+    """A method that finds slopes: what follows from them is the same for all."""
+
+    @abstractmethod
+    def _slopes(self, sketch: Sketch) -> Slopes:
+        """How the value follows the columns, from what is known of the groups."""
+
+    def _group_effects(
+        self, stack: Stack, matrix: Floats, residual: Floats, noise: Floats, intercept: int | None
+    ) -> Floats | None:
+        return None
+
+    def _fit_together(self, stacks: Sequence[Stack]) -> None:
+        published = np.stack([self._on_link(stack) for stack in stacks], axis=1)
+        self.effects_ |= self._effects_for(stacks, published)
+
+    def _effects_for(self, stacks: Sequence[Stack], published: Floats) -> dict[str, Effects]:
+        """Slopes from these averages (the published ones, or a bootstrap's), corrected to the published ones."""
+        weights = 1.0 / stacks[0].groups.diagonal
+        centre = (
+            (weights[:, None] * published).sum(axis=0) / weights.sum() if self.standardise else np.zeros(len(stacks))
+        )
+        size = published.std(axis=0) if self.standardise else np.ones(len(stacks))
+        size = np.where(size > 0, size, 1.0)
+        if not self.intercept:
+            centre = np.zeros(len(stacks))
+        sketch = self.problem_.sketch(stacks, (published - centre) / size)
+        slopes, spreads = self._with_noise(stacks, sketch, size)
+        self.notes_ += [note for note in slopes.notes if note not in self.notes_]
+        constant = self.problem_.matrix.shape[1] - 1 if self.intercept else None
+        effects = {}
+        for number, stack in enumerate(stacks):
+            beta = slopes.beta[:, number] * size[number]
+            if constant is not None:
+                beta[constant] += centre[number]
+            lift = np.zeros(len(stack.means)) if slopes.lift is None else slopes.lift[:, number] * size[number]
+            effects[stack.target] = self._finish(
+                stack, beta, lift, float(spreads[number] * size[number]), sketch, constant
+            )
+        return effects
+
+    def _with_noise(self, stacks: Sequence[Stack], sketch: Sketch, size: Floats) -> tuple[Slopes, Floats]:
+        """Slopes, and the individuals' spread; averages with noise of known size weigh accordingly less."""
+        slopes = self._slopes(sketch)
+        variances = np.stack([self._variance(stack) for stack in stacks], axis=1) / size**2
+        spreads = _spreads(sketch, slopes.beta, variances)
+        if variances.any():
+            noise = variances.mean(axis=1) / max(float(np.mean(spreads**2)), 1e-12)
+            slopes = self._slopes(replace(sketch, noise=noise))
+            spreads = _spreads(sketch, slopes.beta, variances)
+        return slopes, spreads
+
+    def _finish(
+        self, stack: Stack, beta: Floats, lift: Floats, spread: float, sketch: Sketch, constant: int | None
+    ) -> Effects:
+        """Group effects, correction where the model is linear in the averages, raking where it is not."""
+        matrix = self.problem_.matrix
+        published = self._on_link(stack)
+        held = sketch.means @ beta + stack.groups.times(lift)
+        trusted = np.where(stack.known_noise, published - held, 0.0)  # the others only guide
+        noise = self._variance(stack) / max(spread**2, 1e-300)
+        gamma = self._group_effects(stack, matrix, trusted, noise, constant)
+        if gamma is not None:
+            own = np.concatenate([gamma, np.zeros((1, gamma.shape[1]))])[stack.levels[0].members[0]]
+            held = held + stack.average((matrix * own).sum(axis=1))
+        if self.correct:
+            lift = lift + correction(stack, published - held, self._variance(stack), spread)
+        sizes = np.concatenate([level.counts for level in stack.levels])
+        effects = Effects(stack=stack, beta=beta, offsets=lift / sizes, gamma=gamma, spread=spread)
+        if self.correct and self._averages_are_curved:
+            linear = effects.linear(matrix, [level.members for level in stack.levels], new=False)
+            effects = replace(effects, offsets=effects.offsets + rake(stack, self._link, linear))
+        return effects
+
+    def _drawn(self, rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
+        """One plausible answer, before it is made to meet the averages again."""
+        from understudy.reconstruct.uncertainty import drawn
+
+        return drawn(self, rng, spread)
 
 
 def _spreads(sketch: Sketch, beta: Floats, variances: Floats) -> Floats:

@@ -1,12 +1,9 @@
 """Figures 4.4 to 4.8 in the style of the evaluation report, for one reconstruction."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from understudy.evaluate.report.figures import Figure, axis, layout, text
-from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, REAL
+from understudy.pages.charts import DEEP_ORANGE, REAL
+from understudy.pages.figures import Figure, axis, curves_figure, dots_figure, figure, scatter, style
 from understudy.pages.numbers import number
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.grams import Floats
@@ -15,11 +12,6 @@ from understudy.reconstruct.result import Reconstruction
 
 MOST_POINTS = 2000
 MOST_LINES = 12
-_INK = (
-    *(DEEP_BLUE, DEEP_ORANGE, "#009e73", "#7b3f98", "#222222", "#8a6d00"),
-    *("#cc79a7", "#56b4e9", "#777777", "#d55e00", "#004d40", "#5d4037"),
-)
-_DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def figures_of(model: Reconstructor, result: Reconstruction, truth: dict[str, Floats]) -> list[Figure]:
@@ -36,17 +28,6 @@ def figures_of(model: Reconstructor, result: Reconstruction, truth: dict[str, Fl
     return figures + _choice(model)
 
 
-def _figure(
-    key: str, title: str, sentence: str, data: Sequence[dict[str, Any]], shape: dict[str, Any], **table: Any
-) -> Figure:
-    """A figure whose caption says all there is to say."""
-    return Figure(key=key, title=title, spoken=sentence, caption=sentence, data=data, layout=layout(**shape), **table)
-
-
-def _line(name: str, x: Sequence[float], y: Sequence[float], **line: Any) -> dict[str, Any]:
-    return {"type": "scatter", "mode": "lines", "name": text(name), "x": list(x), "y": list(y), "line": line}
-
-
 def _histogram(place: int, target: str, values: Floats, truth: Floats | None) -> Figure:
     everything = values if truth is None else np.concatenate([values, truth])
     low, high = (float(end) for end in np.quantile(everything, [0.005, 0.995]))
@@ -60,20 +41,24 @@ def _histogram(place: int, target: str, values: Floats, truth: Floats | None) ->
     sentence = f"Reconstructed {target}: mean {number(float(values.mean()))}, deviation {number(float(values.std()))}"
     if truth is not None:
         sentence += f"; original: {number(float(truth.mean()))} and {number(float(truth.std()))}"
-    styles = {"original": {"color": REAL, "dash": "solid"}, "reconstructed": {"color": DEEP_ORANGE, "dash": "dash"}}
-    return Figure(
-        key=f"histogram-{place}",
-        title=f"Histogram of {target}",
+    styles = {"original": (REAL, "solid"), "reconstructed": (DEEP_ORANGE, "dash")}
+    data = []
+    for name, share in shares.items():
+        colour, dash = styles[name]
+        drawn = scatter(name, middles.tolist(), share.tolist(), colour=colour, dash=dash)
+        data.append({**drawn, "line": {**drawn["line"], "shape": "hvh"}})
+    return figure(
+        f"histogram-{place}",
+        f"Histogram of {target}",
+        f"{sentence}. The outer half per cent on both sides is not shown.",
+        data,
         spoken=f"Histogram. {sentence}.",
-        caption=f"{sentence}. The outer half per cent on both sides is not shown.",
-        data=[
-            _line(name, middles.tolist(), share.tolist(), shape="hvh", **styles[name]) for name, share in shares.items()
-        ],
-        layout=layout(xaxis=axis(title={"text": text(target)}), yaxis=axis(tickformat=".0%", rangemode="tozero")),
         header=("from", *shares),
         rows=[
             (number(float(low)), *(f"{share[k]:.3%}" for share in shares.values())) for k, low in enumerate(edges[:-1])
         ],
+        xaxis=axis(target),
+        yaxis=axis(tickformat=".0%", rangemode="tozero"),
     )
 
 
@@ -89,11 +74,11 @@ def _published(place: int, model: Reconstructor, result: Reconstruction, target:
     gap = float(np.abs(held - stack.means).max())
     sentence = f"Averages of the reconstruction against the published ones; the largest distance is {gap:.3g}."
     shown = np.argsort(-np.abs(held - stack.means), kind="stable")[:MOST_POINTS]
-    return scatter(
+    return dots_figure(
         f"published-{place}",
         f"Are the averages of {target} met?",
         sentence,
-        [("groups", stack.means[shown], held[shown], [stack.labels[k][1] for k in shown])],
+        ("groups", stack.means[shown].tolist(), held[shown].tolist(), [stack.labels[k][1] for k in shown]),
         x="published",
         y="reconstructed",
         header=("group", "published", "reconstructed"),
@@ -109,11 +94,11 @@ def _against(place: int, target: str, values: Floats, truth: Floats) -> Figure:
         f"Mean absolute error {number(error)}, correlation {number(slope)}. Perfect points lie on the dotted line. "
         "Shown are the values between the outer half per cents."
     )
-    return scatter(
+    return dots_figure(
         f"against-{place}",
         f"Reconstructed against original {target}",
         sentence,
-        [("individuals", truth[shown], values[shown], [str(k + 1) for k in shown])],
+        ("individuals", truth[shown].tolist(), values[shown].tolist(), [str(k + 1) for k in shown]),
         x="original",
         y="reconstructed",
         header=("row", "original", "reconstructed"),
@@ -131,11 +116,11 @@ def _by_size(place: int, model: Reconstructor, target: str, values: Floats, trut
     sentence = f"Mean absolute error {number(float(error[small].mean()))} in the smaller half of the groups"
     if (~small).any():
         sentence += f", {number(float(error[~small].mean()))} in the larger half"
-    return scatter(
+    return dots_figure(
         f"size-{place}",
         f"Error of {target} against group size",
         sentence + ".",
-        [("groups", sizes.astype(float), error, [label[1] for label in stack.labels])],
+        ("groups", sizes.astype(float).tolist(), error.tolist(), [label[1] for label in stack.labels]),
         x="people in the group",
         y="mean absolute error",
         header=("group", "people", "error"),
@@ -163,22 +148,24 @@ def _lines(place: int, model: Reconstructor, target: str) -> Figure | None:
         y = point @ beta + effects.offsets[group]
         x = ends * model.design_.spreads[strongest] + model.design_.centres[strongest]
         slope = float((y[1] - y[0]) / (x[1] - x[0])) if x[1] > x[0] else float("nan")
-        style = {"color": _INK[order % len(_INK)], "dash": _DASHES[order % len(_DASHES)], "width": 1.8}
-        data.append(_line(level.groups[group], x.tolist(), y.tolist(), **style))
+        colour, dash, _ = style(order)
+        data.append(scatter(level.groups[group], x.tolist(), y.tolist(), colour=colour, dash=dash))
         rows.append((level.groups[group], f"{level.counts[group]:,}", number(float(y.mean())), number(slope)))
     name = model.design_.names[strongest]
     kind = "own slopes" if effects.gamma is not None and effects.gamma[:, strongest].any() else "one common slope"
     sentence = f"Fitted lines of the {len(shown)} largest groups against {name}: {kind}, each at its own height."
     if model.link != "identity":
         sentence += f" On the scale of the link ({model.link})."
-    return _figure(
+    return figure(
         f"lines-{place}",
         f"Fitted lines of {target} by {level.aggregate.columns[0]}",
         sentence,
         data,
-        {"height": 340, "xaxis": axis(title={"text": text(name)}), "yaxis": axis(title={"text": text(target)})},
         header=("group", "people", "height", "slope"),
         rows=rows,
+        height=340,
+        xaxis=axis(name),
+        yaxis=axis(target),
     )
 
 
@@ -189,7 +176,7 @@ def _choice(model: Reconstructor) -> list[Figure]:
         scores = getattr(model, f"{name}_scores_", None)
         if scores and getattr(model, name) == "held-out" and len(scores) > 1:
             figures.append(
-                curves(
+                curves_figure(
                     f"choice-{name}",
                     f"Choice of the {name}",
                     f"Squared error of held-out averages; chosen: {name} {getattr(model, f'{name}_'):g}.",
@@ -202,111 +189,8 @@ def _choice(model: Reconstructor) -> list[Figure]:
     return figures
 
 
-def scatter(
-    key: str,
-    title: str,
-    sentence: str,
-    series: Sequence[tuple[str, Floats, Floats, Sequence[str]]],
-    *,
-    x: str,
-    y: str,
-    header: Sequence[str],
-    diagonal: bool = True,
-    log: bool = False,
-    wide: bool = False,
-    span: tuple[float, float] | None = None,
-) -> Figure:
-    """Points, with the diagonal of perfect ones where that means something."""
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": name,
-            "x": xs.tolist(),
-            "y": ys.tolist(),
-            "text": [text(label) for label in labels],
-            "marker": {"color": _INK[k], "size": 6, "opacity": 0.55, "symbol": ("circle", "diamond", "x")[k % 3]},
-            "hovertemplate": "%{text}: %{x:.4g}, %{y:.4g}<extra></extra>",
-        }
-        for k, (name, xs, ys, labels) in enumerate(series)
-    ]
-    if diagonal:
-        ends = [float(min(s[1].min() for s in series)), float(max(s[1].max() for s in series))]
-        data.append(_line("perfect", ends, ends, dash="dot", color="#222222", width=1.2))
-    rows = [
-        (str(label), number(float(a)), number(float(b)))
-        for _, xs, ys, labels in series
-        for label, a, b in zip(labels[:200], xs[:200], ys[:200], strict=True)
-    ]
-    shape = {
-        "height": 340,
-        "xaxis": _titled(x, log=log, span=span),
-        "yaxis": _titled(y, rangemode="normal" if diagonal else "tozero", span=span),
-        "showlegend": len(data) > 1,
-    }
-    return _figure(key, title, sentence, data, shape, header=header, rows=rows, wide=wide)
-
-
 def _central(values: Floats) -> tuple[float, float] | None:
     """Where all but one in a hundred lie, with a margin: a few far values would squeeze the others into a corner."""
     low, high = (float(end) for end in np.quantile(values, [0.005, 0.995]))
     margin = 0.05 * (high - low)
     return (low - margin, high + margin) if high > low else None
-
-
-def _titled(title: str, *, log: bool = False, span: tuple[float, float] | None = None, **more: Any) -> dict[str, Any]:
-    """An axis with a title, logarithmic or cut to a range where asked."""
-    scale = {"type": "log"} if log else {}
-    return axis(title={"text": title}, **more, **scale, **({} if span is None else {"range": list(span)}))
-
-
-def curves(
-    key: str,
-    title: str,
-    sentence: str,
-    series: Sequence[tuple[str, Sequence[float], Sequence[float]]],
-    *,
-    x: str,
-    y: str,
-    log: bool = False,
-    level: Sequence[tuple[str, float]] = (),
-    wide: bool = False,
-) -> Figure:
-    """Lines with markers; ``level`` draws named horizontal ones."""
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": text(name),
-            "x": list(xs),
-            "y": list(ys),
-            "line": {"color": _INK[k % len(_INK)], "dash": _DASHES[k % 4]},
-            "marker": {"symbol": ("circle", "diamond", "square", "x", "triangle-up")[k % 5], "size": 8},
-        }
-        for k, (name, xs, ys) in enumerate(series)
-    ]
-    places = [place for _, xs, _ in series for place in xs]
-    ends = [min(places), max(places)]
-    data += [_line(name, ends, [height] * 2, dash="dot", color="#777777", width=1.5) for name, height in level]
-    rows = [(name, number(float(a)), number(float(b))) for name, xs, ys in series for a, b in zip(xs, ys, strict=True)]
-    rows += [(name, "", number(height)) for name, height in level]
-    shape = {"height": 340, "xaxis": _titled(x, log=log), "yaxis": _titled(y, rangemode="tozero")}
-    return _figure(key, title, sentence, data, shape, header=("line", x, y), rows=rows, wide=wide)
-
-
-def bars(
-    key: str, title: str, sentence: str, names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], *, y: str
-) -> Figure:
-    """Bars side by side, told apart by pattern as well as colour."""
-    data = []
-    for k, (name, values) in enumerate(series):
-        ink = _INK[k % len(_INK)]
-        shape = ("", "/", ".", "x", "-")[k % 5]
-        pattern = {"shape": shape, "fgcolor": "#ffffff", "bgcolor": ink, "size": 6, "solidity": 0.3}
-        marker = {"color": ink, "pattern": pattern}
-        labels = [text(label) for label in names]
-        data.append({"type": "bar", "name": text(name), "x": labels, "y": list(values), "marker": marker})
-    rows = [(label, *(number(values[k]) for _, values in series)) for k, label in enumerate(names)]
-    axes = {"xaxis": axis(type="category", showgrid=False), "yaxis": _titled(y, rangemode="tozero")}
-    look = {"height": 360, "barmode": "group", **axes}
-    return _figure(key, title, sentence, data, look, header=("", *(name for name, _ in series)), rows=rows, wide=True)

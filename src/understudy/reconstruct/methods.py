@@ -1,5 +1,6 @@
 """The methods, each a choice of slopes."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -7,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import DataError, ParameterError
-from understudy.parameters import Names, Number, OneOf, Rule, Whole, option
-from understudy.reconstruct.estimators import Reconstructor, Slopes
+from understudy.parameters import Names, Number, NumberOrWord, OneOf, Whole, option
+from understudy.reconstruct.estimators import LinearReconstructor, Slopes
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.heldout import choose
 from understudy.reconstruct.linear import principal_regression, shrunken_regression, weighted_regression
@@ -27,38 +28,13 @@ _DEGENERATE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class NumberOrWord(Rule):
-    """A number, or a word for a way to find it."""
-
-    metavar: ClassVar[str] = "NUMBER"
-    number: Number | Whole
-    choices: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        """The bounds of the number, and the choices."""
-        return f"{self.number.words}, or {' or '.join(self.choices)}"
-
-    @property
-    def example(self) -> str:
-        """The last choice."""
-        return self.choices[-1]
-
-    def admits(self, value: Any) -> bool:
-        """A choice, or a number inside the bounds."""
-        return value in self.choices if isinstance(value, str) else self.number.admits(value)
-
-    def read(self, name: str, given: Any, context: Any = None) -> Any:
-        """A choice, or a number, also written as text."""
-        try:
-            return self.number.read(name, given)
-        except ParameterError:
-            return self.check(name, given)
+def _tolerance_option() -> Any:
+    rule = Number(least=0, tried=1e-12)
+    return option(1e-12, rule=rule, help="Stop when an iteration lowers the objective by a smaller share.")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MoorePenrose(Reconstructor):
+class MoorePenrose(LinearReconstructor):
     """The neighbourhood model: everybody has the average of the group, A+ s. Columns are not used."""
 
     name: ClassVar[str] = "mp"
@@ -72,7 +48,7 @@ class MoorePenrose(Reconstructor):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EcologicalRegression(Reconstructor):
+class EcologicalRegression(LinearReconstructor):
     """Goodman's regression of group averages on group averages."""
 
     name: ClassVar[str] = "er"
@@ -90,7 +66,7 @@ class EcologicalRegression(Reconstructor):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ShrunkenRegression(Reconstructor):
+class ShrunkenRegression(LinearReconstructor):
     """Ours: generalised least squares with slopes shrunk to 0, by as much as predicts held-out averages best.
 
     Between Moore-Penrose (penalty infinite) and ecological regression (0); works with more columns than groups.
@@ -114,7 +90,7 @@ class ShrunkenRegression(Reconstructor):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Ranked(Reconstructor):
+class _Ranked(LinearReconstructor):
     """A method with a rank."""
 
     rank: int | str = option(
@@ -123,8 +99,9 @@ class _Ranked(Reconstructor):
         help="A number; full: the rank of the columns; held-out: as averages left out of the fit advise.",
     )
 
+    @abstractmethod
     def _at(self, sketch: Sketch, rank: int) -> Slopes:
-        raise NotImplementedError
+        """The slopes of this rank."""
 
     def _full(self, sketch: Sketch) -> int:
         return rank_of(sketch)
@@ -171,11 +148,11 @@ class LUDIA(_Ranked):
 
     name: ClassVar[str] = "ludia"
     iterations: int = option(100, rule=Whole(tried=100), help="Iterations at most; the answer depends on them.")
-    tolerance: float = option(
-        1e-12, rule=Number(least=0, tried=1e-12), help="Stop when an iteration lowers the objective by a smaller share."
+    tolerance: float = _tolerance_option()
+    start: str = option("mp", rule=OneOf(STARTS), help=f"Where the iterations start: {', '.join(STARTS)}.")
+    effects: str = option(
+        "none", rule=OneOf(("none", "intercept", "slope")), help="Terms of each group's own: none, intercept or slope."
     )
-    start: str = option("mp", rule=OneOf(STARTS), help="Where the iterations start.")
-    effects: str = option("none", rule=OneOf(("none", "intercept", "slope")), help="Terms of each group's own.")
     ridge: float = option(0.0, rule=Number(least=0), help="Penalty of the group terms, in units of a person's weight.")
     slope_columns: Sequence[str] | None = option(
         None, rule=Names(), help="Columns that get a slope per group; default: all."
@@ -221,9 +198,7 @@ class LUDIASingularValues(_Ranked):
 
     name: ClassVar[str] = "ludia-svd"
     iterations: int = option(1000, rule=Whole(tried=1000), help="Iterations at most.")
-    tolerance: float = option(
-        1e-12, rule=Number(least=0, tried=1e-12), help="Stop when an iteration lowers the objective by a smaller share."
-    )
+    tolerance: float = _tolerance_option()
 
     def _at(self, sketch: Sketch, rank: int) -> Slopes:
         return self._kept(ludia_svd(sketch, rank=rank, iterations=self.iterations, tolerance=self.tolerance))

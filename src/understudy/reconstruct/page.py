@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure
-from understudy.evaluate.report.page import render
+from understudy.pages.figures import Figure, figures_page
 from understudy.pages.numbers import number
 from understudy.reconstruct.result import NO_PROTECTION, Reconstruction
-from understudy.version import __version__
 
 
 def reconstruction_page(
@@ -36,11 +34,10 @@ def reconstruction_page(
                 ],
             }
         )
-    return render(
+    return figures_page(
         "reconstruct.html",
         package="understudy.reconstruct",
         figures=figures,
-        drawn=figures,
         title=f"Reconstruction of {', '.join(result.values)}",
         flag="Reconstructed.",
         banner=f"Estimates of individual values from group averages, not data. {NO_PROTECTION}",
@@ -50,5 +47,4 @@ def reconstruction_page(
         recommendation=[],
         tables=tables,
         notes=list(result.notes),
-        version=__version__,
     )

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.anonymize.entries import Several
 from understudy.codebook import Codebook, Ordinal
 from understudy.codebook.numbers import Number as NumberColumn
 from understudy.errors import DataError, ParameterError, UnderstudyError
@@ -18,7 +17,20 @@ from understudy.mechanisms.bounded_sums import GroupValues, noisy_means, noisy_m
 from understudy.mechanisms.group import for_person, kept_records, share_of_group
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import EPSILON, SHARE, Declared, Names, Number, OneOf, Panel, Text, Whole, option
+from understudy.parameters import (
+    EPSILON,
+    SHARE,
+    Declared,
+    EachName,
+    Names,
+    Number,
+    OneOf,
+    Panel,
+    Several,
+    Text,
+    Whole,
+    option,
+)
 from understudy.privacy.facts import BOTH_RELATIONS, MethodFacts
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
@@ -64,7 +76,10 @@ class RiskQuestion(Declared):
         exact_tests=("tests/exact/test_bounded_sums_exact.py",),
     )
     groups: tuple[str, ...] = option(
-        rule=Names(), help="Columns to group by, or a+b.", panel=Panel.INPUT, flag="--group"
+        rule=EachName(),
+        help="Column to group by, or a+b; may be repeated.",
+        panel=Panel.INPUT,
+        flag="--group -g",
     )
     value: str = option(
         rule=Text(words="the name of a column", example="charge"),
@@ -72,7 +87,7 @@ class RiskQuestion(Declared):
         panel=Panel.INPUT,
     )
     known: tuple[str, ...] = option(
-        rule=Names(), help="Columns that an intruder knows of everybody.", panel=Panel.INPUT
+        (), rule=Names(), help="Columns between commas that an intruder knows of everybody.", panel=Panel.INPUT
     )
     epsilons: tuple[float, ...] = option(
         (),
@@ -81,7 +96,7 @@ class RiskQuestion(Declared):
         panel=Panel.PRIVACY,
     )
     neighbours: Neighbours = option(
-        Neighbours.ADD_REMOVE, rule=OneOf(BOTH_RELATIONS), help="Which tables count as neighbours.", panel=Panel.PRIVACY
+        Neighbours.ADD_REMOVE, rule=OneOf(BOTH_RELATIONS), help="add-remove or replace-one.", panel=Panel.PRIVACY
     )
     lower: float | None = option(
         None, rule=Number(), help="Declared lower bound for noise; default: first edge of the codebook."

@@ -1,25 +1,21 @@
 """The risk of a planned publication as a page for the people who decide."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure
-from understudy.evaluate.report.page import render
+from understudy.pages.figures import Figure, bars_figure, curves_figure, figures_page
 from understudy.pages.numbers import number, percent
 from understudy.reconstruct.advice import BLIND, ELSEWHERE, LIMIT
-from understudy.reconstruct.figures import bars, curves
-from understudy.version import __version__
 
 
 def risk_page(doc: Mapping[str, Any]) -> str:
     """The page for a document of :func:`understudy.reconstruct.risk.assess`."""
     figures = _figures(doc)
     known = ", ".join(doc["known"]) or "nothing but the group"
-    return render(
+    return figures_page(
         "reconstruct.html",
         package="understudy.reconstruct",
         figures=figures,
-        drawn=figures,
         title=f"What averages of {doc['value']} would give away",
         flag="Confidential.",
         banner="Computed on the confidential records; keep this page with the data. " + doc["recommendation"][-1],
@@ -27,9 +23,8 @@ def risk_page(doc: Mapping[str, Any]) -> str:
         lead="Every attack below was carried out on the table itself. Errors are in the unit of the value; "
         "“overall average only” is what somebody who knows no group would say.",
         recommendation=doc["recommendation"],
-        tables=[_overview(doc), *(_attacks(doc, study) for study in doc["groupings"]), *_noisy(doc)],
+        tables=_tables(doc),
         notes=_notes(doc),
-        version=__version__,
     )
 
 
@@ -68,95 +63,77 @@ def _notes(doc: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _overview(doc: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "caption": "Groupings, the one asked for and coarser ones",
-        "header": ("grouping", "groups", "smallest", "disclosed", "error, best attack", BLIND, "lowered by", "passes"),
-        "rows": [
-            (
-                study["name"],
-                f"{study['groups']:,}",
-                f"{study['smallest']:,}",
-                f"{study['disclosed']:,}",
-                f"{number(study['attacks'][study['best']]['mae'])} ({study['best']})",
-                number(study["blind"]["mae"]),
-                percent(max(study["gain"], 0.0)),
-                "yes" if study["passes"] else "no",
-            )
-            for study in doc["groupings"]
-        ],
-    }
+Item = Mapping[str, Any]
+Columns = dict[str, Callable[[Item], str]]
 
 
-def _attacks(doc: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "caption": f"Attacks on averages by {study['name']}",
-        "header": (
-            "attack",
-            "mean error",
-            "median",
-            "close",
-            "exposed tenth",
-            "same, no groups",
-            "mean, random",
-            "tenth, random",
-        ),
-        "rows": [
-            (BLIND, number(study["blind"]["mae"]), number(study["blind"]["median"]), percent(study["blind"]["close"]))
-            + ("–",) * 4,
-            *(
-                (
-                    name,
-                    number(score["mae"]),
-                    number(score["median"]),
-                    percent(score["close"]),
-                    number(score["tenth_mae"]),
-                    number(score["tenth_blind"]),
-                    number(score["random_mae"]) if "random_mae" in score else "–",
-                    number(score["random_tenth_mae"]) if "random_tenth_mae" in score else "–",
-                )
-                for name, score in study["attacks"].items()
-            ),
-        ],
-    }
+def _table(caption: str, items: Iterable[Item], columns: Columns) -> dict[str, Any]:
+    rows = [tuple(show(item) for show in columns.values()) for item in items]
+    return {"caption": caption, "header": tuple(columns), "rows": rows}
 
 
-def _noisy(doc: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if not doc["noisy"]:
-        return []
-    return [
-        {
-            "caption": "Averages with Laplace noise, one grouping each; nothing was released or charged",
-            "header": (
-                "grouping",
-                "epsilon",
-                "promise",
-                "averages off by",
-                "error, best attack",
-                "lowered by",
-                "passes",
-            ),
-            "rows": [
-                (
-                    item["name"],
-                    f"{item['epsilon']:g}",
-                    item["guarantee"]["kind"]
-                    + (f" {item['guarantee']['epsilon']:.4g}" if "epsilon" in item["guarantee"] else ""),
-                    number(item["error_of_published_means"]),
-                    f"{number(item['attacks'][item['best']]['mae'])} ({item['best']})",
-                    percent(max(item["gain"], 0.0)),
-                    "yes" if item["passes"] else "no",
-                )
-                for item in doc["noisy"]
-            ],
-        }
-    ]
+def _shown(key: str, show: Callable[[Any], str] = str) -> Callable[[Item], str]:
+    return lambda item: show(item[key]) if key in item else "–"
+
+
+def _best(item: Item) -> str:
+    return f"{number(item['attacks'][item['best']]['mae'])} ({item['best']})"
+
+
+_WHOLE = "{:,}".format
+_OUTCOME: Columns = {
+    "lowered by": lambda item: percent(max(item["gain"], 0.0)),
+    "passes": lambda item: "yes" if item["passes"] else "no",
+}
+_GROUPINGS: Columns = {
+    "grouping": _shown("name"),
+    "groups": _shown("groups", _WHOLE),
+    "smallest": _shown("smallest", _WHOLE),
+    "disclosed": _shown("disclosed", _WHOLE),
+    "error, best attack": _best,
+    BLIND: lambda item: number(item["blind"]["mae"]),
+    **_OUTCOME,
+}
+_ATTACKS: Columns = {
+    "attack": _shown("name"),
+    "mean error": _shown("mae", number),
+    "median": _shown("median", number),
+    "close": _shown("close", percent),
+    "exposed tenth": _shown("tenth_mae", number),
+    "same, no groups": _shown("tenth_blind", number),
+    "mean, random": _shown("random_mae", number),
+    "tenth, random": _shown("random_tenth_mae", number),
+}
+_NOISY: Columns = {
+    "grouping": _shown("name"),
+    "epsilon": _shown("epsilon", "{:g}".format),
+    "promise": lambda item: " ".join(_promise(item["guarantee"])),
+    "averages off by": _shown("error_of_published_means", number),
+    "error, best attack": _best,
+    **_OUTCOME,
+}
+
+
+def _promise(guarantee: Item) -> list[str]:
+    return [guarantee["kind"], *([f"{guarantee['epsilon']:.4g}"] if "epsilon" in guarantee else [])]
+
+
+def _tables(doc: Item) -> list[dict[str, Any]]:
+    tables = [_table("Groupings, the one asked for and coarser ones", doc["groupings"], _GROUPINGS)]
+    for study in doc["groupings"]:
+        blind = {"name": BLIND, **{key: study["blind"][key] for key in ("mae", "median", "close")}}
+        attacks = [blind, *({"name": name, **score} for name, score in study["attacks"].items())]
+        tables.append(_table(f"Attacks on averages by {study['name']}", attacks, _ATTACKS))
+    if doc["noisy"]:
+        caption = "Averages with Laplace noise, one grouping each; nothing was released or charged"
+        tables.append(_table(caption, doc["noisy"], _NOISY))
+    return tables
 
 
 def _figures(doc: Mapping[str, Any]) -> list[Figure]:
     studies = doc["groupings"]
     figures = [
-        bars(
+        bars_figure(
             "attacks",
             "Mean absolute error of every attack",
             "Lower bars mean that more is given away.",
@@ -170,7 +147,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
             ],
             y="mean absolute error",
         ),
-        bars(
+        bars_figure(
             "tenth",
             "The most exposed tenth",
             "Errors of the tenth of the people whose guess gains most, beside what would be guessed of the same "
@@ -182,7 +159,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
             ],
             y="mean absolute error",
         ),
-        curves(
+        curves_figure(
             "sizes",
             "Error against group size",
             "Mean absolute error of the best attack among people in groups of similar size.",
@@ -206,7 +183,7 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
         items = sorted((item for item in doc["noisy"] if item["name"] == name), key=lambda item: item["epsilon"])
         study = next(study for study in studies if study["name"] == name)
         figures.append(
-            curves(
+            curves_figure(
                 f"noise-{place}",
                 f"Noise on averages by {name}",
                 "Error of the best attack, and of the published averages themselves, against epsilon.",

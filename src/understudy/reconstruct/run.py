@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.errors import DataError, ParameterError
 from understudy.extras import need
-from understudy.parameters import Whole, options_of
+from understudy.parameters import Option, Whole, from_words, options_of, options_together
 from understudy.reconstruct import METHODS
 from understudy.reconstruct.aggregates import Aggregate, listed
 from understudy.reconstruct.design import as_frame
@@ -45,8 +45,8 @@ class Outcome:
         return f"<Outcome of {self.result.method}: estimates of {', '.join(self.result.values)}, not data>"
 
 
-def make_method(name: str, options: Mapping[str, Any]) -> Reconstructor:
-    """A method by name; options that it does not know are refused, None means unsaid."""
+def find_method(name: str) -> type[Reconstructor]:
+    """The method called ``name``; a slip of the pen gets a suggestion."""
     from difflib import get_close_matches
 
     if name not in METHODS:
@@ -55,11 +55,13 @@ def make_method(name: str, options: Mapping[str, Any]) -> Reconstructor:
         raise ParameterError(
             f"there is no method {name!r} to reconstruct with; methods are {', '.join(METHODS)}.{hint}"
         )
-    given = {key: value for key, value in options.items() if value is not None}
-    known = options_of(METHODS[name])
-    if unknown := sorted(set(given) - set(known)):
-        raise ParameterError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known)}.")
-    return METHODS[name](**given)
+    return METHODS[name]
+
+
+def method_options(name: str | None) -> dict[str, Option]:
+    """The options of a method, or of all methods together; the seed is that of the whole run."""
+    declared = options_together(METHODS) if name is None else options_of(find_method(name))
+    return {option: found for option, found in declared.items() if option != "seed"}
 
 
 def reconstruct_files(
@@ -84,7 +86,9 @@ def reconstruct_files(
                 f"the folder {str(Path(out).absolute().parent)!r} does not exist; make it first, then run again."
             )
     Whole(least=0).check("draws", draws)
-    model = make_method(method, options)
+    chosen = find_method(method)
+    seeded = {"seed": seed} if "seed" in options_of(chosen) else {}
+    model = from_words(chosen, method, {**options, **seeded})
     published = [
         read_aggregate(AggregateSpec.parse(given)) if isinstance(given, str) else given for given in aggregates
     ]

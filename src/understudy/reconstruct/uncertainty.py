@@ -22,7 +22,7 @@ from understudy.reconstruct.problem import Stack
 from understudy.reconstruct.result import Reconstruction
 
 if TYPE_CHECKING:
-    from understudy.reconstruct.estimators import Reconstructor
+    from understudy.reconstruct.estimators import LinearReconstructor, Reconstructor
 
 
 def reconstructions(
@@ -46,7 +46,7 @@ def reconstructions(
     return draws
 
 
-def drawn(model: "Reconstructor", rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
+def drawn(model: "LinearReconstructor", rng: np.random.Generator, spread: float | None) -> dict[str, Floats]:
     """Slopes by the bootstrap, scatter about them."""
     fixed = copy.copy(model)
     fixed.notes_ = []

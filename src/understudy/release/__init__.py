@@ -1,4 +1,4 @@
-"""A table plus its manifest: write, verify."""
+"""Releases: a table and its manifest, written and verified."""
 
 from understudy.release.manifest import Manifest, describe
 from understudy.release.release import Release

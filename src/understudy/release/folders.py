@@ -62,7 +62,7 @@ def new_folder(target: Path, *, speaks: Callable[[Path], str], commit: Commit | 
 
 
 def appear(scratch: Path, target: Path, *, digest: str, commit: Commit | None) -> None:
-    """Give a finished folder its name at the moment when it is paid for; nobody is interrupted in between."""
+    """Give a finished folder its name when it is paid for, with interrupts held back in between."""
     with interrupts_held():
         refuse_existing(target)
         if commit is not None:
@@ -73,17 +73,11 @@ def appear(scratch: Path, target: Path, *, digest: str, commit: Commit | None) -
 
 def new_file(path: Path, content: bytes, *, what: str, commit: Commit | None = None) -> Path:
     """Write a new file, all or nothing; ``what`` names it in sentences ("the model")."""
-    if path.exists() or path.is_symlink():
-        raise ReleaseError(f"{str(path)!r} exists already; {what} never overwrites. Choose another name.")
+    check_file(path, what=what)
     scratch: str | None = None
     try:
         with interrupts_held():  # a file is written at once: nothing of it is left, or it is there
-            try:
-                handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)
-            except OSError as reason:
-                raise ReleaseError(
-                    f"nothing can be written beside {str(path)!r} ({reason.strerror}); choose another."
-                ) from None
+            handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)
             with os.fdopen(handle, "wb") as target:
                 target.write(content)
                 target.flush()
@@ -98,6 +92,18 @@ def new_file(path: Path, content: bytes, *, what: str, commit: Commit | None = N
         if scratch is not None:
             Path(scratch).unlink(missing_ok=True)
     return path
+
+
+def check_file(path: Path, *, what: str) -> None:
+    """Find out before anything is spent whether a new file can be written."""
+    if path.exists() or path.is_symlink():
+        raise ReleaseError(f"{str(path)!r} exists already; {what} never overwrites. Choose another name.")
+    try:
+        tempfile.TemporaryFile(dir=path.absolute().parent).close()
+    except OSError as reason:
+        raise ReleaseError(
+            f"nothing can be written beside {str(path)!r} ({reason.strerror}); choose another."
+        ) from None
 
 
 def check_target(out: Path) -> None:

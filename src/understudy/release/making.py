@@ -1,7 +1,7 @@
-"""What every recipe is, whatever it makes: a price before the data, a fit, and then something to hand over or to write.
+"""The protocol of every recipe: a price before the data, a fit, and a product that is handed over or written.
 
-Synthesis, counts, commutes, scores, anonymising and imputing follow it, so that there is one place where a price is
-paid for what is drawn: :meth:`Fitted.sample` and :meth:`Fitted.write` below.
+Synthesis, counts, commutes, scores, anonymising and imputing follow it. A price is paid in one place only:
+:meth:`Fitted.sample` and :meth:`Fitted.write` below.
 """
 
 from abc import ABC, abstractmethod
@@ -71,16 +71,16 @@ class Fitted(ABC, Generic[Made]):
 
     @abstractmethod
     def _make(self, quote: Quote, payment: Payment, **how: Any) -> Made:
-        """Draw and describe; the payment is reserved, and what is drawn is seen by nobody yet."""
+        """Draw and describe; the payment is reserved, and nobody has seen the result yet."""
 
     def _check(self, quote: Quote, **how: Any) -> None:
         """Refuse what cannot be made before anything is reserved."""
 
     def sample(self, rows: int, **how: Any) -> Made:
-        """Pay, draw, and hand over: what is handed over is spent."""
-        with self._drawn(self.quote(rows), **how) as (payment, made):
-            payment.commit(None if payment.account is None else made.digest)
-        return made
+        """Pay, draw, and hand over. The price is then spent."""
+        with self._drawn(self.quote(rows), **how) as (payment, product):
+            payment.commit(None if payment.account is None else product.digest)
+        return product
 
     def write(self, out: str | Path, rows: int, *, csv: bool = False, **how: Any) -> Made:
         """Pay, draw and write; an interrupt before it appears gives the price back, because nobody saw anything."""
@@ -89,9 +89,9 @@ class Fitted(ABC, Generic[Made]):
     def _write(self, out: str | Path, rows: int, saving: Mapping[str, Any], **how: Any) -> Made:
         target = Path(out)
         check_target(target)
-        with self._drawn(self.quote(rows), **how) as (payment, made):
-            made.save(target, commit=payment.commit, **saving)
-        return made
+        with self._drawn(self.quote(rows), **how) as (payment, product):
+            product.save(target, commit=payment.commit, **saving)
+        return product
 
     def _write_many(
         self: "Fitted[Release]", out: str | Path, each: Quote, *, price: Quote, files: int, csv: bool
@@ -119,9 +119,9 @@ class Fitted(ABC, Generic[Made]):
         self._check(quote, **how)
         with self._paying(quote) as payment:
             payment.drawing()
-            made = self._make(quote, payment, **how)
+            product = self._make(quote, payment, **how)
             payment.reached(Point.DRAWN)
-            yield payment, made
+            yield payment, product
 
     @contextmanager
     def _paying(self, quote: Quote, *, files: int = 1) -> Iterator[Payment]:
@@ -145,14 +145,14 @@ class Fitted(ABC, Generic[Made]):
 
 
 class FittedWhole(Fitted[Release]):
-    """A fit that makes one table, as large as it is: nobody chooses a number of rows."""
+    """A fit that makes one table whose number of rows nobody chooses."""
 
     @abstractmethod
     def quote(self, rows: int | None = None) -> Quote:
         """The price of the table, whatever ``rows`` says."""
 
     def sample(self) -> Release:  # type: ignore[override]
-        """Pay, draw, and hand over: what is handed over is spent."""
+        """Pay, draw, and hand over. The price is then spent."""
         return super().sample(self.quote().rows)
 
     def write(self, out: str | Path, *, csv: bool = False) -> Release:  # type: ignore[override]

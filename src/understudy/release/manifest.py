@@ -1,7 +1,7 @@
-"""The manifest: everything a reader needs to judge a release, and nothing that would give the data away.
+"""The manifest: everything a reader needs to judge a release.
 
-Never a seed, never a raw count. One builder, :func:`describe`, for tables, counts, commutes, scores and anonymised
-tables: what was asked comes from the quote, who paid from the payment, and what was made from whoever made it.
+It never holds a seed or a raw count. :func:`describe` builds the manifests of tables, counts, commutes, scores and
+anonymised tables from the quote, the payment and the facts of what was made.
 """
 
 import datetime as dt
@@ -80,7 +80,7 @@ class Manifest:
 
     @property
     def confidential(self) -> bool:
-        """Whether the table holds real records as they are, so that it must not leave the house."""
+        """Whether the table holds real records as they are, so that it must not be published."""
         return self.made is Made.COMPLETED
 
     @property
@@ -90,7 +90,7 @@ class Manifest:
 
     @property
     def provenance(self) -> Provenance:
-        """What the table is for whoever uses it next."""
+        """The provenance of the table, for its next use."""
         # with a seed the same bytes come out again, so that no name made by chance is among them
         return Provenance(
             made=self.made,
@@ -148,7 +148,7 @@ class Manifest:
 
 
 def read_quote(facts: Mapping[str, Any]) -> Quote:
-    """The quote in what :meth:`Manifest.to_dict` wrote; prices are computed anew from the ledger."""
+    """The quote in what :meth:`Manifest.to_dict` wrote; prices are computed again from the ledger."""
     return Quote(
         method=facts["method"],
         route=facts["route"],

@@ -38,7 +38,7 @@ INPUT_MANIFEST = "input-manifest.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """What may leave the house."""
+    """A table that may be published, with its manifest."""
 
     table: pa.Table
     manifest: Manifest
@@ -46,7 +46,7 @@ class Release:
     """Public tables that go with it, by file name (Parquet)."""
 
     def __post_init__(self) -> None:
-        """The table says wherever it goes what it is: nobody should draw from it as if it were people."""
+        """Mark the table with its provenance, so that it is not taken for a table of people."""
         kept = self.table.schema.metadata or {}
         marked = self.table.replace_schema_metadata({**kept, **self.manifest.provenance.mark()})
         object.__setattr__(self, "table", marked)

@@ -1,7 +1,7 @@
 """Check a release against itself: digests, table, codebook, inputs, price and statement.
 
-One way for every kind of release. What a room can recompute besides (the price of a method, the classes of an
-anonymised table, a risk score) it adds as a :class:`Check`; ``understudy.verify`` knows them all.
+The same checks hold for every kind of release. Other packages add what they can recompute (the price of a method,
+the classes of an anonymised table) as a :class:`Check`; ``understudy.verify`` uses them all.
 """
 
 import json
@@ -27,7 +27,7 @@ from understudy.release.manifest import FORMAT, read_quote
 from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, spelled_table
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
-from understudy.sources.inputs import provenance_of_manifest
+from understudy.sources.inputs import other_than_marked, provenance_of_manifest
 
 RECHECK_TOLERANCE = 1e-6
 """How far, relatively, a price that is computed anew from a method's parameters may lie from the stated one:
@@ -37,7 +37,7 @@ _TOLERANCE = 1e-9  # of sums of stated prices; other versions of the accounting 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What it is, what was looked at and what was wrong."""
+    """The kind of release, the checks that were made, and the problems found."""
 
     what: str
     passed: tuple[str, ...]
@@ -286,8 +286,7 @@ def _check_marks(looked: Looked) -> None:
     if None in kept:
         looked.problems.append("the table, or a part of it, does not say of itself what it is")
     for mark in marks:
-        names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
-        odd = [name for name in names if getattr(mark, name) != getattr(stated, name)]
+        odd = other_than_marked(stated, mark)
         faults = [f"the table says of itself another {' and '.join(odd)} than its manifest"] if odd else []
         looked.conclude(faults, "the table says of itself what its manifest says")
     path = looked.place / INPUT_MANIFEST
@@ -331,7 +330,7 @@ def _check_price(looked: Looked) -> Guarantee | None:
 
 
 def _promise_of_format_1(manifest: dict[str, Any], ledger: Ledger, total: Guarantee) -> str:
-    """The words of the first format were other ones; the promise in them is held against the ledger all the same."""
+    """The statements of the first format were worded differently; their promise is still compared with the ledger."""
     words = statement(ledger, total, rows=manifest["rows"]["number"], route=manifest["route"], paper=None)
     promise = words.partition(" for ")[0] if isinstance(total, PureDP) or hasattr(total, "epsilon") else words[:40]
     if manifest.get("subject") == Subject.SCORE:
@@ -396,7 +395,8 @@ def _agree(stated: dict[str, Any], due: dict[str, Any]) -> bool:
         return False
     for name, value in due.items():
         if isinstance(value, float) and isinstance(stated[name], int | float):
-            if abs(value - stated[name]) > _TOLERANCE * max(1.0, abs(value)):
+            scale = abs(value) if name == "delta" else max(1.0, abs(value))  # a delta is small, and so are its digits
+            if abs(value - stated[name]) > _TOLERANCE * scale:
                 return False
         elif value != stated[name]:
             return False

@@ -2,7 +2,7 @@
 
 ``NAME.unfinished/`` holds ``plan.json`` (what is being made, and which charge pays for it), the parts with one receipt
 each, and for route N the released model. A part counts only with its receipt, which is written after the part is safely
-on disk; anything else is destroyed unseen when work goes on. The release takes its name in one step, after its charge.
+on disk; anything else is deleted unseen when work continues. The release takes its name in one step, after its charge.
 
 The charge belongs to this folder alone: its claim is made from a random token and from the place of the folder on its
 disk, so that a copy of it cannot draw other rows for the same price.

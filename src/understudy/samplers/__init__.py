@@ -1,1 +1,1 @@
-"""Blocks to rows: compiled exact draws."""
+"""Samplers: compiled, exact draws of rows from tables."""

@@ -50,7 +50,7 @@ def effective_sample_size(rho: npt.NDArray[np.float64], draws: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ChainReport:
-    """What the chains of a fit do, column by column. Read from confidential blocks: not for release."""
+    """How the chains of a fit mix, column by column. Computed from confidential blocks: not for release."""
 
     autocorrelation: dict[str, tuple[float, ...]]
     """rho(0), rho(1), ..."""

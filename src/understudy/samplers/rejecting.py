@@ -1,4 +1,4 @@
-"""Gibbs chains over released tables with missing cells (SBHG, sbhg.txt Algorithm 2 with its test put right).
+"""Gibbs chains over released tables with missing cells (SBHG, sbhg.txt Algorithm 2 with a corrected test).
 
 A proposal for column j is accepted when every column whose key reads x_j still finds a non-empty histogram; otherwise
 the old value stays. (The printed test is inverted and looks at column j's own key, which does not contain x_j.)
@@ -33,7 +33,7 @@ _TRIES = 1 << 12
 
 @dataclass(frozen=True, kw_only=True)
 class Mixing:
-    """How freely the chains moved, by column: shares of proposals."""
+    """How often the proposals of each column were accepted."""
 
     moved: dict[str, float]
     """Accepted, and another value than before."""

@@ -1,4 +1,4 @@
-"""Risk scores over HTTP: keys, budgets that cannot be overspent, and a page that explains what a score is and costs."""
+"""Risk scores over HTTP: keys, budgets that are never exceeded, and a page that explains the scores and their price."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Epsilon as whole billionths: what is added up must add up exactly."""
+"""Epsilon as whole billionths, so that sums are exact."""
 
 import math
 from decimal import Decimal

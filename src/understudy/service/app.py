@@ -1,4 +1,4 @@
-"""The application: routes around one desk. Nothing here computes; see ``desk.py`` for what a question meets."""
+"""The application: routes around one desk. Requests are answered in ``desk.py``."""
 
 import re
 from collections.abc import AsyncIterator, Mapping

@@ -1,7 +1,7 @@
-"""Reading what strangers send: bounded while it arrives, then parsed strictly.
+"""Read request bodies: limited in size while they arrive, then parsed strictly.
 
 JSON leaves several things open that two readers may understand differently (a name given twice, NaN, numbers beyond a
-double). Here each of them is an error, so that what is scored is what was meant.
+double). Here each of them is an error.
 """
 
 import asyncio

@@ -1,11 +1,11 @@
-"""Budgets of per-call models: paid before any noise is drawn, in one durable transaction, never twice, never too much.
+"""Budgets of per-call models: charged before any noise is drawn, in one durable transaction, never above a cap.
 
 A charge is one transaction: the line of the question is written, then one conditional UPDATE takes the price from the
 key's grant and one from the model's cap. If a condition fails, all of it is undone. Only after the commit is noise
 drawn; the answer is stored before it is sent. So
 
-* what left the program was paid for, whatever crashed and whenever;
-* a server that dies in between wastes the price, and asking again pays for a new attempt;
+* every answer that was sent is paid for, whenever a server crashes;
+* if a server dies in between, the price is lost, and asking again pays for a new attempt;
 * of two identical questions at one moment, the unique line lets one pay; the other waits for the stored answer.
 
 Every row of ``grants`` and ``models`` is changed after every row of ``answers`` and in this order, so that no two
@@ -31,7 +31,7 @@ _ABANDONED = 15.0  # seconds after which a paid attempt without an answer counts
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """One cap, and what is gone of it, in billionths of epsilon."""
+    """One cap and the spent part of it, in billionths of epsilon."""
 
     cap: int
     spent: int
@@ -48,7 +48,7 @@ class Balance:
 
 @dataclass(frozen=True, kw_only=True)
 class Charged:
-    """What became of some questions."""
+    """The result of a charge for several questions."""
 
     stored: dict[bytes, str]
     """Answers that exist already."""
@@ -146,23 +146,23 @@ class Budgets:
 
     def charge(self, key_id: str, model_id: str, questions: Sequence[bytes]) -> Charged:
         """Pay for every question that has no answer yet; all of them, or none and :class:`SpentError`."""
-        asked = sorted(set(questions))
+        distinct = sorted(set(questions))
         with self._store.reading() as connection:
-            lines = self._lines(connection, key_id, model_id, asked)
-        if all(question in lines and not self._is_payable(lines[question]) for question in asked):
-            return Charged.of(asked, lines, paid={})
+            lines = self._lines(connection, key_id, model_id, distinct)
+        if all(question in lines and not self._is_payable(lines[question]) for question in distinct):
+            return Charged.of(distinct, lines, paid={})
         try:
             with self._store.writing() as connection:
-                paid = self._new_lines(connection, key_id, model_id, asked)
-                lines = self._lines(connection, key_id, model_id, asked)
-                for question in asked:
+                paid = self._new_lines(connection, key_id, model_id, distinct)
+                lines = self._lines(connection, key_id, model_id, distinct)
+                for question in distinct:
                     if question not in paid and self._is_payable(lines[question]):
                         paid |= self._next_attempt(connection, key_id, model_id, lines[question])
                 if paid:
                     self._spend(connection, key_id, model_id, len(paid))
         except _NotCovered as refused:
             raise self._refusal(key_id, model_id, *refused.args) from None
-        return Charged.of(asked, lines, paid=paid)
+        return Charged.of(distinct, lines, paid=paid)
 
     def settle(self, key_id: str, model_id: str, answers_of: dict[bytes, tuple[int, str]]) -> dict[bytes, str]:
         """Store what was drawn, before it is sent; returns what is stored, which is what must be sent.
@@ -245,8 +245,8 @@ class Budgets:
         self, connection: Connection, key_id: str, model_id: str, questions: Sequence[bytes]
     ) -> dict[bytes, Any]:
         columns = answers.c.question, answers.c.attempts, answers.c.since, answers.c.answer
-        asked = answers.c.question.in_(questions)
-        rows = connection.execute(select(*columns).where(*_of(answers, key_id, model_id), asked)).all()
+        is_asked = answers.c.question.in_(questions)
+        rows = connection.execute(select(*columns).where(*_of(answers, key_id, model_id), is_asked)).all()
         return {bytes(row.question): row for row in rows}
 
     def _new_lines(
@@ -265,20 +265,20 @@ class Budgets:
         return {bytes(row.question): row.attempts + 1} if done.rowcount == 1 else {}
 
     def _spend(self, connection: Connection, key_id: str, model_id: str, times: int) -> None:
-        asked = self._model_row(connection, model_id).price * times
+        price = self._model_row(connection, model_id).price * times
         alive = exists(select(api_keys.c.key_id).where(api_keys.c.key_id == key_id, api_keys.c.revoked.is_(None)))
         from_key = (
             update(grants)
-            .where(*_of(grants, key_id, model_id), grants.c.spent + asked <= grants.c.cap, alive)
-            .values(spent=grants.c.spent + asked)
+            .where(*_of(grants, key_id, model_id), grants.c.spent + price <= grants.c.cap, alive)
+            .values(spent=grants.c.spent + price)
         )
         from_model = (
             update(models)
-            .where(models.c.model_id == model_id, models.c.spent + asked <= models.c.cap)
-            .values(spent=models.c.spent + asked)
+            .where(models.c.model_id == model_id, models.c.spent + price <= models.c.cap)
+            .values(spent=models.c.spent + price)
         )
         if connection.execute(from_key).rowcount != 1 or connection.execute(from_model).rowcount != 1:
-            raise _NotCovered(asked)  # undoes the whole transaction
+            raise _NotCovered(price)  # undoes the whole transaction
 
     def _refusal(self, key_id: str, model_id: str, asked: int) -> BudgetError:
         with self._store.reading() as connection:

@@ -1,13 +1,13 @@
 """A model's cap over all keys, and the account of the data set that it comes out of.
 
 All answers together cost the people in the training data what was spent; they may cost the cap. So the cap, and every
-rise of it, is charged to the data set's account as a whole before it holds. What was charged is never given back: a
-lower cap later does not undo the promise that was possible meanwhile.
+rise of it, is charged to the data set's account as a whole before it takes effect. What was charged is never given
+back: a lower cap later does not undo the promise that was possible meanwhile.
 
-The account itself is asked what it has paid for, never the service's database: an account that was restored from a
-back-up, or a second one of the same data set, has not paid. Answers of a model are numbered, and each charge pays for a
-range of them. The charge is committed before the cap is set, so that no cap is ever live without it. A run that dies on
-the way leaves a charge, held or committed, and no cap; the next run settles it and charges only what is missing.
+What was paid for is read from the account itself, never from the service's database: an account that was restored from
+a back-up, or a second one of the same data set, has not paid. Answers of a model are numbered, and each charge pays for
+a range of them. The charge is committed before the cap is set, so that no cap is ever live without it. A run that dies
+on the way leaves a charge, held or committed, and no cap; the next run settles it and charges only what is missing.
 """
 
 import json
@@ -37,16 +37,16 @@ def set_cap(budgets: Budgets, served: Served, epsilon: float, *, account: Accoun
     for charge in account.paid_for(_what(served)):
         if charge.state is ChargeState.HELD:
             _charge(account, served, Ledger.from_list(json.loads(charge.ledger)), label=charge.label)
-    wanted, paid = cap_of(epsilon) // served.price, paid_answers(account, served)
-    if wanted - paid > MOST_CALLS:
+    allowed_answers, answers_paid = cap_of(epsilon) // served.price, paid_answers(account, served)
+    if allowed_answers - answers_paid > MOST_CALLS:
         raise RefusalError(
-            f"the cap would allow {wanted - paid:,} further answers; one charge covers at most {MOST_CALLS:,}. Set a "
-            "smaller cap, or train a one-shot model, whose answers are free."
+            f"the cap would allow {allowed_answers - answers_paid:,} further answers; one charge covers at most "
+            f"{MOST_CALLS:,}. Set a smaller cap, or train a one-shot model, whose answers are free."
         )
-    if wanted > paid:
+    if allowed_answers > answers_paid:
         score = f"the score {served.name}, version {served.model.version} ({served.model_id[:16]})"
-        ledger = Ledger(call.entries * (wanted - paid))
-        _charge(account, served, ledger, label=f"answers {paid + 1:,} to {wanted:,} of {score}")
+        ledger = Ledger(call.entries * (allowed_answers - answers_paid))
+        _charge(account, served, ledger, label=f"answers {answers_paid + 1:,} to {allowed_answers:,} of {score}")
     budgets.set_cap(served.model_id, epsilon, charged_to=account.identity)
 
 
@@ -59,7 +59,7 @@ def paid_answers(account: Account, served: Served) -> int:
 
 
 def _charge(account: Account, served: Served, ledger: Ledger, *, label: str) -> None:
-    """Pay for a range of answers, or settle the charge that another run made for it and did not live to settle.
+    """Pay for a range of answers, or settle the charge that another run made for it and did not settle.
 
     A range is the same whoever pays for it: name, ledger and digest follow from it, so that it is charged once.
     """

@@ -1,4 +1,4 @@
-"""The desk: who may ask, what it costs, and the answer. Everything between a parsed request and a response."""
+"""The desk: everything between a parsed request and a response. It checks the key, charges the price and answers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A bucket of requests per key, refilled evenly. It guards the server; the budget guards the data."""
+"""Rate limits: a bucket of requests per key, refilled evenly. They protect the server; budgets protect the data."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The description of the interface (OpenAPI 3.1), written from the models' cards: its examples work as they stand."""
+"""The description of the interface (OpenAPI 3.1), written from the models' cards; its examples can be sent."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Starting the service: models, database, caps, addresses, then the web server. What the command line calls."""
+"""Start the service: models, database, caps, addresses, then the web server."""
 
 import contextlib
 import signal
@@ -140,7 +140,7 @@ def _warm_up(desk: "Desk") -> None:
 
 @contextlib.contextmanager
 def example_service(*, rate: int = 600) -> "Iterator[tuple[FastAPI, str]]":
-    """The dissertation's two services over models learnt from nobody, in a database that is thrown away; and a key."""
+    """The dissertation's two services over invented models, in a temporary database; and a key."""
     from understudy.service.store import Store
     from understudy.trees.examples import diabetes_example, septic_shock_example
 

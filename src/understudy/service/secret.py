@@ -1,4 +1,4 @@
-"""The service's own secret: what turns API keys and questions into marks that a stolen database does not explain.
+"""The service's own secret. It turns API keys and questions into keyed hashes, which a stolen database does not reveal.
 
 The secret never enters the database. From it one sub-key per purpose is derived, so that the mark of an API key can
 never be taken for the mark of a question.
@@ -20,7 +20,7 @@ _BYTES = 32
 
 
 class ServiceSecret:
-    """256 bits that only the servers know; shows itself nowhere."""
+    """256 bits that only the servers know; never shown."""
 
     __slots__ = ("__root",)
 

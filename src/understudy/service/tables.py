@@ -1,4 +1,4 @@
-"""What the service keeps: keys as marks, caps and spending, and one line per paid question. No feature, no key."""
+"""Database tables of the service: hashed keys, caps and spending, one line per paid question. No features, no keys."""
 
 from sqlalchemy import (
     BigInteger,

@@ -1,4 +1,4 @@
-"""Around every request: an id of ours, one log line, figures, safe headers, and no traceback for anybody."""
+"""Middleware around every request: an id, one log line, metrics, safe headers, and no traceback in a response."""
 
 import logging
 import secrets

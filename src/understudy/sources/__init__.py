@@ -1,4 +1,4 @@
-"""Where counts come from."""
+"""Sources: private tables, wherever they are stored, and the counts taken from them."""
 
 from pathlib import Path
 from typing import Any

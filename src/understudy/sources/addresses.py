@@ -1,4 +1,4 @@
-"""Addresses of databases: what a person writes, and what may be repeated of it.
+"""Addresses of databases, and the part of them that may be shown.
 
 A password never stands in an address: it would be seen in shell histories, lists of processes and logs. It comes from
 where database clients look for it anyway (PGPASSWORD, ~/.pgpass, a service file, a certificate; Spark's own settings).

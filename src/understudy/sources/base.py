@@ -1,5 +1,6 @@
-"""One way to ask for counts, whatever holds the rows."""
+"""The interface of all sources: counts of chosen columns, wherever the rows are stored."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -13,7 +14,7 @@ from understudy.codebook import Codebook, PersonUnit
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.privacy.account import Account
 from understudy.privacy.provenance import DECLARED, Provenance
-from understudy.privacy.secret import Secret
+from understudy.privacy.secret import Secret, note_reading
 from understudy.sources.files import Opened
 from understudy.sources.tables import CountTable
 
@@ -69,7 +70,7 @@ def slice_weights(columns: int) -> list[int]:
 
 
 class Source(ABC):
-    """A private table behind its codebook. Counts come out as secrets; rows never come out."""
+    """A private table with its codebook. It returns counts as secrets, and never rows."""
 
     def __init__(
         self,
@@ -86,13 +87,18 @@ class Source(ABC):
         """What the table is."""
         self.address: str | Path | None = None
         """Where the rows lie, if not in memory."""
-        self.opened = opened
-        """What holds the rows, for the few jobs that need them (:func:`understudy.sources.rows.rows_of`)."""
+        self._opened = opened
         self.unknown = unknown
         """What becomes of values outside the codebook."""
         self._is_capped = codebook.unit is None
         self.people: Secret[CountTable] | None = None
         """How many people have one record, two, ...; of a capped source whose codebook asks for it."""
+
+    @property
+    def opened(self) -> Opened | None:
+        """What holds the rows, for the few jobs that need them (:func:`understudy.sources.rows.rows_of`)."""
+        note_reading(sys._getframe(1))
+        return self._opened
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Codes were made with one codebook: another one set afterwards would price, and promise, something else."""

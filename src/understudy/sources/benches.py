@@ -1,4 +1,4 @@
-"""One bench per engine: where the codes of a table are kept, and how many tables are counted from them.
+"""One bench per engine: it keeps the codes of a table and counts tables from them.
 
 On all three, encoding once into small integers and counting those is faster than one GROUPING SETS query (measured in
 docs/guide/scale.md). GROUPING SETS serves PostgreSQL where no temporary table may be made, such as on a read replica.

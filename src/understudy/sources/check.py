@@ -1,4 +1,4 @@
-"""Hold a table against its codebook and list everything that does not fit, all at once.
+"""Check a table against its codebook and list everything that does not fit.
 
 The list quotes private values: it is for the person who holds the data, never part of a release.
 """
@@ -137,7 +137,7 @@ def _check_file(path: Path, book: Codebook, most: int) -> tuple[int, list[Fault]
 
 
 def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple[int, list[Fault]]:
-    """What the engine refuses is copied with its faults mended, so that all other faults come to light as well."""
+    """Copy a file that the engine refuses with its faults repaired, so that all other faults are found too."""
     with tempfile.TemporaryDirectory(prefix="understudy-") as folder:
         copy = Path(folder) / "mended.csv"
         damage = repair_csv(path, copy, most)
@@ -191,7 +191,7 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
 
 
 def _id_faults(opened: Opened, book: Codebook, most: int) -> list[Fault]:
-    """Rows that belong to nobody."""
+    """Rows without an id."""
     if book.unit is None:
         return []
     name = book.unit.id

@@ -1,4 +1,4 @@
-"""CSV files: how one is laid out, decided from its header line alone, and a mended copy of one that is broken.
+"""CSV files: how one is laid out, decided from its header line alone, and a repaired copy of a broken one.
 
 Guessing from rows would make the meaning of a file depend on which rows come first: a guesser may take ``#`` for a
 comment sign and drop rows in silence. So quotes are always ``"``, doubled inside quotes, there are no comments, and
@@ -128,7 +128,7 @@ class Places:
 
 
 class Damage:
-    """What had to be mended; counts are exact, places are the first few."""
+    """What had to be repaired; counts are exact, places are the first few."""
 
     def __init__(self, most: int) -> None:
         self.width = 0
@@ -144,7 +144,7 @@ class Damage:
 def repair_csv(path: Path, copy: Path, most: int) -> Damage:
     """Copy ``path`` to ``copy`` with undecodable bytes replaced and every row as wide as the header.
 
-    Rows are never dropped or added, so that row numbers stay right. What cannot be mended ends the copy.
+    Rows are never dropped or added, so that row numbers stay right. What cannot be repaired ends the copy.
     """
     damage = Damage(most)
     try:

@@ -38,12 +38,12 @@ def _open_postgres(where: Address) -> tuple[Any, Any, str]:
     options.setdefault("connect_timeout", str(_CONNECT_SECONDS))
     options.setdefault("application_name", "understudy")
     known = {"host": where.host, "port": where.port, "user": where.user, "dbname": where.database}
-    given = {**{key: value for key, value in known.items() if value}, **options}
+    settings = {**{key: value for key, value in known.items() if value}, **options}
     with engine_errors(where.label), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        line = psycopg.connect(autocommit=True, **given)
-        connection = ibis.postgres.from_connection(line)
-        weakref.finalize(connection, line.close)
+        client = psycopg.connect(autocommit=True, **settings)
+        connection = ibis.postgres.from_connection(client)
+        weakref.finalize(connection, client.close)
         try:
             inside = None if schema is None else (connection.current_catalog, schema)
             opened = connection.table(name, database=inside)

@@ -1,6 +1,6 @@
-"""A first codebook read off the data, for a person to review.
+"""A first codebook read from the data, for a person to review.
 
-Everything here leaks: levels, bounds and bins come from private rows. So every column is marked as drafted, and no
+Levels, bounds and bins are read from private rows without a price. So every column is marked as drafted, and no
 release made from a drafted column may claim a guarantee until a person has attested that it is public knowledge.
 """
 
@@ -157,15 +157,15 @@ def _summaries(opened: Opened, names: Sequence[str], bins: int, max_levels: int)
     """Two scans for many columns. What has few levels is looked at level by level here, the rest in the engine."""
     places = range(len(names))
     staged = opened.connection.compile(_staged(opened, names))
-    asked = {f"distinct{p}": f"approx_count_distinct(text{p})" for p in places}
-    answers = _ask(opened, staged, asked)
+    aggregates = {f"distinct{p}": f"approx_count_distinct(text{p})" for p in places}
+    answers = _ask(opened, staged, aggregates)
     steps = [k / bins for k in range(1, bins)]
     few = {p for p in places if answers[f"distinct{p}"] <= 2 * max_levels}  # the estimate is a rough one
-    asked = {f"{key}{p}": sql.format(p=p, steps=steps) for p in places if p not in few for key, sql in _MANY}
-    asked |= {f"levels{p}": f"histogram(text{p})" for p in few}
-    asked |= {f"tokens{p}": f"histogram(token{p})" for p in places}
-    asked |= {f"missing{p}": f"count(*) - count(text{p})" for p in places}
-    answers |= _ask(opened, staged, asked)
+    aggregates = {f"{key}{p}": sql.format(p=p, steps=steps) for p in places if p not in few for key, sql in _MANY}
+    aggregates |= {f"levels{p}": f"histogram(text{p})" for p in few}
+    aggregates |= {f"tokens{p}": f"histogram(token{p})" for p in places}
+    aggregates |= {f"missing{p}": f"count(*) - count(text{p})" for p in places}
+    answers |= _ask(opened, staged, aggregates)
     for p, name in enumerate(names):
         tokens: Mapping[str, int] = answers[f"tokens{p}"] or {}
         common: dict[str, Any] = {

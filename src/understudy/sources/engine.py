@@ -164,13 +164,13 @@ class EngineSource(Source):
         self.materialize(report)
         sizes = {column.name: column.size for column in self.codebook.counted}
         joint = covers(cliques, sizes)
-        asked = [[f"c{self.codebook.count_position(name)}" for name in columns] for columns in joint]
+        code_columns = [[f"c{self.codebook.count_position(name)}" for name in columns] for columns in joint]
         tables: dict[int, CountTable] = {}
-        for (columns, places), cells in zip(joint.items(), self.bench.count(asked), strict=True):
+        for (columns, places), cells in zip(joint.items(), self.bench.count(code_columns), strict=True):
             table = self._table(columns, cells)
             for place in places:
-                wanted = tuple(cliques[place])
-                tables[place] = table if wanted == columns else table.project(wanted)
+                clique_columns = tuple(cliques[place])
+                tables[place] = table if clique_columns == columns else table.project(clique_columns)
             if report:
                 report("counting", len(tables), len(cliques))
         return [Secret(tables[place]) for place in range(len(cliques))]

@@ -1,4 +1,4 @@
-"""Anything a person may hand us, as one Ibis table."""
+"""Open files, frames and connections as one Ibis table."""
 
 import gzip
 import tempfile

@@ -1,7 +1,7 @@
 """Origin-destination tables: who works where is public, where they come from is not.
 
 The table is counted by the engine; destination totals come back in the open, because the neighbour relation of
-commuting tables takes them as public, and the histograms of origins come back in their box.
+commuting tables takes them as public, and the histograms of origins come back as secrets.
 """
 
 from dataclasses import dataclass

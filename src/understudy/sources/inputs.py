@@ -1,6 +1,6 @@
-"""Where provenance is found: in a file's own metadata, in the manifest beside it, or in a frame in memory.
+"""Find the provenance of a table: in its file's metadata, in the manifest beside it, or in a frame in memory.
 
-Reads no row, but checks the digest of a file against its manifest. Every input of every command is asked here: the
+Reads no row, but checks the digest of a file against its manifest. Every input of every command is checked here: the
 confidential table by :func:`find_provenance`, whatever is called public by :func:`public_provenance`.
 """
 
@@ -41,10 +41,12 @@ def find_provenance(what: Any) -> Provenance:
 
     if isinstance(what, pa.Table | pa.RecordBatch):
         return _of_metadata(what.schema.metadata)
-    kept = getattr(what, "attrs", None)
-    if not isinstance(kept, dict):
+    attributes = getattr(what, "attrs", None)
+    if not isinstance(attributes, dict):
         return DECLARED
-    return _of_metadata({key: str(kept[key.decode()]).encode() for key in (MARK, _MARK_1) if key.decode() in kept})
+    return _of_metadata(
+        {key: str(attributes[key.decode()]).encode() for key in (MARK, _MARK_1) if key.decode() in attributes}
+    )
 
 
 def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -> Provenance:
@@ -98,13 +100,18 @@ def _metadata(path: Path) -> Mapping[bytes, bytes]:
 
 def _as_marked(path: Path, stated: Provenance, metadata: Mapping[bytes, bytes]) -> Provenance:
     """A manifest is easily edited; the mark in the table, whose digest it states, is not."""
-    names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta")
-    if MARK in metadata and any(getattr(stated, n) != getattr(_of_metadata(metadata), n) for n in names):
+    if MARK in metadata and other_than_marked(stated, _of_metadata(metadata)):
         raise DataError(
             f"{str(path)!r} says of itself something else than the manifest beside it: one of them was changed after "
             "the release, so that nobody knows what it promises. Take the release as it was published."
         )
     return stated
+
+
+def other_than_marked(stated: Provenance, mark: Provenance) -> list[str]:
+    """In what a manifest and the mark in its table differ; what has a seed is marked without a name."""
+    names = ("made", "record_wise", "seeded", "real_records", "ledger", "delta", *(() if mark.seeded else ("release",)))
+    return [name for name in names if getattr(mark, name) != getattr(stated, name)]
 
 
 def provenance_of_manifest(manifest: Mapping[str, Any], text: str) -> Provenance:

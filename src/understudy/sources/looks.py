@@ -1,4 +1,4 @@
-"""What a priced draft of a codebook asks a table: kinds of values, levels, numbers and days, each counted in secret."""
+"""The queries of a priced codebook draft: kinds of values, levels, numbers and days, each counted in secret."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

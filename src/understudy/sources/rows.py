@@ -1,7 +1,4 @@
-"""The rows themselves, for the jobs that cannot do with counts: filling the missing values of a table, attacking it.
-
-What comes out is a secret like any count.
-"""
+"""The rows themselves, as a secret, for tasks that need more than counts: filling missing values, attacking a table."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,13 +63,13 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
         )
     opened.verify()
     with engine_errors(repr(opened.label)):
-        wanted = {f"c{place}": opened.value(name) for place, name in enumerate(c.name for c in book.described)}
+        selected = {f"c{place}": opened.value(name) for place, name in enumerate(c.name for c in book.described)}
         if people and book.unit is not None:
             if book.unit.id not in opened.header:
                 raise no_ids(book.unit)
-            wanted[PERSON] = person_of(opened.value(book.unit.id))
-        table = opened.table.select(**wanted).to_pyarrow()
-    who = person_numbers(table.column(PERSON), book.unit) if PERSON in wanted else None
+            selected[PERSON] = person_of(opened.value(book.unit.id))
+        table = opened.table.select(**selected).to_pyarrow()
+    persons = person_numbers(table.column(PERSON), book.unit) if PERSON in selected else None
     codes, values, bad = [], [], []
     for column, values_as_written in zip(book.described, table.columns[: len(book.described)], strict=True):
         code, value, strange = _read_column(column, values_as_written, unknown)
@@ -91,7 +88,7 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
             values=tuple(values[:own]),
             detail_codes=tuple(codes[own:]),
             detail_values=tuple(values[own:]),
-            people=who,
+            people=persons,
         )
     )
 

@@ -12,8 +12,9 @@ from understudy.sources.files import database_of, find_files
 def refuse_same(confidential: Any, public: Any, used_as: str) -> None:
     """Refuse a public table that is the confidential one, in whole or as one of its files; a part of a file may be."""
     if confidential is not None and _is_same(confidential, public):
+        shown = repr(str(public)) if isinstance(public, str | Path) else "a table in memory"  # never its rows
         raise ParameterError(
-            f"{str(public)!r} is used as {used_as}, which must be public, and it holds the confidential table itself. "
+            f"{shown} is used as {used_as}, which must be public, and it holds the confidential table itself. "
             "Give a table that everybody may see, or leave it out."
         )
 

@@ -1,4 +1,4 @@
-"""Recipes: choices only, one file per method in `understudy.synth.methods`, found by the registry."""
+"""Methods of synthesis: one recipe per file in `understudy.synth.methods`, found by the registry."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ def full_order(book: Codebook, order: Sequence[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Modelled(Declared):
-    """Options of everything that models one column after the other."""
+    """Options shared by methods that model one column after the other."""
 
     engines: str | Mapping[str, str] = option(
         "auto", rule=EnginesRule(), help="auto, logistic, linear, cart or blocks; COLUMN=ENGINE, repeated, for some."
@@ -100,7 +100,7 @@ class Chain:
         stream: Stream,
         report: Callable[[int, int], None] | None = None,
     ) -> list[Codes]:
-        """Draw the columns anew, each value from its perturbed prediction; alpha = 0 perturbs nothing."""
+        """Draw the columns again, each value from its perturbed prediction; alpha = 0 perturbs nothing."""
         kind = code_type(max(self.book.sizes))
         steps = self.book.allowed.plan(self.order)
         done = [np.array(column, dtype=kind) for column in rows]

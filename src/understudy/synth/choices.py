@@ -1,4 +1,4 @@
-"""A method and its options in words: as a person writes them, as a recipe file or a manifest keeps them."""
+"""A method and its options as plain text and numbers, as in recipe files and manifests."""
 
 import json
 import tomllib
@@ -11,7 +11,7 @@ import tomlkit
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, RefusalError
-from understudy.parameters import ROWS, options_of, read_options
+from understudy.parameters import ROWS, options_of, read_options, shown_value
 from understudy.privacy.guarantees import Neighbours
 from understudy.synth.recipe import Recipe
 from understudy.synth.registry import DEFAULT, find_method, make_recipe
@@ -53,16 +53,16 @@ def relation_of(word: str) -> Neighbours:
         return Neighbours(word)
     except ValueError:
         raise ParameterError(
-            f"`neighbours` is {word!r}; it must be one of {', '.join(n.value for n in Neighbours)}."
+            f"`neighbours` is {shown_value(word)}; it must be one of {', '.join(n.value for n in Neighbours)}."
         ) from None
 
 
 def choices_of_manifest(manifest: Mapping[str, Any]) -> Choices:
     """What a release was asked for; where the person was the unit, the targets of a person."""
     parameters = dict(manifest["parameters"])
-    asked = parameters.pop("per_person", None)
-    if isinstance(asked, Mapping):
-        parameters |= {name: value for name, value in asked.items() if name != "records"}
+    person_targets = parameters.pop("per_person", None)
+    if isinstance(person_targets, Mapping):
+        parameters |= {name: value for name, value in person_targets.items() if name != "records"}
     known = options_of(find_method(manifest["method"]))
     return Choices(
         method=manifest["method"],
@@ -89,8 +89,8 @@ def remade(method: str, parameters: Mapping[str, Any]) -> Recipe:
     return recipe
 
 
-def read_recipe(path: str | Path) -> Choices:
-    """From a recipe file in TOML (``method``, ``rows`` and options), or from the manifest of a release."""
+def read_words(path: str | Path) -> dict[str, Any]:
+    """What a recipe file in TOML, or the manifest of a release, says; names as Python spells them."""
     place = Path(path)
     place = place / "manifest.json" if place.is_dir() else place
     try:
@@ -98,7 +98,7 @@ def read_recipe(path: str | Path) -> Choices:
     except (OSError, UnicodeDecodeError) as reason:
         raise ParameterError(
             f"the recipe {str(path)!r} cannot be read ({getattr(reason, 'strerror', None) or 'no text'}); give a "
-            "manifest.json, or a TOML file with `method` and its options."
+            "TOML file with the options, one per line, or to synth, quote and audit the manifest.json of a release."
         ) from None
     try:
         content = json.loads(text) if place.suffix == ".json" else tomllib.loads(text)
@@ -107,17 +107,26 @@ def read_recipe(path: str | Path) -> Choices:
             f"the recipe {str(path)!r} is neither JSON (as manifest.json) nor TOML ({reason}); write for example "
             'method = "marginals" and its options, one per line.'
         ) from None
-    if not isinstance(content, dict) or not isinstance(content.get("method"), str):
+    if not isinstance(content, dict):
+        raise ParameterError(
+            f"the recipe {str(path)!r} is a list, which names no method and no option; write one per line, for example "
+            "epsilon = 1.0."
+        )
+    return {name.replace("-", "_"): value for name, value in content.items()}
+
+
+def read_recipe(path: str | Path) -> Choices:
+    """From a recipe file in TOML (``method``, ``rows`` and options), or from the manifest of a release."""
+    content = read_words(path)
+    if not isinstance(content.get("method"), str):
         raise ParameterError(
             f'the recipe {str(path)!r} names no method; write for example method = "marginals" in its first line.'
         )
     find_method(content["method"])
     if isinstance(content.get("parameters"), dict):
         return choices_of_manifest(content)
-    options = {name.replace("-", "_"): value for name, value in content.items() if name not in ("method", "rows")}
-    if (rows := content.get("rows")) is not None:
-        ROWS.check("rows", rows)
-    return Choices(method=content["method"], options=options, rows=rows)
+    method, rows = content.pop("method"), content.pop("rows", None)
+    return Choices(method=method, options=content, rows=None if rows is None else ROWS.check("rows", rows))
 
 
 def load_recipe(path: str | Path, book: Codebook, rows: int) -> Recipe:

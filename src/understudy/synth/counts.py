@@ -104,23 +104,25 @@ class Counts(Declared):
     """A table of counts to be released: which columns, at which price, weighted or not."""
 
     book: Codebook
-    columns: tuple[str, ...] = option(rule=Names(), help="Columns whose combinations are counted.")
+    by: tuple[str, ...] = option(
+        rule=Names(), help="Columns between commas; every combination of their levels is counted."
+    )
     epsilon: float = option(rule=EPSILON, panel=Panel.PRIVACY, help="Privacy loss of the whole table.")
-    weighted: bool = option(False, rule=Flag(), help="Add up the weights that the codebook declares.")
+    weighted: bool = option(False, rule=Flag(), help="Weigh each record by the codebook's survey weight.")
     confidence: float = option(0.95, rule=SHARE, help="Of the interval around each count, for its noise alone.")
     neighbours: Neighbours = neighbours_option()
 
     @cached_property
     def used(self) -> Codebook:
         """What the codebook says about the columns that take part: nothing else is read."""
-        _units(self.book, self.columns, weighted=self.weighted)
-        if taken := [name for name in self.columns if name in COUNT_COLUMNS]:
+        _units(self.book, self.by, weighted=self.weighted)
+        if taken := [name for name in self.by if name in COUNT_COLUMNS]:
             raise ParameterError(
                 f"column {taken[0]!r} has the name of a column of the table to be made ({', '.join(COUNT_COLUMNS)}); "
                 "call it something else in the data and the codebook."
             )
-        wanted = {*self.columns, *([self.book.weight] if self.weighted else [])}
-        named = [self.book.column(name) for name in self.columns]
+        wanted = {*self.by, *([self.book.weight] if self.weighted else [])}
+        named = [self.book.column(name) for name in self.by]
         wanted |= {column.detail_of for column in named if isinstance(column, Detail)}
         ids = None if self.book.unit is None else self.book.unit.id
         kept = [
@@ -155,15 +157,15 @@ class Counts(Declared):
     def _priced(self) -> Quote:
         """Computed once, however often it is asked for."""
         book = self.counted
-        units = _units(book, self.columns, weighted=self.weighted)
+        units = _units(book, self.by, weighted=self.weighted)
         epsilon, unit = self.epsilon, book.unit
         share = epsilon if unit is None else share_of_group(epsilon=epsilon, delta=None, records=unit.cap)[0]
         by = f", weighted by {units.weight}" if self.weighted else ""
         entry = Entry(
             stage="tables",
-            reads=f"counts of {', '.join(self.columns)}{by}",
+            reads=f"counts of {', '.join(self.by)}{by}",
             event=weighted_event(epsilon=share, largest=units.largest, neighbours=self.neighbours),
-            assumptions=(*book.assumptions, *public_levels(self.columns, self.neighbours)[len(self.columns) :]),
+            assumptions=(*book.assumptions, *public_levels(self.by, self.neighbours)[len(self.by) :]),
         )
         return Quote(
             method=self.name,
@@ -179,7 +181,7 @@ class Counts(Declared):
     def parameters(self) -> dict[str, Any]:
         """Every choice as plain data, for the manifest."""
         return {
-            "columns": list(self.columns),
+            "columns": list(self.by),
             "epsilon": self.epsilon,
             "weight": self.used.weight,
             "confidence": self.confidence,
@@ -192,31 +194,31 @@ class Counts(Declared):
         return open_source(data, self.counted, **opening)
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedCounts":
-        """Count; the counts stay in their box until they are paid for and have their noise."""
+        """Count. The counts stay secret until they are paid for and have their noise."""
         return FittedCounts(recipe=self, source=source, stream=Stream.checked(stream), report=report)
 
     @cached_property
     def reach(self) -> float:
         """Half the width of every interval: what the noise of a count exceeds with probability 1 - confidence."""
-        unit = _units(self.counted, self.columns, weighted=self.weighted).unit
+        unit = _units(self.counted, self.by, weighted=self.weighted).unit
         return noise_reach(_event(self.quote().own), self.confidence) * float(unit)
 
     @property
     def cells(self) -> int:
         """Number of combinations."""
-        return int(np.prod([self.book.column(name).size for name in self.columns]))
+        return int(np.prod([self.book.column(name).size for name in self.by]))
 
 
 class FittedCounts(FittedWhole):
-    """A table that is about to be counted."""
+    """A table from which noisy counts can be released."""
 
     def __init__(self, *, recipe: Counts, source: Source, stream: Stream, report: Report | None) -> None:
         source.provenance.refuse_as_data("a table of counts")
         super().__init__(account=source.account, provenance=source.provenance, stream=stream, report=report)
         self.recipe = recipe
-        self._units = _units(recipe.counted, recipe.columns, weighted=recipe.weighted)
+        self._units = _units(recipe.counted, recipe.by, weighted=recipe.weighted)
         weight = self._units.weight
-        clique = recipe.columns if weight is None else (*recipe.columns, weight)
+        clique = recipe.by if weight is None else (*recipe.by, weight)
         self._tell("counting", 0, 1)
         (self._exact,) = capped_source(source, stream).count([clique])
         self._tell("counting", 1, 1)
@@ -232,7 +234,7 @@ class FittedCounts(FittedWhole):
         recipe, units = self.recipe, self._units
         noisy = weighted_histogram(self._exact, units=units.units, event=_event(quote.own), stream=self._stream)
         counts = noisy.ravel() * float(units.unit)
-        found = {"count": counts, "low": counts - recipe.reach, "high": counts + recipe.reach}
+        columns = {"count": counts, "low": counts - recipe.reach, "high": counts + recipe.reach}
         manifest = describe(
             quote,
             payment,
@@ -242,7 +244,7 @@ class FittedCounts(FittedWhole):
             secure=self._stream.is_secure,
             made=Made.COUNTS,
         )
-        return Release(table=pa.table({**_labels(recipe.used, recipe.columns), **found}), manifest=manifest)
+        return Release(table=pa.table({**_labels(recipe.used, recipe.by), **columns}), manifest=manifest)
 
 
 _WHAT_INTERVALS_ARE = (

@@ -29,13 +29,13 @@ def write_details(details: Details, path: Path) -> None:
 def read_details(book: Codebook, path: Path) -> Details:
     """What :func:`write_details` wrote, over the codebook it was counted with."""
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with np.load(path, allow_pickle=False) as archive:
             tables = [
                 CountTable.sparse(
                     clique,
                     tuple(book.column(name).size for name in clique),
-                    found[f"codes{number}"],
-                    found[f"counts{number}"],
+                    archive[f"codes{number}"],
+                    archive[f"counts{number}"],
                 )
                 for number, clique in enumerate(detail_cliques(book))
             ]

@@ -26,8 +26,8 @@ _MOST_TRIES = 200
 def public_part(book: Codebook, part: Part) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """The part in columns of the model, held to the levels that the codes belong to, and the codes by detail column."""
     own = {name: list(codes) for name, codes in part.items() if name in book.names}
-    asked = {name: list(codes) for name, codes in part.items() if name not in book.names}
-    for name, codes in asked.items():
+    detail_codes = {name: list(codes) for name, codes in part.items() if name not in book.names}
+    for name, codes in detail_codes.items():
         detail = book.column(name)
         assert isinstance(detail, Detail)
         levels = _levels(book, detail, codes)
@@ -39,7 +39,7 @@ def public_part(book: Codebook, part: Part) -> tuple[dict[str, list[int]], dict[
                 f"`where` asks for {name} = {words}, which belongs to none of the values of {detail.detail_of!r} that "
                 "are asked for with it; name the level of the code, or leave the coarse column out."
             )
-    return own, asked
+    return own, detail_codes
 
 
 def _levels(book: Codebook, detail: Detail, codes: Sequence[int]) -> set[int]:
@@ -59,8 +59,10 @@ def part_facts(
     if part is None:
         return parameters, ()
     words = where_words(book, part)
-    said = " and ".join(f"{name} = {' or '.join(values)}" for name, values in words.items())
-    sentence = f"all rows are of the sub-population {said}; how large it is among all records does not show in them."
+    population = " and ".join(f"{name} = {' or '.join(values)}" for name, values in words.items())
+    sentence = (
+        f"all rows are of the sub-population {population}; how large it is among all records does not show in them."
+    )
     return {**parameters, "where": words}, (sentence,)
 
 
@@ -78,32 +80,32 @@ def draw_part(
     """
     if part is None:
         return draw(rows, {}), None
-    own, asked = public_part(book, part)
+    own, detail_codes = public_part(book, part)
     chances = {}
     for detail, table in zip(book.details, details.codes, strict=True):
-        if detail.name not in asked:
+        if detail.name not in detail_codes:
             continue
         size = book.column(detail.detail_of).size
         inside, whole = (
             np.bincount(level, count, size)
             for level, _, count in (
-                detail_weights(book, detail, table, asked[detail.name]),
+                detail_weights(book, detail, table, detail_codes[detail.name]),
                 detail_weights(book, detail, table),
             )
         )
         chance = inside / np.maximum(whole, 1)
         own[detail.detail_of] = [level for level in own[detail.detail_of] if chance[level] > 0]
         if not own[detail.detail_of]:
-            words = ", ".join(detail.labels[code] for code in asked[detail.name])
+            words = ", ".join(detail.labels[code] for code in detail_codes[detail.name])
             raise RefusalError(
                 f"the released table does not show {detail.name} = {words}: too rare for its threshold, so no row "
                 "has it. Ask for a more frequent code, or for its coarse level."
             )
         chances[detail.name] = chance / chance[own[detail.detail_of]].max()
     if not chances:
-        return draw(rows, own), asked
-    found: list[list[Codes]] = []
-    kept, batch = 0, max(rows, 1000)
+        return draw(rows, own), detail_codes
+    batches: list[list[Codes]] = []
+    accepted_rows, batch = 0, max(rows, 1000)
     for _ in range(_MOST_TRIES):
         codes = draw(batch, own)
         chance = np.ones(batch)
@@ -111,12 +113,12 @@ def draw_part(
             if detail.name in chances:
                 chance = chance * chances[detail.name][codes[book.position(detail.detail_of)]]
         evenly = stream.below_each(np.full(batch, 1 << 53, dtype=np.uint64)).astype(np.float64) / 2.0**53
-        mine = evenly < chance
-        found.append([column[mine] for column in codes])
-        kept += int(mine.sum())
-        if kept >= rows:
-            return [np.concatenate(parts)[:rows] for parts in zip(*found, strict=True)], asked
+        accepted = evenly < chance
+        batches.append([column[accepted] for column in codes])
+        accepted_rows += int(accepted.sum())
+        if accepted_rows >= rows:
+            return [np.concatenate(parts)[:rows] for parts in zip(*batches, strict=True)], detail_codes
     raise RefusalError(
-        f"only {kept:,} of {batch * _MOST_TRIES:,} rows drawn have the detailed codes asked for, and {rows:,} were "
-        "asked for; ask for codes of one coarse level, or for fewer rows."
+        f"only {accepted_rows:,} of {batch * _MOST_TRIES:,} rows drawn have the detailed codes asked for, and {rows:,} "
+        "were asked for; ask for codes of one coarse level, or for fewer rows."
     )

@@ -1,4 +1,4 @@
-"""What is drawn after the model: detailed codes given their coarse level, and numbers inside their bins.
+"""Columns that are drawn after the model: detailed codes given their coarse level, and numbers inside their bins.
 
 Two released tables per detail column are paid for: how many records each coarse level has (noise on every count), and
 how many each occupied pair of coarse level and code has (noise and a stability threshold). Codes below the threshold
@@ -39,7 +39,7 @@ _WHY = "details are drawn from their exact counts, which nobody paid for"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DetailTable:
-    """What is known about one detail column."""
+    """The released counts of one detail column."""
 
     totals: CountTable
     """Records of each coarse level."""
@@ -87,12 +87,12 @@ class _Price:
 
 
 def _named(book: Codebook) -> str:
-    said = []
+    groups = []
     if book.details:
-        said.append(f"detail columns ({', '.join(detail.name for detail in book.details)})")
+        groups.append(f"detail columns ({', '.join(detail.name for detail in book.details)})")
     if book.measured:
-        said.append(f"measured numbers ({', '.join(number.name for number in book.measured)})")
-    return " and ".join(said)
+        groups.append(f"measured numbers ({', '.join(number.name for number in book.measured)})")
+    return " and ".join(groups)
 
 
 def _price(recipe: "Recipe", book: Codebook) -> _Price:
@@ -183,7 +183,7 @@ def count_details(recipe: "Recipe", source: Source, stream: Stream) -> Details:
         exact, _ = exposed(counts, stage="details", reads="exact counts of details", why=_WHY)
         return Details.of(exact, codes=len(book.details))
     price = _price(recipe, book)
-    found: list[CountTable] = []
+    perturbed: list[CountTable] = []
     for number in range(len(book.details)):
         totals, _ = noisy_histogram(
             counts[2 * number], epsilon=_TOTAL_SHARE * price.epsilon, neighbours=price.neighbours, stream=stream
@@ -195,11 +195,11 @@ def count_details(recipe: "Recipe", source: Source, stream: Stream) -> Details:
             neighbours=price.neighbours,
             stream=stream,
         )
-        found += [totals, pairs]
+        perturbed += [totals, pairs]
     for table in counts[2 * len(book.details) :]:
         pieces, _ = noisy_histogram(table, epsilon=price.epsilon, neighbours=price.neighbours, stream=stream)
-        found.append(pieces)
-    return Details.of(found, codes=len(book.details))
+        perturbed.append(pieces)
+    return Details.of(perturbed, codes=len(book.details))
 
 
 def decode_drawn(

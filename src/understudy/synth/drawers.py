@@ -78,7 +78,7 @@ class RangeDrawer(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class _Range:
-    """What a recipe of PeGS's family asks of a fit while it draws, for one range."""
+    """The part of a fit that PeGS and related recipes use while they draw one range of rows."""
 
     stream: Stream
     threads: int | None
@@ -172,7 +172,7 @@ class DiverseDrawer(RangeDrawer):
 
 
 class PartsDrawer(RangeDrawer):
-    """PLUGS: every row comes from one part of the table, drawn first, so that rows are draws from the mixture."""
+    """PLUGS: the part of every row is drawn first, so rows are draws from the mixture of the parts."""
 
     def __init__(
         self,
@@ -213,11 +213,11 @@ class PartsDrawer(RangeDrawer):
         origin = stream.below_each(np.full(rows, len(samplers), dtype=np.uint64)).astype(np.int64)
         out = [np.empty(rows, dtype=code_type(max(self._hashing.sizes))) for _ in self._hashing.sizes]
         for part, sampler in enumerate(samplers):
-            mine = origin == part
-            count = int(mine.sum())
+            of_part = origin == part
+            count = int(of_part.sum())
             if count:
                 own = Stream(key=stream.fresh_key())
                 drawn = sampler.draw(rows=count, sweeps=self._sweeps, stream=own, threads=threads)
                 for column, values in zip(out, drawn, strict=True):
-                    column[mine] = values
+                    column[of_part] = values
         return Drawn(codes=out)

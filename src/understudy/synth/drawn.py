@@ -1,4 +1,4 @@
-"""What all recipes of route S share: an alpha, given as such or by a target, and the price of draws made with it."""
+"""Base of all recipes of route S: alpha, given directly or by a target, and the price of draws made with it."""
 
 import math
 from abc import abstractmethod

@@ -15,23 +15,23 @@ Bools = npt.NDArray[np.bool_]
 def _parents(book: Codebook, detail: Detail) -> npt.NDArray[np.int64]:
     """The coarse code of every detail code; -1 for those that belong to every level."""
     place = {label: number for number, label in enumerate(book.column(detail.detail_of).labels)}
-    found = np.full(detail.size, -1, dtype=np.int64)
+    parents = np.full(detail.size, -1, dtype=np.int64)
     for group, members in detail.groups:
         for code in members:
-            found[detail.code_of[code]] = place[group]
-    return found
+            parents[detail.code_of[code]] = place[group]
+    return parents
 
 
 def deduced(book: Codebook, codes: Sequence[Codes], details: Sequence[Codes]) -> list[Codes]:
     """The codes of the model, with a missing coarse level taken from its detail where that belongs to one level."""
-    found = [np.array(column) for column in codes]
+    completed = [np.array(column) for column in codes]
     for detail, own in zip(book.details, details, strict=True):
         coarse = book.column(detail.detail_of)
-        column = found[book.position(coarse.name)]
+        column = completed[book.position(coarse.name)]
         parent = _parents(book, detail)[own]
-        told = (column == coarse.missing_code) & (parent >= 0) if coarse.missing_code is not None else parent < -1
-        column[told] = parent[told]
-    return found
+        deducible = (column == coarse.missing_code) & (parent >= 0) if coarse.missing_code is not None else parent < -1
+        column[deducible] = parent[deducible]
+    return completed
 
 
 def misplaced(book: Codebook, codes: Sequence[Codes], details: Sequence[Codes]) -> Bools:

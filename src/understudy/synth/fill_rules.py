@@ -1,9 +1,9 @@
 """Rules while gaps are filled: which rows can be filled within them, and which levels each gap may take.
 
-What is observed stays. Gaps are filled after it, one after the other, each with a level that the rules allow after
-those before it and that leaves something for those after it (:class:`understudy.codebook.constraints.Allowed`). Numbers
-that an order rule compares are held to the values that stand, not only to their bins. A row whose observed values break
-a rule cannot be filled within it: it is left alone.
+Observed values stay. Gaps are filled one after the other, each with a level that the rules allow after those before it
+and that leaves a level for those after it (:class:`understudy.codebook.constraints.Allowed`). Numbers that an order
+rule compares are compared with the observed values, not only with their bins. A row whose observed values break a rule
+cannot be filled within it: it is left alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,25 +27,25 @@ _NEAR = 1e-6
 
 
 def _in_steps(book: Codebook, values: Sequence[pa.Array]) -> dict[str, tuple[npt.NDArray[np.float64], Bools]]:
-    """Numbers of columns that order rules compare, in steps, and where they stand."""
+    """Numbers of columns that order rules compare, in steps, and where they are observed."""
     compared = {name for pair in Orders(book.modelled, book.constraints).gaps for name in pair}
-    found = {}
+    compared_steps = {}
     for column, array in zip(book.modelled, values, strict=True):
         if column.name in compared and isinstance(column, Number):
-            stands = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+            observed = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
             numbers = np.nan_to_num(array.cast(pa.float64()).to_numpy(zero_copy_only=False), nan=0.0)
-            found[column.name] = (numbers / float(column.step), stands)
-    return found
+            compared_steps[column.name] = (numbers / float(column.step), observed)
+    return compared_steps
 
 
 def known_numbers(book: Codebook, values: Sequence[pa.Array]) -> Known:
-    """The same as floor and ceiling."""
-    found = {}
-    for name, (steps, stands) in _in_steps(book, values).items():
+    """The observed numbers of :func:`_in_steps`, as floor and ceiling."""
+    known = {}
+    for name, (steps, observed) in _in_steps(book, values).items():
         near = np.abs(steps - np.rint(steps)) < _NEAR
         low, high = (np.where(near, np.rint(steps), way(steps)).astype(np.int64) for way in (np.floor, np.ceil))
-        found[name] = (low, high, stands)
-    return found
+        known[name] = (low, high, observed)
+    return known
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,7 +87,7 @@ class GapRules:
         pattern = np.zeros(self._rows, dtype=np.int64)
         for bit, place in enumerate(open_):
             pattern |= absent[names[place]].astype(np.int64) << bit
-        found = []
+        groups = []
         for word in np.unique(pattern):
             rows = np.flatnonzero(pattern == word)
             missing = [place for bit, place in enumerate(open_) if word >> bit & 1]
@@ -97,12 +97,12 @@ class GapRules:
             whole = np.zeros(len(rows), dtype=bool)
             if missing and self._filled is not None:
                 whole = self._filled.completable(batch, order, len(others))
-                found.append(_Group(rows=rows[whole], steps=self._filled.plan(order), is_whole=True))
-            some = ~whole & self._book.allowed.completable(batch, order, len(others))
+                groups.append(_Group(rows=rows[whole], steps=self._filled.plan(order), is_whole=True))
+            partly = ~whole & self._book.allowed.completable(batch, order, len(others))
             if missing:
-                found.append(_Group(rows=rows[some], steps=self._book.allowed.plan(order), is_whole=False))
-            self.left[rows[~whole & ~some]] = True
-        return [group for group in found if len(group.rows)]
+                groups.append(_Group(rows=rows[partly], steps=self._book.allowed.plan(order), is_whole=False))
+            self.left[rows[~whole & ~partly]] = True
+        return [group for group in groups if len(group.rows)]
 
     @cached_property
     def _filled(self) -> Allowed | None:
@@ -119,13 +119,13 @@ class GapRules:
         return Orders(self._book.modelled, self._book.constraints)
 
     def _disordered(self, steps: Mapping[str, tuple[npt.NDArray[np.float64], Bools]]) -> Bools:
-        """Rows in which two numbers that stand are in the wrong order, though their bins need not be."""
+        """Rows in which two observed numbers are in the wrong order, though their bins need not be."""
         bad = np.zeros(self._rows, dtype=bool)
         for (low, high), gap in self._orders.gaps.items():
             if low in steps and high in steps:
-                (below, here), (above, there) = steps[low], steps[high]
+                (below, low_observed), (above, high_observed) = steps[low], steps[high]
                 wrong = below >= above - _NEAR if gap == 1 else below + gap > above + _NEAR
-                bad |= here & there & wrong
+                bad |= low_observed & high_observed & wrong
         return bad
 
     def inside(self, name: str, rows: npt.NDArray[np.int64], state: Sequence[Codes]) -> Bools | None:
@@ -133,36 +133,36 @@ class GapRules:
         if name not in self._tied:
             return None
         place, column = self._book.position(name), self._book.column(name)
-        found = self._in_order(name, rows)
+        allowed = self._in_order(name, rows)
         where = np.full(self._rows, -1, dtype=np.int64)
         where[rows] = np.arange(len(rows))
         for group in self._groups:
             step = group.steps[place]
-            mine = group.rows[where[group.rows] >= 0]
-            if step is not None and len(mine):
-                found[where[mine]] &= step.choices.levels[step.sets([values[mine] for values in state])]
+            group_rows = group.rows[where[group.rows] >= 0]
+            if step is not None and len(group_rows):
+                allowed[where[group_rows]] &= step.choices.levels[step.sets([values[group_rows] for values in state])]
         if column.missing_code is not None:  # a gap stays one only where the rules leave nothing else
-            proper = found[:, : column.missing_code].any(axis=1)
-            found[:, column.missing_code] &= ~proper
-        stuck = ~found.any(axis=1)
+            proper = allowed[:, : column.missing_code].any(axis=1)
+            allowed[:, column.missing_code] &= ~proper
+        stuck = ~allowed.any(axis=1)
         self.left[rows[stuck]] = True
-        return found
+        return allowed
 
     def _in_order(self, name: str, rows: npt.NDArray[np.int64]) -> Bools:
-        """Bins that hold a value between the numbers that stand; the missing level is in no order."""
+        """Bins that hold a value between the observed numbers; the missing level is in no order."""
         column = self._book.column(name)
-        found = np.ones((len(rows), column.size), dtype=bool)
+        allowed = np.ones((len(rows), column.size), dtype=bool)
         if not isinstance(column, Number):
-            return found
+            return allowed
         smallest, largest = value_range(column)
-        for other, (floor, ceiling, stands) in self.known.items():
-            here = stands[rows]
+        for other, (floor, ceiling, observed) in self.known.items():
+            observed_here = observed[rows]
             gap = self._orders.gaps.get((other, name))
             if gap is not None:
                 least = ((floor if gap == 1 else ceiling) + gap)[rows]
-                found[:, : len(largest)] &= ~here[:, None] | (largest[None, :] >= least[:, None])
+                allowed[:, : len(largest)] &= ~observed_here[:, None] | (largest[None, :] >= least[:, None])
             gap = self._orders.gaps.get((name, other))
             if gap is not None:
                 most = ((ceiling if gap == 1 else floor) - gap)[rows]
-                found[:, : len(smallest)] &= ~here[:, None] | (smallest[None, :] <= most[:, None])
-        return found
+                allowed[:, : len(smallest)] &= ~observed_here[:, None] | (smallest[None, :] <= most[:, None])
+        return allowed

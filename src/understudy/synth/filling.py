@@ -1,7 +1,7 @@
-"""Multiple imputation proper: the missing values of a real table filled in several times, by chained equations.
+"""Multiple imputation of missing values: a real table is completed several times, by chained equations.
 
-The same machinery as `imputation`, but what comes out holds the real records: it is as confidential as they are, and
-its manifest says so.
+It uses the models of `imputation`. The result holds the real records, so it is as confidential as they are. Its
+manifest says so.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ _KEEP = (
 
 
 class FittedFilling(FittedWhole):
-    """The rows of a table, about to be completed as often as somebody asks."""
+    """The rows of a table that can be completed any number of times."""
 
     def __init__(self, *, recipe: Filling, source: Source, stream: Stream, report: Report | None) -> None:
         super().__init__(account=source.account, provenance=source.provenance, stream=stream, report=report)
@@ -113,39 +113,39 @@ class FittedFilling(FittedWhole):
         return Release(table=self._table(codes), manifest=manifest)
 
     def _table(self, codes: Sequence[Codes]) -> pa.Table:
-        """What was there stays as it stood; a drawn number is drawn inside its bin, in order with the others."""
+        """Observed values stay as they are; a drawn number is drawn inside its bin, in order with the others."""
         book, rows, worker, stream = self.codebook, self._rows, self._worker, self._stream
         shapes = _observed_shapes(book, rows)
         steps = order_steps(book, codes, stream.below_each, shapes, worker.known) if book.constraints else {}
         columns = {}
         for column, values, drawn in zip(book.modelled, rows.values, codes, strict=True):
             absent = values.is_null()
-            made = values
+            filled = values
             if pc.any(absent).as_py() and column.name in steps:
                 assert isinstance(column, Number)
-                made = values_of_steps(column, steps[column.name], np.asarray(drawn == column.missing_code))
+                filled = values_of_steps(column, steps[column.name], np.asarray(drawn == column.missing_code))
             elif pc.any(absent).as_py():
-                made = decode_column(column, drawn, stream.below_each, weights=shapes.get(column.name))
-            columns[column.name] = pc.if_else(absent, made, values)
+                filled = decode_column(column, drawn, stream.below_each, weights=shapes.get(column.name))
+            columns[column.name] = pc.if_else(absent, filled, values)
         for detail, values, drawn in zip(book.details, rows.detail_values, worker.details(codes), strict=True):
-            made = decode_column(detail, drawn, stream.below_each)
-            columns[detail.name] = pc.if_else(values.is_null(), made, values)
+            filled = decode_column(detail, drawn, stream.below_each)
+            columns[detail.name] = pc.if_else(values.is_null(), filled, values)
         return pa.table({column.name: columns[column.name] for column in book.released})
 
 
 def _observed_shapes(book: Codebook, rows: Rows) -> dict[str, npt.NDArray[np.int64]]:
     """Measured numbers lie inside their bins as those that are there do; this file is confidential anyway."""
-    found = {}
+    shapes = {}
     for column, values in zip(book.modelled, rows.values, strict=True):
         if column in book.measured:
             assert isinstance(column, Number)
-            there = values.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
+            observed = values.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
             if column.clip:
-                there = np.clip(there, column.float_edges[0], column.float_edges[-1])
+                observed = np.clip(observed, column.float_edges[0], column.float_edges[-1])
             inner = np.array(column.fine.float_edges[1:-1])
-            pieces = np.searchsorted(inner, there, side="right" if column.closed == "left" else "left")
-            found[column.name] = np.bincount(pieces, minlength=column.fine.proper_levels)
-    return found
+            pieces = np.searchsorted(inner, observed, side="right" if column.closed == "left" else "left")
+            shapes[column.name] = np.bincount(pieces, minlength=column.fine.proper_levels)
+    return shapes
 
 
 class _Worker:
@@ -161,10 +161,10 @@ class _Worker:
             for name, column, codes in zip(book.names, book.modelled, self._codes, strict=True)
             if column.missing_code is not None and bool((codes == column.missing_code).any())
         }
-        self._told = [np.asarray(a != b) for a, b in zip(self._codes, rows.codes, strict=True)]
+        self._deduced = [np.asarray(a != b) for a, b in zip(self._codes, rows.codes, strict=True)]
         """Where a coarse level was taken from its detail."""
         lacking = [d for d, own in zip(book.details, self._own, strict=True) if (own == d.missing_code).any()]
-        if not gaps and not lacking and not any(told.any() for told in self._told):
+        if not gaps and not lacking and not any(taken.any() for taken in self._deduced):
             raise RefusalError(
                 f"no value is missing, so there is nothing to fill; use the table as it is. {_CONFIDENTIAL}"
             )
@@ -185,25 +185,25 @@ class _Worker:
 
     @property
     def known(self) -> Known:
-        """Numbers that stand, for those that are drawn in order with them."""
+        """Observed numbers, which numbers drawn in order with them must respect."""
         return self._rules.known
 
     def warnings(self) -> list[str]:
         """Rows that were left alone, and why."""
-        found = []
+        warnings = []
         for count, why in (
             (int(self._broken.sum()), "break a rule of the codebook in values that are there"),
             (int((self._rules.left & ~self._broken).sum()), "have gaps for which the rules leave no value"),
             (int((self._misplaced & ~self._rules.left).sum()), "have a detailed code under a level it is not of"),
         ):
             if count:
-                found.append(
+                warnings.append(
                     f"{count:,} records {why}; they were left as they are, gaps included where the rules speak about "
                     "them. List them with `understudy codebook check`."
                     if "detailed" not in why
                     else f"{count:,} records {why}; their codes were left as they are."
                 )
-        return found
+        return warnings
 
     def completed(self, *, first: bool, report: Report | None, file: int, files: int) -> list[Codes]:
         """One draw of all missing values."""
@@ -220,9 +220,9 @@ class _Worker:
                 if report:
                     report("filling", done, files * steps)
         left = self._rules.left
-        for place, (name, told) in enumerate(zip(self._book.names, self._told, strict=True)):
+        for place, (name, deduced_rows) in enumerate(zip(self._book.names, self._deduced, strict=True)):
             # a row may be found to lead nowhere after some of its gaps were filled
-            gaps = left & (told | self._gaps[name] if name in self._gaps else told)
+            gaps = left & (deduced_rows | self._gaps[name] if name in self._gaps else deduced_rows)
             if gaps.any():
                 state[place][gaps] = self._gap_code(name)
         return state
@@ -252,19 +252,19 @@ class _Worker:
         return code
 
     def _start(self, name: str, state: list[Codes]) -> None:
-        """From the values that are there."""
+        """Fill the gaps at random from the observed values."""
         rows, column = self._open(name), state[self._book.position(name)]
-        there = column[self._observed[name]]
+        observed = column[self._observed[name]]
         inside = self._rules.inside(name, rows, state)
         if inside is None:
-            column[rows] = self._generator.choice(there, size=len(rows))
+            column[rows] = self._generator.choice(observed, size=len(rows))
             return
-        shares = np.bincount(there, minlength=inside.shape[1]) / len(there)
+        shares = np.bincount(observed, minlength=inside.shape[1]) / len(observed)
         self._fill(name, rows, np.tile(shares, (len(rows), 1)), inside, state)
 
     def _redraw(self, name: str, learner: Learner, state: list[Codes], *, tune: bool) -> None:
-        there = self._observed[name]
-        known = Records(columns=tuple(column[there] for column in state), counts=np.ones(int(there.sum())))
+        observed = self._observed[name]
+        known = Records(columns=tuple(column[observed] for column in state), counts=np.ones(int(observed.sum())))
         if tune:
             learner.tune(known, self._generator)
         model = learner.fit(known, known.bootstrapped(self._generator), self._generator)

@@ -57,7 +57,7 @@ def people_entries(recipe: "Recipe", book: Codebook) -> list[Entry]:
 
 
 def count_people(recipe: "Recipe", source: Source, stream: Stream) -> tuple[int, ...]:
-    """How common each number of records is, as released; empty where nobody asked for it."""
+    """How common each number of records is, as released; empty if not asked for."""
     if not counts_people(source.codebook):
         return ()
     assert source.people is not None  # counted when the records were capped

@@ -1,4 +1,4 @@
-"""What SBHG's variants share: parents, one released table per column, Gibbs chains with rejection (sbhg.txt Alg. 2)."""
+"""Base of SBHG and its variant: parents, one released table per column, rejecting Gibbs chains (sbhg.txt Alg. 2)."""
 
 import math
 from abc import abstractmethod
@@ -11,11 +11,13 @@ from understudy.errors import ParameterError
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import SHARE, Panel, option
 from understudy.privacy.events import Event
+from understudy.privacy.facts import MethodFacts
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
+from understudy.synth.method_facts import synthesis_facts
 from understudy.synth.options import (
     delta_option,
     epsilon_option,
@@ -28,9 +30,38 @@ from understudy.synth.options import (
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 
 
+def hashed_facts(
+    name: str,
+    *,
+    paper: str,
+    paper_claim: str,
+    sound: str,
+    truth: str,
+    proof: str,
+    exact_tests: tuple[str, ...],
+) -> MethodFacts:
+    """The facts of one variant."""
+    return synthesis_facts(
+        name,
+        route="N",
+        guarantee="(ε, δ)-DP, tables released once",
+        public="levels, a bound on the number of records (private parents)",
+        paper=paper,
+        paper_claim=paper_claim,
+        sound=sound,
+        truth=truth,
+        page="sbhg",
+        proofs=(proof, "exponential_selection"),
+        exact_tests=exact_tests,
+        audits=("sbhg_audit", "audit_command"),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class HashedGibbs(ReleasedRecipe):
     """Route N: stability-thresholded tables of every column with its parents, released once."""
+
+    example = {"epsilon": 2.0, "delta": 1e-6, "public_rows": 5000, "parent_count": 1}
 
     epsilon: float = epsilon_option()
     delta: float = delta_option()
@@ -86,19 +117,19 @@ class HashedGibbs(ReleasedRecipe):
 
     def warnings(self, book: Codebook) -> list[str]:
         """Also: whether any cell could be expected to reach the threshold, from public sizes only."""
-        said = super().warnings(book)
+        warnings = super().warnings(book)
         if self.public_rows is not None:
             smallest = sorted(book.sizes)[: self.parent_count + 1]
             average = self.public_rows / math.prod(smallest)
             threshold = self.threshold(book)
             if threshold > average:
-                said.append(
+                warnings.append(
                     f"cells are shown from a count of {threshold:,} on, and even the coarsest {len(smallest)} columns "
                     f"leave {average:,.3g} of {self.public_rows:,} records per cell on average: expect most to be "
                     f"withheld. Try an epsilon near {self.epsilon * threshold / average:.2g}, fewer parents or coarser "
                     "levels."
                 )
-        return said
+        return warnings
 
     @abstractmethod
     def threshold(self, book: Codebook) -> int:

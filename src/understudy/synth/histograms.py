@@ -1,4 +1,4 @@
-"""What `laplace`, `sba` and `contingency` share: one table of full records, and rows drawn from its cells."""
+"""Base of `laplace`, `sba` and `contingency`: one table of full records, and rows drawn from its cells."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""How a method of synthesis states its facts: what is the same for all of them is written here."""
+"""The facts of a synthesis method, with the parts that all methods share."""
 
 from understudy.privacy.facts import BOTH_RELATIONS, MethodFacts
 from understudy.privacy.guarantees import Neighbours

@@ -139,10 +139,10 @@ def _price_faults(model: ReleasedModel) -> list[str]:
     """Whether the ledger is what the method, its parameters and the codebook cost."""
     from understudy.synth.recheck import cheaper_than_its_method
 
-    found = cheaper_than_its_method(
+    faults = cheaper_than_its_method(
         model.method, model.parameters, model.codebook, rows=1, ledger=model.ledger, delta=model.delta
     )
-    return found or []
+    return faults or []
 
 
 def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedModel:
@@ -179,8 +179,8 @@ def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
     way = Way.named(described["kind"]).rebuilt(
         described, lambda name, dimensions: _read_array(archive, f"{name}.npy", dimensions=dimensions)
     )
-    said = {**_OF_A_WAY, **way.described()}
-    if said != {name: described[name] for name in said}:
+    expected = {**_OF_A_WAY, **way.described()}
+    if expected != {name: described[name] for name in expected}:
         raise ValueError(f"it says more than the kind {way.kind!r} needs")
     return way
 
@@ -208,18 +208,18 @@ class LoadedModel:
         warnings: dict[str, None] = {}
 
         def draw(number: int, own: Mapping[str, Any]) -> Any:
-            told = None if report is None else lambda done, of: report("drawing rows", done, of)
-            drawn = model.draw(ROWS.check("rows", number), stream, told, where=own)
+            report_rows = None if report is None else lambda done, of: report("drawing rows", done, of)
+            drawn = model.draw(ROWS.check("rows", number), stream, report_rows, where=own)
             warnings.update(dict.fromkeys(drawn.warnings))
             return drawn.codes
 
         codes, only = draw_part(model.codebook, model.details, part, ROWS.check("rows", rows), stream, draw)
-        parameters, said = part_facts(model.codebook, model.parameters, part)
+        parameters, part_warnings = part_facts(model.codebook, model.parameters, part)
         manifest = self.manifest(
             rows,
             self.payment(),
             secure=model.secure and stream.is_secure,
-            warnings=(*warnings, *said),
+            warnings=(*warnings, *part_warnings),
             parameters=parameters,
         )
         sizes = sizes_of(model.codebook, model.people)

@@ -1,7 +1,7 @@
-"""Released models: perturbed tables that are paid for, from which rows may be drawn without end.
+"""Released models: perturbed tables that are paid for, from which any number of rows may be drawn.
 
-A model holds nothing but public knowledge and perturbed counts; unlike a fit on route S, it may be written to a
-file and handed on.
+A model holds only public knowledge and perturbed counts. Unlike a fit on route S, it may be written to a file and
+published.
 """
 
 from collections.abc import Mapping
@@ -48,21 +48,21 @@ class ReleasedModel:
 
     def faults(self) -> list[str]:
         """Everything in which tables, codebook and way of drawing contradict each other."""
-        found = [fault for table in self.tables for fault in _table_faults(self.codebook, table)]
-        found += self._detail_faults()
+        faults = [fault for table in self.tables for fault in _table_faults(self.codebook, table)]
+        faults += self._detail_faults()
         if any(not isinstance(n, int) or n < 0 for n in self.people) or counts_people(self.codebook) != any(
             self.people
         ):
-            found.append("its numbers of records per person are not those that the codebook asks for")
-        return found + self.way.faults(self.codebook, self.tables)
+            faults.append("its numbers of records per person are not those that the codebook asks for")
+        return faults + self.way.faults(self.codebook, self.tables)
 
     def _detail_faults(self) -> list[str]:
-        found = self.details.tables()
-        if [table.columns for table in found] != detail_cliques(self.codebook) or len(self.details.codes) != len(
+        tables = self.details.tables()
+        if [table.columns for table in tables] != detail_cliques(self.codebook) or len(self.details.codes) != len(
             self.codebook.details
         ):
             return ["the tables of its details are not those of the codebook"]
-        return [fault for table in found for fault in _table_faults(self.codebook, table)]
+        return [fault for table in tables for fault in _table_faults(self.codebook, table)]
 
     def draw(
         self,

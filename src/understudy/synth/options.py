@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from understudy.blocks.choosing import ParentChoice
@@ -11,7 +12,7 @@ from understudy.blocks.priors import PriorShape, PublicShape, Shape
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public
-from understudy.parameters import DELTA, EPSILON, REQUIRED, Number, OneOf, Panel, Rule, Whole, option
+from understudy.parameters import DELTA, EPSILON, REQUIRED, Number, OneOf, Panel, Rule, Whole, option, shown_value
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.provenance import InputRole
 from understudy.sources import open_source
@@ -55,7 +56,11 @@ class ParentsRule(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """One word, or ``COLUMN=PARENT,PARENT`` for each column whose parents are set."""
+        if isinstance(given, ParentChoice):
+            return given
         if isinstance(given, Mapping):
+            if not all(isinstance(parents, str | list | tuple) for parents in given.values()):
+                raise ParameterError(f"`{name}` is given by what a manifest says of an object; give the object itself.")
             return {column: _names(parents) for column, parents in given.items()}
         words = [given] if isinstance(given, str) else list(given)
         if len(words) == 1 and "=" not in words[0]:
@@ -70,6 +75,10 @@ class ParentsRule(Rule):
                 )
             parents[column] = _names(listed)
         return parents
+
+    def plain(self, value: Any) -> Any:
+        """The word or the parents; an object by its word and choices."""
+        return value.describe() if isinstance(value, ParentChoice) else super().plain(value)
 
 
 class NumbersByColumn(Rule):
@@ -174,6 +183,7 @@ class SeedsRule(Rule):
     example = "uniform"
     _FORMER: ClassVar[Mapping[str, str]] = {"uniform over the codebook": "uniform", "real rows": "data"}
     """What manifests said before recipes could be read back from them."""
+    _OBJECT: ClassVar[str] = "an object of the type "
 
     def admits(self, value: Any) -> bool:
         """A pool; a word is refused, lest it be priced as public."""
@@ -183,23 +193,28 @@ class SeedsRule(Rule):
         """A pool of starting rows."""
         if not self.admits(value):
             raise ParameterError(
-                f"`{name}` is {value!r}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
+                f"`{name}` is {shown_value(value)}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
                 "(from understudy.synth.seeds). On the command line a word is enough."
             )
         return value
 
     def read(self, name: str, given: Any, context: Any = None) -> SeedPool:
         """``uniform``, ``data``, or the path of a public table."""
-        if isinstance(given, SeedPool):
-            return given
+        if not isinstance(given, str | PurePath):
+            pool: SeedPool = self.check(name, given)
+            return pool
         word = str(given).removeprefix("rows of the public file ")
         word = self._FORMER.get(word, word)
+        if word.startswith(self._OBJECT):
+            raise ParameterError(f"`{name}` is {word!r}, which a manifest says of it; give the object itself.")
         return UniformSeeds() if word == "uniform" else RealSeeds() if word == "data" else PublicSeeds(path=word)
 
     def plain(self, value: Any) -> str:
         """The word that stands for it."""
         if isinstance(value, PublicSeeds):
             return shown(value.path)
+        if not isinstance(value, RealSeeds | UniformSeeds):
+            return f"{self._OBJECT}{type(value).__module__}.{type(value).__qualname__}"
         return "data" if isinstance(value, RealSeeds) else "uniform"
 
 

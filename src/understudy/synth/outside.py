@@ -1,7 +1,7 @@
-"""Methods that other packages bring: what their ledger says beside what they state themselves.
+"""Methods, or parts of them, that other packages bring: what their ledger says beside what they state themselves.
 
-Such a method may combine our mechanisms, whose prices we know. An event of its own, or counts that it opens itself, was
-checked by nobody here: then there is no formal guarantee, unless the caller trusts the package by name.
+Such a method may combine our mechanisms, whose prices are proved here. With an event of its own, or counts that it
+opens itself, there is no formal guarantee, unless the caller trusts the package by name.
 """
 
 import dataclasses
@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from understudy.blocks.choosing import ParentChoice
+from understudy.errors import RefusalError
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import openings_watched
+from understudy.synth.seeds import SeedPool
 
 OURS = "understudy"
 
@@ -23,46 +26,74 @@ def package_of(kind: type) -> str | None:
     return None if package == OURS else package
 
 
+def packages_of(recipe: Any) -> list[str]:
+    """Other packages that have a part in a recipe: by its class, or by what chooses its parents or starts."""
+    chosen = (value for value in recipe.get_params().values() if isinstance(value, ParentChoice | SeedPool))
+    return sorted({package for part in (recipe, *chosen) if (package := package_of(type(part))) is not None})
+
+
 def outside_entries(recipe: Any, entries: Sequence[Entry]) -> list[Entry]:
     """The entries of a recipe with what must be said because of where it comes from."""
-    package = package_of(type(recipe))
-    if package is None:
+    packages = packages_of(recipe)
+    if not packages:
         return list(entries)
     events = [event for entry in entries for event in _parts(entry.event)]
-    foreign = sorted({type(event).__qualname__ for event in events if package_of(type(event)) is not None})
-    if package in recipe.trust:
-        said = f"the method {recipe.name!r} comes from the package {package!r}, which the caller trusts by name"
-    else:
-        said = f"the method {recipe.name!r} of the package {package!r} does what it says with our mechanisms"
-    entries = [replace(entry, assumptions=(*entry.assumptions, said)) for entry in entries]
-    if foreign and package not in recipe.trust:
-        entries.append(
-            unchecked(
-                recipe, reads=", ".join(foreign), why=f"the package {package!r} prices {', '.join(foreign)} itself"
-            )
-        )
+    foreign = [event for event in events if package_of(type(event)) not in (None, *recipe.trust)]
+    said = tuple(_said(recipe, package) for package in packages)
+    entries = [replace(entry, assumptions=(*entry.assumptions, *said)) for entry in entries]
+    if foreign:
+        named = ", ".join(sorted({type(event).__qualname__ for event in foreign}))
+        owners = ", ".join(sorted({repr(package_of(type(event))) for event in foreign}))
+        entries.append(unchecked(recipe, reads=named, why=f"the package {owners} prices {named} itself"))
     return entries
+
+
+def _said(recipe: Any, package: str) -> str:
+    method, whole = f"the method {recipe.name!r}", package == package_of(type(recipe))
+    if package in recipe.trust:
+        part = "comes from" if whole else "is used with a part of"
+        return f"{method} {part} the package {package!r}, which the caller trusts by name"
+    if whole:
+        return f"{method} of the package {package!r} does what it says with our mechanisms"
+    return f"what {method} takes from the package {package!r} does what it says with our mechanisms"
 
 
 def unchecked(recipe: Any, *, reads: str, why: str) -> Entry:
     """The entry of something that nobody here has checked."""
-    package = package_of(type(recipe))
+    packages = ", ".join(repr(package) for package in packages_of(recipe) if package not in recipe.trust)
     return Entry.unpriced(
         stage="method",
         reads=reads,
-        why=f"{why}, which nobody here has checked; whoever has may trust it by name (trust = {package!r})",
+        why=f"{why}, which nobody here has checked; whoever has may trust it by name (trust = {packages})",
     )
 
 
 @contextmanager
 def watched(recipe: Any) -> Iterator[list[str]]:
-    """Modules that open counts themselves in this block, while a method of another package is at work."""
-    package = package_of(type(recipe))
-    if package is None or package in recipe.trust:
+    """Modules that open counts or rows themselves in this block, while a part of another package is at work."""
+    if set(packages_of(recipe)) <= set(recipe.trust):
         yield []
         return
     with openings_watched() as openers:
         yield openers
+    openers[:] = [module for module in openers if module.partition(".")[0] not in recipe.trust]
+
+
+@contextmanager
+def unopened(recipe: Any) -> Iterator[None]:
+    """Refuse what a method of another package makes in this block, if it opens counts itself."""
+    with watched(recipe) as openers:
+        yield
+    refuse_openers(openers)
+
+
+def refuse_openers(openers: Sequence[str]) -> None:
+    """Where no entry can be added any more, what was opened beside the price is refused."""
+    if openers:
+        raise RefusalError(
+            f"{openers[0]} opened counts itself, which the price does not cover; mend the method, or trust its package "
+            "by name (`trust`)."
+        )
 
 
 def _parts(event: Event) -> Iterator[Event]:

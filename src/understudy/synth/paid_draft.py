@@ -33,8 +33,8 @@ from understudy.codebook.unit import unit_faults
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.mechanisms.discrete_laplace import scale_for
 from understudy.mechanisms.drafting import (
+    DraftBudget,
     PricedDraft,
-    Purse,
     noisy_looks,
     private_quantile,
     private_splits,
@@ -63,7 +63,7 @@ AR = Neighbours.ADD_REMOVE
 _LOOKS_SHARE = 0.1
 _BOUNDS_SHARE = 0.5
 _DOWN = 1 - 1e-9
-"""Keeps sums of float shares within the purse, which is exact."""
+"""Keeps sums of float shares within the budget, which is exact."""
 _MOST = 0.95
 """Share of the values that must look alike before a column is taken for numbers or dates."""
 _FEWEST = 40
@@ -115,7 +115,7 @@ class PaidPlan:
                 raise ParameterError(fault)
 
     @property
-    def purse(self) -> PricedDraft:
+    def budget(self) -> PricedDraft:
         """What the steps may cost one record, whatever they find."""
         records = 1 if self.unit is None else self.unit.cap
         epsilon, delta = share_of_group(epsilon=float(self.epsilon), delta=float(self.delta), records=records)
@@ -125,10 +125,10 @@ class PaidPlan:
     @property
     def event(self) -> PricedDraft | GroupOf:
         """What the draft costs: one record, or one person."""
-        return self.purse if self.unit is None else GroupOf(event=self.purse, records=self.unit.cap)
+        return self.budget if self.unit is None else GroupOf(event=self.budget, records=self.unit.cap)
 
     def quote(self, columns: int, *, secure: bool = True) -> Quote:
-        """One line for all steps: which of them run depends on what earlier ones find, so they have one purse."""
+        """One line for all steps: which of them run depends on what earlier ones find, so they have one budget."""
         paid = Entry(
             stage="codebook",
             reads=f"kinds, frequent levels, bounds and edges of {columns} columns",
@@ -224,9 +224,9 @@ def _taking_part(
 
 def _names(opened: Opened, plan: PaidPlan) -> list[str]:
     header = [name for name in opened.header if name]
-    for given in (*plan.left_out, *plan.named):
-        if given not in header:
-            raise ParameterError(f"there is no column {given!r}; the table has {', '.join(header[:12])}.")
+    for named in (*plan.left_out, *plan.named):
+        if named not in header:
+            raise ParameterError(f"there is no column {named!r}; the table has {', '.join(header[:12])}.")
     names = [name for name in header if name not in plan.left_out]
     if not names:
         raise DataError("every column is dropped, so nothing is left to draft; drop fewer.")
@@ -234,19 +234,19 @@ def _names(opened: Opened, plan: PaidPlan) -> list[str]:
 
 
 class _Draft:
-    """The steps, each of which is taken out of the purse before anything of it is opened."""
+    """The steps of a draft. Each is paid from the budget before anything is opened."""
 
     def __init__(self, opened: Opened, plan: PaidPlan, columns: int, stream: Stream) -> None:
         self.opened, self.plan, self.stream = opened, plan, stream
-        each = plan.purse
+        each = plan.budget
         self.epsilon, self.delta = share_of(each.epsilon, columns), share_of(each.delta, columns)
-        self.purse = Purse(each)
+        self.budget = DraftBudget(each)
 
     def kinds(self, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Noisy counts of what the values look like."""
         event = GeometricHistogram(scale=scale_for(self.epsilon * _LOOKS_SHARE, 1), neighbours=AR)
         for _ in names:
-            self.purse.pay(event)
+            self.budget.pay(event)
         counted = look_at_kinds(self.opened, names)
         return {name: noisy_looks(counted[name], event=event, stream=self.stream) for name in names}
 
@@ -271,7 +271,7 @@ class _Draft:
 
     def levels(self, name: str, event: StabilityHistogram) -> Column:
         """Frequent texts, and one level for all others."""
-        self.purse.pay(event)
+        self.budget.pay(event)
         shown = shown_levels(look_at_levels(self.opened, name), event=event, stream=self.stream)
         return self._levelled(name, [text for text, _ in shown], event)
 
@@ -295,7 +295,7 @@ class _Draft:
         if whole:
             budget = self.rest / 2
             event = self.stable(budget)
-            self.purse.pay(event)
+            self.budget.pay(event)
             shown = shown_levels(look_at_levels(self.opened, name), event=event, stream=self.stream)
             if 0 < len(shown) <= _FEWEST and sum(count for _, count in shown) >= _MOST * present:
                 return self._levelled(name, [text for text, _ in sorted(shown, key=_as_number)], event)
@@ -315,19 +315,19 @@ class _Draft:
         share = max(_TAIL, 2 * (_CERTAIN + np.log(len(grid))) / (each * present))
         if share > 0.25:
             return None
-        self.purse.pay(selection_event(epsilon=each, selections=2, neighbours=AR))
-        found = [
+        self.budget.pay(selection_event(epsilon=each, selections=2, neighbours=AR))
+        cells = [
             private_quantile(numbers, grid=grid, share=point, epsilon=each, stream=self.stream)
             for point in (share, 1 - share)
         ]
-        return grid[min(found)], grid[max(found) + 1]
+        return grid[min(cells)], grid[max(cells) + 1]
 
     def bins(self, name: str, low: float, high: float, *, epsilon: float, whole: bool) -> Column:
         """Edges inside the bounds by medians of medians."""
         depth = self.plan.bins.bit_length() - 1
         grid, digits = _fine_grid(low, high, whole=whole)
         each = epsilon / depth
-        self.purse.pay(selection_event(epsilon=each, selections=depth, neighbours=AR))
+        self.budget.pay(selection_event(epsilon=each, selections=depth, neighbours=AR))
         numbers = look_at_numbers(self.opened, name)
         cuts = private_splits(numbers, grid=[float(g) for g in grid], depth=depth, epsilon=each, stream=self.stream)
         exact = {float(point): point for point in grid}

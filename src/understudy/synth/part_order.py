@@ -1,4 +1,4 @@
-"""What is to be made in parts, where and by whom, and the drawing of every part that is not there yet."""
+"""The order of a release in parts (what, where, by which workers), and the drawing of all missing parts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Order:
     report: Report | None
 
     def tell(self) -> Callable[[int], None]:
-        """What counts rows as they come, for whoever watches."""
+        """A function that counts drawn rows and reports them."""
         done = 0
 
         def told(rows: int) -> None:
@@ -65,7 +65,7 @@ def order_of(
 def part_job(
     book: Codebook,
     order: Order,
-    shop: Workshop,
+    workshop: Workshop,
     *,
     step: int,
     people: tuple[int, ...],
@@ -75,8 +75,8 @@ def part_job(
     return PartJob(
         mark=mark,
         book=book,
-        parts_folder=shop.parts_folder.absolute(),
-        receipts_folder=shop.receipts_folder.absolute(),
+        parts_folder=workshop.parts_folder.absolute(),
+        receipts_folder=workshop.receipts_folder.absolute(),
         sizes=tuple(part_sizes(order.rows, order.part_rows, step)),
         seed=order.seed,
         people=sizes_of(book, people),
@@ -87,22 +87,24 @@ def draw_all(
     drawer: RangeDrawer,
     book: Codebook,
     order: Order,
-    shop: Workshop,
+    workshop: Workshop,
     people: tuple[int, ...],
     mark: Mapping[bytes, bytes],
 ) -> tuple[str, ...]:
     """Every part that has no receipt yet; the warnings of all parts."""
-    job = part_job(book, order, shop, step=drawer.step, people=people, mark=mark)
-    done = shop.destroy_strays(check=True)
-    told = order.tell()
-    told(sum(receipt.rows for receipt in done.values()))
+    job = part_job(book, order, workshop, step=drawer.step, people=people, mark=mark)
+    done = workshop.destroy_strays(check=True)
+    report_rows = order.tell()
+    report_rows(sum(receipt.rows for receipt in done.values()))
     # one range in this process first, destroyed unseen: what must be refused is refused before workers are sent out
     drawer.draw(drawer.step, Stream.from_system())
     missing = [number for number in range(len(job.sizes)) if number not in done]
     if missing:
-        order.workers.draw(job, drawer, missing, told)
-    receipts = shop.receipts()
+        order.workers.draw(job, drawer, missing, report_rows)
+    receipts = workshop.receipts()
     rows = sum(receipt.rows for receipt in receipts.values())
     if sorted(receipts) != list(range(len(job.sizes))) or rows != order.rows:
-        raise ReleaseError(f"{rows:,} of {order.rows:,} rows were written to {str(shop.folder)!r}; run again to go on.")
-    return shop.warnings()
+        raise ReleaseError(
+            f"{rows:,} of {order.rows:,} rows were written to {str(workshop.folder)!r}; run again to go on."
+        )
+    return workshop.warnings()

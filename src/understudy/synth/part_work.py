@@ -1,4 +1,4 @@
-"""One part of a large release, drawn and written by whichever worker has the time: a thread here, a task on Spark."""
+"""One part of a large release, drawn and written by one worker: a local thread or a task on Spark."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -44,23 +44,26 @@ class PartJob:
     people: tuple[int, ...] = ()
     """How common each number of records per synthetic person is, where ids are made; nobody is in two slices."""
 
-    def run(self, number: int, drawer: RangeDrawer, told: Callable[[int], None] | None = None) -> Receipt:
-        """Draw part ``number`` from a stream of its own, write it, and give the receipt. ``told`` counts rows."""
+    def run(self, number: int, drawer: RangeDrawer, report_rows: Callable[[int], None] | None = None) -> Receipt:
+        """Draw part ``number`` from its own stream, write it, and return the receipt.
+
+        ``report_rows`` is called with the number of rows after each slice.
+        """
         stream = Stream.for_part(number, self.seed)
-        left, said = self.sizes[number], dict[str, None]()
+        left, warnings = self.sizes[number], dict[str, None]()
 
         def batches() -> Any:
             nonlocal left
             while left:
-                some = min(left, drawer.slice_rows)
-                drawn = drawer.draw(some, stream)
-                said.update(dict.fromkeys(drawn.warnings))
+                slice_rows = min(left, drawer.slice_rows)
+                drawn = drawer.draw(slice_rows, stream)
+                warnings.update(dict.fromkeys(drawn.warnings))
                 yield decode_drawn(self.book, drawer.details, drawn.codes, stream, packed=True, people=self.people)
-                left -= some
-                if told:
-                    told(some)
+                left -= slice_rows
+                if report_rows:
+                    report_rows(slice_rows)
 
-        return self.write(number, batches(), lambda: tuple(said))
+        return self.write(number, batches(), lambda: tuple(warnings))
 
     def write(self, number: int, tables: Any, warnings: Callable[[], tuple[str, ...]] = tuple) -> Receipt:
         """Write tables as one part: first under a hidden name, then in one step under its own, then its receipt."""

@@ -25,7 +25,7 @@ def of_people(recipe: AnyRecipe, book: Codebook) -> AnyRecipe:
     """The recipe whose targets are the shares of one record; what was asked for a person stays in ``per_person``."""
     if book.unit is None or recipe.per_person is not None:
         return recipe
-    asked: dict[str, Any] = {"records": book.unit.cap}
+    person_targets: dict[str, Any] = {"records": book.unit.cap}
     changed: dict[str, Any] = {}
     for epsilon_name, delta_name in recipe.shared_targets:
         epsilon = getattr(recipe, epsilon_name, None)
@@ -33,11 +33,11 @@ def of_people(recipe: AnyRecipe, book: Codebook) -> AnyRecipe:
         if epsilon is None:
             continue
         epsilon, slack = share_of_group(epsilon=float(epsilon), delta=delta, records=book.unit.cap)
-        asked[epsilon_name], changed[epsilon_name] = getattr(recipe, epsilon_name), epsilon
+        person_targets[epsilon_name], changed[epsilon_name] = getattr(recipe, epsilon_name), epsilon
         if delta_name and delta is not None:
-            asked[delta_name], changed[delta_name] = delta, slack
+            person_targets[delta_name], changed[delta_name] = delta, slack
     shared = replace(recipe, **changed)
-    object.__setattr__(shared, "per_person", asked)
+    object.__setattr__(shared, "per_person", person_targets)
     return shared
 
 
@@ -49,7 +49,7 @@ def person_entries(entries: Sequence[Entry], book: Codebook) -> list[Entry]:
 
 
 def capped_source(source: Source, stream: Stream) -> Source:
-    """The records that take part; chosen anew for every fit, each of which pays for the person."""
+    """The records that take part; chosen again for every fit, each of which pays for the person."""
     unit = source.codebook.unit
     if unit is None:
         return source

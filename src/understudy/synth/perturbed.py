@@ -1,4 +1,4 @@
-"""What PeGS, PeGS.rs and the marginal bootstrap share: smoothed conditional tables, drawn from at a price."""
+"""Base of PeGS, PeGS.rs and the marginal bootstrap: smoothed conditional tables, drawn from at a price."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ Codes = npt.NDArray[np.unsignedinteger]
 
 
 class Drawing(Protocol):
-    """What a recipe asks for while it draws: a fit, or a range of rows on some worker."""
+    """What a recipe needs while it draws; a fit and a range of rows on a worker both provide it."""
 
     @property
     def stream(self) -> Stream:
@@ -86,10 +86,10 @@ class PerturbedRecipe(DrawnRecipe):
 
     def public_inputs(self, confidential: Any = None) -> dict[InputRole, Provenance]:
         """The table behind the prior was read when the recipe was made, and asked then what it is."""
-        found = super().public_inputs(confidential)
+        inputs = super().public_inputs(confidential)
         if isinstance(self.prior, PublicShape):
-            found[InputRole.PRIOR] |= self.prior.provenance
-        return found
+            inputs[InputRole.PRIOR] |= self.prior.provenance
+        return inputs
 
     @abstractmethod
     def event(self, priors: tuple[Prior, ...], rows: int) -> DirichletDraws | DirichletResetBlocks:
@@ -211,9 +211,9 @@ class FittedPerturbed(Fitted):
 
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
-        """What every column is drawn given, as declared or chosen; a private choice is shown once it is paid for."""
+        """What every column is drawn given, as declared or chosen; what the data chose is shown once it is paid for."""
         assert isinstance(self.recipe, PerturbedRecipe)
-        if self.recipe.chooses_privately:
+        if self.recipe.choice(len(self.codebook.names)).entries(self.codebook):
             self._require_paid("the parents")
         return self._chosen
 
@@ -225,8 +225,9 @@ class FittedPerturbed(Fitted):
         return self.recipe.draw(sampler, self, rows)
 
     def drawer(self, rows: int, ledger: Ledger) -> RangeDrawer:
-        """For ``rows`` rows in all, drawn in ranges."""
+        """For ``rows`` rows in all, drawn in ranges, once they are paid for."""
         assert isinstance(self.recipe, PerturbedRecipe)
+        self._require_paid("the smoothed tables")
         event = self.recipe.event(self.recipe.priors(self.codebook), rows)
         weights = open_for_draws(self.blocks.tables, event=event, ledger=ledger)
         cells = self.recipe.seeds.cells(self._source)

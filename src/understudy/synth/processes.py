@@ -1,4 +1,4 @@
-"""Helper processes that leave quietly: Ctrl-C is for the one that a person started."""
+"""Helper processes that ignore Ctrl-C, so that only the main process handles it."""
 
 import multiprocessing
 import signal

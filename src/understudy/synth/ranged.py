@@ -1,7 +1,7 @@
 """Large releases: paid once, drawn in parts by many workers, and resumed after a crash.
 
-The order is what keeps the promise. The charge is reserved before anything is drawn; parts that are not whole are
-destroyed unseen and drawn again from fresh streams; the release appears after its charge is committed. On route N the
+The promise depends on the order of the steps. The charge is reserved before anything is drawn. Unfinished parts are
+deleted unseen and drawn again from fresh streams. The release appears after its charge is committed. On route N the
 released model is kept until the end, because perturbing the counts a second time would have to be paid again.
 """
 
@@ -33,6 +33,7 @@ from understudy.synth.drawers import ModelDrawer
 from understudy.synth.grouping import count_people
 from understudy.synth.methods.plugs import PLUGS
 from understudy.synth.model_file import load_model, write_model
+from understudy.synth.outside import refuse_openers, unopened
 from understudy.synth.part_order import Order, draw_all, order_of, part_job
 from understudy.synth.part_work import PART_ROWS
 from understudy.synth.people import capped_source, of_people
@@ -73,7 +74,7 @@ def synthesize_parts(
     table: str | None = None,
     report: Report | None = None,
 ) -> PartedRelease:
-    """Fit, pay, draw in parts and write; run again with the same arguments after a crash, it goes on."""
+    """Fit, pay, draw in parts and write; after a crash, call it again with the same arguments to continue."""
     order = order_of(out, rows, part_rows, seed, workers, report)
     _refuse_shared_budgets(recipe)
     if not recipe.ranged:
@@ -83,19 +84,19 @@ def synthesize_parts(
         )
     quote = recipe.quote(book, rows, secure=seed is None)  # refuse bad numbers before anything is touched
     charged = account_at(account)
-    with Workshop(order.target, _terms(recipe, book, order, charged)) as shop:
-        run = _Run(recipe=recipe, book=book, quote=quote, order=order, shop=shop, account=charged)
+    with Workshop(order.target, _terms(recipe, book, order, charged)) as workshop:
+        run = _Run(recipe=recipe, book=book, quote=quote, order=order, workshop=workshop, account=charged)
         try:
-            return run.go(lambda: _opened(shop, data, book, unknown, table))
+            return run.go(lambda: _opened(workshop, data, book, unknown, table))
         except RefusalError:
             # an answer about perturbed tables is an answer: it stays charged, and there is nothing to resume
-            shop.abandon()
+            workshop.abandon()
             raise
         except (OSError, pa.ArrowException, KeyboardInterrupt) as reason:
             raise run.interrupted(reason) from None
         except UnderstudyError:
-            if not run.is_charged and not shop.is_resumed:
-                shop.abandon()
+            if not run.is_charged and not workshop.is_resumed:
+                workshop.abandon()
             raise
 
 
@@ -112,31 +113,32 @@ def draw_parts(
     order = order_of(out, rows, part_rows, None, workers, report)
     loaded = load_model(model)
     terms = {"model": digest_of(model), "rows": rows, "part_rows": part_rows}
-    with Workshop(order.target, terms) as shop:
+    with Workshop(order.target, terms) as workshop:
         try:
             drawer = ModelDrawer(loaded.model)
-            payment = loaded.payment(shop.release_id)
+            payment = loaded.payment(workshop.release_id)
             manifest = loaded.manifest(rows, payment, secure=True, warnings=())
             mark = manifest.provenance.mark()
-            said = draw_all(drawer, loaded.model.codebook, order, shop, loaded.model.people, mark)
-            manifest = loaded.manifest(rows, payment, secure=True, warnings=said, parts=len(shop.receipts()))
-            folder = shop.finish(manifest, commit=None)
+            warnings = draw_all(drawer, loaded.model.codebook, order, workshop, loaded.model.people, mark)
+            manifest = loaded.manifest(rows, payment, secure=True, warnings=warnings, parts=len(workshop.receipts()))
+            folder = workshop.finish(manifest, commit=None)
             return PartedRelease(folder=folder, manifest=manifest)
         except RefusalError:
-            shop.abandon()
+            workshop.abandon()
             raise
         except (OSError, pa.ArrowException, KeyboardInterrupt) as reason:
-            raise _interrupted(reason, shop, order, paid=False) from None
+            raise _interrupted(reason, workshop, order, paid=False) from None
 
 
-def _opened(shop: Workshop, data: Any, book: Codebook, unknown: str, table: str | None) -> Source:
+def _opened(workshop: Workshop, data: Any, book: Codebook, unknown: str, table: str | None) -> Source:
     place = _place(data)
-    if "data" in shop.plan and shop.plan["data"] != place:
+    if "data" in workshop.plan and workshop.plan["data"] != place:
         raise ReleaseError(
-            f"{str(shop.folder)!r} holds an unfinished release of other data ({shop.plan['data'] or 'in memory'}); "
-            "rows of two tables would be paid for as one. Give the same table, or remove the folder to give it up."
+            f"{str(workshop.folder)!r} holds an unfinished release of other data "
+            f"({workshop.plan['data'] or 'in memory'}); rows of two tables would be paid for as one. Give the same "
+            "table, or remove the folder to give it up."
         )
-    shop.remember(data=place)
+    workshop.remember(data=place)
     source = open_source(data, book, unknown=unknown, table=table)
     if source.provenance.is_release:  # its manifest would have to travel with the parts
         raise ParameterError(
@@ -160,7 +162,7 @@ def _refuse_shared_budgets(recipe: Recipe) -> None:
 
 
 def _terms(recipe: Recipe, book: Codebook, order: Order, account: Account | None) -> dict[str, Any]:
-    """What must be the same when work goes on; where it runs may change."""
+    """What must be the same when work continues; where it runs may change."""
     return {
         "method": recipe.name,
         "parameters": recipe.parameters(),
@@ -173,7 +175,7 @@ def _terms(recipe: Recipe, book: Codebook, order: Order, account: Account | None
 
 
 def _place(data: Any) -> str | None:
-    """Where the rows lie; another table would be paid for by nobody. It stays in the folder of the unfinished work."""
+    """Where the rows are stored, to refuse another table when work continues. Kept only in the unfinished folder."""
     if not isinstance(data, str | Path):
         return None
     return str(data) if "://" in str(data) else str(Path(data).absolute())
@@ -183,10 +185,10 @@ class _Run:
     """One attempt at a release, the first or a later one."""
 
     def __init__(
-        self, *, recipe: Recipe, book: Codebook, quote: Quote, order: Order, shop: Workshop, account: Account | None
+        self, *, recipe: Recipe, book: Codebook, quote: Quote, order: Order, workshop: Workshop, account: Account | None
     ) -> None:
         self._recipe, self._book, self._quote = recipe, book, quote
-        self._order, self._shop, self._account = order, shop, account
+        self._order, self._workshop, self._account = order, workshop, account
         self._payment: Payment | None = None
         self._origin = DECLARED_ROWS
 
@@ -197,14 +199,14 @@ class _Run:
 
     def go(self, opened: Callable[[], Source]) -> PartedRelease:
         """Everything that an earlier run has not done yet."""
-        shop, order = self._shop, self._order
-        if shop.model_path.exists():  # route N: everything that is still needed was paid for and kept
+        workshop, order = self._workshop, self._order
+        if workshop.model_path.exists():  # route N: everything that is still needed was paid for and kept
             with self._paying() as payment:
                 if payment.is_committed:
                     return self._finished(payment)
-                model = load_model(shop.model_path).model
-                said = draw_all(ModelDrawer(model), self._book, order, shop, model.people, self._mark(payment))
-                return self._finish(payment, said)
+                model = load_model(workshop.model_path).model
+                warnings = draw_all(ModelDrawer(model), self._book, order, workshop, model.people, self._mark(payment))
+                return self._finish(payment, warnings)
         source = opened()
         if isinstance(self._recipe, PLUGS) and _on_spark(source, order.workers):
             return self._on_spark(source)
@@ -214,44 +216,46 @@ class _Run:
                 return self._finished(payment)
             fitted._is_paid = True
             self._keep(fitted)
-            drawer = fitted.drawer(order.rows, self._quote.ledger)
-            drawer.details = self._kept_details(fitted.details)
-            said = draw_all(drawer, self._book, order, shop, self._people(fitted.people), self._mark(payment))
-            return self._finish(payment, said)
+            with unopened(self._recipe):
+                drawer = fitted.drawer(order.rows, self._quote.ledger)
+                drawer.details = self._kept_details(fitted.details)
+                people, mark = self._people(fitted.people), self._mark(payment)
+                warnings = draw_all(drawer, self._book, order, workshop, people, mark)
+            return self._finish(payment, warnings)
 
     @contextmanager
     def _paying(self) -> Iterator[Payment]:
         """Reserve, unless an earlier run did: its charge is found by the name of the release and by this folder."""
-        shop, quote = self._shop, self._quote
+        workshop, quote = self._workshop, self._quote
         with paying(
             self._account,
             quote,
-            label=f"{self._recipe.name}, {self._order.rows:,} rows, release {shop.release_id}",
-            release_id=shop.release_id,
+            label=f"{self._recipe.name}, {self._order.rows:,} rows, release {workshop.release_id}",
+            release_id=workshop.release_id,
             choices=choices_of(
                 quote,
                 of_people(self._recipe, self._book).parameters(),
                 self._book.digest,
                 public=self._recipe.public_tables.values(),
             ),
-            resuming=shop.claim(),
+            resuming=workshop.claim(),
         ) as payment:
             self._payment = payment
-            shop.remember(charge=payment.charge)
+            workshop.remember(charge=payment.charge)
             payment.drawing()
             payment.shown()  # parts on a disk may be seen: from here on the price stays
             yield payment
 
-    def _finish(self, payment: Payment, said: tuple[str, ...]) -> PartedRelease:
-        manifest = self._manifest(payment, said)
+    def _finish(self, payment: Payment, warnings: tuple[str, ...]) -> PartedRelease:
+        manifest = self._manifest(payment, warnings)
         payment.reached(Point.DRAWN)
-        folder = self._shop.finish(manifest, commit=payment.commit)
+        folder = self._workshop.finish(manifest, commit=payment.commit)
         return PartedRelease(folder=folder, manifest=manifest)
 
     def _finished(self, payment: Payment) -> PartedRelease:
         """The last run died between its commit and the name of the release."""
-        manifest = self._manifest(payment, self._shop.warnings())
-        return PartedRelease(folder=self._shop.finished(payment.bought), manifest=manifest)
+        manifest = self._manifest(payment, self._workshop.warnings())
+        return PartedRelease(folder=self._workshop.finished(payment.bought), manifest=manifest)
 
     def _mark(self, payment: Payment) -> dict[bytes, bytes]:
         """What every part says of itself."""
@@ -271,9 +275,15 @@ class _Run:
             if payment.is_committed:
                 return self._finished(payment)
             details, people = self._kept_details(fresh), self._people(counted)
-            job = part_job(self._book, self._order, self._shop, step=1, people=people, mark=self._mark(payment))
+            job = part_job(self._book, self._order, self._workshop, step=1, people=people, mark=self._mark(payment))
             draw_where_it_lies(
-                self._recipe, source, job, self._quote.ledger, self._shop, details=details, told=self._order.tell()
+                self._recipe,
+                source,
+                job,
+                self._quote.ledger,
+                self._workshop,
+                details=details,
+                report_rows=self._order.tell(),
             )
             return self._finish(payment, ())
 
@@ -281,22 +291,23 @@ class _Run:
         """Counts, and on route N their noise. What an earlier run chose privately is not chosen again."""
         order = self._order
         recipe = self._recipe
-        chosen = self._shop.plan.get("parents")
+        chosen = self._workshop.plan.get("parents")
         if chosen is not None and isinstance(recipe, PerturbedRecipe):
-            parents = {name: tuple(some) for name, some in chosen.items()}
+            parents = {name: tuple(columns) for name, columns in chosen.items()}
             recipe = replace(recipe, parents=parents, selection_epsilon=None)
         fitted = recipe.fit(source, stream=self._stream(), report=order.report, quote=self._quote)
+        refuse_openers(fitted._openers)  # the price of the parts was computed before the fit
         # the same prices: what an earlier run chose is kept as declared parents, and the manifest names the choice
         object.__setattr__(fitted, "recipe", self._recipe)
         self._origin = fitted.rows_origin
         return fitted
 
-    def _people(self, found: tuple[int, ...]) -> tuple[int, ...]:
+    def _people(self, counted: tuple[int, ...]) -> tuple[int, ...]:
         """How many records synthetic people have: counted once for a release, whatever a later run finds."""
-        if found:
-            found = tuple(self._shop.plan.get("people", found))
-            self._shop.remember(people=list(found))
-        return found
+        if counted:
+            counted = tuple(self._workshop.plan.get("people", counted))
+            self._workshop.remember(people=list(counted))
+        return counted
 
     def _stream(self) -> Stream:
         """What a fit chooses and perturbs by; a later run has another, see proofs/group_of_records.md."""
@@ -306,11 +317,11 @@ class _Run:
         """What may not be drawn or chosen a second time, kept until the release is finished."""
         if isinstance(fitted, FittedReleased) and self._recipe.route == "N":
             try:
-                write_model(fitted.model, self._shop.model_path, commit=None)
+                write_model(fitted.model, self._workshop.model_path, commit=None)
             except ReleaseError as reason:  # paid for, so it is an interruption and not an end
                 raise OSError(str(reason)) from None
         elif isinstance(fitted, FittedPerturbed):
-            self._shop.remember(parents={name: list(some) for name, some in fitted.parents.items()})
+            self._workshop.remember(parents={name: list(columns) for name, columns in fitted.parents.items()})
 
     def _kept_details(self, fresh: Details) -> Details:
         """The tables of the details that an earlier run released, or these, kept: to perturb twice is to pay twice.
@@ -319,12 +330,12 @@ class _Run:
         """
         if not fresh or self._recipe.route in ("N", "none"):
             return fresh
-        path = self._shop.folder / _DETAILS
+        path = self._workshop.folder / _DETAILS
         if not path.exists():
             write_details(fresh, path)
         return read_details(self._book, path)
 
-    def _manifest(self, payment: Payment, said: tuple[str, ...]) -> Manifest:
+    def _manifest(self, payment: Payment, warnings: tuple[str, ...]) -> Manifest:
         return describe(
             self._quote,
             payment,
@@ -332,33 +343,33 @@ class _Run:
             rows_origin=self._origin,
             codebook=self._book,
             secure=self._order.seed is None,
-            warnings=said,
+            warnings=warnings,
             real_records=self._recipe.shows_records,
-            parts=len(self._shop.receipts()),
+            parts=len(self._workshop.receipts()),
         )
 
     def interrupted(self, reason: BaseException) -> UnderstudyError:
-        """What to tell whoever waits, and how to go on."""
-        if not self.is_charged and not self._shop.is_resumed:
-            self._shop.abandon()
+        """The error for the caller, with how to continue."""
+        if not self.is_charged and not self._workshop.is_resumed:
+            self._workshop.abandon()
             if isinstance(reason, KeyboardInterrupt):
                 return StoppedError("interrupted; nothing was written and nothing was charged. Run it again.")
             return ReleaseError(f"the release could not be begun ({reason}); nothing was left behind.")
-        return _interrupted(reason, self._shop, self._order, paid=self.is_charged)
+        return _interrupted(reason, self._workshop, self._order, paid=self.is_charged)
 
 
-def _interrupted(reason: BaseException, shop: Workshop, order: Order, *, paid: bool) -> UnderstudyError:
-    done = sum(receipt.rows for receipt in shop.receipts().values())
+def _interrupted(reason: BaseException, workshop: Workshop, order: Order, *, paid: bool) -> UnderstudyError:
+    done = sum(receipt.rows for receipt in workshop.receipts().values())
     charged = " It is charged already and will not be charged again." if paid else ""
     rest = (
-        f"{done:,} of {order.rows:,} rows are safe in {str(shop.folder)!r}. Run the same command again: it goes on "
+        f"{done:,} of {order.rows:,} rows are safe in {str(workshop.folder)!r}. Run the same command again: it goes on "
         f"where this stopped.{charged}"
     )
     if isinstance(reason, KeyboardInterrupt):
         return StoppedError(f"interrupted; {rest}")
     why = getattr(reason, "strerror", None) or str(reason).splitlines()[0]
     remedy = "Free space first. " if "space" in why.lower() or "too large" in why.lower() else ""
-    return ReleaseError(f"the release {str(shop.target)!r} could not be finished ({why}). {remedy}{rest}")
+    return ReleaseError(f"the release {str(workshop.target)!r} could not be finished ({why}). {remedy}{rest}")
 
 
 def _on_spark(source: Source, workers: Workers) -> bool:

@@ -1,4 +1,4 @@
-"""A stated price against the method, parameters and codebook that it is stated for: a ledger edited by hand shows."""
+"""Compute the price of a release again from its method, parameters and codebook, to find edited ledgers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ from understudy.synth.registry import METHODS
 
 
 def recheck_method(looked: Looked) -> None:
-    """Price and words of the method, made anew from what the manifest says of it: synthesis, and counts."""
+    """Compute price and texts of the method again from the manifest, for synthesis and counts."""
     manifest, book, total = looked.manifest, looked.book, looked.total
     if book is None or (manifest["method"] not in METHODS and looked.made is not Made.COUNTS):
         return
@@ -52,15 +52,15 @@ def _recheck_words(looked: Looked, book: Codebook) -> None:
         return  # the manifest has only words for a choice
     if manifest["paper"] != (dict(quote.paper) if quote.paper else None):
         looked.problems.append("what the manifest says of the paper's claim is not what the method says of it")
-    missing = [said for said in quote.warnings if said not in manifest["warnings"]]
-    looked.problems.extend(f"the manifest leaves out a warning of the method: {said}" for said in missing)
+    missing = [warning for warning in quote.warnings if warning not in manifest["warnings"]]
+    looked.problems.extend(f"the manifest leaves out a warning of the method: {warning}" for warning in missing)
 
 
 def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int) -> Quote:
     if method not in METHODS:
         plan = Counts(
             book=book,
-            columns=tuple(parameters["columns"]),
+            by=tuple(parameters["columns"]),
             epsilon=parameters["epsilon"],
             weighted=parameters["weight"] is not None,
             neighbours=Neighbours(parameters["neighbours"]),
@@ -102,8 +102,8 @@ def cheaper_than_its_method(
     return []
 
 
-def _close(one: float, other: float) -> bool:
-    return abs(one - other) <= RECHECK_TOLERANCE * max(one, other)
+def _close(first: float, second: float) -> bool:
+    return abs(first - second) <= RECHECK_TOLERANCE * max(first, second)
 
 
 def _epsilon(claim: Any) -> float:

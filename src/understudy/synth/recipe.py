@@ -1,8 +1,8 @@
-"""What every recipe of synthesis is: public choices, a price before any draw, a fit, and rows.
+"""Base of all recipes of synthesis: public choices, a price before any draw, a fit, and rows.
 
 ``Recipe.quote`` needs a codebook and a number of rows, never data. ``Recipe.fit`` reads counts. ``Fitted.sample`` and
 ``Fitted.write`` draw, after the price has been reserved in the account of the source, if it has one; how that is done
-is written in :mod:`understudy.release.making`, for everything that pays.
+is written in :mod:`understudy.release.making`.
 """
 
 from abc import ABC, abstractmethod
@@ -36,7 +36,7 @@ from understudy.sources.inputs import public_provenance
 from understudy.synth.detail_where import draw_part, part_facts, public_part
 from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
 from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
-from understudy.synth.outside import outside_entries, unchecked, watched
+from understudy.synth.outside import outside_entries, unchecked, unopened, watched
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
 
@@ -46,7 +46,7 @@ FILES = Whole(tried=5)
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Declared, ABC):
-    """Choices only. Learned state lives in :class:`Fitted`."""
+    """The choices of a method. What is learned from data is in :class:`Fitted`."""
 
     facts: ClassVar[MethodFacts]
     """What the method promises, what its paper claims, what is true, and where that is proved and tested."""
@@ -154,7 +154,7 @@ class Recipe(Declared, ABC):
             quote is not None
             and known
             and not openers
-            and all(quote.inputs[role] == one for role, one in public.items())
+            and all(quote.inputs[role] == provenance for role, provenance in public.items())
         ):
             fitted._quoted = quote.with_data(source.provenance)
         return fitted
@@ -278,7 +278,7 @@ class Fitted(Making[Release]):
 
     def drawer(self, rows: int, ledger: Ledger) -> Any:
         """What workers need to draw ``rows`` rows in ranges (:class:`understudy.synth.drawers.RangeDrawer`)."""
-        raise NotImplementedError(f"{self.recipe.name} is not `ranged`")
+        raise RefusalError(f"rows of {self.recipe.name} depend on each other, so they are not drawn in ranges; sample.")
 
     @property
     def rows_origin(self) -> str:
@@ -316,8 +316,8 @@ class Fitted(Making[Release]):
         kind = (
             "diverse" if manifest.total.kind == "LDiverse" else manifest.route if manifest.total.is_formal else "none"
         )
-        said = f"this is file {number} of {files} made from the same data: {_TOGETHER[kind].format(files=files)}."
-        return replace(release, manifest=replace(manifest, warnings=(*manifest.warnings, said)))
+        warning = f"this is file {number} of {files} made from the same data: {_TOGETHER[kind].format(files=files)}."
+        return replace(release, manifest=replace(manifest, warnings=(*manifest.warnings, warning)))
 
     def _check(self, quote: Quote, **how: Any) -> None:
         if (where := how.get("where")) is not None:
@@ -333,18 +333,13 @@ class Fitted(Making[Release]):
             whole = part is None
             return self._draw(number, quote.ledger) if whole else self._draw_where(number, quote.ledger, own)
 
-        with watched(self.recipe) as openers:
+        with unopened(self.recipe):
             codes, only = draw_part(self.codebook, self._details, part, quote.rows, self._stream, draw)
-        if openers:
-            raise RefusalError(
-                f"{openers[0]} opened counts itself while it drew, which its price does not cover; mend the method, or "
-                "trust its package by name (`trust`)."
-            )
         self._tell("decoding", 0, 1)
         sizes = sizes_of(self.codebook, self._people)
         table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes, only=only)
         self._tell("decoding", 1, 1)
-        parameters, said = part_facts(self.codebook, self.recipe.parameters(), part)
+        parameters, part_warnings = part_facts(self.codebook, self.recipe.parameters(), part)
         manifest = describe(
             quote,
             payment,
@@ -352,7 +347,7 @@ class Fitted(Making[Release]):
             rows_origin=self.rows_origin,
             codebook=self.codebook,
             secure=self._stream.is_secure,
-            warnings=(*self.warnings, *said),
+            warnings=(*self.warnings, *part_warnings),
             real_records=self.recipe.shows_records,
         )
         return Release(table=table, manifest=manifest)

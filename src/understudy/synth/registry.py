@@ -1,7 +1,7 @@
-"""Every method by name: those of `understudy.synth.methods`, and those that other packages bring.
+"""Every method by name: those of `understudy.synth.methods`, and those of other packages.
 
 A method is one file: a :class:`Recipe` with its ``facts``. Another package names its own under the entry point group
-``understudy.methods``. Whatever is found here meets the conformance, documentation and command-line tests.
+``understudy.methods``. All methods found here are covered by the conformance, documentation and command-line tests.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from understudy.errors import ParameterError
-from understudy.parameters import options_of
+from understudy.parameters import check_names
 from understudy.synth import methods
 from understudy.synth.recipe import Recipe
 
@@ -50,13 +50,13 @@ BROKEN: dict[str, str] = {}
 def _find_methods() -> dict[str, type[Recipe]]:
     """The default first, then those with a promise, then those without; by name."""
     own = sorted(_own_methods(), key=lambda cls: (cls.name != DEFAULT, cls.route == "none", cls.name))
-    found = {cls.name: cls for cls in own}
+    methods = {cls.name: cls for cls in own}
     for cls in sorted(_foreign_methods(), key=lambda cls: cls.name):
-        if cls.name in found:
+        if cls.name in methods:
             BROKEN[cls.name] = "there is a method of this name already"
         else:
-            found[cls.name] = cls
-    return found
+            methods[cls.name] = cls
+    return methods
 
 
 METHODS: dict[str, type[Recipe]] = _find_methods()
@@ -78,10 +78,5 @@ def find_method(name: str) -> type[Recipe]:
 def make_recipe(name: str, **options: Any) -> Recipe:
     """A recipe from loose options, each of which the method must know."""
     cls = find_method(name)
-    known = options_of(cls)
-    if unknown := sorted(set(options) - set(known)):
-        raise ParameterError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known) or 'no options'}.")
-    if missing := [option for option, declared in known.items() if declared.is_required and option not in options]:
-        # in backticks, so that the command line names its options
-        raise ParameterError(f"{name} needs {', '.join(f'`{option}`' for option in missing)}; there is no default.")
+    check_names(cls, name, options)
     return cls(**options)

@@ -1,4 +1,4 @@
-"""What all recipes of route N share: pay for perturbed tables once, then draw rows from them for nothing."""
+"""Base of all recipes of route N: pay for perturbed tables once, then draw rows from them at no price."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +19,7 @@ from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import Provenance
 from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
+from understudy.release.folders import check_file
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.drawers import ModelDrawer
@@ -30,7 +31,7 @@ from understudy.synth.ways import Way
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbed:
-    """What a fit brings back from the data: perturbed tables, how to draw from them, and the entries of the
+    """The result of a fit: perturbed tables, how to draw from them, and the entries of the
     mechanisms."""
 
     way: Way
@@ -51,29 +52,29 @@ class ReleasedRecipe(Recipe):
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedReleased":
         """Perturbed tables, ready to draw from."""
-        found = self.perturb(source, stream, report)
-        return FittedReleased(recipe=self, source=source, found=found, stream=stream, report=report)
+        perturbed = self.perturb(source, stream, report)
+        return FittedReleased(recipe=self, source=source, perturbed=perturbed, stream=stream, report=report)
 
 
 class FittedReleased(Fitted):
     """A released model and the account that pays for it."""
 
     def __init__(
-        self, *, recipe: Recipe, source: Source, found: Perturbed, stream: Stream, report: Report | None
+        self, *, recipe: Recipe, source: Source, perturbed: Perturbed, stream: Stream, report: Report | None
     ) -> None:
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
-        self._found = found
+        self._perturbed = perturbed
         self._first: Payment | None = None
 
     @cached_property
     def _model(self) -> ReleasedModel:
-        found, quote = self._found, self.quote(1 if self._quoted is None else self._quoted.rows)
-        if unpaid := quote.ledger.unpaid(found.entries):
+        perturbed, quote = self._perturbed, self.quote(1 if self._quoted is None else self._quoted.rows)
+        if unpaid := quote.ledger.unpaid(perturbed.entries):
             raise RefusalError(f"the quote does not pay for {unpaid[0].reads}; this is a fault of the recipe.")
         return ReleasedModel(
-            way=found.way,
+            way=perturbed.way,
             codebook=self.codebook,
-            tables=tuple(found.tables),
+            tables=tuple(perturbed.tables),
             ledger=quote.ledger,
             delta=quote.delta,
             method=self.recipe.name,
@@ -102,7 +103,8 @@ class FittedReleased(Fitted):
         return drawn.codes
 
     def drawer(self, rows: int, ledger: Ledger) -> ModelDrawer:
-        """The released model itself."""
+        """The released model itself, once it is paid for."""
+        self._require_paid("the perturbed tables")
         return ModelDrawer(self._model)
 
     @contextmanager
@@ -123,7 +125,9 @@ class FittedReleased(Fitted):
                 f"a fit of {self.recipe.name} holds exact counts, so it is not written to a file; sample it."
             )
         refuse_model_of(self._provenance)
+        check_file(Path(path), what="the model")
         with self._paying(self.quote(1)) as payment:
+            payment.drawing()
             model = replace(self._model, charged_as=payment.charged_as, looked=payment.looked)
             return write_model(model, Path(path), commit=payment.commit)
 

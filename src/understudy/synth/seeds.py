@@ -1,6 +1,6 @@
-"""Where a Gibbs chain may start. The start is visible in the row, so it must not come from the data unpaid.
+"""The rows from which Gibbs chains start. The start shows in the drawn row, so it must not come from private data.
 
-PRIVACY section 1: with seeds drawn from real rows the ratio is unbounded (4387 instead of e at n = 100,000).
+With seeds drawn from real rows the ratio is unbounded (4387 instead of e at n = 100,000).
 """
 
 from abc import ABC, abstractmethod
@@ -14,6 +14,7 @@ from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public, exposed
 from understudy.mechanisms.stream import Stream
+from understudy.parameters import shown_value
 from understudy.privacy.ledger import Entry
 from understudy.privacy.provenance import InputRole
 from understudy.samplers.cells import draw_cells
@@ -84,7 +85,7 @@ class PublicSeeds(SeedPool):
 
 @dataclass(frozen=True, kw_only=True)
 class RealSeeds(SeedPool):
-    """Real rows: the paper's choice, and the end of any guarantee."""
+    """Real rows: the paper's choice. There is no guarantee with them."""
 
     def cells(self, source: Source) -> tuple[Codes, npt.NDArray[np.int64]]:
         """Rows of the confidential table."""
@@ -104,7 +105,7 @@ def seeds_entry(pool: SeedPool) -> Entry | None:
     """The unpriced entry that real seeds cause. A word instead of a pool is refused, lest it be priced as public."""
     if not isinstance(pool, SeedPool):
         raise ParameterError(
-            f"`seeds` is {pool!r}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
+            f"`seeds` is {shown_value(pool)}; it must be UniformSeeds(), PublicSeeds(path=...) or RealSeeds() "
             "(from understudy.synth.seeds). On the command line a word is enough."
         )
     if isinstance(pool, RealSeeds):
@@ -114,8 +115,8 @@ def seeds_entry(pool: SeedPool) -> Entry | None:
 
 def seeds_assumption(pool: SeedPool) -> tuple[str, ...]:
     """What must be public about the pool."""
-    said = (f"chains start from {pool}, in which nothing private stands unpaid",)
-    return said if isinstance(pool, PublicSeeds) else ()
+    assumptions = (f"chains start from {pool}, in which nothing private stands unpaid",)
+    return assumptions if isinstance(pool, PublicSeeds) else ()
 
 
 def seed_pool(word: Any) -> SeedPool:

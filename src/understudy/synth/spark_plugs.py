@@ -1,4 +1,4 @@
-"""PLUGS on Spark, where the records lie: no record and no count comes to the driver.
+"""PLUGS on Spark. The work is done where the records are; no record and no count comes to the driver.
 
 1. Every record is dealt to one of P parts at random, and each part is counted there (one shuffle of distinct records).
 2. One task per part estimates its blocks, makes them l-diverse, draws the rows that the mixture takes from it, and
@@ -45,9 +45,9 @@ def shares(sizes: tuple[int, ...], parts: int, stream: Stream) -> Ints:
     for file, rows in enumerate(sizes):
         tally = np.zeros(parts, dtype=np.int64)
         for start in range(0, rows, 1 << 20):
-            some = min(1 << 20, rows - start)
+            batch = min(1 << 20, rows - start)
             tally += np.bincount(
-                stream.below_each(np.full(some, parts, dtype=np.uint64)).astype(np.int64), minlength=parts
+                stream.below_each(np.full(batch, parts, dtype=np.uint64)).astype(np.int64), minlength=parts
             )
         table[file] = tally
     return table
@@ -58,10 +58,10 @@ def draw_where_it_lies(
     source: Source,
     job: PartJob,
     ledger: Ledger,
-    shop: Workshop,
+    workshop: Workshop,
     *,
     details: Details,
-    told: Callable[[int], None],
+    report_rows: Callable[[int], None],
 ) -> None:
     """All files of the release; those that an earlier run finished are kept only if its parts are still there.
 
@@ -74,11 +74,11 @@ def draw_where_it_lies(
         raise AssertionError("the ledger does not hold the promise of these draws")
     source.materialize()
     stream = Stream.for_part(len(job.sizes), job.seed)
-    folder = (shop.folder / _CODES).absolute()
+    folder = (workshop.folder / _CODES).absolute()
     folder.mkdir(mode=0o700, exist_ok=True)
-    plan = shop.plan.get("shares")
+    plan = workshop.plan.get("shares")
     table = shares(job.sizes, recipe.partitions, stream) if plan is None else np.array(plan, dtype=np.int64)
-    shop.remember(shares=table.tolist())
+    workshop.remember(shares=table.tolist())
     task = _Part(
         hashing=recipe.hashing(book),
         ls=recipe.ls(book),
@@ -94,7 +94,7 @@ def draw_where_it_lies(
     with spark_failures():
         modelled = [f"c{place}" for place in range(len(book.names))]  # without the codes of details
         _sample_parts(frame.select(*modelled), recipe.partitions, task, seed=int(stream.below(1 << 31)))
-    _mix(frame.sparkSession, job, table, task, shop, details, told)
+    _mix(frame.sparkSession, job, table, task, workshop, details, report_rows)
 
 
 class _Part:
@@ -169,13 +169,13 @@ def _mix(
     job: PartJob,
     table: Ints,
     task: _Part,
-    shop: Workshop,
+    workshop: Workshop,
     details: Details,
-    told: Callable[[int], None],
+    report_rows: Callable[[int], None],
 ) -> None:
     """One file per task: its share of every part, in random order."""
-    done = shop.destroy_strays(check=True)
-    told(sum(receipt.rows for receipt in done.values()))
+    done = workshop.destroy_strays(check=True)
+    report_rows(sum(receipt.rows for receipt in done.values()))
     missing = [number for number in range(len(job.sizes)) if number not in done]
     before = np.cumsum(table, axis=0) - table  # where the share of each file begins within each part
 
@@ -200,7 +200,7 @@ def _mix(
         shared = session.sparkContext.broadcast(details)
         tasks = session.range(0, len(missing), 1, numPartitions=len(missing))
         try:
-            with watching(job, missing, told), spark_failures():
+            with watching(job, missing, report_rows), spark_failures():
                 tasks.mapInArrow(work, "number long").collect()
         finally:
             shared.destroy()

@@ -1,4 +1,4 @@
-"""Who draws the parts: the threads of this machine, or the workers of a Spark cluster."""
+"""Workers that draw the parts: threads of this machine, or the workers of a Spark cluster."""
 
 import os
 import threading
@@ -16,15 +16,15 @@ from understudy.synth.drawers import RangeDrawer
 from understudy.synth.part_work import PartJob
 
 ENGINES = ("local", "spark")
-Told = Callable[[int], None]
-"""Told how many more rows were drawn."""
+RowReport = Callable[[int], None]
+"""Called with the number of rows that were drawn since the last call."""
 
 
 class Workers(ABC):
     """Draws the parts that are still missing; every finished part leaves its receipt in the workshop."""
 
     @abstractmethod
-    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], told: Told) -> None:
+    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], report_rows: RowReport) -> None:
         """Return when all are done, or raise; parts that were finished by then stay."""
 
 
@@ -35,7 +35,7 @@ class LocalWorkers(Workers):
     count: int | None = None
     """Parts drawn at a time; None for one per core."""
 
-    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], told: Told) -> None:
+    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], report_rows: RowReport) -> None:
         """A part per thread; when one fails, those that are under way are finished and no other is begun."""
         lock = threading.Lock()
         stopped = threading.Event()
@@ -44,7 +44,7 @@ class LocalWorkers(Workers):
             if stopped.is_set():
                 raise _StoppedPart
             with lock:
-                told(rows)
+                report_rows(rows)
 
         queue = list(missing)
         with ThreadPoolExecutor(self.count or os.cpu_count() or 1) as pool:
@@ -62,7 +62,7 @@ class LocalWorkers(Workers):
 
 
 class _StoppedPart(Exception):
-    """Another part failed; this one is not worth finishing."""
+    """Raised in a part when another part has failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class SparkWorkers(Workers):
 
     session: Any
 
-    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], told: Told) -> None:
+    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], report_rows: RowReport) -> None:
         """All parts in one job."""
         context = self.session.sparkContext
         shared = context.broadcast(drawer)
@@ -92,7 +92,7 @@ class SparkWorkers(Workers):
         tasks = self.session.range(0, len(numbers), 1, numPartitions=len(numbers))
         plan = tasks.mapInArrow(work, "number long, rows long")
         try:
-            with watching(job, numbers, told), spark_failures():
+            with watching(job, numbers, report_rows), spark_failures():
                 plan.collect()
         finally:
             shared.destroy()
@@ -107,8 +107,8 @@ class SparkWorkers(Workers):
 class watching:  # noqa: N801 - reads like a verb where it is used
     """Counts the receipts that workers leave, while the driver waits for Spark."""
 
-    def __init__(self, job: PartJob, numbers: Sequence[int], told: Told) -> None:
-        self._job, self._told = job, told
+    def __init__(self, job: PartJob, numbers: Sequence[int], report_rows: RowReport) -> None:
+        self._job, self._report_rows = job, report_rows
         self._left = set(numbers)
         self._finished = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -122,7 +122,7 @@ class watching:  # noqa: N801 - reads like a verb where it is used
             number = int(path.name.split("-")[1])
             if number in self._left:
                 self._left.discard(number)
-                self._told(self._job.sizes[number])
+                self._report_rows(self._job.sizes[number])
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -148,8 +148,8 @@ class spark_failures:  # noqa: N801
             if line.startswith("understudy.errors.RefusalError:"):
                 raise RefusalError(line.partition(": ")[2]) from None
         reasons = [line for line in lines if "Error" in line and ": " in line and not line.startswith("at ")]
-        said = reasons[-1] if reasons else (lines[0] if lines else "Spark gave no reason")
-        raise OSError(f"the Spark job failed: {said}") from None
+        why = reasons[-1] if reasons else (lines[0] if lines else "Spark gave no reason")
+        raise OSError(f"the Spark job failed: {why}") from None
 
 
 def workers_for(engine: str, *, count: int | None = None, master: str | None = None, session: Any = None) -> Workers:

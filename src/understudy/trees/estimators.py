@@ -193,26 +193,26 @@ class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _labels(self, y: Any) -> tuple[npt.NDArray[np.intp], list[Entry]]:
         """0 or 1 for every record, and what was read of ``y`` that nobody paid for."""
         check_classification_targets(y)
-        given = column_or_1d(y, warn=True)
+        labels = column_or_1d(y, warn=True)
         if self.codebook is not None and self.target is not None:
             column = self.codebook.column(self.target)
             _, positive = positive_level(self.codebook, self.target, None)
             self.classes_ = np.array(column.labels)
-            codes = np.array([Feature(column=column).code(value) for value in given.tolist()])
+            codes = np.array([Feature(column=column).code(value) for value in labels.tolist()])
             return (codes == positive).astype(np.intp), []
         unpriced = [] if self.classes is not None else [_UNPRICED_CLASSES]
         if self.classes is not None:
             self.classes_ = np.unique(np.asarray(self.classes))
-            if not np.isin(given, self.classes_).all():
+            if not np.isin(labels, self.classes_).all():
                 raise ValueError(f"y holds labels outside `classes` = {self.classes!r}; name both classes.")
         else:
-            kind = type_of_target(given, input_name="y", raise_unknown=True)
-            self.classes_ = np.unique(given)
+            kind = type_of_target(labels, input_name="y", raise_unknown=True)
+            self.classes_ = np.unique(labels)
             if kind != "binary" or len(self.classes_) > 2:
                 raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
         if len(self.classes_) != 2:
             raise ValueError(f"there is {len(self.classes_)} class; a risk score needs 2 classes.")
-        return np.searchsorted(self.classes_, given).astype(np.intp), unpriced
+        return np.searchsorted(self.classes_, labels).astype(np.intp), unpriced
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
         """Chance of each class."""

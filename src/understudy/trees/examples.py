@@ -1,4 +1,4 @@
-"""The dissertation's two web services as small models made up by hand: learnt from nobody, for demos and tests.
+"""The dissertation's two web services as small models with invented numbers, for demos and tests.
 
 ``/diabeteScore`` is a one-shot forest, ``/septicShockScore`` a per-call tree. Their numbers are invented; the per-call
 model is priced as if its counts were private, so that a service can be tried without any data.
@@ -40,7 +40,7 @@ def _entry(scale: int, reads: str) -> Entry:
 def _manifest(
     method: str, columns: tuple[Column, ...], title: str, entry: Entry, *, call: Guarantee | None = None, **score: Any
 ) -> Manifest:
-    """The manifest of what was learnt from nobody and charged to nobody."""
+    """The manifest of an invented model, which no account paid for."""
     return describe(
         score_quote(method, Ledger.of([entry]), call=call),
         Payment.free(words="none: the numbers are invented"),

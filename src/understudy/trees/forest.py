@@ -5,9 +5,9 @@ each level), all voting with one common weight. In the first round the vote is t
 label: its sign and size are those of the signed root of the alpha-gain at alpha = 2 (equation 5.7), whose square it is
 up to the margins. A second round, where the noise allows it, votes on what the first left over, as boosting does.
 
-Three releases, all exact whole numbers: the class counts, the votes (max-norm noise: the price does not grow with the
-number of groves), and the class counts of nine bands of the score, from which the scale of the log-odds is read with a
-slope that cannot turn negative. Everything after that, and any number of scores, is post-processing.
+There are three releases, all exact whole numbers: the class counts, the votes (max-norm noise: the price does not grow
+with the number of groves), and the class counts of nine bands of the score, from which the scale of the log-odds is
+read with a slope that cannot turn negative. Everything after that, and any number of scores, is post-processing.
 """
 
 import math
@@ -155,7 +155,7 @@ def _logit(chance: float) -> float:
 
 
 def _base(classes: npt.NDArray[Any], scale: float) -> tuple[float, float]:
-    """Share of positives and number of records, from noisy counts; what noise could have made counts for nothing."""
+    """Share of positives and number of records, from noisy counts; counts that noise could have made are ignored."""
     negative, positive = (max(float(value), 0.0) for value in classes)
     pseudo = 3.0 * scale
     share = (positive + pseudo) / (negative + positive + 2 * pseudo)
@@ -291,9 +291,9 @@ def _votes(weights: Values, groves: Sequence[Grove], features: Sequence[Feature]
 def _described(weight: float, grove: Grove, features: Sequence[Feature]) -> dict[str, Any]:
     feature = features[grove.feature]
     if sum(lean != 0 for lean in grove.lean) == 1 and feature.levels and len(feature.levels) > 2:
-        asked = f"= {feature.levels[grove.lean.index(UNIT)]}"
+        condition = f"= {feature.levels[grove.lean.index(UNIT)]}"
     elif feature.thresholds:
-        asked = "> " + ", ".join(f"{cut:.12g}" for cut in feature.thresholds)
+        condition = "> " + ", ".join(f"{cut:.12g}" for cut in feature.thresholds)
     else:
-        asked = "after " + ", ".join(feature.column.labels[: feature.column.proper_levels - 1])
-    return {"feature": feature.name, "asks": asked, "weight": float(f"{weight:.6g}")}
+        condition = "after " + ", ".join(feature.column.labels[: feature.column.proper_levels - 1])
+    return {"feature": feature.name, "asks": condition, "weight": float(f"{weight:.6g}")}

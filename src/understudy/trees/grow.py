@@ -1,4 +1,4 @@
-"""Growing trees on records that nobody protects: the alpha-tree (algorithm 4) and the 0-DiffStructure (algorithm 5)."""
+"""Growing trees on records without protection: the alpha-tree (algorithm 4) and the 0-DiffStructure (algorithm 5)."""
 
 from collections.abc import Callable, Sequence
 
@@ -31,7 +31,7 @@ class Builder:
         return no, yes
 
     def tree(self) -> Tree:
-        """As it stands."""
+        """The tree as built so far."""
         feature, yes_codes, no, yes, gain = zip(*self._nodes, strict=True)
         return Tree(feature=feature, yes_codes=yes_codes, no=no, yes=yes, gain=gain)
 
@@ -74,7 +74,7 @@ def _grow(
     Pure nodes, and nodes where nothing can be gained, always become leaves.
     """
     ALPHA.check("alpha", alpha)
-    asked = answers(questions, cells.codes)
+    cell_answers = answers(questions, cells.codes)
     builder = Builder()
     waiting = [(0, 0, np.arange(len(cells.codes)))]
     while waiting:
@@ -84,12 +84,12 @@ def _grow(
             continue
         if counts.sum() < min_records or (counts.sum(axis=0) == 0).any():
             continue
-        tables = node_tables(asked[inside], counts)
+        tables = node_tables(cell_answers[inside], counts)
         chosen = choose(tables, alpha)
         if chosen is None or (tables[chosen].sum(axis=1) == 0).any():
             continue
         no, yes = builder.split(node, questions[chosen], float(alpha_gain(tables[chosen], alpha)))
-        says_yes = asked[inside, chosen]
+        says_yes = cell_answers[inside, chosen]
         waiting.append((yes, depth + 1, inside[says_yes]))
         waiting.append((no, depth + 1, inside[~says_yes]))
     return builder.tree()

@@ -1,4 +1,4 @@
-"""A trained risk score as one value: what it asks for, what it answers, what it promised and what it costs.
+"""A trained risk score as one value: features, answers, promise and price.
 
 One-shot models hold released numbers only: ``score`` is post-processing, vectorised and free. Per-call models keep
 their counts secret: ``noisy_score`` answers one question, and whoever calls it has charged ``price_per_call`` before.

@@ -69,7 +69,10 @@ class PrivateQuestions(Declared):
     depth: int = option(3, rule=Whole(least=0, most=12, tried=3), help="Questions on the way to a leaf.")
     structure: str = option("exponential", rule=STRUCTURE, help=STRUCTURE_HELP)
     delta: float | None = option(
-        None, rule=DELTA, help="Slack of the promise; measured and stable structures need it.", panel=Panel.PRIVACY
+        None,
+        rule=DELTA,
+        help="Slack of each tree's promise, which measured and stable structures need; a shared bag adds them up.",
+        panel=Panel.PRIVACY,
     )
     public_rows: int | None = option(None, rule=ROWS, help="Public upper bound on the number of records, for alpha 1.")
 

@@ -1,14 +1,14 @@
 """Check a model file against itself, as a release is: checksum, codebook, price, statement, and the price of answers.
 
-What is sealed stays sealed: the counts of a per-call model are bound to the public part by their key, and only
-whoever has it (``load_model``) sees whether they still are.
+Encrypted counts are not checked here. They are bound to the public part by their key, so only
+``load_model``, which has the key, can check them.
 """
 
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from understudy.codec import to_fraction
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.leaf_answers import call_ledger
 from understudy.privacy.guarantees import ApproxDP, Guarantee, PureDP, guarantee_from_dict
@@ -67,7 +67,7 @@ def _check_body(content: dict[str, Any], looked: Looked) -> None:
         return
     scorer = public["scorer"]
     try:
-        true = call_ledger(Fraction(scorer["scale"]), len(scorer["trees"])).total()
+        true = call_ledger(to_fraction(scorer["scale"]), len(scorer["trees"])).total()
     except UnderstudyError as reason:
         looked.problems.append(f"the noise of an answer has no price: {reason}")
         return
@@ -79,7 +79,7 @@ def _check_body(content: dict[str, Any], looked: Looked) -> None:
 
 
 def _check_training(looked: Looked) -> None:
-    """The price of the method and its parameters, computed anew; the first format does not tell them."""
+    """The price of the method and its parameters, computed again; the first format does not have them."""
     manifest, stated = looked.manifest, looked.total
     if manifest["format"] == 1 or not isinstance(stated, PureDP | ApproxDP):
         return

@@ -1,4 +1,4 @@
-"""A risk score as every other release: a price before the data, a fit, and then a model to hand over or to write.
+"""The recipe of a risk score: a price before the data, a fit, and a model that is handed over or written.
 
 >>> from understudy.trees.examples import diabetes_example
 >>> from understudy.trees.train import Forest
@@ -10,14 +10,25 @@ True
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.codec import to_plain
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.labelled import Cells, labelled_cells, set_aside
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import EPSILON, Declared, Names, Option, Panel, Text, option, options_of, read_options
+from understudy.parameters import (
+    EPSILON,
+    Declared,
+    EachName,
+    Option,
+    Panel,
+    Text,
+    from_words,
+    option,
+    options_of,
+    options_together,
+)
 from understudy.privacy.account import Account
 from understudy.privacy.ledger import Entry, Ledger, stream_entries
 from understudy.privacy.provenance import InputRole, Provenance
@@ -36,18 +47,11 @@ from understudy.trees.model import NAME, NO_ROWS, VERSION, Quality, ScoreFacts, 
 from understudy.trees.model_file import model_key
 from understudy.trees.quality import measure_private, public_cells, public_quality, quality_price, subgroup_places
 from understudy.trees.scorers import Scorer
-from understudy.trees.train import METHODS, ScoreMethod, find_training, make_training, training_from
+from understudy.trees.train import METHODS, ScoreMethod, find_training, training_from
 
 SET_ASIDE = 4
 """One record in so many, at random, is kept from training where quality is paid for."""
 _QUALITY = ("quality_epsilon", "subgroups")
-
-
-class _Repeated(Names):
-    """Names, each with a flag of its own."""
-
-    metavar: ClassVar[str] = "NAME"
-    repeats: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,7 @@ class RiskScore(Declared):
         panel=Panel.INPUT,
     )
     subgroups: tuple[str, ...] = option(
-        (), rule=_Repeated(), help="Report quality by this column too; may be repeated.", flag="--subgroup"
+        (), rule=EachName(), help="Report quality by this column too; may be repeated.", flag="--subgroup"
     )
     unknown: str = option(
         "error",
@@ -89,6 +93,11 @@ class RiskScore(Declared):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "subgroups", tuple(self.subgroups))
+        if type(self.training) not in METHODS.values():  # it would be priced and believed as if it were ours
+            raise ParameterError(
+                f"`training` is of the type {type(self.training).__name__}; it must be one of "
+                f"{', '.join(cls.__name__ for cls in METHODS.values())}."
+            )
         NAME.check("name", self.called)
         method, call = self.training.method, self.training.call
         if self.quality_epsilon is not None and self.quality_data is not None:
@@ -114,8 +123,8 @@ class RiskScore(Declared):
         """Name of the model."""
         if self.name is not None:
             return self.name
-        kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.target.lower())
-        return kept.strip("-")[:64] or "score"
+        letters = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.target.lower())
+        return letters.strip("-")[:64] or "score"
 
     def parameters(self) -> dict[str, Any]:
         """Every choice as plain data, for the manifest."""
@@ -165,7 +174,7 @@ class RiskScore(Declared):
         return quote.with_public(self.public_inputs())
 
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedScore":
-        """Read the records; they stay in their box until they are paid for and trees grow from them."""
+        """Read the records; they stay secret until they are paid for and trees grow from them."""
         source.provenance.refuse_as_data("a risk score")
         stream, book = Stream.checked(stream), source.codebook
         self.public_inputs(source.address)
@@ -187,18 +196,22 @@ class RiskScore(Declared):
 
 def score_options(method: str | None = None) -> dict[str, Option]:
     """The options of a score by this method, or of scores by any method."""
-    methods = METHODS.values() if method is None else [find_training(method)]
-    return {name: option for cls in (RiskScore, *methods) for name, option in options_of(cls).items()}
+    own = options_together(METHODS) if method is None else options_of(find_training(method))
+    return {**options_of(RiskScore), **own}
 
 
-def make_score(method: str, **words: Any) -> RiskScore:
+def make_score(method: str | ScoreMethod, **words: Any) -> RiskScore:
     """A risk score from loose options, as the command line or a recipe file writes them."""
-    if words.get("target") is None:
-        raise ParameterError("`target` is missing; name the column of the codebook that is to be scored.")
     own = {name: value for name, value in words.items() if name in options_of(RiskScore)}
     chosen = {name: value for name, value in words.items() if name not in own}
-    training = make_training(method, **read_options(find_training(method), chosen))
-    return RiskScore(training=training, **read_options(RiskScore, own))
+    if isinstance(method, str):
+        method = from_words(find_training(method), method, chosen)
+    elif chosen:
+        raise ParameterError(
+            f"{', '.join(sorted(chosen))} stand beside a method, which holds its own options; write "
+            f"{type(method).__name__}(...) with them, or give the method by name."
+        )
+    return from_words(RiskScore, "a risk score", own, training=method)
 
 
 def refuse_people(book: Codebook) -> None:
@@ -233,7 +246,7 @@ def own_ledger(book: Codebook, entries: Sequence[Entry], *, secure: bool) -> Led
 
 
 class FittedScore(Fitted[ScoreModel]):
-    """Records from which a score is about to be trained. To train again is to pay again."""
+    """Records from which a score is about to be trained. Training again pays again."""
 
     def __init__(
         self,
@@ -282,12 +295,12 @@ class FittedScore(Fitted[ScoreModel]):
 
     def _make(self, quote: Quote, payment: Payment, **how: Any) -> ScoreModel:
         recipe, stream, book = self.recipe, self._stream, self.codebook
-        cells, kept = self._cells, None
+        cells, held_out = self._cells, None
         if recipe.quality_epsilon is not None:
-            cells, kept = set_aside(cells, one_in=SET_ASIDE, stream=stream)
+            cells, held_out = set_aside(cells, one_in=SET_ASIDE, stream=stream)
         self._tell("growing", 0, 1)
         grown = recipe.training.grow(cells, self._features, stream)
-        quality, paid = self._measured(grown.scorer, kept)
+        quality, paid = self._measured(grown.scorer, held_out)
         self._tell("growing", 1, 1)
         entries = [*self._unpriced, *grown.entries, *paid]
         own = Ledger.of(self._provenance.as_data) + own_ledger(book, entries, secure=stream.is_secure)
@@ -313,22 +326,22 @@ class FittedScore(Fitted[ScoreModel]):
         )
         return ScoreModel(scorer=grown.scorer, manifest=manifest)
 
-    def _measured(self, scorer: Scorer, kept: Secret[Cells] | None) -> tuple[Quality | None, tuple[Entry, ...]]:
+    def _measured(self, scorer: Scorer, held_out: Secret[Cells] | None) -> tuple[Quality | None, tuple[Entry, ...]]:
         recipe, features, subgroups = self.recipe, self._features, self.recipe.subgroups
-        if kept is not None:
+        if held_out is not None:
             assert recipe.quality_epsilon is not None
             return measure_private(
-                scorer, features, kept, epsilon=recipe.quality_epsilon, subgroups=subgroups, stream=self._stream
+                scorer, features, held_out, epsilon=recipe.quality_epsilon, subgroups=subgroups, stream=self._stream
             )
         if self._test is None:
             return None, ()
-        given = recipe.quality_data
-        label = Path(given).name if isinstance(given, str | Path) else "a table in memory"
+        quality_data = recipe.quality_data
+        label = Path(quality_data).name if isinstance(quality_data, str | Path) else "a table in memory"
         return public_quality(scorer, features, self._test, subgroups=subgroups, label=label), ()
 
 
 def _refuse_dearer(quoted: Quote, done: Quote) -> None:
-    """What was charged must cover what was done; anything else is a fault of ours, and nobody sees the model."""
+    """Refuse to show a model that cost more than was charged; that is a bug of ours."""
     before, after = quoted.pure, done.pure
     if not before.is_formal:
         return

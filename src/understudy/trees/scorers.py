@@ -1,4 +1,4 @@
-"""How a model turns codes into a probability: four bodies with one face.
+"""How a model turns codes into a probability: four classes with one interface.
 
 - :class:`VoteForest`: every feature's trees add their votes; all numbers are public (released once, with noise).
 - :class:`LeafForest`: trees whose leaf counts were released once, with noise; also public.
@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codec import from_plain, to_plain
+from understudy.codec import from_plain, to_fraction, to_plain
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.leaf_answers import (
     ClassCounts,
@@ -312,7 +312,7 @@ class CallForest(_PerCall):
         """Read back."""
         trees = from_plain(tuple[Tree, ...], public["trees"])
         counts = unsealed_counts(secret, [tree.leaves for tree in trees])
-        return cls(trees=trees, counts=counts, scale=Fraction(public["scale"]))
+        return cls(trees=trees, counts=counts, scale=to_fraction(public["scale"]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The seven ways to train a risk score: what each takes, what it costs, and how its trees grow from records in a box.
+"""The seven ways to train a risk score: their options, their price, and how trees grow from secret records.
 
 >>> OneTree(epsilon=1.0, depth=2).get_params()["structure"]
 'exponential'
@@ -18,7 +18,18 @@ from understudy.mechanisms.leaf_answers import ClassCounts, call_ledger, call_sc
 from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.split_choice import TreeSplits
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import EPSILON, Declared, Names, OneOf, Panel, Whole, option, options_of
+from understudy.parameters import (
+    EPSILON,
+    Declared,
+    OneOf,
+    Panel,
+    Several,
+    Whole,
+    check_names,
+    from_words,
+    option,
+    options_of,
+)
 from understudy.privacy.facts import MethodFacts
 from understudy.privacy.guarantees import Guarantee, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Entry
@@ -46,7 +57,6 @@ _TREE_PROOFS = ("tree_splits.md", "stable_splits.md", "gaussian_measurements.md"
 _TREE_TESTS = (_SPLITS, "tests/exact/test_measurements_exact.py", _NOISE)
 _WHOLE_PRICE = "Whole price of training."
 _CALL_PRICE = "Price of each answer of a per-call model."
-_MISSING = "is missing; there is no default price. Try 1.0"
 ALPHAS = (0.1, 0.5, 1.0, 2.0, 4.0)
 """What EDPaT's trees use by default; the chapter leaves the choice open."""
 _PUBLIC = "levels and thresholds, depth; a bound on the number of records at α = 1"
@@ -54,26 +64,6 @@ WHY_FAITHFUL = (
     "the chapter's 0-DiffStructure is a deterministic function of the data, which differs between some neighbours, and "
     "its Laplace noise is scaled by the data at hand, so that the tails of neighbours diverge (PRIVACY section 7)"
 )
-
-
-class Alphas(Names):
-    """Several alphas, at least one."""
-
-    words: str = "a list of finite numbers, at least one"
-    example: str = "0.5,1,2"
-
-    def admits(self, value: Any) -> bool:
-        """Numbers only."""
-        return isinstance(value, tuple | list) and len(value) > 0 and all(ALPHA.admits(alpha) for alpha in value)
-
-    def check(self, name: str, value: Any) -> Any:
-        """As a tuple, which does not change."""
-        return tuple(super().check(name, value))
-
-    def read(self, name: str, given: Any, context: Any = None) -> Any:
-        """Split at commas."""
-        alphas = [ALPHA.read(name, part) for part in given.split(",")] if isinstance(given, str) else given
-        return self.check(name, alphas)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,7 +93,7 @@ class ScoreMethod(Declared, ABC):
 
     @abstractmethod
     def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
-        """Trees from records in a box."""
+        """Trees from secret records."""
 
     def price(self, features: Sequence[Feature]) -> tuple[Entry, ...]:
         """What training pays at most. Reads no data: it takes the same steps on an empty table."""
@@ -253,8 +243,11 @@ class PerCallTree(PrivateQuestions, ScoreMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.epsilon is None) != (self.structure == "random"):
-            words = "has no meaning with random questions; leave it out"
-            raise ParameterError(f"`epsilon` {_MISSING if self.epsilon is None else words}.")
+            missing, idle = (
+                "is missing; there is no default. Try 1.0",
+                "has no meaning with random questions; leave it out",
+            )
+            raise ParameterError(f"`epsilon` {missing if self.epsilon is None else idle}.")
 
     @property
     def call(self) -> PureDP:
@@ -269,7 +262,7 @@ class PerCallTree(PrivateQuestions, ScoreMethod):
         return self.call.epsilon
 
     def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
-        """All of epsilon goes to the questions; the leaf counts stay in their box."""
+        """All of epsilon goes to the questions; the leaf counts stay secret."""
         plan = self.plan(1.0) if self.epsilon is None else replace(self.plan(self.epsilon), split_share=1 - 1e-9)
         tree, entries = grow_structure(cells, questions_of(features), plan, stream=stream)
         counts = kept_leaf_counts(cells, tree.leaf_of, tree.leaves)
@@ -403,7 +396,11 @@ class FaithfulEDPaT(_Faithful):
     facts: ClassVar[MethodFacts] = _unsound_facts(
         "edpat", "Structures of several α are 0-DP together; noise scaled by averaged local sensitivities is ε-DP."
     )
-    alphas: tuple[float, ...] = option(ALPHAS, rule=Alphas(), help="Alpha of each tree.")
+    alphas: tuple[float, ...] = option(
+        ALPHAS,
+        rule=Several(each=ALPHA, words="a list of finite numbers, at least one", example="0.5,1,2"),
+        help="Alpha of each tree.",
+    )
 
     @property
     def all_alphas(self) -> tuple[float, ...]:
@@ -431,13 +428,7 @@ def find_training(method: str) -> type[ScoreMethod]:
 def make_training(method: str, **options: Any) -> ScoreMethod:
     """A way to train from loose options, each of which it must know."""
     cls = find_training(method)
-    known = options_of(cls)
-    for name in options:
-        if name not in known:
-            raise ParameterError(f"`{name}` has no meaning for the method {method!r}; leave it out.")
-    for name, declared in known.items():
-        if declared.is_required and name not in options:
-            raise ParameterError(f"`{name}` of the method {method!r} {_MISSING}.")
+    check_names(cls, method, options)
     return cls(**options)
 
 
@@ -447,12 +438,4 @@ def training_from(method: str, parameters: dict[str, Any]) -> ScoreMethod:
     if strange := sorted(set(parameters) - every):
         raise ValueError(f"there is no option {', '.join(strange)}")
     own = {name: parameters[name] for name in options_of(METHODS[method])}
-    return make_training(method, **{name: value for name, value in own.items() if value is not None})
-
-
-def Training(*, method: str, **options: Any) -> ScoreMethod:  # noqa: N802
-    """The call of the facade, until `train` is made from the declared options: None is what was not given."""
-    given = {name: value for name, value in options.items() if value is not None}
-    if method != "bag":  # the command line gives them to every method
-        given = {name: value for name, value in given.items() if name not in ("trees", "sharing")}
-    return make_training(method, **given)
+    return from_words(METHODS[method], method, own)

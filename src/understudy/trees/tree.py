@@ -34,8 +34,8 @@ class Tree:
         if nodes == 0 or any(len(each) != nodes for each in lists):
             raise ValueError("the lists of a tree differ in length")
         children: list[int] = []
-        for node, asked in enumerate(self.feature):
-            if asked < 0:
+        for node, feature in enumerate(self.feature):
+            if feature < 0:
                 continue
             pair = (self.no[node], self.yes[node])
             if not all(node < child < nodes for child in pair):
@@ -50,9 +50,9 @@ class Tree:
     def leaf_number(self) -> tuple[int, ...]:
         """Number of the leaf at each node, -1 at splits."""
         numbers, following = [], 0
-        for asked in self.feature:
-            numbers.append(following if asked < 0 else -1)
-            following += asked < 0
+        for feature in self.feature:
+            numbers.append(following if feature < 0 else -1)
+            following += feature < 0
         return tuple(numbers)
 
     @property
@@ -64,8 +64,8 @@ class Tree:
     def depths(self) -> tuple[int, ...]:
         """Number of questions asked before each node."""
         depths = [0] * len(self.feature)
-        for node, asked in enumerate(self.feature):
-            if asked >= 0:
+        for node, feature in enumerate(self.feature):
+            if feature >= 0:
                 depths[self.no[node]] = depths[self.yes[node]] = depths[node] + 1
         return tuple(depths)
 
@@ -89,9 +89,9 @@ class Tree:
         at = np.zeros(len(codes), dtype=np.intp)
         rows = np.arange(len(codes))
         for _ in range(self.depth):
-            asked = feature[at]
-            inner = asked >= 0
-            answer = says_yes[at, codes[rows, np.maximum(asked, 0)]].astype(np.intp)
+            asked_feature = feature[at]
+            inner = asked_feature >= 0
+            answer = says_yes[at, codes[rows, np.maximum(asked_feature, 0)]].astype(np.intp)
             at = np.where(inner, children[at, answer], at)
         return numbers[at]
 

@@ -18,6 +18,7 @@ from understudy.anonymize.released import table_of
 from understudy.anonymize.risk import RiskFigures, band_counts, risk_figures
 from understudy.anonymize.verify import verify_anonymized
 from understudy.codebook import Codebook, Role
+from understudy.codec import to_plain
 from understudy.confidential import Confidential
 from understudy.errors import ReleaseError
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
@@ -48,25 +49,15 @@ class Findings(Confidential):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; the page says no number that is not in it."""
+        said = ("statement", "release", "anonymity", "parameters", "warnings")
+        counted = {name: value for name, value in vars(self).items() if name not in ("manifest", "title")}
         return {
             "format": FORMAT,
             "title": self.title,
             "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "understudy": __version__,
-            "statement": self.manifest["statement"],
-            "release": self.manifest["release"],
-            "anonymity": self.manifest["anonymity"],
-            "parameters": self.manifest["parameters"],
-            "warnings": self.manifest["warnings"],
-            "problems": list(self.problems),
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "duplicates": [dict(part) for part in self.duplicates],
-            "duplicate_uniques": list(self.duplicate_uniques),
-            "suppressed": self.suppressed,
-            "deleted": self.deleted,
-            "mosaics": None if self.mosaics is None else [mosaic.to_dict() for mosaic in self.mosaics],
-            "homogeneity": {name: dict(shares) for name, shares in self.homogeneity.items()},
+            **{name: self.manifest[name] for name in said},
+            **to_plain(counted),
         }
 
 

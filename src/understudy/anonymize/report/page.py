@@ -5,7 +5,7 @@ from typing import Any
 
 from understudy.anonymize.criteria import criterion_from_dict
 from understudy.anonymize.report.figures import mosaic_figure, sizes_figure
-from understudy.evaluate.report.page import render
+from understudy.pages.figures import figures_page
 from understudy.pages.numbers import number, percent
 
 BANNER = (
@@ -62,7 +62,7 @@ def anonymity_page(doc: Mapping[str, Any]) -> str:
     sections = [("promise", "Promise"), ("risk", "Risk"), ("classes", "Classes")]
     sections += [("mosaics", "Mosaics")] if mosaics else []
     sections += [("recipe", "Recipe"), ("glossary", "Glossary")]
-    return render(
+    return figures_page(
         "anonymity.html",
         package="understudy.anonymize.report",
         figures=[sizes, duplicates, *mosaics],

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook, Column
-from understudy.codebook.encode import encode_value
+from understudy.codebook import Codebook
+from understudy.evaluate.opened import Counts
 from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import expected_gap
-from understudy.evaluate.utility.tables import Counts
+from understudy.evaluate.values import codes_of
 
 _MOST_ROWS = 100_000
 
@@ -29,7 +29,7 @@ def chain_facts(path: str, book: Codebook, real: dict[str, Counts], block: int) 
     chance, lags = 0.0, {}
     for name in book.names:
         column = book.column(name)
-        codes = _codes(table.column(name), column)[: blocks * block].reshape(blocks, block)
+        codes = codes_of(table.column(name), column)[: blocks * block].reshape(blocks, block)
         shares = real[name] / real[name].sum()
         chance += float(expected_gap(shares, shares, blocks).sum() / 2)
         for place in range(block):
@@ -45,14 +45,6 @@ def chain_facts(path: str, book: Codebook, real: dict[str, Counts], block: int) 
         "bootstrap": chance / columns,
         "lag_one": lags,
     }
-
-
-def _codes(values: Any, column: Column) -> npt.NDArray[np.int64]:
-    """Codes in the order of the rows; each distinct value is encoded once."""
-    encoded = values.combine_chunks().dictionary_encode(null_encoding="encode")
-    known = [encode_value(column, value) for value in encoded.dictionary.to_pylist()]
-    table = np.array([-1 if code is None else code for code in known], dtype=np.int64)
-    return np.asarray(table[encoded.indices.to_numpy(zero_copy_only=False)])
 
 
 def _lag_one(sits: npt.NDArray[np.bool_]) -> float | None:

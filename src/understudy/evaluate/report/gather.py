@@ -10,6 +10,7 @@ from understudy.codebook import Codebook, Role
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.holdout import check_holdout
+from understudy.evaluate.opened import Counts, open_grids
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.report.chain import chain_facts
 from understudy.evaluate.report.findings import ColumnFacts, Findings, Headline, Measured
@@ -21,7 +22,6 @@ from understudy.evaluate.utility import METRICS, utility_models, utility_referen
 from understudy.evaluate.utility.distances import total_variation
 from understudy.evaluate.utility.references import Reference, expected_gap
 from understudy.evaluate.utility.regression import Comparison
-from understudy.evaluate.utility.tables import Counts
 from understudy.pages.numbers import number
 from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
@@ -76,7 +76,7 @@ def gather(
     utility = [Measured(metric=METRICS[score.metric], score=score) for score in scores]
     models = _models(real, synthetic, target, notes)
     lines = utility_references(real, synthetic, conditional_on=given)
-    if risk != "none" and target is None and not any(c.role is Role.SENSITIVE for c in book.modelled):
+    if risk != "none" and target is None and not book.with_role(Role.SENSITIVE):
         notes.append(
             "No attack guessed at anything, because no column is sensitive: set role = 'sensitive' and "
             "role = 'quasi-identifier' (what an intruder may know) in the codebook, or name a --target."
@@ -124,10 +124,10 @@ def _one_way(source: Source, *, role: str, report: Report | None = None) -> dict
     """Counts of every column; whatever is wrong with the file is said with its role."""
     names = source.codebook.names
     try:
-        tables = source.count([[name] for name in names], report)
+        tables = open_grids(source, [[name] for name in names], report)
     except DataError as reason:
         raise DataError(f"{role}: {reason}") from None
-    counts = {name: table.open().to_grid() for name, table in zip(names, tables, strict=True)}
+    counts = dict(zip(names, tables, strict=True))
     if (rows := _rows(counts)) < _LEAST_ROWS:
         raise DataError(
             f"{role} has {rows} row{'' if rows == 1 else 's'}; shares and associations need at least {_LEAST_ROWS}. "
@@ -271,10 +271,10 @@ def _whole(report: Report | None, label: str) -> Report | None:
 
 def _intruder(book: Codebook, target: str | None, external: Source | None) -> tuple[list[str], list[str]]:
     """What an intruder knows, and what they want to know."""
-    wanted = [column.name for column in book.modelled if column.role is Role.SENSITIVE]
+    wanted = list(book.with_role(Role.SENSITIVE))
     if target is not None and target not in wanted:
         wanted.append(target)
-    known = [c.name for c in book.modelled if c.role is Role.QUASI_IDENTIFIER and c.name not in wanted]
+    known = [name for name in book.with_role(Role.QUASI_IDENTIFIER) if name not in wanted]
     if external is not None:  # the intruder knows what the external file tells
         known = [name for name in known if name in external.codebook.names]
     return known, wanted

@@ -3,19 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure, axis, layout, scatter, text
-from understudy.evaluate.report.glossary import title_of
+from understudy.evaluate.report.glossary import metric_named, title_of
 from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE, HATCHED, INK, REAL
+from understudy.pages.figures import Figure, axis, bars, figure, level_line, listed_axis, scatter, text, whiskers
 from understudy.pages.numbers import number
 
-_MODELS = (
-    "coefficient_distance",
-    "coefficient_utility",
-    "interval_overlap",
-    "lasso_auc",
-    "lasso_mse",
-    "train_on_synthetic",
-)
 _PATHS = {"lasso_auc": "area under the ROC curve", "lasso_mse": "mean squared error"}
 REACH = (-2.0, 4.0)
 """Multiples beyond these are not shown: they say only that the real coefficient is close to 0."""
@@ -30,7 +22,8 @@ _MARKS = {
 
 def is_model(metric: str) -> bool:
     """Whether a metric belongs to the section about models."""
-    return metric.partition(":")[0] in _MODELS
+    known = metric_named(metric)
+    return known is not None and known.of_models
 
 
 def model_figures(doc: Mapping[str, Any]) -> list[Figure]:
@@ -69,13 +62,10 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
                 symbol=symbol,
                 size=9,
                 edge=2,
-                error_x={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [end[1] - value for end, value in zip(ends, middle, strict=True)],
-                    "arrayminus": [value - end[0] for end, value in zip(ends, middle, strict=True)],
-                    "thickness": 1.5,
-                },
+                error_x=whiskers(
+                    [end[1] - value for end, value in zip(ends, middle, strict=True)],
+                    [value - end[0] for end, value in zip(ends, middle, strict=True)],
+                ),
                 customdata=[[text(name), *map(number, estimate)] for name, *estimate in numbers],
                 hovertemplate="%{customdata[0]}: %{customdata[1]} (%{customdata[2]} to %{customdata[3]})"
                 "<extra>%{fullData.name}</extra>",
@@ -99,28 +89,19 @@ def _coefficients(number_of: int, model: Mapping[str, Any]) -> Figure:
     sentence = f"{meet} of {len(names)} pairs of intervals overlap."
     if outside:
         sentence += f" {outside} synthetic estimate{'s lie' if outside > 1 else ' lies'} beyond the ends of the axis."
-    return Figure(
-        key=f"coefficients-{number_of}",
-        title=f"{model['formula']} ({model['kind']})",
-        spoken=f"Coefficients of a {model['kind']} model with 95 % intervals in both tables. {sentence}",
-        caption=f"{sentence} 1: the same coefficient; 0: the effect is lost; below 0: its sign is turned. "
+    return figure(
+        f"coefficients-{number_of}",
+        f"{model['formula']} ({model['kind']})",
+        f"{sentence} 1: the same coefficient; 0: the effect is lost; below 0: its sign is turned. "
         f"{model['note']}".strip(),
-        data=data,
-        layout=layout(
-            height=120 + 34 * len(names),
-            xaxis=axis(title={"text": "multiple of the confidential estimate"}, zeroline=True, range=_axis(data)),
-            yaxis=axis(
-                tickmode="array",
-                tickvals=list(range(len(names))),
-                ticktext=[text(name) for name in names],
-                autorange="reversed",
-                showgrid=True,
-                zeroline=False,
-            ),
-        ),
+        data,
+        spoken=f"Coefficients of a {model['kind']} model with 95 % intervals in both tables. {sentence}",
         header=("coefficient", "confidential", "95 % interval", "synthetic", "95 % interval"),
         rows=rows,
         wide=True,
+        height=120 + 34 * len(names),
+        xaxis=axis("multiple of the confidential estimate", zeroline=True, range=_axis(data)),
+        yaxis=listed_axis(names, autorange="reversed", showgrid=True),
     )
 
 
@@ -141,32 +122,30 @@ def _classifier(item: Mapping[str, Any]) -> Figure:
         f"{number(both['real'][0])} on real ones; accuracy {number(both['synthetic'][1])} and "
         f"{number(both['real'][1])}, {number(common)} for always giving the more common answer."
     )
-    bars = [
-        {
-            "type": "bar",
-            "name": f"trained on {name} rows",
-            "x": ["area under the ROC curve", "accuracy"],
-            "y": both[which],
-            "marker": marker,
-            "text": [number(value) for value in both[which]],
-            "textposition": "outside",
-            "cliponaxis": False,
-            "hovertemplate": "%{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
-        }
-        for which, name, marker in (
-            ("real", "confidential", {"color": REAL}),
-            ("synthetic", "synthetic", dict(HATCHED)),
+    data = [
+        bars(
+            f"trained on {name} rows",
+            ["area under the ROC curve", "accuracy"],
+            both[which],
+            marker,
+            "%{x}: %{y:.4f}",
+            text=[number(value) for value in both[which]],
+            textposition="outside",
+            cliponaxis=False,
         )
+        for which, name, marker in (("real", "confidential", {"color": REAL}), ("synthetic", "synthetic", HATCHED))
     ]
-    return Figure(
-        key="classifier",
-        title="A classifier tested on records held out",
-        spoken=sentence,
-        caption=sentence,
-        data=bars,
-        layout=layout(barmode="group", height=320, yaxis=axis(range=[0, 1.08]), xaxis=axis(showgrid=False)),
+    return figure(
+        "classifier",
+        "A classifier tested on records held out",
+        sentence,
+        data,
         header=("measure", "value"),
         rows=[(name, number(value)) for name, value in parts.items()],
+        barmode="group",
+        height=320,
+        yaxis=axis(range=[0, 1.08]),
+        xaxis=axis(showgrid=False),
     )
 
 
@@ -193,19 +172,17 @@ def _path(item: Mapping[str, Any]) -> Figure:
         )
     ]
     what = _PATHS[item["metric"]]
-    return Figure(
-        key=item["metric"],
-        title=f"Lasso path: {what}",
+    return figure(
+        item["metric"],
+        f"Lasso path: {what}",
+        f"Tested on the confidential table. {item['note']}",
+        data,
         spoken=f"{what} on real rows along the Lasso path, of models trained on each table. {item['note']}",
-        caption=f"Tested on the confidential table. {item['note']}",
-        data=data,
-        layout=layout(
-            height=320,
-            xaxis=axis(type="log", dtick=1, title={"text": "penalty"}, autorange="reversed", showgrid=False),
-            yaxis=axis(title={"text": what}),
-        ),
         header=("point", "value"),
         rows=[(name, number(value)) for name, value in item["breakdown"].items()],
+        height=320,
+        xaxis=axis("penalty", type="log", dtick=1, autorange="reversed", showgrid=False),
+        yaxis=axis(what),
     )
 
 
@@ -256,29 +233,21 @@ def _rates(key: str, title: str, sentence: str, shown: Sequence[Mapping[str, Any
     others = [line for line in lines if line != "synthetic"]
     ends = [end for item in shown for end in (item["value"], item["high"]) if end is not None]
     far = 1.0 if others else min(1.0, 1.1 * max([0.04, *ends]))  # gains are small: the axis ends where they do
-    return Figure(
-        key=key,
-        title=title,
+    return figure(
+        key,
+        title,
+        sentence,
+        data,
         spoken=f"{title}: dots with 95 % intervals; the numbers are in the table below. {sentence}",
-        caption=sentence,
-        data=data,
-        layout=layout(
-            height=110 + 30 * len(shown),
-            xaxis=axis(range=[-0.02 * far, 1.02 * far], tickformat=".0%" if far > 0.1 else ".1%"),
-            yaxis=axis(
-                tickmode="array",
-                tickvals=list(range(len(shown))),
-                ticktext=[text(label) for label in labels],
-                range=[len(shown) - 0.4, -0.6],
-                zeroline=False,
-            ),
-        ),
         header=("attack", "this table", *(_MARKS[line][2] for line in others)),
         rows=[
             (label, number(item["value"]), *(_or_dash(_mark(item, line)) for line in others))
             for label, item in zip(labels, shown, strict=True)
         ],
         wide=True,
+        height=110 + 30 * len(shown),
+        xaxis=axis(range=[-0.02 * far, 1.02 * far], tickformat=".0%" if far > 0.1 else ".1%"),
+        yaxis=listed_axis(labels, range=[len(shown) - 0.4, -0.6]),
     )
 
 
@@ -300,16 +269,8 @@ def _intervals(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if item["low"] is not None and item["high"] is not None:
             x += [item["low"], item["high"], None]
             y += [k, k, None]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "95 % interval",
-        "x": x,
-        "y": y,
-        "line": {"color": DEEP_BLUE, "width": 5},
-        "opacity": 0.45,
-        "hoverinfo": "skip",
-    }
+    marks = scatter("95 % interval", x, y, colour=DEEP_BLUE, dash="solid", width=5)
+    return {**marks, "opacity": 0.45, "hoverinfo": "skip"}
 
 
 def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
@@ -323,22 +284,20 @@ def chain_figures(doc: Mapping[str, Any]) -> list[Figure]:
         f"the last; chance alone would give {number(chain['bootstrap'])}."
     )
     return [
-        Figure(
-            key="chain-drift",
-            title="Rows by their place in a block",
-            spoken=f"Mean total variation distance of all columns by place in the block. {sentence}",
-            caption=sentence,
-            data=[
+        figure(
+            "chain-drift",
+            "Rows by their place in a block",
+            sentence,
+            [
                 scatter("this table", places, chain["distance"], colour=DEEP_BLUE, dash="solid", symbol="diamond"),
-                scatter("bootstrap", [places[0], places[-1]], [chain["bootstrap"]] * 2, colour=INK, dash="dot"),
+                level_line("bootstrap", [places[0], places[-1]], chain["bootstrap"]),
             ],
-            layout=layout(
-                xaxis=axis(title={"text": "place in the block"}),
-                yaxis=axis(title={"text": "total variation distance"}, rangemode="tozero"),
-            ),
+            spoken=f"Mean total variation distance of all columns by place in the block. {sentence}",
             header=("place in the block, or column", "distance", "correlation of neighbours"),
             rows=[(f"row {place}", number(value), "") for place, value in zip(places, chain["distance"], strict=True)]
             + [(name, "", number(value)) for name, value in chain["lag_one"].items()],
             wide=True,
+            xaxis=axis("place in the block"),
+            yaxis=axis("total variation distance", rangemode="tozero"),
         )
     ]

@@ -1,17 +1,15 @@
 """From findings to one HTML file that needs nothing else."""
 
-from collections.abc import Mapping, Sequence
-from importlib import resources
+from collections.abc import Mapping
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure, association_figures, distribution, mosaic
+from understudy.evaluate.report.figures import association_figures, distribution, mosaic_pair
 from understudy.evaluate.report.findings import BANNER, FORMAT
 from understudy.evaluate.report.glossary import GLOSSARY, title_of
 from understudy.evaluate.report.models import chain_figures, is_model, model_figures, risk_figures
-from understudy.extras import need
 from understudy.pages import charts
+from understudy.pages.figures import figures_page
 from understudy.pages.numbers import number
-from understudy.pages.shell import MARKER, html_page
 
 
 def report_page(doc: Mapping[str, Any]) -> str:
@@ -19,12 +17,14 @@ def report_page(doc: Mapping[str, Any]) -> str:
     assert doc["format"] == FORMAT
     columns = [distribution(k, column) for k, column in enumerate(doc["columns"])]
     association = association_figures(doc) if len(doc["columns"]) > 1 else []
-    mosaics = [mosaic(k, found) for k, found in enumerate(doc["mosaics"])]
+    mosaics = [mosaic_pair(k, found) for k, found in enumerate(doc["mosaics"])]
     models, risks, chain = model_figures(doc), risk_figures(doc), chain_figures(doc)
     utility = [_titled(item) for item in doc["utility"]]
     measured = [item for item in utility if is_model(item["metric"])]
-    return render(
+    return figures_page(
         "report.html",
+        package="understudy.evaluate.report",
+        filters={"strip": strip},
         figures=[*columns, *association, *mosaics, *models, *risks, *chain],
         doc=doc,
         title=doc["title"] or "Synthetic table",
@@ -61,29 +61,6 @@ def _sections(doc: Mapping[str, Any], *, mosaics: bool, models: bool, chain: boo
 
 def _titled(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "title": title_of(item["metric"])}
-
-
-def render(
-    template: str, *, title: str, figures: Sequence[Figure], package: str = "understudy.evaluate.report", **values: Any
-) -> str:
-    """Fill a template of this folder, or of another room's, with the figures and Plotly inside."""
-    need("jinja2", "plotly", extra="report", what="the report page")
-    from plotly.offline import get_plotlyjs
-
-    folder = resources.files("understudy.evaluate.report")
-    style, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    return html_page(
-        template,
-        title=title,
-        packages=(package, "understudy.evaluate.report"),
-        style=style,
-        data={figure.key: {"data": figure.data, "layout": figure.layout} for figure in figures},
-        data_id="figures",
-        scripts=(get_plotlyjs(), script),
-        marker=MARKER,
-        filters={"strip": strip},
-        **values,
-    )
 
 
 _WIDE, _HIGH, _PAD = 250, 34, 12

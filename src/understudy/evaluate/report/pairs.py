@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.codebook import Column
+from understudy.evaluate.opened import Counts, open_grids
 from understudy.evaluate.utility.distances import total_variation
-from understudy.evaluate.utility.tables import Counts, tables_of_width
+from understudy.evaluate.utility.tables import tables_of_width
 from understudy.sources.base import Report, Source
 
 _BATCH = 48
@@ -38,16 +39,9 @@ def pair_facts(real: Source, synthetic: Source, *, report: Report | None = None)
     facts: list[PairFacts] = []
     for start in range(0, len(pairs), _BATCH):
         batch = pairs[start : start + _BATCH]
-        for (first, second), *tables in zip(batch, real.count(batch), synthetic.count(batch), strict=True):
-            a, b = (table.open().to_grid() for table in tables)
-            facts.append(
-                PairFacts(
-                    columns=(first, second),
-                    real=association(a),
-                    synthetic=association(b),
-                    distance=total_variation(a, b),
-                )
-            )
+        for pair, a, b in zip(batch, open_grids(real, batch), open_grids(synthetic, batch), strict=True):
+            strength = {"real": association(a), "synthetic": association(b)}
+            facts.append(PairFacts(columns=(pair[0], pair[1]), **strength, distance=total_variation(a, b)))
         if report:
             report("comparing pairs of columns", len(facts), len(pairs))
     return facts
@@ -91,13 +85,10 @@ def mosaics(real: Source, synthetic: Source, pairs: Sequence[PairFacts], *, most
         if len(chosen) < most and all(uses.get(name, 0) < _MOST_USES for name in pair.columns):
             chosen.append(pair.columns)
             uses |= {name: uses.get(name, 0) + 1 for name in pair.columns}
-    if not chosen:
-        return []
-    truth, copy = real.count(chosen), synthetic.count(chosen)
     book = real.codebook
     return [
-        _grouped((book.column(x), book.column(y)), a.open().to_grid(), b.open().to_grid())
-        for (x, y), a, b in zip(chosen, truth, copy, strict=True)
+        _grouped((book.column(x), book.column(y)), a, b)
+        for (x, y), a, b in zip(chosen, open_grids(real, chosen), open_grids(synthetic, chosen), strict=True)
     ]
 
 

@@ -66,14 +66,9 @@ def table_of(folder: Path, manifest: dict[str, Any]) -> str:
 def _facts(folder: Path) -> ReleaseFacts:
     verdict = verify_release(folder)
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    repeated = ("statement", "method", "guarantee", "created", "randomness", "account", "parameters")
     return ReleaseFacts(
-        statement=manifest["statement"],
-        method=manifest["method"],
-        guarantee=manifest["guarantee"],
-        created=manifest["created"],
-        randomness=manifest["randomness"],
-        account=manifest["account"],
-        parameters=manifest["parameters"],
+        **{name: manifest[name] for name in repeated},
         codebook=manifest["codebook"]["digest"],
         warnings=tuple(manifest.get("warnings", ())),
         problems=verdict.problems,

@@ -76,7 +76,7 @@ def open_cells(source: Source, columns: Sequence[str]) -> Cells:
     )
 
 
-def joint_keys(sizes: Sequence[int], *tables: Ints) -> list[Ints]:
+def joint_keys(sizes: Sequence[int], *tables: npt.NDArray[np.integer]) -> list[Ints]:
     """One number per row, equal exactly where the rows of codes are, in all tables alike.
 
     >>> [keys.tolist() for keys in joint_keys((2, 3), np.array([[0, 1], [1, 2]]), np.array([[1, 2]]))]

@@ -49,23 +49,26 @@ def uniqueness(real: Source, synthetic: Source, *, columns: Sequence[str], strea
     ours, theirs = joint_keys(truth.sizes, truth.codes, copy.codes)
     distinct, records = group_sums(ours, truth.counts)
     alone = lookup(theirs, distinct, (records == 1).astype(float), default=0.0)
-    both = float(alone[copy.counts == 1].sum())
-    rate = wilson(lone, copy.rows)
-    return UNIQUENESS.score(
-        rate,
-        {
-            "synthetic": rate.value,
-            "original": float((truth.counts == 1).sum() / truth.rows),
-            "bootstrap": float((truth.resample(copy.rows, rng).counts == 1).sum() / copy.rows),
-            "unique in both": both / copy.rows,
-        },
-        note=uniqueness_note(columns),
+    return uniqueness_score(
+        columns,
+        lone=lone,
+        rows=copy.rows,
+        both=int(alone[copy.counts == 1].sum()),
+        original=float((truth.counts == 1).sum() / truth.rows),
+        bootstrap=float((truth.resample(copy.rows, rng).counts == 1).sum() / copy.rows),
     )
 
 
-def uniqueness_note(columns: Sequence[str]) -> str:
-    """What a reader of the number must know."""
-    return f"On {', '.join(columns)}. A unique synthetic record is not a person; see `unique in both`."
+def uniqueness_score(
+    columns: Sequence[str], *, lone: int, rows: int, both: int, original: float, bootstrap: float
+) -> Score:
+    """From how many of the synthetic rows stand alone there, and in both tables; however they were counted."""
+    rate = wilson(lone, rows)
+    return UNIQUENESS.score(
+        rate,
+        {"synthetic": rate.value, "original": original, "bootstrap": bootstrap, "unique in both": both / rows},
+        note=f"On {', '.join(columns)}. A unique synthetic record is not a person; see `unique in both`.",
+    )
 
 
 def copied(records: Cells, table: Cells, *, lone: bool = False) -> float:

@@ -4,7 +4,7 @@ Ties of the commonest are shared equally, so that the order of levels does not m
 resembles is guessed from the whole column.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -56,15 +56,8 @@ def mode_attack(
         )
     rng = (stream or Stream.seeded(0)).generator()
     people, copy = open_cells(real, columns), open_cells(synthetic, columns)
-    wrong = misses(people, copy)
-    rate = wilson(people.rows * wrong, people.rows)
-    lines = {
-        "synthetic": wrong,
-        "bootstrap": misses(people, people.resample(copy.rows, rng)),
-        "marginal": misses(people, copy, known=()),
-    }
-    if holdout is not None:
-        lines["control"] = misses(open_cells(holdout, columns), copy)
+    lines = _compared(misses, people, copy, None if holdout is None else open_cells(holdout, columns), rng)
+    rate = wilson(people.rows * lines["synthetic"], people.rows)
     compared = (
         " Below `control` by more than chance, it is the people in the data who are exposed."
         if holdout is not None
@@ -72,6 +65,18 @@ def mode_attack(
     )
     note = f"Wrong guesses of {sensitive} by somebody who knows {', '.join(quasi) or 'nothing'}.{compared}"
     return MODE_ATTACK.score(rate, lines, note=note)
+
+
+def _compared(
+    error: Callable[..., float], people: Cells, copy: Cells, others: Cells | None, rng: np.random.Generator
+) -> dict[str, float]:
+    """What guessing by the synthetic table errs, beside a bootstrap, the shares alone, and people not in the data."""
+    lines = {
+        "synthetic": error(people, copy),
+        "bootstrap": error(people, people.resample(copy.rows, rng)),
+        "marginal": error(people, copy, known=()),
+    }
+    return lines if others is None or not others.rows else lines | {"control": error(others, copy)}
 
 
 def misses(people: Cells, guide: Cells, *, known: Sequence[str] | None = None) -> float:
@@ -135,13 +140,12 @@ def mean_attack(
     errors, weights = mean_error(people, copy, values)
     centre = _mean(errors, weights)
     spread = np.sqrt(_mean((errors - centre) ** 2, weights) / max(people.rows - 1, 1))
-    lines = {
-        "synthetic": centre,
-        "bootstrap": _mean(*mean_error(people, people.resample(copy.rows, rng), values)),
-        "marginal": _mean(*mean_error(people, copy, values, known=())),
-    }
-    if holdout is not None and (others := _numbers(open_cells(holdout, columns), values)).rows:
-        lines["control"] = _mean(*mean_error(others, copy, values))
+
+    def error(people: Cells, guide: Cells, known: Sequence[str] | None = None) -> float:
+        return _mean(*mean_error(people, guide, values, known=known))
+
+    others = None if holdout is None else _numbers(open_cells(holdout, columns), values)
+    lines = _compared(error, people, copy, others, rng)
     return MEAN_ATTACK.score(
         Rate(value=centre, low=float(max(0.0, centre - Z95 * spread)), high=float(centre + Z95 * spread)),
         lines,

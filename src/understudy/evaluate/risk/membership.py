@@ -8,18 +8,19 @@ the numbers of rows that agree with the target on every one or two columns; the 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Codebook
-from understudy.codebook.encode import encode_value
 from understudy.errors import RefusalError, UnderstudyError
 from understudy.evaluate.checks import count_rows
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.cells import Ints, open_cells
 from understudy.evaluate.risk.intervals import wilson
 from understudy.evaluate.shadows import repeated
+from understudy.evaluate.values import codes_of
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Whole
 from understudy.sources.base import Report, Source
@@ -170,14 +171,9 @@ def source_of(book: Codebook, records: Ints, *, last_of_one: int = 1) -> Encoded
     return EncodedSource(codebook=book, columns=columns, people=None if book.unit is None else people)
 
 
-def encode_rows(book: Codebook, table: object) -> Ints:
+def encode_rows(book: Codebook, table: Any) -> Ints:
     """Codes of a small synthetic table, as a source counts them."""
-    columns = []
-    for column in book.counted:
-        values = table.column(column.reads).to_pylist()  # type: ignore[attr-defined]
-        known = {value: encode_value(column, value) for value in set(values)}
-        columns.append([known[value] for value in values])
-    return np.array(columns, dtype=np.int64).T
+    return np.stack([codes_of(table.column(column.reads), column) for column in book.counted], axis=1)
 
 
 def agreements(rows: Ints, person: Ints) -> Floats:

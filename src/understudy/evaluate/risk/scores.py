@@ -11,30 +11,19 @@ from understudy.evaluate.checks import check_rows
 from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.remembered import Remembered
-from understudy.evaluate.risk import copies, giomi, guesses, linking
+from understudy.evaluate.risk import copies, giomi, guesses, linking, membership
 from understudy.evaluate.risk.cells import check_tables
-from understudy.evaluate.risk.membership import MEMBERSHIP, Shadows
+from understudy.evaluate.risk.membership import Shadows
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
 
 LEVELS = OneOf(("quick", "full"))
 METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        guesses.MODE_ATTACK,
-        guesses.MEAN_ATTACK,
-        linking.MATCH_PROBABILITY,
-        linking.LINK_GAIN,
-        copies.UNIQUENESS,
-        copies.EXACT_COPIES,
-        linking.LINKAGE,
-        copies.CLOSEST_RECORD,
-        giomi.SINGLING_OUT,
-        giomi.LINKABILITY,
-        giomi.INFERENCE,
-        MEMBERSHIP,
-    )
+    value.name: value
+    for module in (guesses, linking, copies, giomi, membership)
+    for value in vars(module).values()
+    if isinstance(value, Metric)
 }
 
 
@@ -121,12 +110,11 @@ def _roles(
     real: Source, quasi: Sequence[str] | None, sensitive: Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the intruder knows and wants: as given, or by the roles that the codebook declares."""
-    columns = real.codebook.modelled
-    known = [c.name for c in columns if c.role is Role.QUASI_IDENTIFIER] if quasi is None else list(quasi)
-    wanted = [c.name for c in columns if c.role is Role.SENSITIVE] if sensitive is None else list(sensitive)
+    known = real.codebook.with_role(Role.QUASI_IDENTIFIER) if quasi is None else tuple(quasi)
+    wanted = real.codebook.with_role(Role.SENSITIVE) if sensitive is None else tuple(sensitive)
     if twice := [name for name in known if name in wanted]:
         raise ParameterError(
             f"the columns {', '.join(twice)} are quasi-identifiers and sensitive at once; an intruder does not guess "
             "what they know. Take them out of one of the two."
         )
-    return tuple(known), tuple(wanted)
+    return known, wanted

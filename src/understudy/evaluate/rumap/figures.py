@@ -6,20 +6,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.figures import Figure, axis, layout, scatter, text
 from understudy.evaluate.report.glossary import metric_named, title_of
 from understudy.evaluate.report.models import REACH
+from understudy.pages.figures import Figure, axis, figure, level_line, scatter, style, text, whiskers
 from understudy.pages.numbers import number
 
-_STYLES = (
-    ("#0072b2", "solid", "circle"),
-    ("#d55e00", "dash", "square"),
-    ("#009e73", "dot", "triangle-up"),
-    ("#7b3f98", "dashdot", "diamond"),
-    ("#000000", "longdash", "cross"),
-    ("#8a6d00", "longdashdot", "x"),
-    ("#56b4e9", "solid", "star"),
-)
 _MARGIN = {"l": 60, "r": 12, "t": 30, "b": 50}
 _LINES = {"bootstrap": "dot", "independent columns": "dash", "marginal": "dash"}
 _SAID = {"marginal": "shares alone", "bootstrap": "bootstrap", "independent columns": "independent columns"}
@@ -72,34 +63,28 @@ def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
     data += [_level(name, value, ends) for name, value in _levels(doc, measure).items()]
     rows += [(_SAID[name], "", number(value), "", "") for name, value in _levels(doc, measure).items()]
     best = _best(doc, measure)
-    return Figure(
-        key=f"map-{number_of}",
-        title=title,
+    return figure(
+        f"map-{number_of}",
+        title,
+        best + _origin(measure),
+        data,
         spoken=f"{title} against epsilon, one line per method. {best}",
-        caption=best + _origin(measure),
-        data=data,
-        layout=layout(
-            height=340,
-            xaxis=_epsilon_axis(doc["epsilons"]),
-            yaxis=axis(
-                title={"text": text(_axis(measure))},
-                rangemode="tozero" if "error" in _axis(measure) else "normal",
-                exponentformat="power",  # 80 x 10^-6, never 80 micro
-            ),
-            margin=_MARGIN,
-        ),
         header=("method", "epsilon", "mean", "standard deviation", "runs"),
         rows=rows,
+        height=340,
+        xaxis=_epsilon_axis(doc["epsilons"]),
+        yaxis=axis(_axis(measure), rangemode="tozero" if "error" in _axis(measure) else "normal"),
+        margin=_MARGIN,
     )
 
 
 def _epsilon_axis(epsilons: Sequence[float]) -> dict[str, Any]:
     ticks = [f"{value:g}" for value in epsilons]
-    return axis(type="log", title={"text": "epsilon"}, tickvals=epsilons, ticktext=ticks)
+    return axis("epsilon", type="log", tickvals=epsilons, ticktext=ticks)
 
 
 def _trace(place: int, method: str, means: Sequence[tuple[Any, ...]], ends: Sequence[float]) -> dict[str, Any]:
-    colour, dash, symbol = _STYLES[place % len(_STYLES)]
+    colour, dash, symbol = style(place)
     if means[0][0] is None:  # a baseline without an epsilon
         return {**_level(method, means[0][1], ends), "line": {"color": colour, "dash": dash, "width": 1.5}}
     return scatter(
@@ -109,16 +94,15 @@ def _trace(place: int, method: str, means: Sequence[tuple[Any, ...]], ends: Sequ
         colour=colour,
         dash=dash,
         symbol=symbol,
-        error_y={"type": "data", "array": [spread for *_, spread, _ in means], "thickness": 1.2, "width": 3},
+        error_y=whiskers([spread for *_, spread, _ in means], width=3),
         hovertemplate="epsilon %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
     )
 
 
 def _level(name: str, value: float, ends: Sequence[float]) -> dict[str, Any]:
     wide = list(ends) if ends[0] < ends[1] else [ends[0] / 1.5, ends[0] * 1.5]
-    dash, hover = _LINES.get(name, "dot"), "%{y:.4g}<extra>%{fullData.name}</extra>"
-    drawn = scatter(_SAID.get(name, name), wide, [value, value], colour="#666666", dash=dash, hovertemplate=hover)
-    return {**drawn, "line": {**drawn["line"], "width": 1.5}}
+    hover = "%{y:.4g}<extra>%{fullData.name}</extra>"
+    return level_line(_SAID.get(name, name), wide, value, dash=_LINES.get(name, "dot"), hovertemplate=hover)
 
 
 def _levels(doc: Mapping[str, Any], measure: str) -> dict[str, float]:
@@ -198,7 +182,7 @@ def _multiples(key: str, doc: Mapping[str, Any], formula: str, epsilon: float) -
     real = {name.removeprefix(start): value for name, value in doc["coefficients"].items() if name.startswith(start)}
     data, rows = [], []
     for place, method in enumerate(doc["methods"]):
-        colour, _, symbol = _STYLES[place % len(_STYLES)]
+        colour, _, symbol = style(place)
         values: list[float | None] = []
         spreads: list[float | None] = []
         for term, unit in real.items():
@@ -206,26 +190,23 @@ def _multiples(key: str, doc: Mapping[str, Any], formula: str, epsilon: float) -
             values.append(at[0][1] / unit if at and unit else None)
             spreads.append(at[0][2] / abs(unit) if at and unit else None)
         if any(value is not None for value in values):
-            spread = {"type": "data", "array": spreads, "thickness": 1.2}
             terms = [text(_plain(term)) for term in real]
+            spread = whiskers(spreads)
             data.append(scatter(method, values, terms, colour=colour, symbol=symbol, size=9, error_x=spread))
             rows += [(method, term, number(value)) for term, value in zip(real, values, strict=True)]
     inside, remark = _within(data)
-    return Figure(
-        key=key,
-        title=f"{formula}, epsilon {number(epsilon)}",
+    return figure(
+        key,
+        f"{formula}, epsilon {number(epsilon)}",
+        f"Multiples of the coefficient of the table itself: 1 is the same, 0 means lost.{remark} (As PeGS figure 11.)",
+        data,
         spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
-        caption="Multiples of the coefficient of the table itself: 1 is the same, 0 means lost."
-        f"{remark} (As PeGS figure 11.)",
-        data=data,
-        layout=layout(
-            height=130 + 24 * max(len(real), 4),
-            xaxis=axis(title={"text": "multiple of the real coefficient"}, zeroline=True, range=inside),
-            yaxis=axis(type="category", autorange="reversed"),
-            margin=_MARGIN,
-        ),
         header=("method", "coefficient", "multiple"),
         rows=rows,
+        height=130 + 24 * max(len(real), 4),
+        xaxis=axis("multiple of the real coefficient", zeroline=True, range=inside),
+        yaxis=axis(type="category", autorange="reversed"),
+        margin=_MARGIN,
     )
 
 
@@ -260,7 +241,7 @@ def price_figure(doc: Mapping[str, Any]) -> Figure:
         known = sorted((e, t) for e, t in totals.items() if e is not None and t is not None)
         rows += [(method, doc["meaning"][method], number(e), number(t)) for e, t in known]
         if known:
-            colour, dash, symbol = _STYLES[place % len(_STYLES)]
+            colour, dash, symbol = style(place)
             data.append(
                 scatter(
                     f"{method} ({doc['meaning'][method]})",
@@ -273,20 +254,18 @@ def price_figure(doc: Mapping[str, Any]) -> Figure:
                 )
             )
     meanings = "; ".join(f"{method}: {doc['meaning'][method]}" for method in doc["methods"])
-    return Figure(
-        key="price",
-        title="What epsilon on these maps costs for the whole file",
-        spoken=f"Whole-file epsilon against the epsilon of the maps. {meanings}.",
-        caption=f"Meaning of epsilon, by method: {meanings}. "
+    return figure(
+        "price",
+        "What epsilon on these maps costs for the whole file",
+        f"Meaning of epsilon, by method: {meanings}. "
         "The vertical axis is the promise that a published file would carry.",
-        data=data,
-        layout=layout(
-            height=340,
-            xaxis=_epsilon_axis(doc["epsilons"]),
-            yaxis=axis(type="log", dtick=1, title={"text": "whole-file epsilon"}),
-            margin=_MARGIN,
-        ),
+        data,
+        spoken=f"Whole-file epsilon against the epsilon of the maps. {meanings}.",
         header=("method", "meaning", "epsilon", "whole-file epsilon"),
         rows=rows,
         wide=True,
+        height=340,
+        xaxis=_epsilon_axis(doc["epsilons"]),
+        yaxis=axis("whole-file epsilon", type="log", dtick=1),
+        margin=_MARGIN,
     )

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from understudy.errors import ReleaseError
 from understudy.evaluate.rumap.plan import Cell
+from understudy.pages.write import write_whole
 
 RUNS, PARQUET, SETTINGS = "runs.jsonl", "runs.parquet", "settings.json"
 _KEYS = ("method", "epsilon", "repeat")
@@ -39,7 +39,7 @@ class Journal:
         elif not place.is_file() and any(self.folder.iterdir()):
             raise ReleaseError(f"{str(self.folder)!r} holds something else than a map; name a new folder.")
         if not place.is_file():
-            self._replace(place, (json.dumps(settings, indent=2) + "\n").encode())
+            write_whole(place, (json.dumps(settings, indent=2) + "\n").encode())
             return
         try:
             earlier = json.loads(place.read_text(encoding="utf-8"))
@@ -91,19 +91,13 @@ class Journal:
         place = self.folder / PARQUET
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink)
-        self._replace(place, sink.getvalue().to_pybytes())
+        write_whole(place, sink.getvalue().to_pybytes())
         return place
 
     def ordered(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
         """Runs by method, epsilon and repeat."""
         keys = sorted(cells, key=lambda cell: (cell.method, cell.epsilon or 0.0, cell.repeat))
         return [self.runs[cell] for cell in keys if cell in self.runs]
-
-    def _replace(self, place: Path, content: bytes) -> None:
-        handle, scratch = tempfile.mkstemp(prefix=f".{place.name}-", dir=self.folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(scratch).replace(place)
 
 
 def _ends_whole(place: Path) -> bool:

@@ -9,12 +9,12 @@ from understudy.codebook import Codebook
 from understudy.confidential import Confidential
 from understudy.errors import StoppedError
 from understudy.evaluate.report.make import named
-from understudy.evaluate.report.page import render
 from understudy.evaluate.rumap.figures import map_figures, price_figure
 from understudy.evaluate.rumap.measure import Questions
 from understudy.evaluate.rumap.plan import Plan
 from understudy.evaluate.rumap.run import MapRun, run_map
 from understudy.extras import need
+from understudy.pages.figures import figures_page
 from understudy.pages.write import write_page
 from understudy.sources import open_source
 from understudy.sources.base import Report
@@ -114,8 +114,9 @@ def map_page(doc: dict[str, Any]) -> str:
     maps, price = map_figures(doc), price_figure(doc)
     plain = all(meaning == "whole file" for meaning in doc["meaning"].values())  # then a figure would say x = x
     attacked = any(name.startswith(("mode_attack", "mean_attack")) for name in doc["measures"])
-    return render(
+    return figures_page(
         "rumap.html",
+        package="understudy.evaluate.report",
         figures=maps if plain else [price, *maps],
         doc=doc,
         title=(doc["title"] or "Synthetic table") + ": risk-utility maps",

@@ -16,6 +16,7 @@ from understudy.evaluate.utility.distances import (
     marginal_mae,
     marginal_mse,
 )
+from understudy.evaluate.utility.measure import Kind
 from understudy.evaluate.utility.ranks import (
     kendall_conditional,
     kendall_marginal,
@@ -24,7 +25,6 @@ from understudy.evaluate.utility.ranks import (
 )
 from understudy.evaluate.utility.references import reference_lines
 from understudy.evaluate.utility.regression import (
-    Kind,
     compare_models,
     default_formula,
     distance_of_coefficients,
@@ -89,10 +89,8 @@ class Subject:
         """Sensitive columns, and what the intruder knows."""
         book = self.real.codebook
         wanted, known = self.questions.sensitive, self.questions.quasi
-        if wanted is None:
-            wanted = tuple(c.name for c in book.modelled if c.role is Role.SENSITIVE)
-        if known is None:
-            known = tuple(c.name for c in book.modelled if c.role is Role.QUASI_IDENTIFIER)
+        wanted = book.with_role(Role.SENSITIVE) if wanted is None else wanted
+        known = book.with_role(Role.QUASI_IDENTIFIER) if known is None else known
         return [(name, tuple(other for other in known if other != name)) for name in wanted]
 
     def measure(self, synthetic: Source) -> dict[str, float | None]:

@@ -10,6 +10,7 @@ from typing import Any
 from understudy.codec import to_plain
 from understudy.errors import RefusalError
 from understudy.evaluate.checks import check_rows
+from understudy.evaluate.opened import open_grids
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.rumap.journal import Journal
 from understudy.evaluate.rumap.measure import Questions, Subject
@@ -111,6 +112,6 @@ def _fingerprint(real: Source) -> str:
     """Of codebook and one-way counts: runs on another table are not mixed in."""
     book = real.codebook
     digest = hashlib.sha256(book.digest.encode())
-    for table in real.count([[column.name] for column in book.counted]):
-        digest.update(table.open().to_grid().tobytes())
+    for table in open_grids(real, [[column.name] for column in book.counted]):
+        digest.update(table.tobytes())
     return digest.hexdigest()[:16]

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from understudy.errors import ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import open_grids
+from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.utility.tables import JOIN, counted, grids, tables_of_width
 from understudy.extras import need
 from understudy.mechanisms.selection_scores import mutual_information
@@ -19,14 +21,12 @@ from understudy.sources.tables import CountTable
 CHI_SQUARE = Metric(
     name="chi_square_difference",
     title="Independence of pairs (chi-square)",
-    room="utility",
     highest=math.inf,
     says="How much the association of columns changed: the difference of chi-square per row, averaged over tables.",
 )
 INFORMATION = Metric(
     name="information",
     title="Information between columns",
-    room="utility",
     highest=math.inf,
     says="How much the information between a column and the rest changed, in nats, averaged over columns.",
 )
@@ -97,6 +97,7 @@ def chi_square_of(table: CountTable) -> ChiSquare:
     )
 
 
+@measures(CHI_SQUARE, place=16)
 def chi_square_difference(real: Source, synthetic: Source, *, tables: Sequence[Clique] | None = None) -> Score:
     """|chi-square / n (synthetic) - chi-square / n (real)|, over the given tables or all pairs of columns.
 
@@ -134,7 +135,7 @@ def strongest(real: Source) -> dict[str, tuple[str, ...]]:
     """For each column the columns that say most about it, while five records per combination remain on average."""
     book = real.codebook
     pairs = tables_of_width(book, 2)
-    tables = [table.open().to_grid() for table in real.count(pairs)]
+    tables = open_grids(real, pairs)
     shared = {frozenset(pair): mutual_information(table) for pair, table in zip(pairs, tables, strict=True)}
     rows = int(tables[0].sum()) if tables else 0
     chosen = {}
@@ -150,6 +151,7 @@ def strongest(real: Source) -> dict[str, tuple[str, ...]]:
     return chosen
 
 
+@measures(INFORMATION, place=17)
 def information(real: Source, synthetic: Source, *, rest: Mapping[str, Sequence[str]] | str | None = None) -> Score:
     """Mean change of I(X; rest) = H(X) - H(X | rest) (lugs.txt eq. 2); the breakdown has both tables per column.
 

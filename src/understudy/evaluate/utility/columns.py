@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import open_grids
+from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of
 from understudy.sources.base import Source
@@ -11,20 +13,17 @@ from understudy.sources.base import Source
 ORDER_DISTANCE = Metric(
     name="order_distance",
     title="Columns with an order (earth mover's distance)",
-    room="utility",
     says="How far the values of a column with an order must move to agree, as a share of its range, averaged.",
 )
 MEAN_UTILITY = Metric(
     name="mean_utility",
     title="Means",
-    room="utility",
     goal="maximize",
     says="Closeness of the means, in real standard deviations, and of the shares of unordered levels: 1 if equal.",
 )
 MISSING_RATIO = Metric(
     name="missing_ratio",
     title="Missing values",
-    room="utility",
     says="How far the share of missing values in a column lies from its real share, averaged over columns.",
 )
 
@@ -40,6 +39,7 @@ def earth_movers(values: npt.NDArray[np.float64], real: npt.ArrayLike, synthetic
     return float(min(1.0, np.abs(gap) @ np.diff(values) / (values[-1] - values[0])))
 
 
+@measures(ORDER_DISTANCE, place=7)
 def order_distance(real: Source, synthetic: Source) -> Score:
     """Of every column with an order; missing values are left out (``missing_ratio`` looks at them).
 
@@ -51,7 +51,7 @@ def order_distance(real: Source, synthetic: Source) -> Score:
         column = fine.get(name, real.codebook.column(name))
         if not is_ordered(column):
             continue
-        a, b = [s.count([(column.name,)])[0].open().to_grid() for s in (real, synthetic)] if name in fine else plain
+        a, b = [open_grids(s, [(column.name,)])[0] for s in (real, synthetic)] if name in fine else plain
         values = values_of(column)
         known = ~np.isnan(values)
         if known.sum() > 1 and a[known].sum() and b[known].sum():
@@ -64,6 +64,7 @@ def order_distance(real: Source, synthetic: Source) -> Score:
     )
 
 
+@measures(MEAN_UTILITY, place=15)
 def mean_utility(real: Source, synthetic: Source) -> Score:
     """exp(-||mean of the real table - mean of the synthetic table||^2) (dissertation.txt section 2.4).
 
@@ -100,7 +101,7 @@ def _moments(values: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
 def missing_share(source: Source) -> float:
     """Share of missing values among all values of a table."""
     columns = source.codebook.modelled
-    tables = [table.open().to_grid() for table in source.count([[column.name] for column in columns])]
+    tables = open_grids(source, [[column.name] for column in columns])
     shares = [
         0.0 if column.missing_code is None else table[column.missing_code] / max(table.sum(), 1)
         for column, table in zip(columns, tables, strict=True)
@@ -108,6 +109,7 @@ def missing_share(source: Source) -> float:
     return float(np.mean(shares))
 
 
+@measures(MISSING_RATIO, place=18)
 def missing_ratio(real: Source, synthetic: Source) -> Score:
     """Mean difference over the columns that may be missing (lugs.txt section 5.3); the breakdown has both shares."""
     columns = [column for column in real.codebook.modelled if column.missing_code is not None]

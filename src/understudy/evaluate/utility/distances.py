@@ -14,16 +14,10 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.holdout import known_records, unseen_share
 from understudy.evaluate.metric import Metric, Score
-from understudy.evaluate.utility.tables import (
-    JOIN,
-    Counts,
-    counted,
-    given_grids,
-    grids,
-    left_out,
-    tables_of_width,
-    triples,
-)
+from understudy.evaluate.opened import Counts, open_grids
+from understudy.evaluate.risk.cells import group_sums, joint_keys
+from understudy.evaluate.utility.measure import measures
+from understudy.evaluate.utility.tables import JOIN, counted, given_grids, grids, left_out, tables_of_width, triples
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
 
@@ -31,7 +25,6 @@ TVD_ONE_WAY, TVD_TWO_WAY, TVD_THREE_WAY = (
     Metric(
         name=f"tvd_{word}_way",
         title=f"{title} (total variation)",
-        room="utility",
         says=f"The share of rows that would have to change to make the {width}-way tables agree, averaged over tables.",
     )
     for width, word, title in (
@@ -44,7 +37,6 @@ MARGINAL_MAE, MARGINAL_MSE = (
     Metric(
         name=f"marginal_{short}",
         title=f"Shares of levels (mean {kind} error)",
-        room="utility",
         says=f"How far the share of a level lies from the real one: mean {kind} difference over levels, then columns.",
     )
     for short, kind in (("mae", "absolute"), ("mse", "squared"))
@@ -53,7 +45,6 @@ CONDITIONAL_MAE, CONDITIONAL_MSE = (
     Metric(
         name=f"conditional_{short}",
         title=f"Shares given another column (mean {kind} error)",
-        room="utility",
         says="How far the share of a level among rows with a given level of another column lies from its real share.",
     )
     for short, kind in (("mae", "absolute"), ("mse", "squared"))
@@ -61,13 +52,11 @@ CONDITIONAL_MAE, CONDITIONAL_MSE = (
 DETAIL_TVD = Metric(
     name="detail_tvd",
     title="Detailed codes (total variation)",
-    room="utility",
     says="The share of records whose detailed code would have to change to make the tables agree, averaged.",
 )
 JOINT_L1 = Metric(
     name="joint_l1",
     title="Whole records (L1, in records)",
-    room="utility",
     highest=float("inf"),
     says="How many rows differ when whole records are counted, the synthetic table scaled to the size of the real one; "
     "twice the number of real rows at most.",
@@ -75,7 +64,6 @@ JOINT_L1 = Metric(
 ARTIFICIAL_SHARE = Metric(
     name="artificial_share",
     title="Purely artificial records",
-    room="utility",
     says="The share of synthetic rows whose whole record no real row has.",
 )
 
@@ -89,17 +77,20 @@ def total_variation(real: npt.NDArray[np.number], synthetic: npt.NDArray[np.numb
     return float(np.abs(real / real.sum() - synthetic / synthetic.sum()).sum() / 2)
 
 
+@measures(TVD_ONE_WAY, place=1)
 def tvd_one_way(real: Source, synthetic: Source) -> Score:
     """All tables of one column."""
     return _tvd(TVD_ONE_WAY, real, synthetic, tables_of_width(real.codebook, 1))
 
 
+@measures(TVD_TWO_WAY, place=2)
 def tvd_two_way(real: Source, synthetic: Source) -> Score:
     """All tables of two columns that are small enough to be laid out."""
     score = _tvd(TVD_TWO_WAY, real, synthetic, tables_of_width(real.codebook, 2))
     return replace(score, note=score.note + left_out(real.codebook, 2))
 
 
+@measures(TVD_THREE_WAY, "tables", place=3)
 def tvd_three_way(real: Source, synthetic: Source, *, tables: Sequence[Clique] | None = None) -> Score:
     """The chosen tables; unasked, up to 64 of them, evenly spaced among all small ones."""
     return _tvd(TVD_THREE_WAY, real, synthetic, triples(real.codebook) if tables is None else tables)
@@ -157,21 +148,25 @@ def _shares(counts: Counts) -> npt.NDArray[np.float64]:
     return np.where(totals > 0, counts / np.maximum(totals, 1), uniform)
 
 
+@measures(MARGINAL_MAE, place=5)
 def marginal_mae(real: Source, synthetic: Source) -> Score:
     """Mean absolute difference, averaged over columns; the breakdown has one value per column."""
     return _marginal(MARGINAL_MAE, "mae", real, synthetic)
 
 
+@measures(MARGINAL_MSE, place=6)
 def marginal_mse(real: Source, synthetic: Source) -> Score:
     """Mean squared difference, averaged over columns; the breakdown has one value per column."""
     return _marginal(MARGINAL_MSE, "mse", real, synthetic)
 
 
+@measures(CONDITIONAL_MAE, "conditional_on", place=8)
 def conditional_mae(real: Source, synthetic: Source, *, conditional_on: str | None = None) -> Score:
     """Given one column, or averaged over all ordered pairs; the breakdown says "other | given"."""
     return _conditional(CONDITIONAL_MAE, "mae", real, synthetic, conditional_on)
 
 
+@measures(CONDITIONAL_MSE, "conditional_on", place=9)
 def conditional_mse(real: Source, synthetic: Source, *, conditional_on: str | None = None) -> Score:
     """Given one column, or averaged over all ordered pairs; the breakdown says "other | given"."""
     return _conditional(CONDITIONAL_MSE, "mse", real, synthetic, conditional_on)
@@ -207,11 +202,12 @@ def compare(real: Source, synthetic: Source) -> Comparison:
     )
 
 
+@measures(DETAIL_TVD, where=lambda real, _: bool(real.codebook.details), place=40)
 def detail_tvd(real: Source, synthetic: Source) -> Score:
     """Of every detail column, which no other metric looks at; what fell back to ``other`` counts as changed."""
     parts, others = {}, []
     for detail in real.codebook.details:
-        a, b = (source.count([(detail.name,)])[0].open().to_grid() for source in (real, synthetic))
+        (a,), (b,) = (open_grids(source, [(detail.name,)]) for source in (real, synthetic))
         parts[detail.name] = total_variation(a, b)
         others.append(f"{b[detail.code_of[str(detail.other)]] / b.sum():.1%} of {detail.name}")
     return DETAIL_TVD.mean(parts, note=f"{', '.join(others)} became other.", empty="there is no detail column.")
@@ -245,16 +241,12 @@ def table_l1(real: CountTable, synthetic: CountTable, *, weight: float = 1.0) ->
             "compared only over the same columns and levels. Use one codebook for both."
         )
     (codes, counts), (others, drawn) = real.occupied(), synthetic.occupied()
-    cells = np.concatenate([codes, others])
-    if not len(cells):
-        return 0.0
-    gaps = np.concatenate([counts.astype(np.float64), -weight * drawn])
-    order = np.lexsort(cells.T[::-1])
-    cells = cells[order]
-    first = np.concatenate([[True], (cells[1:] != cells[:-1]).any(axis=1)])
-    return float(np.abs(np.add.reduceat(gaps[order], np.flatnonzero(first))).sum())
+    keys = np.concatenate(joint_keys(real.sizes, codes, others))
+    _, gaps = group_sums(keys, np.concatenate([counts, -weight * drawn]))
+    return float(np.abs(gaps).sum())
 
 
+@measures(JOINT_L1, place=4)
 def joint_l1_score(real: Source, synthetic: Source) -> Score:
     """The distance in rows, scaled to the size of the real table; the breakdown adds it as a share of its maximum."""
     rows, _ = check_comparable(real, synthetic)
@@ -266,6 +258,7 @@ def joint_l1_score(real: Source, synthetic: Source) -> Score:
     )
 
 
+@measures(ARTIFICIAL_SHARE, place=19)
 def artificial_share(real: Source, synthetic: Source) -> Score:
     """Synthetic records that no real row has (lugs.txt section 5.4), with what new real rows would give.
 

@@ -27,6 +27,7 @@ from understudy.evaluate.utility.dummies import (
     moments,
     normal_matrix,
 )
+from understudy.evaluate.utility.measure import Options, measures
 from understudy.evaluate.values import Records, event_of, is_ordered, records, values_of
 from understudy.sources.base import Source
 
@@ -38,16 +39,16 @@ _AUC_SHARES = SHARES[:7]
 
 LASSO_MSE = Metric(
     name="lasso_mse",
+    of_models=True,
     title="Lasso path (mean squared error)",
-    room="utility",
     highest=math.inf,
     says="How far the error on real rows of a Lasso model trained on synthetic rows lies from that of one trained on "
     "real rows, as a share of the variance of the target, averaged over the path.",
 )
 LASSO_AUC = Metric(
     name="lasso_auc",
+    of_models=True,
     title="Lasso path (area under the ROC curve)",
-    room="utility",
     says="How far the area under the ROC curve on real rows of a logistic Lasso trained on synthetic rows lies from "
     "that of one trained on real rows, averaged over the path.",
 )
@@ -147,6 +148,11 @@ def lasso_mse_path(real: Source, synthetic: Source, *, target: str) -> tuple[Pat
     return Path(penalties=tuple(share * top for share in SHARES), real=curves[0], synthetic=curves[1]), variance
 
 
+def _has_order(real: Source, options: Options) -> bool:
+    return options.target is not None and is_ordered(real.codebook.column(options.target))
+
+
+@measures(LASSO_MSE, "target", where=_has_order, place=23)
 def lasso_mse(real: Source, synthetic: Source, *, target: str) -> Score:
     """Mean |difference of the curves| over the variance of the target; the breakdown has both curves."""
     path, variance = lasso_mse_path(real, synthetic, target=target)
@@ -181,6 +187,7 @@ def lasso_auc_path(real: Source, synthetic: Source, *, target: str, positive: st
     return Path(penalties=tuple(share * top for share in _AUC_SHARES), real=curves[0], synthetic=curves[1]), event.says
 
 
+@measures(LASSO_AUC, "target", "positive", place=24)
 def lasso_auc(real: Source, synthetic: Source, *, target: str, positive: str | None = None) -> Score:
     """Mean |difference of the curves|; the breakdown has both curves."""
     path, question = lasso_auc_path(real, synthetic, target=target, positive=positive)

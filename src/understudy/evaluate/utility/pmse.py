@@ -15,6 +15,7 @@ import numpy.typing as npt
 from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.utility.dummies import Design, affordable, logistic_newton, normal_matrix
+from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.values import Records, records
 from understudy.sources.base import Source
 
@@ -22,7 +23,6 @@ PMSE = Metric(
     name="pmse_ratio",
     title="Propensity score (pMSE ratio)",
     highest=math.inf,
-    room="utility",
     says="How well a logistic regression tells synthetic rows from real ones, over what a correct synthesis would "
     "give; about 1 is as good as a bootstrap.",
 )
@@ -68,6 +68,7 @@ def propensity(real: Records, synthetic: Records, sizes: tuple[int, ...]) -> Pro
     )
 
 
+@measures(PMSE, place=14)
 def pmse(real: Source, synthetic: Source) -> Score:
     """The ratio to the null; the breakdown has pMSE itself, the null and the standardized score."""
     check_comparable(real, synthetic)

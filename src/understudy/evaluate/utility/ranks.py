@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from understudy.evaluate.metric import Metric, Score
-from understudy.evaluate.utility.tables import Counts, given_grids, grids, tables_of_width
+from understudy.evaluate.opened import Counts
+from understudy.evaluate.utility.measure import measures
+from understudy.evaluate.utility.tables import given_grids, grids, tables_of_width
 from understudy.extras import need
 from understudy.sources.base import Source
 
@@ -24,7 +26,6 @@ MOST_GIVEN = 512
         Metric(
             name=f"{name}_marginal",
             title=f"Order of levels ({called})",
-            room="utility",
             goal="maximize",
             lowest=-1.0,
             says=f"Whether the levels of a column keep their order of frequency ({called}, averaged over columns).",
@@ -32,7 +33,6 @@ MOST_GIVEN = 512
         Metric(
             name=f"{name}_conditional",
             title=f"Order of levels given another column ({called})",
-            room="utility",
             goal="maximize",
             lowest=-1.0,
             says=f"Whether levels keep their order of frequency given a level of another column ({called}).",
@@ -72,21 +72,25 @@ def _defined(real: Counts, synthetic: Counts, statistic: Callable[[Counts, Count
     return float(statistic(real, synthetic))
 
 
+@measures(KENDALL_MARGINAL, place=10)
 def kendall_marginal(real: Source, synthetic: Source) -> Score:
     """Averaged over columns (pegs.txt figure 8); the breakdown has one value per column."""
     return _marginal(KENDALL_MARGINAL, kendall, real, synthetic)
 
 
+@measures(SPEARMAN_MARGINAL, place=11)
 def spearman_marginal(real: Source, synthetic: Source) -> Score:
     """Averaged over columns (pegs.txt figure 8); the breakdown has one value per column."""
     return _marginal(SPEARMAN_MARGINAL, spearman, real, synthetic)
 
 
+@measures(KENDALL_CONDITIONAL, "conditional_on", place=12)
 def kendall_conditional(real: Source, synthetic: Source, *, conditional_on: str | None = None) -> Score:
     """Given one column, or every other of at most 512 levels (pegs.txt figure 9); "other | given" in the breakdown."""
     return _conditional(KENDALL_CONDITIONAL, kendall, real, synthetic, conditional_on)
 
 
+@measures(SPEARMAN_CONDITIONAL, "conditional_on", place=13)
 def spearman_conditional(real: Source, synthetic: Source, *, conditional_on: str | None = None) -> Score:
     """Given one column, or every other of at most 512 levels (pegs.txt figure 9); "other | given" in the breakdown."""
     return _conditional(SPEARMAN_CONDITIONAL, spearman, real, synthetic, conditional_on)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from understudy.evaluate.opened import open_grids
 from understudy.evaluate.utility.tables import tables_of_width, triples
 from understudy.extras import need
 from understudy.parameters import ROWS
@@ -111,8 +112,7 @@ def joint_reference(table: CountTable, shares: Sequence[Floats], rows: int) -> R
 
 
 def _shares(real: Source, cliques: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], Floats]]:
-    tables = [table.open().to_grid() for table in real.count(cliques)] if cliques else []
-    return [(clique, table / table.sum()) for clique, table in zip(cliques, tables, strict=True)]
+    return [(clique, table / table.sum()) for clique, table in zip(cliques, open_grids(real, cliques), strict=True)]
 
 
 def _product(ones: dict[str, Floats], clique: Sequence[str]) -> Floats:

@@ -7,8 +7,9 @@ their rank; records with a missing value among the named columns are left out, a
 
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,9 @@ from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_comparable
 from understudy.evaluate.formulas import check_formula
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import open_grids
 from understudy.evaluate.risk.intervals import Z95
+from understudy.evaluate.utility.measure import Kind, measures
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import event_of, is_ordered, quoted, records, values_of, weights_by_code
 from understudy.extras import need
@@ -27,26 +30,25 @@ from understudy.parameters import OneOf
 from understudy.sources.base import Source
 
 Floats = npt.NDArray[np.float64]
-Kind = Literal["logistic", "linear"]
 
 COEFFICIENT_DISTANCE = Metric(
     name="coefficient_distance",
+    of_models=True,
     title="Regression coefficients (relative distance)",
-    room="utility",
     highest=float("inf"),
     says="How far the coefficients of a regression model lie from the real ones, relative to them and summed.",
 )
 COEFFICIENT_UTILITY = Metric(
     name="coefficient_utility",
+    of_models=True,
     title="Regression coefficients (closeness)",
-    room="utility",
     goal="maximize",
     says="Closeness of the coefficients of a regression model in their own units: 1 if equal, 0 if far.",
 )
 INTERVAL_OVERLAP = Metric(
     name="interval_overlap",
+    of_models=True,
     title="Overlap of confidence intervals",
-    room="utility",
     goal="maximize",
     says="How much of the two 95% confidence intervals of a coefficient is common, averaged over coefficients.",
 )
@@ -97,7 +99,7 @@ def default_formula(real: Source, target: str, *, most: int = 4) -> tuple[str, K
     pairs = tables_of_width(book, 2)
     near = [name for name in book.names if (name, target) in pairs or (target, name) in pairs]
     others = [name for name in near if is_ordered(book.column(name)) or book.column(name).size <= _MOST_LEVELS]
-    tables = [table.open().to_grid() for table in real.count([(name, target) for name in others])]
+    tables = open_grids(real, [(name, target) for name in others])
     shared = {name: mutual_information(table) for name, table in zip(others, tables, strict=True)}
     picked = sorted(others, key=lambda name: (-shared[name], name))[:most]
     if not picked:
@@ -326,3 +328,31 @@ def overlap_of_intervals(fitted: Comparison) -> Score:
     shares = np.where(same, 1.0, np.nan_to_num(shares, nan=0.0))  # an exact fit has an interval without width
     parts = dict(zip(fitted.names, shares.tolist(), strict=True))
     return INTERVAL_OVERLAP.score(float(shares.mean()), parts, note=fitted.sentence)
+
+
+def model_of(
+    real: Source, synthetic: Source, *, target: str | None = None, formula: str | None = None, kind: Kind | None = None
+) -> Comparison | None:
+    """The model that was asked for, or one of the target; None without either."""
+    if formula is not None:
+        return compare_models(real, synthetic, formula=formula, kind=kind or kind_of(formula))
+    if target is None:
+        return None
+    formula, kind = default_formula(real, target)
+    return compare_models(real, synthetic, formula=formula, kind=kind)
+
+
+def _of_model(measure: Callable[[Comparison], Score]) -> Callable[..., Score | None]:
+    def measured(
+        real: Source, synthetic: Source, target: str | None = None, formula: str | None = None, kind: Kind | None = None
+    ) -> Score | None:
+        fitted = model_of(real, synthetic, target=target, formula=formula, kind=kind)
+        return None if fitted is None else measure(fitted)
+
+    return measured
+
+
+_ASKED = ("target", "formula", "kind")
+coefficient_distance = measures(COEFFICIENT_DISTANCE, *_ASKED, place=20)(_of_model(distance_of_coefficients))
+coefficient_utility = measures(COEFFICIENT_UTILITY, *_ASKED, place=21)(_of_model(utility_of_coefficients))
+interval_overlap = measures(INTERVAL_OVERLAP, *_ASKED, place=22)(_of_model(overlap_of_intervals))

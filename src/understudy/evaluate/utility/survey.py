@@ -13,8 +13,10 @@ import numpy.typing as npt
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column, check_rows
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.opened import open_grids
 from understudy.evaluate.risk.intervals import Z95
 from understudy.evaluate.utility.distances import total_variation
+from understudy.evaluate.utility.measure import Options, measures
 from understudy.evaluate.utility.tables import grids, tables_of_width
 from understudy.evaluate.values import is_ordered, values_of, weights_by_code
 from understudy.sources.base import Source
@@ -24,16 +26,18 @@ Floats = npt.NDArray[np.float64]
 WEIGHTED_TVD = Metric(
     name="weighted_tvd",
     title="Weighted shares of levels (total variation)",
-    room="utility",
     says="The share of the population that would have to change to make the weighted 1-way tables agree, averaged.",
 )
 WEIGHTED_MEANS = Metric(
     name="weighted_means",
     title="Weighted means (overlap of intervals)",
-    room="utility",
     goal="maximize",
     says="How much of the two 95% intervals of a weighted mean is common, averaged over columns with an order.",
 )
+
+
+def _weighted(real: Source, _: Options) -> bool:
+    return real.codebook.weight is not None
 
 
 def _weights(source: Source) -> tuple[str, Floats]:
@@ -43,6 +47,7 @@ def _weights(source: Source) -> tuple[str, Floats]:
     return weights
 
 
+@measures(WEIGHTED_TVD, where=_weighted, place=30)
 def weighted_tvd(real: Source, synthetic: Source) -> Score:
     """Total variation of the weighted shares of each column."""
     name, weights = _weights(real)
@@ -76,7 +81,7 @@ def weighted_mean(source: Source, column: str) -> WeightedMean:
     described = source.codebook.column(column)
     if not is_ordered(described) or column == name:
         raise ParameterError(f"column {column!r} has no mean to weigh; choose a number, a date or an ordinal column.")
-    grid = source.count([(column, name)])[0].open().to_grid().astype(np.float64)
+    grid = open_grids(source, [(column, name)])[0].astype(np.float64)
     values = values_of(described)
     known = ~np.isnan(values)
     grid, values = grid[known], values[known]
@@ -90,6 +95,7 @@ def weighted_mean(source: Source, column: str) -> WeightedMean:
     return WeightedMean(value=mean, error=error, low=mean - Z95 * error, high=mean + Z95 * error, effective=effective)
 
 
+@measures(WEIGHTED_MEANS, where=_weighted, place=31)
 def weighted_means(real: Source, synthetic: Source) -> Score:
     """Overlap of the intervals of every column with an order but the weight; both means stand in the breakdown."""
     book = real.codebook

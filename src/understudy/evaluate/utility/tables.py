@@ -5,14 +5,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.evaluate.checks import check_column, check_comparable
+from understudy.evaluate.opened import Counts
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
-
-Counts = npt.NDArray[np.int64]
 
 JOIN = " x "
 """Between the columns of a table in a breakdown."""

@@ -17,6 +17,7 @@ from understudy.evaluate.holdout import check_holdout
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.risk.intervals import Rate
 from understudy.evaluate.utility.dummies import MOST_LEVELS, Design, auc, logistic_newton
+from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.values import Event, Records, event_of, records
 from understudy.extras import need
 from understudy.sources.base import Source
@@ -25,13 +26,14 @@ Floats = npt.NDArray[np.float64]
 
 TRAIN_ON_SYNTHETIC = Metric(
     name="train_on_synthetic",
+    of_models=True,
     title="Train on synthetic, test on real",
     goal="maximize",
-    room="utility",
     says="Area under the ROC curve, on real rows set aside before synthesis, of a classifier trained on the copy.",
 )
 
 
+@measures(TRAIN_ON_SYNTHETIC, "holdout", "target", "positive", place=25)
 def train_on_synthetic(
     real: Source,
     synthetic: Source,

@@ -27,7 +27,7 @@ class BayesianBootstrap(Recipe):
     facts = baseline_facts(
         "bayesian-bootstrap",
         truth="Columns are resampled from their exact counts; a level that nobody has never shows.",
-        page="pegs",
+        page="bootstraps",
     )
     summary = "independent columns by the Bayesian bootstrap: the paper's baseline"
     example = {}

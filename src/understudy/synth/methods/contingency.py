@@ -23,7 +23,7 @@ class Contingency(TableRecipe):
     facts = baseline_facts(
         "contingency",
         truth="Every synthetic row is a real record.",
-        page="pegs",
+        page="bootstraps",
     )
     summary = "draw from the exact table of full records: a baseline, every row is a real one"
     example = {}

@@ -27,7 +27,7 @@ class GibbsSampler(ReleasedRecipe):
     facts = baseline_facts(
         "gibbs",
         truth="Rows are drawn from exact conditional counts; a lone record shows.",
-        page="sbhg",
+        page="bootstraps",
     )
     summary = "plain Gibbs sampler on exact conditional tables: a baseline"
     example = {}

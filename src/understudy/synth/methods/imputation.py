@@ -41,7 +41,7 @@ _KEPT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Imputation(Modelled, Recipe):
-    """Multiple imputation: one regression per column, its parameters drawn anew for every file.
+    """Multiple imputation: one regression per column, its parameters drawn again for every file.
 
     >>> import understudy as us
     >>> us.Imputation(engines={"charge": "cart", "patzip": "blocks"}).quote(us.datasets.discharges_codebook(), 10).total
@@ -109,10 +109,12 @@ class Imputation(Modelled, Recipe):
 
     def keys_at_risk(self, book: Codebook) -> list[int]:
         """Positions of the quasi-identifiers."""
-        found = [place for place, column in enumerate(book.modelled) if column.role is Role.QUASI_IDENTIFIER]
-        if self.at_risk is not None and not found:
+        quasi_identifiers = [
+            place for place, column in enumerate(book.modelled) if column.role is Role.QUASI_IDENTIFIER
+        ]
+        if self.at_risk is not None and not quasi_identifiers:
             raise ParameterError("`at_risk` counts quasi-identifiers, and the codebook calls no column so; set a role.")
-        return found
+        return quasi_identifiers
 
     def chain(self, book: Codebook) -> Chain:
         """The replaced columns, in the declared order."""

@@ -1,7 +1,7 @@
 """`lugs`: Gibbs synthesis from hashed blocks that are entropy l-diverse (lugs.txt), in time linear in the rows.
 
-Route S, with another promise than the others: synthetic l-diversity of the sampling distributions, not differential
-privacy. Nothing is spent, nothing is bounded, and every statement says so.
+Route S. The promise is l-diversity of the sampling distributions, not differential privacy. Drawing spends no
+epsilon, and every statement says that this is not differential privacy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ FLOOR = 2.0**-20
 
 @dataclass(frozen=True, kw_only=True)
 class DiverseRecipe(Recipe):
-    """What LUGS and PLUGS share: one block per column and MinHash key, mixed with as little uniform as l needs."""
+    """Base of LUGS and PLUGS: one block per column and MinHash key, mixed with as little uniform noise as l needs."""
 
     ranged: ClassVar[bool] = True
     l: float | Mapping[str, float] = option(  # noqa: E741 - the field's own name for it
@@ -110,12 +110,12 @@ class DiverseRecipe(Recipe):
     def paper_figure(self, book: Codebook) -> dict[str, Any]:
         """l column by column, and how likely one value may still be."""
         ls = dict(zip(book.names, self.ls(book), strict=True))
-        asked = self.l if isinstance(self.l, Mapping) else dict.fromkeys(book.names, self.l)
+        asked_l = self.l if isinstance(self.l, Mapping) else dict.fromkeys(book.names, self.l)
         chances = {name: largest_probability(l=ls[name], levels=book.column(name).size) for name in book.names}
         worst = max(chances, key=chances.__getitem__)
         return {
             "l_by_column": ls,
-            "capped": [name for name in book.names if ls[name] < asked[name]],
+            "capped": [name for name in book.names if ls[name] < asked_l[name]],
             "largest_probability": chances[worst],
             "statement": f"It is weak even against a good guess: one value of {worst!r} ({book.column(worst).size} "
             f"levels, l = {ls[worst]:.4g}) may still have probability {chances[worst]:.4f}.",
@@ -218,10 +218,10 @@ class FittedDiverse(Fitted):
         ``sweeps`` are counted after the recipe's own burn-in.
         """
         sampler = self._sampler(self.quote(chains).ledger)
-        seen = sampler.trace(chains=chains, sweeps=self.choices.sweeps + sweeps, stream=self._stream.spawn())
+        trace = sampler.trace(chains=chains, sweeps=self.choices.sweeps + sweeps, stream=self._stream.spawn())
         tables, names = sampler.tables, self.codebook.names
         return chain_report(
-            seen[self.choices.sweeps :],
+            trace[self.choices.sweeps :],
             names=names,
             lags=lags,
             unseen=sampler.unseen,

@@ -21,7 +21,7 @@ class MarginalBootstrap(PeGS):
         paper_claim="nothing of its own",
         sound="no claim",
         truth="PeGS without parents: the same price per draw.",
-        page="pegs",
+        page="bootstraps",
         proofs=("dirichlet_draw",),
         exact_tests=(
             "pegs_exact",

@@ -2,8 +2,8 @@
 
 Route N under one Gaussian price. Steps: (1) every one-way table; (2) for every pair, how far it lies from independence;
 (3) the pairs whose dependence exceeds the error of measuring it, each measured in proportion to its size; (4) noisy
-tables made plausible: non-negative, of one total, dependence kept only where it stands out from the noise; (5) rows
-that agree with all of them (samplers/gradual.py). All shares of the budget follow from epsilon, which is public.
+tables made consistent: non-negative, of one total, dependence kept only where it exceeds the noise; (5) rows
+that agree with all of them (samplers/agreeing.py). All shares of the budget follow from epsilon, which is public.
 """
 
 import itertools
@@ -117,7 +117,7 @@ class Marginals(ReleasedRecipe):
         )
         classes = fit.classes(stream.generator(), report)
         ones, twos = fit.plausible(classes)
-        tables = [_table((name,), one) for name, one in zip(names, ones, strict=True)]
+        tables = [_table((name,), counts_of_one) for name, counts_of_one in zip(names, ones, strict=True)]
         tables += [_table((names[i], names[j]), table) for (i, j), table in twos.items()]
         return Perturbed(
             way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),

@@ -36,7 +36,7 @@ class PeGSReset(PerturbedRecipe):
         truth="True under add-remove with a reset after every sweep. False under replace-one, where two cells per "
         "column differ (ratio 5.994 against 4): there the larger price is charged. J blocks cost J times as "
         "much.",
-        page="pegs",
+        page="pegs-rs",
         proofs=(
             "dirichlet_reset",
             "exponential_selection",

@@ -1,7 +1,7 @@
 """`plugs`: LUGS on random parts of the table, in parallel processes, mixed (lugs.txt Algorithm 2).
 
-Every value is drawn from a block of some part, and all of those are l-diverse, so the promise of the parts is the
-promise of the whole. Parts are smaller tables: more parts are faster and know less.
+Every value is drawn from a block of some part. All of these are l-diverse, so the promise of the parts is the
+promise of the whole. More parts are faster but have fewer records each.
 """
 
 import os
@@ -114,10 +114,10 @@ class FittedParts(Fitted):
         with _workers(min(choices.processes or os.cpu_count() or 1, number)) as apply:
             done = 0
             for part, codes in enumerate(apply(tasks)):
-                mine = origin == part
+                of_part = origin == part
                 for column, values in zip(out, codes, strict=True):
-                    column[mine] = values
-                done += int(mine.sum())
+                    column[of_part] = values
+                done += int(of_part.sum())
                 self._tell("drawing rows", done, rows)
         return out
 

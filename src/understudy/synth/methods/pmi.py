@@ -1,7 +1,7 @@
 """`pmi`: perturbed multiple imputation (pegs.txt, section 3.5). Predictions of secret models, perturbed and drawn from.
 
-The price holds for any two tables, so it is a bound on how much the file can depend on the data at all (PRIVACY
-section 3): a draw follows the model with weight 1/(1 + C alpha) and is uniform otherwise.
+The price holds for any two tables, so it bounds how much the file can depend on the data at all: a draw follows the
+model with weight 1/(1 + C alpha) and is uniform otherwise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -131,14 +131,14 @@ class PMI(Modelled, DrawnRecipe):
 
     def warnings(self, book: Codebook) -> list[str]:
         """Say so when hardly anything of the data is left."""
-        said = super().warnings(book)
+        warnings = super().warnings(book)
         high = max(self.model_weights(book).values())
         if high < _FAINT:
-            said.append(
+            warnings.append(
                 f"at most {high:.2g} of every drawn value comes from the models, the rest is uniform noise: the file "
                 "is practically independent of the data. Use a method of route N, or a larger epsilon."
             )
-        return said
+        return warnings
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedPMI":
         """Fit every model to the counts of whole records, and keep it secret."""

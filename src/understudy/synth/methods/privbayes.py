@@ -54,7 +54,7 @@ class PrivBayes(ReleasedRecipe):
         paper_claim="A network chosen by the exponential mechanism and Laplace noise on its tables are ε-DP.",
         sound="holds",
         truth="As claimed, with exact choices and discrete noise.",
-        page="sbhg",
+        page="privbayes",
         proofs=(
             "geometric_histogram",
             "exponential_selection",

@@ -1,4 +1,4 @@
-"""`sba`: the stability-based histogram (sbhg.txt Algorithm 1, with the threshold that PRIVACY section 6 proves)."""
+"""`sba`: the stability-based histogram (sbhg.txt Algorithm 1, with the threshold of ``stability_histogram.md``)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""`sbhg`: stability-based hashed Gibbs sampler, with Laplace noise (sbhg.txt, Theorem 3.1; PRIVACY section 6).
+"""`sbhg`: stability-based hashed Gibbs sampler, with Laplace noise (sbhg.txt, Theorem 3.1).
 
 The budget is split evenly over the tables: (epsilon/p, delta/p) each, by basic composition. Where adding Renyi curves
 proves more, all shares are raised together until that total meets epsilon, half of delta paying for the conversion.
@@ -17,8 +17,7 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
-from understudy.synth.hashed_gibbs import HashedGibbs
-from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.hashed_gibbs import HashedGibbs, hashed_facts
 from understudy.synth.released import Perturbed
 from understudy.synth.ways import Chains
 
@@ -43,11 +42,8 @@ class SBHG(HashedGibbs):
     (True, True)
     """
 
-    facts = synthesis_facts(
+    facts = hashed_facts(
         "sbhg",
-        route="N",
-        guarantee="(ε, δ)-DP, tables released once",
-        public="levels, a bound on the number of records (private parents)",
         paper="SBHG",
         paper_claim="p tables at (ε/p, δ/p) are (ε, δ)-DP if the hash does not depend on the data (theorem 3.1, remark "
         "3.2); the experiments choose it by mutual information.",
@@ -55,23 +51,10 @@ class SBHG(HashedGibbs):
         truth="True of the tables; the experiments' own choice of parents is not private at all (a ratio of 100 for"
         " e). Here they are chosen by the exponential mechanism and paid for. Algorithm 2 tests the wrong key"
         " and starts from the data: both mended.",
-        page="sbhg",
-        proofs=(
-            "stability_histogram",
-            "exponential_selection",
-        ),
-        exact_tests=(
-            "sbhg_exact",
-            "stability",
-            "exponential_exact",
-        ),
-        audits=(
-            "sbhg_audit",
-            "audit_command",
-        ),
+        proof="stability_histogram",
+        exact_tests=("sbhg_exact", "stability", "exponential_exact"),
     )
     summary = "stability-based hashed Gibbs sampler: thresholded conditional tables, Laplace noise"
-    example = {"epsilon": 2.0, "delta": 1e-6, "public_rows": 5000, "parent_count": 1}
 
     def _shares(self, book: Codebook) -> _Shares:
         return _shares(

@@ -1,6 +1,6 @@
-"""`sbhg-gauss`: SBHG with discrete Gaussian noise, priced as one zCDP event (PRIVACY section 6, Gaussian variant).
+"""`sbhg-gauss`: SBHG with discrete Gaussian noise, priced as one zCDP event (``gaussian_stability.md``).
 
-Its noise grows with the square root of the number of tables, not with the number itself: the better choice for many
+Its noise grows with the square root of the number of tables, not with the number itself, so it is better for many
 columns.
 """
 
@@ -27,8 +27,7 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
-from understudy.synth.hashed_gibbs import HashedGibbs
-from understudy.synth.method_facts import synthesis_facts
+from understudy.synth.hashed_gibbs import HashedGibbs, hashed_facts
 from understudy.synth.released import Perturbed
 from understudy.synth.ways import Chains
 
@@ -44,32 +43,16 @@ class SBHGGauss(HashedGibbs):
     (True, True)
     """
 
-    facts = synthesis_facts(
+    facts = hashed_facts(
         "sbhg-gauss",
-        route="N",
-        guarantee="(ε, δ)-DP, tables released once",
-        public="levels, a bound on the number of records (private parents)",
         paper="ours, after SBHG",
         paper_claim="nothing",
         sound="our own",
         truth="Discrete Gaussian noise and one threshold for all tables, with their own exact tails.",
-        page="sbhg",
-        proofs=(
-            "gaussian_stability",
-            "exponential_selection",
-        ),
-        exact_tests=(
-            "gaussian_exact",
-            "sbhg_exact",
-            "exponential_exact",
-        ),
-        audits=(
-            "sbhg_audit",
-            "audit_command",
-        ),
+        proof="gaussian_stability",
+        exact_tests=("gaussian_exact", "sbhg_exact", "exponential_exact"),
     )
     summary = "SBHG with discrete Gaussian noise under zCDP: better for many columns"
-    example = {"epsilon": 2.0, "delta": 1e-6, "public_rows": 5000, "parent_count": 1}
 
     shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (("detail_epsilon", "detail_delta"),)
     """The plan meets the target for a whole person, so it is not divided beforehand."""
@@ -144,13 +127,13 @@ def _plan(
         low, high = (middle, high) if fits(at(math.exp(middle))) else (low, middle)
         if high - low < 1e-5:
             break
-    found = at(math.exp(low))
-    if not fits(found):
+    plan = at(math.exp(low))
+    if not fits(plan):
         raise RefusalError(
             f"epsilon {epsilon:g} at delta {delta:g} is too small for {tables} tables: their noise would exceed "
             f"{MAX_DEVIATION:,} records. Use a larger epsilon or fewer columns."
         )
-    return found
+    return plan
 
 
 def _event(variance: Fraction, delta: float, tables: int, neighbours: Neighbours) -> GaussianStability:

@@ -1,4 +1,4 @@
-"""Ways of drawing rows from released tables: one class each, with what it alone needs."""
+"""Ways of drawing rows from released tables, one class each."""
 
 from understudy.synth.ways.agreeing import Agreeing
 from understudy.synth.ways.cells import Cells

@@ -1,4 +1,4 @@
-"""`marginals`: rows from latent classes, mended until they agree with two-way tables."""
+"""`marginals`: rows from latent classes, changed until they agree with two-way tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,13 +52,13 @@ class Agreeing(Way):
         }
         kind = code_type(max(book.sizes))
 
-        def some(rows: int) -> list[Codes]:
+        def draw_rows(rows: int) -> list[Codes]:
             codes = draw_agreeing(
                 weights, levels, pairs, allowed=book.allowed, rows=rows, stream=wanted.stream, report=wanted.report
             )
             return [column.astype(kind) for column in codes]
 
-        return wanted.filtered(book, some)
+        return wanted.filtered(book, draw_rows)
 
     def described(self) -> dict[str, Any]:
         """How many arrays there are."""

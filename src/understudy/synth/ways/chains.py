@@ -25,8 +25,8 @@ class Chains(Way):
 
     def faults(self, book: Codebook, tables: Sequence[CountTable]) -> list[str]:
         """Tables of other columns, or no sweep."""
-        if found := each_column_faults(book, tables):
-            return found
+        if column_faults := each_column_faults(book, tables):
+            return column_faults
         if not isinstance(self.sweeps, int) or self.sweeps < 1:
             return [f"the number of sweeps is {self.sweeps!r}"]
         return []

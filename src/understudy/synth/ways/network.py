@@ -25,8 +25,8 @@ class Network(Way):
 
     def faults(self, book: Codebook, tables: Sequence[CountTable]) -> list[str]:
         """Tables of other columns, or a child before its parents."""
-        if found := each_column_faults(book, tables):
-            return found
+        if column_faults := each_column_faults(book, tables):
+            return column_faults
         return [] if self._parents_first(book, tables) else ["the order of its columns does not put parents first"]
 
     def _parents_first(self, book: Codebook, tables: Sequence[CountTable]) -> bool:
@@ -42,18 +42,18 @@ class Network(Way):
         weights = []
         for key, table in zip(keys, tables, strict=True):
             uniform = [1] * table.sizes[-1]
-            found = released_weights(key, table, last_row=uniform)
-            bare = found.cumulative[:, -1] == 0  # a parent combination that the noise left without any child
-            found.cumulative[bare] = np.cumsum(np.array(uniform, dtype=np.uint64))
-            weights.append(found)
+            column_weights = released_weights(key, table, last_row=uniform)
+            bare = column_weights.cumulative[:, -1] == 0  # a parent combination that the noise left without any child
+            column_weights.cumulative[bare] = np.cumsum(np.array(uniform, dtype=np.uint64))
+            weights.append(column_weights)
         sampler = ConditionalSampler(book, keys, weights, order=self.order)
 
-        def some(rows: int) -> list[Codes]:
+        def draw_rows(rows: int) -> list[Codes]:
             return draw_ancestral(
                 sampler, self.order, rows=rows, stream=wanted.stream, report=wanted.report, threads=wanted.threads
             )
 
-        return wanted.filtered(book, some)
+        return wanted.filtered(book, draw_rows)
 
     def described(self) -> dict[str, Any]:
         """The order."""

@@ -1,4 +1,4 @@
-"""What is asked of a way of drawing, and what comes back."""
+"""The request to a way of drawing, and its result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,12 +47,12 @@ class Wanted:
         """Which rows are both possible and wanted."""
         return book.allowed.within(self.where) if self.where else book.allowed
 
-    def filtered(self, book: Codebook, some: Callable[[int], list[Codes]]) -> Drawn:
+    def filtered(self, book: Codebook, draw_rows: Callable[[int], list[Codes]]) -> Drawn:
         """Rows of the whole population until enough of them belong to the sub-population: its exact law."""
         if not self.where:
-            return Drawn(codes=some(self.rows))
+            return Drawn(codes=draw_rows(self.rows))
         rules = self.rules(book)
-        found: list[list[Codes]] = []
+        batches: list[list[Codes]] = []
         kept, drawn, batch = 0, 0, max(1000, 2 * self.rows)
         while kept < self.rows:
             if drawn >= _MOST_DRAWN:
@@ -60,10 +60,10 @@ class Wanted:
                     f"only {kept:,} of {drawn:,} rows drawn {self.whom}were found, and {self.rows:,} were asked for; "
                     "the sub-population is too rare in this model. Ask for fewer rows, or for a larger sub-population."
                 )
-            codes = some(batch)
-            mine = rules.fits(codes)
-            found.append([column[mine] for column in codes])
-            kept, drawn = kept + int(mine.sum()), drawn + batch
+            codes = draw_rows(batch)
+            fitting = rules.fits(codes)
+            batches.append([column[fitting] for column in codes])
+            kept, drawn = kept + int(fitting.sum()), drawn + batch
             share = max(kept, 1) / drawn
             batch = int(min(max(1000, 1.2 * (self.rows - kept) / share), _MOST_DRAWN))
-        return Drawn(codes=[np.concatenate(parts)[: self.rows] for parts in zip(*found, strict=True)])
+        return Drawn(codes=[np.concatenate(parts)[: self.rows] for parts in zip(*batches, strict=True)])
