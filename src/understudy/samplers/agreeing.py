@@ -10,7 +10,6 @@ numbers need no secure generator: a fast one is seeded from the stream.
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,7 @@ def _descend(rows: Any, sizes: Any, tables: Any, gap: Any, proposals: Any, state
                 cell = offset[number] + values[others[number, 0]] * strides[number, 0]
                 cell += values[others[number, 1]] * strides[number, 1]
                 change += gap[cell + new * own[number]] - gap[cell + old * own[number]] + 1.0
-            if change >= 0 or not _holds(values, column, new, rules):
+            if change >= 0 or not _holds(values, column, int(new), rules):
                 continue
             for number in range(table_at[column], table_at[column + 1]):
                 cell = offset[number] + values[others[number, 0]] * strides[number, 0]
@@ -99,11 +98,13 @@ def draw_agreeing(
     stream: Stream,
     report: Callable[[int, int], None] | None = None,
 ) -> list[Codes]:
-    """``rows`` rows from classes of these weights and levels, brought close to the ``tables`` of two or three columns."""
+    """``rows`` rows from classes of these weights and levels, brought close to ``tables`` of two or three columns."""
     state = stream.words(1) | np.uint64(1)
     if allowed:  # what is impossible is not aimed at
         single = [allowed.possible((place,)) for place in range(len(levels))]
-        levels = [np.stack([possible(row, mask) for row in shares]) for shares, mask in zip(levels, single, strict=True)]
+        levels = [
+            np.stack([possible(row, mask) for row in shares]) for shares, mask in zip(levels, single, strict=True)
+        ]
         tables = {columns: possible(table, allowed.possible(columns)) for columns, table in tables.items()}
     ones = [weights @ column for column in levels]
     goal = _Goal(tables, [len(one) for one in ones])
@@ -161,9 +162,7 @@ class _Goal:
         )
 
 
-def _beginnings(
-    weights: Values, levels: Sequence[Values], ones: Sequence[Values], goal: _Goal
-) -> list[Beginning]:
+def _beginnings(weights: Values, levels: Sequence[Values], ones: Sequence[Values], goal: _Goal) -> list[Beginning]:
     return [from_classes(weights, levels), *([from_tree(ones, goal.pairs)] if goal.pairs else [])]
 
 
