@@ -27,7 +27,7 @@ _MEAN_SIZE = 0.8
 """Mean size of a standard normal number: sqrt(2 / pi)."""
 _CAUTION = 0.25
 """Share of its error that a pair must be worth to be measured: what is measured helps others too."""
-_MOST_ONES = 0.45
+_MOST_ONES = 0.55
 """Share of the budget that the one-way tables get at most."""
 _MOST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.05, 0.2
 """Triples at most; their noise as a share of the records; and the part of their budget that finds out their worth."""
@@ -66,7 +66,7 @@ def group_small(counts: Values, least: float) -> Groups:
     return Groups(of=of)
 
 
-_WIDEST, _WORK, _STEPS, _FEWEST = 4_000, 3_000_000, 400_000, 400
+_WIDEST, _WORK, _STEPS, _FEWEST = 4_000, 3_000_000, 100_000, 400
 """Groups in all, and what bounds the number of fits of classes and the steps of each."""
 
 
@@ -361,7 +361,7 @@ class MarginalFit:
             classes=number,
             fits=int(np.clip(min(_POOL // number, _WORK // max(width, 1) ** 2), 1, 16)),
             penalty=_PENALTY,
-            iterations=int(np.clip(_STEPS // max(width, 1), _FEWEST, _ITERATIONS)),
+            iterations=int(np.clip(min(_STEPS // max(width, 1), 25 * number), _FEWEST, _ITERATIONS)),
             generator=generator,
             report=None if report is None else lambda done, of: report("fitting classes", done, of),
         )

@@ -151,7 +151,7 @@ class Meter:
     ) -> Values:
         """Average of ``copies`` measurements of every cell; ``groups`` first adds up levels (public) axis by axis."""
         self._spend(copies, each=self.table_price)
-        grid = _grouped(counts, groups)
+        grid = _grouped(counts.open(), groups)
         if self.joins and copies > 1:
             times = min(math.isqrt(math.ceil(_FINE * copies / self.event.variance)) + 1, _MOST_TIMES)
             return self._joined(times * grid, Fraction(times**2, copies)) / times
@@ -169,14 +169,15 @@ class Meter:
         replaced. Where a table is too large for that it is measured itself.
         """
         units = copies * self.table_price
-        shape = _shape(counts, groups)
+        table = counts.open()
+        shape = tuple(int(group.max()) + 1 for group in groups) if groups is not None else table.sizes
         moved = squared_sensitivity(shape, self.event.neighbours)
         deviation = math.sqrt(moved * float(self.event.variance) / units)
         if not self.joins or math.prod(shape) > MOST_CELLS or deviation > MAX_SCALE / 2:
             return centred(self.table(counts, copies=copies, groups=groups)), self.variance(copies)
         self._spend(copies, each=self.table_price)
         whole = math.prod(shape)
-        contrasts = _grouped(counts, groups)
+        contrasts = _grouped(table, groups)
         for axis, size in enumerate(shape):
             contrasts = size * contrasts - contrasts.sum(axis=axis, keepdims=True)
         share = Fraction(moved, units)
@@ -237,15 +238,8 @@ def centred(table: Values) -> Values:
     return table
 
 
-def _shape(counts: Secret[CountTable], groups: Sequence[npt.NDArray[np.int64]] | None) -> tuple[int, ...]:
-    """Of the table that is measured, which is public."""
-    if groups is not None:
-        return tuple(int(group.max()) + 1 for group in groups)
-    return counts.open().sizes
-
-
-def _grouped(counts: Secret[CountTable], groups: Sequence[npt.NDArray[np.int64]] | None) -> npt.NDArray[np.int64]:
-    grid = counts.open().to_grid()
+def _grouped(table: CountTable, groups: Sequence[npt.NDArray[np.int64]] | None) -> npt.NDArray[np.int64]:
+    grid = table.to_grid()
     for axis, group in enumerate(groups or ()):
         grid = _merged(grid, group, axis)
     return grid
