@@ -133,7 +133,7 @@ def fit_of(gain: float, score_deviation: float) -> MarginalFit:
 def test_a_pair_that_nobody_measured_shows_what_its_score_supports():
     independent = np.full((2, 2), 250.0)
     model = independent + np.array([[200.0, -200.0], [-200.0, 200.0]])  # 800 from independence
-    for gain, deviation, shown in ((0.0, 10.0, 0.0), (400.0, 0.0, 0.5), (400.0, 400.0, 0.25), (1e6, 0.0, 1.0)):
+    for gain, deviation, shown in ((0.0, 0.0, 0.0), (400.0, 0.0, 0.5), (400.0, 800.0, 0.75), (1e6, 0.0, 1.0)):
         table = fit_of(gain, deviation)._supported((0, 1), model, independent)
         assert table == pytest.approx(independent + shown * (model - independent))
 

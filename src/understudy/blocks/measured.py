@@ -21,8 +21,8 @@ from understudy.sources.tables import CountTable
 Values = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 Triple = tuple[int, int, int]
-_PENALTY, _ITERATIONS, _MOST, _POOL = 10.0, 1_200, 96, 256
-"""Of the latent classes: strength of the prior, steps, and classes in all (several fits where each is small)."""
+_PENALTY, _FEWEST, _MOST_STEPS, _MOST, _POOL = 10.0, 200, 1_200, 96, 256
+"""Of the latent classes: strength of the prior, fewest and most steps, classes in all (several fits of few)."""
 _MEAN_SIZE = 0.8
 """Mean size of a standard normal number: sqrt(2 / pi)."""
 _CAUTION = 0.25
@@ -66,7 +66,7 @@ def group_small(counts: Values, least: float) -> Groups:
     return Groups(of=of)
 
 
-_WIDEST, _WORK, _STEPS, _FEWEST = 4_000, 3_000_000, 100_000, 400
+_WIDEST, _WORK, _STEPS = 4_000, 1_000_000, 300_000
 """Groups in all, and what bounds the number of fits of classes and the steps of each."""
 
 
@@ -361,7 +361,7 @@ class MarginalFit:
             classes=number,
             fits=int(np.clip(min(_POOL // number, _WORK // max(width, 1) ** 2), 1, 16)),
             penalty=_PENALTY,
-            iterations=int(np.clip(min(_STEPS // max(width, 1), 25 * number), _FEWEST, _ITERATIONS)),
+            iterations=int(np.clip(_STEPS // max(width, 1), _FEWEST, np.clip(25 * number, 2 * _FEWEST, _MOST_STEPS))),
             generator=generator,
             report=None if report is None else lambda done, of: report("fitting classes", done, of),
         )
@@ -402,11 +402,14 @@ class MarginalFit:
         return min(choices, key=lambda choice: choice[0])[1]
 
     def _supported(self, pair: Pair, model: Values, independent: Values) -> Values:
-        """A table that nobody measured: no more dependence than its paid score supports, the noise of it weighed."""
-        gain = self.gains[pair]
-        supported = gain**3 / max(gain**2 + self.score_deviation**2, 1e-300)
-        shown = min(1.0, supported / max(float(np.abs(model - independent).sum()), 1e-300))
-        return independent + shown * (model - independent)
+        """A table that nobody measured: as much dependence as the model shows, corrected by its paid score.
+
+        The model may be wrong by as much as it shows, the score by its noise: the mean of both by these variances.
+        """
+        shown = max(float(np.abs(model - independent).sum()), 1e-300)
+        trust = shown**2 / (shown**2 + self.score_deviation**2)
+        supported = (1 - trust) * shown + trust * self.gains[pair]
+        return independent + min(1.0, supported / shown) * (model - independent)
 
 
 def _added(old: Known | None, new: Known) -> Known:

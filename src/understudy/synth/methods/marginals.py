@@ -37,8 +37,8 @@ from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Agreeing
 
 Values = npt.NDArray[np.float64]
-_ONE_SHARE, _SCORE_SHARE, _TRIPLE_SHARE = 0.12, 0.05, 0.1
-"""Of the budget: one-way tables at first, the dependence of all pairs, and interactions of three columns."""
+_SCORE_SHARE, _TRIPLE_SHARE = 0.05, 0.1
+"""Of the budget: the dependence of all pairs, and interactions of three columns."""
 _UNITS = 50_000
 """Enough to split among hundreds of tables; fewer where their noise would be too large for whole numbers."""
 _MOST_EXPECTED = 200_000
@@ -120,7 +120,7 @@ class Marginals(ReleasedRecipe):
         event = self.event(book)
         fit = MarginalFit(meter=Meter(event, stream), sizes=book.sizes, workload=self._weights(book))
         ones, twos = counts[: len(names)], dict(zip(pairs, counts[len(names) :], strict=True))
-        fit.measure_ones(ones, share=_ONE_SHARE)
+        fit.measure_ones(ones, share=self._one_share())
         fit.score_pairs(twos, share=_SCORE_SHARE, patience=self._patience())
         candidates = fit.candidates(share=_TRIPLE_SHARE)
         fit.measure_pairs(ones, twos, reserve=_TRIPLE_SHARE if candidates else 0.0)
@@ -134,13 +134,16 @@ class Marginals(ReleasedRecipe):
                 shown.update(fit.plausible_triples(expected).items())
             else:
                 fit.measure_chosen(twos, copies=fit.meter.left / fit.meter.table_price)
-                classes = fit.classes(stream.generator(), report)
                 shown = _shown(fit, classes)
         return Perturbed(
             way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),
             tables=[_table(tuple(names[column] for column in columns), table) for columns, table in shown.items()],
             entries=[Entry(stage="tables", reads="all measurements", event=event)],
         )
+
+    def _one_share(self) -> float:
+        """Of the one-way tables at first: more when little can be known at all."""
+        return float(np.clip(0.16 * self.epsilon**-0.33, 0.12, 0.35))
 
     def _patience(self) -> float:
         """From how many deviations on a level is measured on its own: few where the noise is large anyway."""
