@@ -21,8 +21,8 @@ from understudy.sources.tables import CountTable
 Values = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 Triple = tuple[int, int, int]
-_PENALTY, _FEWEST, _MOST_STEPS, _MOST, _POOL = 10.0, 200, 1_200, 96, 256
-"""Of the latent classes: strength of the prior, fewest and most steps, classes in all (several fits of few)."""
+_PENALTY, _ITERATIONS, _MOST, _POOL = 10.0, 400, 96, 256
+"""Of the latent classes: strength of the prior, steps (more of them tell less of triples), and classes in all."""
 _MEAN_SIZE = 0.8
 """Mean size of a standard normal number: sqrt(2 / pi)."""
 _CAUTION = 0.25
@@ -297,7 +297,7 @@ class MarginalFit:
         """
         self._take_triples(counts, share=_PILOT * share)
         excess, free = self._standing_out(expected)
-        if excess * (1 - _PILOT) / _PILOT <= free:  # with all of the share: no more than noise
+        if excess / _PILOT <= 2 * free:  # with all of the share; the pairs pay for them, so twice the noise is asked
             self.triples.clear()
             return False
         self._take_triples(counts, share=(1 - _PILOT) * share)
@@ -361,7 +361,7 @@ class MarginalFit:
             classes=number,
             fits=int(np.clip(min(_POOL // number, _WORK // max(width, 1) ** 2), 1, 16)),
             penalty=_PENALTY,
-            iterations=int(np.clip(_STEPS // max(width, 1), _FEWEST, np.clip(25 * number, 2 * _FEWEST, _MOST_STEPS))),
+            iterations=int(np.clip(_STEPS // max(width, 1), _ITERATIONS // 2, _ITERATIONS)),
             generator=generator,
             report=None if report is None else lambda done, of: report("fitting classes", done, of),
         )

@@ -37,7 +37,7 @@ from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Agreeing
 
 Values = npt.NDArray[np.float64]
-_SCORE_SHARE, _TRIPLE_SHARE = 0.05, 0.1
+_SCORE_SHARE, _TRIPLE_SHARE = 0.05, 0.15
 """Of the budget: the dependence of all pairs, and interactions of three columns."""
 _UNITS = 50_000
 """Enough to split among hundreds of tables; fewer where their noise would be too large for whole numbers."""
