@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import RefusalError
-from understudy.mechanisms import discrete_gaussian, discrete_laplace, drafting, labelled
+from understudy.mechanisms import discrete_gaussian, discrete_laplace, drafting, gaussian_measurements, labelled
 from understudy.mechanisms.bounded_sums import GroupValues, noisy_means
 from understudy.mechanisms.drafting import cell_scores, private_splits, quantile_scores
 from understudy.mechanisms.exponential import penalties
@@ -65,6 +65,7 @@ def noise(monkeypatch):
     source = Noise()
     monkeypatch.setattr(discrete_laplace, "exact_noise", source.array)
     monkeypatch.setattr(discrete_gaussian, "exact_gaussian", source.array)
+    monkeypatch.setattr(gaussian_measurements, "exact_gaussian", source.array)
     monkeypatch.setattr(labelled, "max_norm_noise", source.draw)
     return source
 
@@ -114,6 +115,24 @@ def test_merged_levels_depend_on_noisy_whole_numbers_alone(noise):
             for table, drawn in zip(tables, (numbers, moved(numbers, (0, 1) * 3)), strict=True)
         ]
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("change", [(1, 0, 0, 0, 0, 0), (0, 0, 0, 0, 1, 0), (1, 0, 0, 0, -1, 0)])
+def test_a_measured_interaction_depends_on_noisy_whole_numbers_alone(noise, change):
+    """Two rows and three columns: noise that makes up for the record's contrasts gives the very same floats."""
+    event = GaussianMeasurements(variance=Fraction(1024), units=100, delta=1e-6, neighbours=RO)
+    grid = np.array(change, dtype=np.int64).reshape(2, 3)
+    contrasts = 6 * grid - 3 * grid.sum(axis=0) - 2 * grid.sum(axis=1, keepdims=True) + grid.sum()
+    for count in COUNTS[:3]:
+        before = np.array([[count + 1, 5, 0], [2, 7, count]], dtype=np.int64)
+        tables = [Secret(CountTable.dense(("a", "b"), table)) for table in (before, before + grid)]
+        for shift in range(-9, 10):
+            numbers = [shift * (place % 3) - place for place in range(6)]
+            found = [
+                noise.of(lambda t=t: Meter(event, Stream.seeded(1)).interaction(t, copies=3), drawn)[0].tobytes()
+                for t, drawn in zip(tables, (numbers, moved(numbers, contrasts.ravel().tolist())), strict=True)
+            ]
+            assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("copies", [1, 3, 49])
@@ -269,6 +288,7 @@ CHECKED = {
     "bounded_sums.noisy_means": "test_noisy_means_depend_on_noisy_whole_numbers_alone",
     "drafting.private_splits": "test_split_points_are_chosen_from_one_public_list",
     "gaussian_measurements.Meter.table": "test_a_measured_table_depends_on_noisy_whole_numbers_alone",
+    "gaussian_measurements.Meter.interaction": "test_a_measured_interaction_depends_on_noisy_whole_numbers_alone",
     "gaussian_measurements.Meter.dependence": "test_a_measured_dependence_depends_on_noisy_whole_numbers_alone",
     "labelled.grove_sums": "test_noisy_votes_depend_on_noisy_whole_numbers_alone",
 }

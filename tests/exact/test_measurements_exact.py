@@ -5,9 +5,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.signal import fftconvolve
 
 from understudy.errors import ParameterError, RefusalError
-from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
+from understudy.mechanisms.discrete_gaussian import SPREAD, gaussian_delta, smooth_delta
+from understudy.mechanisms.gaussian_measurements import (
+    GaussianMeasurements,
+    Meter,
+    gaussian_measurements_event,
+    squared_sensitivity,
+)
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.events import event_from_dict
@@ -143,3 +150,92 @@ def test_very_many_units_have_a_price():
     # zCDP of rho = units / (2 variance) gives epsilon = rho + 2 sqrt(rho ln(1/delta)): the exact price is no worse
     rho = event.units / (2 * float(event.variance))
     assert rho + 2 * math.sqrt(rho * math.log(1e9)) >= 1.0
+
+
+SHAPES = [(2,), (3,), (2, 2), (2, 3), (3, 4), (2, 2, 2), (2, 3, 4), (3, 3, 3)]
+
+
+def contrasts(table: np.ndarray) -> np.ndarray:
+    for axis, size in enumerate(table.shape):
+        table = size * table - table.sum(axis=axis, keepdims=True)
+    return table
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_contrasts_move_by_the_stated_length(shape):
+    """Every record that joins, and every record that is replaced by any other: the stated length is the longest."""
+    moves = [contrasts(record.reshape(shape)) for record in np.eye(math.prod(shape), dtype=np.int64)]
+    assert {int((move**2).sum()) for move in moves} == {squared_sensitivity(shape, AR)}
+    assert max(int(((a - b) ** 2).sum()) for a in moves for b in moves) == squared_sensitivity(shape, RO)
+
+
+@pytest.mark.parametrize("shape", [(2,), (3,), (2, 2), (2, 3), (2, 2, 2)])
+@pytest.mark.parametrize("units", [1, 7, 400])
+def test_joined_units_keep_the_stated_price(shape, units):
+    """The loss of one draw depends on the noise along the record's vector, whose law is computed by convolution."""
+    event = GaussianMeasurements(variance=Fraction(1024), units=units, delta=1e-6, neighbours=AR)
+    stated = event.guarantee()
+    meter = Meter(event, Stream.seeded(1))
+    move = contrasts(np.eye(1, math.prod(shape), dtype=np.int64).reshape(shape)).ravel()
+    length = int((move**2).sum())
+    variance = float(meter._joined_deviation(Fraction(length, units))) ** 2
+    reach = int(12 * math.sqrt(variance))
+    noise = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
+    noise /= noise.sum()
+    law, low = np.ones(1), 0
+    for step in move[move != 0].tolist():
+        spread = np.zeros(2 * reach * abs(step) + 1)
+        spread[:: abs(step)] = noise
+        law, low = fftconvolve(law, spread), low - reach * abs(step)
+    loss = (length + 2 * (low + np.arange(len(law)))) / (2 * variance)
+    excess = float((np.maximum(law, 0) * np.maximum(0.0, -np.expm1(stated.epsilon - loss))).sum())
+    rounding = 1e-13  # of the convolution
+    assert excess <= stated.delta + rounding
+    closer = stated.epsilon * 0.93  # the price gives up at most 8 of 1024, and 8 of the variance of the draw
+    if units < 400:
+        assert float((np.maximum(law, 0) * np.maximum(0.0, -np.expm1(closer - loss))).sum()) > 0.1 * stated.delta
+
+
+@pytest.mark.parametrize(
+    ("variance", "units", "epsilon"),
+    [(90_000, 50, (1, 10)), (90_000, 50, (1, 20)), (2_500, 400, (2, 1)), (2_500, 400, (1, 2)), (1_024, 3_000, (8, 1))],
+)
+def test_long_sums_are_bounded_from_above(variance, units, epsilon):
+    """Where both can be computed: the Gaussian bound is above the sum, and would be nearly equal with all variance."""
+    exact = gaussian_delta(Fraction(variance), units, Fraction(*epsilon))
+    assert exact <= smooth_delta(Fraction(units, variance - SPREAD), Fraction(*epsilon))
+    assert smooth_delta(Fraction(units, variance), Fraction(*epsilon)) == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize("relation", [AR, RO])
+def test_interactions_have_the_stated_variance_and_no_margins(relation):
+    """4,000 tables of 2 x 3: mean and variance of the noise are within 7 standard errors."""
+    event = GaussianMeasurements(variance=Fraction(1024), units=4_000 * 20, delta=1e-6, neighbours=relation)
+    meter = Meter(event, Stream.from_system())
+    truth = np.array([[10, 20, 30], [40, 50, 0]], dtype=np.int64)
+    table = Secret(CountTable.dense(("a", "b"), truth))
+    found = np.array([meter.interaction(table, copies=10)[0] for _ in range(4_000)])
+    variance = meter_variance(relation)
+    assert np.abs(found.sum(axis=1)).max() < 1e-6 and np.abs(found.sum(axis=2)).max() < 1e-6
+    free, noise = 2, found - contrasts(truth) / 6
+    wanted = variance * free / 6  # what a projection on two of six directions leaves in a cell
+    assert np.abs(noise.mean(axis=0)).max() <= 7 * math.sqrt(wanted / 4_000)
+    assert abs((noise**2).mean() - wanted) <= 7 * wanted * math.sqrt(2 / (4_000 * free))
+
+
+def meter_variance(relation: Neighbours) -> float:
+    event = GaussianMeasurements(variance=Fraction(1024), units=100, delta=1e-6, neighbours=relation)
+    table = Secret(CountTable.dense(("a", "b"), np.zeros((2, 3), dtype=np.int64)))
+    return Meter(event, Stream.seeded(1)).interaction(table, copies=10)[1]
+
+
+@pytest.mark.parametrize("variance", [4, 1024])
+def test_what_cannot_be_joined_is_measured_as_a_table(variance):
+    """Too little noise, or too many cells: the interaction of the noisy table, at the same price."""
+    event = GaussianMeasurements(variance=Fraction(variance), units=40, delta=1e-6, neighbours=AR)
+    meter = Meter(event, Stream.seeded(3))
+    shape = (2, 3) if variance == 4 else (40, 40)
+    truth = np.arange(math.prod(shape), dtype=np.int64).reshape(shape) ** 2
+    found, stated = meter.interaction(Secret(CountTable.dense(("a", "b"), truth)), copies=10)
+    assert meter.left == 30 and stated == variance / 10
+    assert np.abs(found - contrasts(truth) / math.prod(shape)).max() < 10 * math.sqrt(stated)

@@ -1,6 +1,7 @@
 """What is made of noisy tables: shrinkage without a knob, latent classes, and rows that agree."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
-from understudy.blocks.measured import choose_pairs, group_small
+from understudy.blocks.measured import Known, MarginalFit, choose_pairs, group_small
 from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
 from understudy.codebook import Categorical, Codebook
-from understudy.mechanisms.gaussian_measurements import MOST_COPIES
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, centred
 from understudy.mechanisms.stream import Stream
+from understudy.privacy import Neighbours
 from understudy.samplers.agreeing import draw_agreeing
 
 CLASSES = LatentClasses(
@@ -106,19 +108,41 @@ def test_small_levels_are_merged():
 def test_pairs_are_taken_while_they_are_worth_their_noise():
     gains = {(0, 1): 1000.0, (0, 2): 500.0, (1, 2): 0.0}
     shapes = dict.fromkeys(gains, (3, 3))
-    chosen = choose_pairs(gains, shapes, variance=1.0, units=100, caution=0.25)
-    assert set(chosen) == {(0, 1), (0, 2)}
-    assert sum(chosen.values()) == 100
-    assert choose_pairs(gains, shapes, variance=1e12, units=100, caution=0.25) == {}
-    one = {(0, 1): 1e9}, {(0, 1): (2, 2)}
-    assert choose_pairs(*one, variance=1.0, units=1 << 23, caution=0.25) == {(0, 1): MOST_COPIES}, "no more add up"
+    plan = choose_pairs(gains, shapes, deviation=0.1)
+    assert set(plan.shares) == {(0, 1), (0, 2)}
+    assert sum(plan.shares.values()) == pytest.approx(1)
+    assert all(error <= gains[pair] for pair, error in plan.errors.items())
+    assert choose_pairs(gains, shapes, deviation=1e5).shares == {}
+    assert choose_pairs(gains, shapes, deviation=1e5).errors == gains
+
+
+def test_two_measurements_are_weighed_by_their_precision():
+    both = Known(values=np.array([0.0]), variance=1.0).with_another(Known(values=np.array([4.0]), variance=3.0))
+    assert both.values == pytest.approx([1.0])
+    assert both.variance == pytest.approx(0.75)
+
+
+def fit_of(gain: float, score_deviation: float) -> MarginalFit:
+    event = GaussianMeasurements(variance=Fraction(1024), units=10, delta=1e-6, neighbours=Neighbours.ADD_REMOVE)
+    fit = MarginalFit(meter=Meter(event, Stream.seeded(1)), sizes=(2, 2), workload=(1.0, 1.0))
+    fit.gains[0, 1] = gain
+    fit.score_deviation = score_deviation
+    return fit
+
+
+def test_a_pair_that_nobody_measured_shows_what_its_score_supports():
+    independent = np.full((2, 2), 250.0)
+    model = independent + np.array([[200.0, -200.0], [-200.0, 200.0]])  # 800 from independence
+    for gain, deviation, shown in ((0.0, 0.0, 0.0), (400.0, 0.0, 0.5), (400.0, 800.0, 0.75), (1e6, 0.0, 1.0)):
+        table = fit_of(gain, deviation)._supported((0, 1), model, independent)
+        assert table == pytest.approx(independent + shown * (model - independent))
 
 
 def noisy_tables(known, precision=1e8):
     return NoisyTables(
         ones=[CLASSES.one_way(i) for i in range(3)],
         one_precision=[precision] * 3,
-        pairs={pair: CLASSES.two_way(*pair) for pair in known},
+        pairs={pair: centred(CLASSES.two_way(*pair)) for pair in known},
         pair_precision=dict.fromkeys(known, precision),
         merged=[np.arange(size) for size in (3, 2, 4)],
     )
@@ -182,3 +206,33 @@ def test_every_class_gets_its_rows_and_every_level_within_one():
         assert (
             np.abs(np.bincount(values, minlength=len(expected)) - expected).max() < 3
         )  # one for each of three classes
+
+
+def test_rows_agree_with_tables_of_three_columns():
+    """An exclusive or of two fair columns: every pair looks independent, and only a table of three can say it."""
+    triple = np.zeros((2, 2, 2))
+    for first, second in itertools.product(range(2), repeat=2):
+        triple[first, second, first ^ second] = 0.25
+    book = Codebook(columns=tuple(Categorical(name=f"b{n}", levels=("0", "1")) for n in range(3)))
+    fair = [np.full((1, 2), 0.5) for _ in range(3)]
+    drawn = draw_agreeing(
+        np.ones(1), fair, {(0, 1, 2): triple}, allowed=book.allowed, rows=400, stream=Stream.from_system()
+    )
+    # a row off costs two cells one each; no single change helps any more
+    assert np.mean((drawn[0] ^ drawn[1]) != drawn[2]) <= 8 / 400
+
+
+def test_rows_find_values_that_imply_each_other():
+    """Forty codes and their four groups, no class knows them: a tree of dependence does."""
+    codes, share = 40, 1 / 40
+    table = np.zeros((codes, 4))
+    table[np.arange(codes), np.arange(codes) // 10] = share
+    book = Codebook(
+        columns=tuple(Categorical(name=f"c{size}", levels=tuple(map(str, range(size)))) for size in (codes, 4))
+    )
+    alone = [np.full((1, codes), share), np.full((1, 4), 0.25)]
+    drawn = draw_agreeing(
+        np.ones(1), alone, {(0, 1): table}, allowed=book.allowed, rows=4000, stream=Stream.from_system()
+    )
+    assert (drawn[0] // 10 == drawn[1]).all()
+    assert np.abs(np.bincount(drawn[0], minlength=codes) - 100).max() <= 1

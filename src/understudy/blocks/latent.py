@@ -63,7 +63,7 @@ class NoisyTables:
     ones: Sequence[Values]
     one_precision: Sequence[float]
     pairs: Mapping[Pair, Values]
-    """On merged levels; ``merged[column][level]`` is the group of a level."""
+    """Without what the margins explain, on merged levels: ``merged[column][level]`` is the group of a level."""
     pair_precision: Mapping[Pair, float]
     merged: Sequence[npt.NDArray[np.int64]]
 
@@ -77,6 +77,7 @@ class _Problem:
         counts = [int(of.max()) + 1 for of in tables.merged]
         places = np.concatenate([[0], np.cumsum(counts)])
         self.group = np.concatenate([of + place for of, place in zip(tables.merged, places, strict=False)])
+        self.group_sizes, self.group_starts = np.array(counts), places[:-1]
         self.order = np.argsort(self.group, kind="stable")
         self.first = np.searchsorted(self.group[self.order], np.arange(places[-1]))
         self.one = np.concatenate(tables.ones)
@@ -108,6 +109,9 @@ class _Problem:
     def slopes(self, weights: Values, levels: Values) -> tuple[Values, Values]:
         """Derivatives of the misfit by the weights, and by the levels divided by their class's weight."""
         merged = np.add.reduceat(levels[..., self.order], self.first, axis=-1)
+        # interactions of a mixture are products of centred shares
+        means = np.add.reduceat(merged, self.group_starts, axis=-1) / self.group_sizes
+        merged -= np.repeat(means, self.group_sizes, axis=-1)
         missed_pairs = (merged * weights[..., None]).swapaxes(-1, -2) @ merged
         missed_pairs -= self.pair
         missed_pairs *= self.pair_precision

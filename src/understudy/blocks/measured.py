@@ -3,6 +3,7 @@
 Everything here is arithmetic on public numbers and on results that are already paid for.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +13,24 @@ import numpy.typing as npt
 
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
 from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
-from understudy.mechanisms.gaussian_measurements import MOST_COPIES, Meter
+from understudy.mechanisms.gaussian_measurements import MOST_CELLS, MOST_COPIES, Meter, centred
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
 
 Values = npt.NDArray[np.float64]
 Pair = tuple[int, int]
+Triple = tuple[int, int, int]
 _PENALTY, _ITERATIONS, _MOST, _POOL = 10.0, 400, 96, 256
-"""Of the latent classes: strength of the prior, steps, and classes in all (several fits where each is small)."""
+"""Of the latent classes: strength of the prior, steps (more of them tell less of triples), and classes in all."""
+_MEAN_SIZE = 0.8
+"""Mean size of a standard normal number: sqrt(2 / pi)."""
+_CAUTION = 0.25
+"""Share of its error that a pair must be worth to be measured: what is measured helps others too."""
+_MOST_ONES = 0.55
+"""Share of the budget that the one-way tables get at most."""
+_MOST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.05, 0.2
+"""Triples at most; their noise as a share of the records; and the part of their budget that finds out their worth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,58 +66,67 @@ def group_small(counts: Values, least: float) -> Groups:
     return Groups(of=of)
 
 
-_WIDEST, _WORK = 4_000, 3_000_000
+_WIDEST, _WORK, _STEPS = 4_000, 1_000_000, 300_000
+"""Groups in all, and what bounds the number of fits of classes and the steps of each."""
 
 
 def _rank_error(first: int, second: int) -> float:
-    """L1 error of a table of this shape per unit of noise, after keeping about two singular directions."""
+    """L1 error of an interaction of this shape per unit of noise, after keeping about two singular directions."""
     a, b = max(first, 2), max(second, 2)
     frobenius = math.sqrt(min((a - 1) * (b - 1), 2 * (a + b - 2)))
-    return frobenius * math.sqrt(a * b)
+    return frobenius * math.sqrt(a * b * (1 - 1 / a) * (1 - 1 / b))
 
 
-def choose_pairs(
-    gains: Mapping[Pair, float],
-    shapes: Mapping[Pair, tuple[int, int]],
-    *,
-    variance: float,
-    units: int,
-    caution: float,
-) -> dict[Pair, int]:
-    """Which pairs to measure, and how many times each.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Known:
+    """Numbers known up to noise of one variance in each."""
+
+    values: Values
+    variance: float
+
+    def with_another(self, other: "Known") -> "Known":
+        """Two independent measurements of the same numbers as one."""
+        mine, theirs = 1 / self.variance, 1 / other.variance
+        together = (self.values * mine + other.values * theirs) / (mine + theirs)
+        return Known(values=together, variance=1 / (mine + theirs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairPlan:
+    """Which pairs are measured, each with its share of what is left for pairs, and the error that is expected."""
+
+    shares: Mapping[Pair, float]
+    errors: Mapping[Pair, float]
+    """L1, in records; for a pair that is not measured its dependence, which is lost."""
+
+
+def choose_pairs(gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, int]], *, deviation: float) -> PairPlan:
+    """Which pairs to measure if the whole budget for pairs, spent on one table, had noise of this deviation.
 
     Greedy: a pair is taken while the dependence it would show (``gains``, L1 in records) exceeds what it adds to the
     error of all pairs chosen so far. With errors c_p sigma_p and a fixed sum of 1/sigma_p^2 the best split of the
-    budget has total error (sum c_p^(2/3))^(3/2) / sqrt(budget).
+    budget gives pair p a share proportional to c_p^(2/3), and has total error (sum c_p^(2/3))^(3/2) sigma.
     """
-    cost = {pair: caution * _rank_error(*shape) for pair, shape in shapes.items()}
-    budget = units / variance
-    chosen: list[Pair] = []
     waiting = sorted(gains)
+    cost = np.array([_rank_error(*shapes[pair]) for pair in waiting])
+    part = (_CAUTION * cost) ** (2 / 3)
+    gain = np.array([gains[pair] for pair in waiting])
+    is_free = np.ones(len(waiting), dtype=np.bool_)
     weight, error = 0.0, 0.0
-    while waiting and len(chosen) < units:
-        after = {pair: (weight + cost[pair] ** (2 / 3)) ** 1.5 / math.sqrt(budget) for pair in waiting}
-        best = max(waiting, key=lambda pair: gains[pair] - after[pair])
-        if gains[best] <= after[best] - error:
+    while is_free.any():
+        after = (weight + part) ** 1.5 * deviation
+        best = int(np.argmax(np.where(is_free, gain - after, -np.inf)))
+        if gain[best] <= after[best] - error:
             break
-        chosen.append(best)
-        waiting.remove(best)
-        weight += cost[best] ** (2 / 3)
-        error = after[best]
-    return _split(chosen, [cost[pair] ** (1 / 3) for pair in chosen], units)
-
-
-def _split(pairs: Sequence[Pair], weights: Sequence[float], units: int) -> dict[Pair, int]:
-    """Whole numbers of measurements in proportion to the weights, at least one each, at most ``units`` in all."""
-    if not pairs:
-        return {}
-    total = sum(weights)
-    spare = units - len(pairs)
-    copies = {pair: _copies(1 + int(spare * weight / total)) for pair, weight in zip(pairs, weights, strict=True)}
-    left = units - sum(copies.values())
-    for pair in list(copies)[:left]:
-        copies[pair] = _copies(copies[pair] + 1)
-    return copies
+        is_free[best] = False
+        weight, error = weight + part[best], float(after[best])
+    shares, errors = {}, dict(gains)
+    for place in np.flatnonzero(~is_free):
+        pair, share = waiting[place], float(part[place] / weight)
+        shares[pair] = share
+        raw = _MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
+        errors[pair] = float(raw * gain[place] / math.hypot(raw, gain[place]))  # as shrinking towards nothing leaves it
+    return PairPlan(shares=shares, errors=errors)
 
 
 def _copies(wanted: float) -> int:
@@ -122,53 +141,192 @@ class MarginalFit:
     meter: Meter
     sizes: Sequence[int]
     workload: Sequence[float]
-    raw: list[Values] = field(default_factory=list)
-    """One-way tables as measured."""
+    raw: list[Known] = field(default_factory=list)
+    """One-way tables as measured, without their sum."""
     ones: list[Values] = field(default_factory=list)
     """One-way tables made plausible."""
-    copies: list[int] = field(default_factory=list)
-    total: float = 1.0
+    records: Known | None = None
     groups: list[Groups] = field(default_factory=list)
-    pairs: dict[Pair, Values] = field(default_factory=dict)
-    pair_copies: dict[Pair, int] = field(default_factory=dict)
-    worth: list[Pair] = field(default_factory=list)
-    """Every pair whose table rows should agree with, measured or predicted."""
+    gains: dict[Pair, float] = field(default_factory=dict)
+    """What the scores say of every pair: its dependence beyond chance, in records."""
+    score_deviation: float = 0.0
+    pairs: dict[Pair, Known] = field(default_factory=dict)
+    """Interactions of pairs, on merged levels."""
+    triples: dict[Triple, Known] = field(default_factory=dict)
+    plan: PairPlan | None = None
+
+    @property
+    def total(self) -> float:
+        """The number of records, as measured."""
+        return max(1.0, float(self.records.values[0])) if self.records else 1.0
+
+    @property
+    def _budget(self) -> float:
+        """Measurements of one table that all units together would pay for."""
+        return self.meter.event.units / self.meter.table_price
 
     def measure_ones(self, counts: Sequence[Secret[CountTable]], *, share: float) -> None:
-        """All one-way tables, the larger ones more often, and the number of records from their sums."""
-        weights = np.array([size ** (2 / 3) for size in self.sizes])
-        budget = share * self.meter.event.units / self.meter.table_price
-        self.copies = [_copies(budget * weight / weights.sum()) for weight in weights]
-        self.raw = [self.meter.table(count, copies=n) for count, n in zip(counts, self.copies, strict=True)]
-        trust = [n / size for n, size in zip(self.copies, self.sizes, strict=True)]
-        self.total = max(1.0, float(np.average([table.sum() for table in self.raw], weights=trust)))
+        """All one-way tables, the larger ones more often, and the number of records; again adds to what is known."""
+        weights = np.array([(size * size * (1 - 1 / size)) ** (1 / 3) if size > 1 else 0.0 for size in self.sizes])
+        mean = float(weights.mean()) or 1.0
+        portions = share * self._budget * np.array([mean, *weights]) / (mean + weights.sum())
+        copies = [_copies(portion) for portion in portions]
+        everybody = np.zeros(self.sizes[0], dtype=np.int64)
+        counted = self.meter.table(counts[0], copies=copies[0], groups=(everybody,))
+        self.records = _added(self.records, Known(values=counted, variance=self.meter.variance(copies[0])))
+        fresh = []
+        for count, number in zip(counts, copies[1:], strict=True):
+            values, variance = self.meter.interaction(count, copies=number)
+            fresh.append(Known(values=values, variance=variance))
+        if self.raw:
+            fresh = [old.with_another(new) for old, new in zip(self.raw, fresh, strict=True)]
+        self.raw = fresh
         self.ones = [
-            believable(table, self.total, math.sqrt(self.meter.variance(n)))
-            for table, n in zip(self.raw, self.copies, strict=True)
+            believable(self._noisy_one(column), self.total, self._deviation(column)) for column in range(len(fresh))
         ]
 
-    def measure_pairs(
-        self, counts: Mapping[Pair, Secret[CountTable]], *, score_share: float, patience: float, caution: float
-    ) -> None:
-        """How much every pair depends, then the pairs worth knowing."""
-        self.worth = list(counts)
+    def _noisy_one(self, column: int) -> Values:
+        return self.raw[column].values + self.total / self.sizes[column]
+
+    def _deviation(self, column: int) -> float:
+        return math.sqrt(self.raw[column].variance)
+
+    def score_pairs(self, counts: Mapping[Pair, Secret[CountTable]], *, share: float, patience: float) -> None:
+        """How much every pair depends; then small levels are merged."""
         if not counts:
             return
-        copies = _copies(score_share * self.meter.event.units / len(counts))
-        gains = {}
+        copies = _copies(share * self.meter.event.units / len(counts))
+        self.score_deviation = self.meter.table_price * math.sqrt(self.meter.variance(copies))
         for (i, j), table in counts.items():
             expected = np.outer(self.ones[i], self.ones[j]) / self.total
             distance = self.meter.dependence(table, expected=np.rint(expected).astype(np.int64), copies=copies)
-            worth = self.workload[i] * self.workload[j]
-            gains[i, j] = max(0.0, distance - 0.7 * self._chance(i, j, expected)) * worth
-        units = self.meter.left // self.meter.table_price
-        deviation = math.sqrt(self.meter.variance(1) * min(len(counts), 30) / units)
+            self.gains[i, j] = max(0.0, distance - 0.7 * self._chance(i, j, expected))
+        deviation = math.sqrt(self.meter.variance(1) * min(len(counts), 30) / self._left())
         self.groups = self._merged(patience * deviation)
-        shapes = {(i, j): (self.groups[i].count, self.groups[j].count) for i, j in counts}
-        self.pair_copies = choose_pairs(gains, shapes, variance=self.meter.variance(1), units=units, caution=caution)
-        for (i, j), number in self.pair_copies.items():
+
+    def _left(self) -> float:
+        return max(1.0, self.meter.left / self.meter.table_price)
+
+    def measure_pairs(
+        self, ones: Sequence[Secret[CountTable]], counts: Mapping[Pair, Secret[CountTable]], *, reserve: float
+    ) -> None:
+        """The pairs worth knowing, and the one-way tables again where that helps pairs more; ``reserve`` is kept."""
+        if not counts:
+            return
+        left = self._left() - reserve * self._budget
+        further, self.plan = self._division(left)
+        if further > 0:
+            self.measure_ones(ones, share=further * left / self._budget)
+        self.measure_chosen(counts, copies=left * (1 - further))
+
+    def measure_chosen(self, counts: Mapping[Pair, Secret[CountTable]], *, copies: float) -> None:
+        """The chosen pairs with so many measurements in all; again adds to what is known."""
+        chosen = self.plan.shares if self.plan else {}
+        spare = copies - len(chosen)
+        for (i, j), share in chosen.items():
+            number = min(_copies(1 + spare * share), int(self._left()))
             merged = (self.groups[i].of, self.groups[j].of)
-            self.pairs[i, j] = self.meter.table(counts[i, j], copies=number, groups=merged)
+            values, variance = self.meter.interaction(counts[i, j], copies=number, groups=merged)
+            self.pairs[i, j] = _added(self.pairs.get((i, j)), Known(values=values, variance=variance))
+
+    def _division(self, left: float) -> tuple[float, PairPlan]:
+        """The share of what is left that the one-way tables get, and the plan for the pairs: least error of all pairs.
+
+        The error of a two-way table is that of its two margins and of its interaction, independent of each other.
+        """
+        gains = {(i, j): gain * self.workload[i] * self.workload[j] for (i, j), gain in self.gains.items()}
+        shapes = {(i, j): (self.groups[i].count, self.groups[j].count) for i, j in gains}
+        spent = 1 - self._left() / self._budget
+        rest = left / self._budget
+        margins = [
+            _MEAN_SIZE * float(np.minimum(self._deviation(column) * math.sqrt(spent), np.maximum(one, 1.0)).sum())
+            for column, one in enumerate(self.ones)
+        ]
+        most = max(0.0, (_MOST_ONES * (rest + spent) - spent) / rest)
+        best: tuple[float, float, PairPlan] | None = None
+        for further in np.linspace(0.0, most, 10):
+            known = left * (1 - float(further))
+            plan = choose_pairs(gains, shapes, deviation=math.sqrt(self.meter.variance(1) / known))
+            error = sum(
+                math.sqrt(plan.errors[i, j] ** 2 + (margins[i] ** 2 + margins[j] ** 2) / (spent + rest * further))
+                for i, j in gains
+            )
+            if best is None or error < best[0]:
+                best = error, float(further), plan
+        assert best is not None
+        return best[1], best[2]
+
+    def candidates(self, *, share: float) -> list[Triple]:
+        """Triples of few cells whose interaction this share of the budget could show, the likeliest first.
+
+        Three columns are likelier to depend on each other together where each two of them do.
+        """
+        found: list[tuple[float, Triple]] = []
+        small = [column for column, groups in enumerate(self.groups) if 2 <= groups.count == self.sizes[column] <= 16]
+        for triple in itertools.combinations(small, 3):
+            worth = sum(self.gains[pair] for pair in itertools.combinations(triple, 2))
+            if worth > 0 and math.prod(self.sizes[column] for column in triple) <= MOST_CELLS:
+                found.append((self._triple_error(triple) / worth, triple))
+        found.sort()
+        deviation = math.sqrt(self.meter.variance(1) / (share * self._budget))
+        chosen: list[Triple] = []
+        weight = 0.0
+        for _, triple in found[:_MOST_TRIPLES]:
+            weight += self._triple_error(triple) ** (2 / 3)
+            if weight**1.5 * deviation > _TRIPLE_NOISE * self.total * (len(chosen) + 1):
+                break
+            chosen.append(triple)
+        return chosen
+
+    def _triple_error(self, triple: Triple) -> float:
+        """L1 error of the interaction of three columns per unit of noise."""
+        sizes = [self.sizes[column] for column in triple]
+        # sqrt(free numbers x cells) times the length of a record's contrast, sqrt(prod (1 - 1/size))
+        return _MEAN_SIZE * math.prod(size - 1 for size in sizes)
+
+    def measure_triples(
+        self,
+        counts: Mapping[Triple, Secret[CountTable]],
+        expected: Mapping[Triple, Values],
+        *,
+        share: float,
+    ) -> bool:
+        """Interactions of three columns: a few measurements to find out whether they stand out, then the others.
+
+        Returns whether they were worth it; if not, the greater part of the share is left.
+        """
+        self._take_triples(counts, share=_PILOT * share)
+        excess, free = self._standing_out(expected)
+        if excess / _PILOT <= 2 * free:  # with all of the share; the pairs pay for them, so twice the noise is asked
+            self.triples.clear()
+            return False
+        self._take_triples(counts, share=(1 - _PILOT) * share)
+        return True
+
+    def _take_triples(self, counts: Mapping[Triple, Secret[CountTable]], *, share: float) -> None:
+        weights = {triple: self._triple_error(triple) ** (2 / 3) for triple in counts}
+        total = sum(weights.values())
+        for triple, table in counts.items():
+            number = min(_copies(share * self._budget * weights[triple] / total), int(self._left()))
+            values, variance = self.meter.interaction(table, copies=number)
+            self.triples[triple] = _added(self.triples.get(triple), Known(values=values, variance=variance))
+
+    def _standing_out(self, expected: Mapping[Triple, Values]) -> tuple[float, float]:
+        """Squared distance from what was expected beyond what noise explains, in units of it; and free numbers."""
+        distance = free = 0.0
+        for triple, known in self.triples.items():
+            distance += float(((known.values - centred(expected[triple])) ** 2).sum()) / known.variance
+            free += math.prod(self.sizes[column] - 1 for column in triple)
+        return distance - free, free
+
+    def plausible_triples(self, expected: Mapping[Triple, Values]) -> dict[Triple, Values]:
+        """What was expected, corrected by the measured interactions as far as they stand out from the noise."""
+        excess, free = self._standing_out(expected)
+        keep = max(0.0, excess / max(excess + free, 1e-300))
+        return {
+            triple: on_simplex(expected[triple] + keep * (known.values - centred(expected[triple])), self.total)
+            for triple, known in self.triples.items()
+        }
 
     def _merged(self, least: float) -> list[Groups]:
         """Small levels merged; in very wide files larger ones too, since all groups are fitted side by side."""
@@ -182,88 +340,77 @@ class MarginalFit:
         """The distance from independence that noise and sampling alone would show."""
         noise = 0.0
         for column in (first, second):
-            seen = int((self.ones[column] > 0).sum())
-            noise += 0.8 * math.sqrt(self.meter.variance(self.copies[column])) * seen
+            noise += _MEAN_SIZE * self._deviation(column) * int((self.ones[column] > 0).sum())
         return noise + 0.64 * float(np.sqrt(np.maximum(expected, 0)).sum())
 
     def classes(self, generator: np.random.Generator, report: Report | None = None) -> LatentClasses:
         """Latent classes behind everything measured; more of them where more can be known."""
         merged = [groups.of for groups in self.groups] or [np.zeros(size, dtype=np.int64) for size in self.sizes]
         tables = NoisyTables(
-            ones=[table / self.total for table in self.raw],
-            one_precision=[self.total**2 / self.meter.variance(copies) for copies in self.copies],
-            pairs={pair: table / self.total for pair, table in self.pairs.items()},
-            pair_precision={
-                pair: self.total**2 / self.meter.variance(copies) for pair, copies in self.pair_copies.items()
-            },
+            ones=[self._noisy_one(column) / self.total for column in range(len(self.sizes))],
+            one_precision=[self.total**2 / known.variance for known in self.raw],
+            pairs={pair: known.values / self.total for pair, known in self.pairs.items()},
+            pair_precision={pair: self.total**2 / known.variance for pair, known in self.pairs.items()},
             merged=merged,
         )
         number = self._class_number()
+        width = sum(groups.count for groups in self.groups)
         return fit_classes(
             tables,
             self.ones,
             classes=number,
-            fits=self._fit_number(number),
+            fits=int(np.clip(min(_POOL // number, _WORK // max(width, 1) ** 2), 1, 16)),
             penalty=_PENALTY,
-            iterations=_ITERATIONS,
+            iterations=int(np.clip(_STEPS // max(width, 1), _ITERATIONS // 2, _ITERATIONS)),
             generator=generator,
             report=None if report is None else lambda done, of: report("fitting classes", done, of),
         )
 
-    def _fit_number(self, classes: int) -> int:
-        """Fewer in very wide files, where one fit takes long and has many tables to learn from."""
-        width = sum(groups.count for groups in self.groups)
-        return int(np.clip(min(_POOL // classes, _WORK // max(width, 1) ** 2), 1, 16))
-
     def _class_number(self) -> int:
         """Grows with the square root of what a record weighs against the noise of a pair."""
-        if not self.pair_copies:
+        if not self.pairs:
             return 1
-        copies = float(np.median(list(self.pair_copies.values())))
-        clarity = self.total / math.sqrt(self.meter.variance(1) / copies)
-        return int(np.clip(1.6 * math.sqrt(clarity), 4, _MOST))
+        variance = float(np.median([known.variance for known in self.pairs.values()]))
+        return int(np.clip(1.6 * math.sqrt(self.total / math.sqrt(variance)), 4, _MOST))
 
     def plausible(self, classes: LatentClasses) -> tuple[list[Values], dict[Pair, Values]]:
         """One- and two-way tables on all levels: non-negative, of one total, noise taken out where it can be told."""
-        ones = [self._better_one(column, classes) for column in range(len(self.sizes))]
+        ones = [
+            on_simplex(
+                james_stein(self._noisy_one(column), classes.one_way(column) * self.total, known.variance), self.total
+            )
+            for column, known in enumerate(self.raw)
+        ]
         twos = {}
-        for i, j in self.worth:
+        for i, j in self.gains:
             model = fitted_margins(np.maximum(classes.two_way(i, j), 1e-15) * self.total, ones[i], ones[j])
-            twos[i, j] = self._better_two((i, j), model, (ones[i], ones[j]))
+            twos[i, j] = self._better_two((i, j), model, np.outer(ones[i], ones[j]) / self.total)
         return ones, twos
 
-    def _better_two(self, pair: Pair, model: Values, ones: tuple[Values, Values]) -> Values:
-        """The expected table of a pair corrected by its measurement, level by level."""
+    def _better_two(self, pair: Pair, model: Values, independent: Values) -> Values:
+        """The expected table of a pair corrected by its measurement, or shown as far as its score supports it."""
         if pair not in self.pairs:
-            return model
-        noisy = self.pairs[pair]
+            return self._supported(pair, model, independent)
+        known = self.pairs[pair]
         first, second = self.groups[pair[0]], self.groups[pair[1]]
-        deviation = math.sqrt(self.meter.variance(self.pair_copies[pair]))
         choices = []
-        for expected in (model, np.outer(*ones) / self.total):  # the classes, or plain independence
+        for expected in (model, independent):
             coarse = first.add_up_rows(second.add_up_rows(expected.T).T)
-            shown, risk = denoised(noisy, coarse, deviation)
+            shown, risk = denoised(known.values, coarse, math.sqrt(known.variance))
             factor = on_simplex(shown, self.total) / np.maximum(coarse, 1e-300)
             choices.append((risk, expected * factor[np.ix_(first.of, second.of)]))
         return min(choices, key=lambda choice: choice[0])[1]
 
-    def _better_one(self, column: int, classes: LatentClasses) -> Values:
-        """A one-way table together with the margins of the measured pairs, by inverse variance, and the classes."""
-        variance: Values = np.full(self.sizes[column], self.meter.variance(self.copies[column]))
-        noisy = self.raw[column]
-        if self.groups:
-            groups = self.groups[column]
-            members = np.bincount(groups.of, minlength=groups.count)
-            own = groups.add_up(self.raw[column])
-            precision = 1 / (self.meter.variance(self.copies[column]) * members)
-            weighted = own * precision
-            for pair, table in self.pairs.items():
-                if column in pair:
-                    axis = pair.index(column)
-                    known = 1 / (self.meter.variance(self.pair_copies[pair]) * table.shape[1 - axis])
-                    weighted = weighted + table.sum(axis=1 - axis) * known
-                    precision = precision + known
-            correction = (weighted / precision - own) / members
-            noisy = noisy + correction[groups.of]
-            variance = np.where(members[groups.of] == 1, 1 / precision[groups.of], variance)
-        return on_simplex(james_stein(noisy, classes.one_way(column) * self.total, variance), self.total)
+    def _supported(self, pair: Pair, model: Values, independent: Values) -> Values:
+        """A table that nobody measured: as much dependence as the model shows, corrected by its paid score.
+
+        The model may be wrong by as much as it shows, the score by its noise: the mean of both by these variances.
+        """
+        shown = max(float(np.abs(model - independent).sum()), 1e-300)
+        trust = shown**2 / (shown**2 + self.score_deviation**2)
+        supported = (1 - trust) * shown + trust * self.gains[pair]
+        return independent + min(1.0, supported / shown) * (model - independent)
+
+
+def _added(old: Known | None, new: Known) -> Known:
+    return new if old is None else old.with_another(new)

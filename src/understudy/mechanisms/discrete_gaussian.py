@@ -29,6 +29,11 @@ _GRID = 1 << SCALE_BITS
 _UP = 1.0 + 1e-10
 _SMALL = 60.0  # e^-60: where a sum is cut off; what is left out is added as a bound
 _UNDERFLOW = 745.0  # e^-745 is the smallest float
+_ERFC_ENDS = 26.0  # erfc(26) is about 1e-296; beyond, floats lose their last digits
+_LONG = 1 << 32
+"""Variance of a sum of noises from which its law is bounded by a Gaussian one instead of being added up."""
+LEAST_VARIANCE, SPREAD = 1024, 8
+"""From this variance on, noise of variance v is Gaussian noise of variance v - 8 rounded at random, within 1e-67."""
 
 
 def _root(variance: Fraction) -> Fraction:
@@ -104,6 +109,8 @@ def gaussian_delta(variance: Fraction, cells: int, epsilon: Fraction) -> float:
     deviation_of(variance)
     if cells == 0:
         return 0.0
+    if variance >= LEAST_VARIANCE and cells * variance > _LONG:
+        return smooth_delta(cells / (variance - SPREAD), epsilon)
     start = epsilon * variance - Fraction(cells, 2)
     first = math.floor(start) + 1
     ramp = float(first - start), float(variance)
@@ -111,6 +118,19 @@ def gaussian_delta(variance: Fraction, cells: int, epsilon: Fraction) -> float:
     if math.isinf(excess):  # too many counts under too little noise for this bound; 1 is always true
         return 1.0
     return min(1.0, _upper_sum(cells * variance, first, ramp, excess))
+
+
+def smooth_delta(squared: Fraction, epsilon: Fraction) -> float:
+    """The delta at ``epsilon`` of Gaussian noise where a record moves the mean by this squared length; rounded up.
+
+    Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) [BW18 Thm 8], mu^2 the squared length in variances.
+    """
+    mu, bound = math.sqrt(squared), float(epsilon)
+    near, far = (bound / mu - mu / 2) / math.sqrt(2), (bound / mu + mu / 2) / math.sqrt(2)
+    first = math.erfc(min(near, _ERFC_ENDS))
+    second = math.exp(bound + math.log(math.erfc(far))) if far < _ERFC_ENDS else 0.0
+    # exponents below 800 in floats: each term is within a relative 1e-12
+    return min(1.0, 0.5 * (max(first - second, 0.0) + 4e-12 * first) * _UP)
 
 
 def _excess(variance: float, cells: int) -> float:

@@ -1,9 +1,11 @@
 """Counts measured with discrete Gaussian noise, several times over where they matter more.
 
-Every measurement has the same variance, and what is spent is simply how many times a record can move one of them by 1:
-the *units*. A table measured r times is known with variance / r after averaging: noisy whole numbers are added up, and
-only their sum is divided. One number of units, fixed before the data is read, pays for all measurements together,
-whichever are chosen on the way (``proofs/gaussian_measurements.md``).
+What is spent are *units*: how many times a record can move a number by 1 under noise of the event's variance. A table
+measured r times is known with variance / r after averaging: noisy whole numbers are added up, and only their sum is
+divided. Where the variance is large the same is had from one draw: whole multiples of the counts under noise of another
+variance. So are interactions, which hold nothing of the margins of a table and cost less for it. One number of units,
+fixed before the data is read, pays for all measurements together, whichever are chosen on the way
+(``proofs/gaussian_measurements.md``).
 """
 
 import math
@@ -18,16 +20,19 @@ import numpy.typing as npt
 
 from understudy.errors import RefusalError
 from understudy.mechanisms.discrete_gaussian import (
+    LEAST_VARIANCE,
     MAX_DEVIATION,
     MIN_DEVIATION,
+    SPREAD,
     VARIANCE,
     discrete_gaussian,
     first_fit,
     gaussian_delta,
     variance_for,
 )
-from understudy.mechanisms.discrete_laplace import RELATION, count_sensitivity, float_above
-from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT
+from understudy.mechanisms.discrete_laplace import RELATION, clamped_sum, count_sensitivity, float_above
+from understudy.mechanisms.exact_gaussian import exact_gaussian
+from understudy.mechanisms.exact_laplace import COUNT_LIMIT, LIMIT, MAX_SCALE, SCALE_BITS
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import DELTA, EPSILON, Whole, option
 from understudy.privacy.events import Event, Orders, Renyi
@@ -40,7 +45,15 @@ MOST_COPIES = 1 << 21
 
 assert MOST_COPIES * LIMIT < 1 << 63
 
+LEAST_DELTA = 1e-40
+"""From here on units may be joined into one draw: what the rounding of the noise tells is far below."""
+_FINE = 4096
+"""Variance that a joined measurement should have at least, so that what is given up is small beside it."""
+MOST_CELLS, _MOST_TIMES = 1024, 1024
+"""Cells of an interaction, and multiples of a count: they stay exact up to a thousand million records."""
+
 _EPSILONS = 1 << 32
+_GRID = 1 << SCALE_BITS
 _UP = 1 + 1e-12
 Values = npt.NDArray[np.float64]
 
@@ -128,16 +141,60 @@ class Meter:
         """Of the average of so many measurements."""
         return float(self.event.variance) / copies
 
+    @property
+    def joins(self) -> bool:
+        """Whether several units may be joined into one draw."""
+        return self.event.variance >= LEAST_VARIANCE and self.event.delta >= LEAST_DELTA
+
     def table(
         self, counts: Secret[CountTable], *, copies: int, groups: Sequence[npt.NDArray[np.int64]] | None = None
     ) -> Values:
         """Average of ``copies`` measurements of every cell; ``groups`` first adds up levels (public) axis by axis."""
         self._spend(copies, each=self.table_price)
-        grid = counts.open().to_grid()
-        for axis, group in enumerate(groups or ()):
-            grid = _merged(grid, group, axis)
+        grid = _grouped(counts.open(), groups)
+        if self.joins and copies > 1:
+            times = min(math.isqrt(math.ceil(_FINE * copies / self.event.variance)) + 1, _MOST_TIMES)
+            return self._joined(times * grid, Fraction(times**2, copies)) / times
         average: Values = self._sums(grid, copies) / copies
         return average
+
+    def interaction(
+        self, counts: Secret[CountTable], *, copies: int, groups: Sequence[npt.NDArray[np.int64]] | None = None
+    ) -> tuple[Values, float]:
+        """What a table says beyond its margins: every cell minus what they explain, and the variance of its noise.
+
+        Costs what ``copies`` measurements of the table cost, and has less noise than they. Measured are the whole
+        numbers (a - 1)(b - 1) n_ij - ... of a table of a x b cells, each a multiple ab of the interaction; a record
+        moves them by a vector of squared length ab(a - 1)(b - 1), and by less than twice that of a table when it is
+        replaced. Where a table is too large for that it is measured itself.
+        """
+        units = copies * self.table_price
+        table = counts.open()
+        shape = tuple(int(group.max()) + 1 for group in groups) if groups is not None else table.sizes
+        moved = squared_sensitivity(shape, self.event.neighbours)
+        deviation = math.sqrt(moved * float(self.event.variance) / units)
+        if not self.joins or math.prod(shape) > MOST_CELLS or deviation > MAX_SCALE / 2:
+            return centred(self.table(counts, copies=copies, groups=groups)), self.variance(copies)
+        self._spend(copies, each=self.table_price)
+        whole = math.prod(shape)
+        contrasts = _grouped(table, groups)
+        for axis, size in enumerate(shape):
+            contrasts = size * contrasts - contrasts.sum(axis=axis, keepdims=True)
+        share = Fraction(moved, units)
+        variance = float(self._joined_deviation(share)) ** 2 / whole**2
+        return centred(self._joined(contrasts, share) / whole), variance
+
+    def _joined_deviation(self, share: Fraction) -> Fraction:
+        """Of one draw that costs as many units as a record's squared length is multiples of ``share``."""
+        variance = (self.event.variance + SPREAD) * share + SPREAD
+        return Fraction(math.ceil(math.sqrt(variance) * (1 + 1e-12) * _GRID), _GRID)
+
+    def _joined(self, exact: npt.NDArray[np.int64], share: Fraction) -> Values:
+        deviation = self._joined_deviation(share)
+        # neighbours stay as near to each other under this cut; larger numbers would be refused, which tells something
+        exact = np.clip(exact, -COUNT_LIMIT, COUNT_LIMIT)
+        noisy = clamped_sum(exact, lambda size: exact_gaussian(size, deviation=deviation, stream=self._stream))
+        return noisy.astype(np.float64)
 
     def dependence(self, counts: Secret[CountTable], *, expected: npt.NDArray[np.int64], copies: int) -> float:
         """How far a table lies from ``expected`` in all: the sum of absolute differences, measured.
@@ -163,6 +220,29 @@ class Meter:
         )
         sums: npt.NDArray[np.int64] = noisy.sum(axis=0)
         return sums
+
+
+def squared_sensitivity(shape: Sequence[int], neighbours: Neighbours) -> int:
+    """The squared length by which a record moves the contrasts of a table of this shape, at most."""
+    alone = math.prod(size * (size - 1) for size in shape)
+    if neighbours is Neighbours.ADD_REMOVE:
+        return alone
+    least = min(shape)
+    return 0 if least < 2 else 2 * alone * least // (least - 1)
+
+
+def centred(table: Values) -> Values:
+    """The table minus what its margins explain: every axis sums to nothing."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+def _grouped(table: CountTable, groups: Sequence[npt.NDArray[np.int64]] | None) -> npt.NDArray[np.int64]:
+    grid = table.to_grid()
+    for axis, group in enumerate(groups or ()):
+        grid = _merged(grid, group, axis)
+    return grid
 
 
 def _merged(grid: npt.NDArray[np.int64], group: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:

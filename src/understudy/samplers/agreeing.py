@@ -1,12 +1,14 @@
-"""Rows that agree with many small tables at once: drawn from latent classes, then changed value by value.
+"""Rows that agree with many small tables at once: begun from a model of few parts, then mended value by value.
 
-Rows are apportioned to the classes, and within a class every column's levels to its rows (systematic sampling: the
-number of rows with a level differs from its expectation by less than one). Single values are then changed wherever that
-lowers the squared distance to all tables together; where tables contradict each other this settles on a compromise that
-rows can realise. Rows start within the rules of the codebook, and no change leaves them. All of it works on released
-tables, so its random numbers need no secure generator: a fast one is seeded from the stream.
+Rows begin as latent classes or as the tree of strongest dependence would have them, whichever is nearer to the tables
+(``starting.py``). Single values are then changed wherever that lowers the squared distance to all tables together;
+where tables contradict each other this settles on a compromise that rows can realise. New values are proposed from the
+column's own table and given the value of one of the columns that it depends on most, so that values which imply each
+other find each other. No change leaves the rules of the codebook. All of it works on released tables, so its random
+numbers need no secure generator: a fast one is seeded from the stream.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,69 +17,38 @@ import numpy.typing as npt
 
 from understudy.codebook.constraints import Allowed
 from understudy.compiled import kernel
+from understudy.errors import CodebookError
 from understudy.mechanisms.stream import Stream
+from understudy.samplers.starting import (
+    Beginning,
+    Codes,
+    Values,
+    below,
+    dependence,
+    from_classes,
+    from_tree,
+    possible,
+    uniform,
+)
 
-Codes = npt.NDArray[np.int32]
-Values = npt.NDArray[np.float64]
-_PASSES, _FEWEST, _LOOKS = 10, 3, 300
-"""Passes over all values; fewer where a value is in more than 30 tables, since every look at it is in all of them."""
-_UNIT = 1.0 / 9007199254740992.0  # 2^-53
-
-
-@kernel
-def _next(state: Any) -> Any:
-    word = state[0]
-    word ^= word << np.uint64(13)
-    word ^= word >> np.uint64(7)
-    word ^= word << np.uint64(17)
-    state[0] = word
-    return word
-
-
-@kernel
-def _uniform(state: Any) -> Any:
-    return (_next(state) >> np.uint64(11)) * _UNIT
-
-
-@kernel
-def _below(state: Any, bound: int) -> Any:
-    return np.int64(_uniform(state) * bound)
+Columns = tuple[int, ...]
+Tables = Mapping[Columns, Values]
+_PASSES, _SETTLED = 60, 0.98
+"""At most so many passes over all values; none after one that leaves more than this of the squared distance."""
+_PARTNERS, _TIED = 3, 0.01
+"""Columns whose values propose values of another, and from which dependence on."""
+_PROBE = 20_000
+"""Rows by which two beginnings are compared."""
 
 
 @kernel
-def _shuffle(values: Any, state: Any) -> None:
-    for number in range(len(values) - 1, 0, -1):
-        swapped = _below(state, number + 1)
-        values[number], values[swapped] = values[swapped], values[number]
-
-
-@kernel
-def _fill(values: Any, shares: Any, ends: Any, state: Any) -> None:
-    """One column: rows of class k lie before ``ends[k]``, and get its levels by systematic sampling in random order."""
-    start = 0
-    for number in range(len(ends)):
-        rows = ends[number] - start
-        total = shares[number].sum()
-        level, below = 0, 0.0
-        offset = _uniform(state)
-        for row in range(rows):
-            place = (row + offset) / rows * total
-            while level < shares.shape[1] - 1 and place >= below + shares[number, level]:
-                below += shares[number, level]
-                level += 1
-            values[start + row] = level
-        _shuffle(values[start : ends[number]], state)
-        start = ends[number]
-
-
-@kernel
-def _holds(rows: Any, row: int, column: int, value: int, rules: Any) -> Any:
+def _holds(values: Any, column: int, value: int, rules: Any) -> Any:
     """Whether the row breaks no rule once this column holds this value."""
     class_of, member_at, member, stride, table_at, table, check_at, check = rules
     for number in range(check_at[column], check_at[column + 1]):
         cell = table_at[check[number]]
         for place in range(member_at[check[number]], member_at[check[number] + 1]):
-            held = value if member[place] == column else rows[member[place], row]
+            held = value if member[place] == column else values[member[place]]
             cell += class_of[member[place], held] * stride[place]
         if not table[cell]:
             return False
@@ -85,127 +56,168 @@ def _holds(rows: Any, row: int, column: int, value: int, rules: Any) -> Any:
 
 
 @kernel
-def _cell(offsets: Any, sizes: Any, column: int, level: int, partner: int, value: int) -> Any:
-    """Where the table of two columns keeps the cell of these two values."""
-    first, second, width = (level, value, sizes[partner]) if column < partner else (value, level, sizes[column])
-    return offsets[column, partner] + first * width + second
-
-
-@kernel
-def _descend(rows: Any, sizes: Any, offsets: Any, gap: Any, shares: Any, share_at: Any, state: Any, rules: Any) -> None:
+def _descend(rows: Any, sizes: Any, tables: Any, gap: Any, proposals: Any, state: Any, rules: Any) -> None:
     """One pass of single-value changes that lower the squared distance; ``gap`` is count minus target of every cell."""
-    columns, number = rows.shape
-    for _ in range(columns * number):
-        row = _below(state, number)
-        column = _below(state, columns)
-        old = rows[column, row]
-        new = np.searchsorted(shares[share_at[column] : share_at[column + 1]], _uniform(state), side="right")
-        if new >= sizes[column] or new == old:
-            continue
-        change = 0.0
-        for partner in range(columns):
-            if offsets[column, partner] >= 0:
-                enter = _cell(offsets, sizes, column, new, partner, rows[partner, row])
-                leave = _cell(offsets, sizes, column, old, partner, rows[partner, row])
-                change += gap[enter] - gap[leave] + 1.0
-        if change >= 0 or not _holds(rows, row, column, new, rules):
-            continue
-        for partner in range(columns):
-            if offsets[column, partner] >= 0:
-                gap[_cell(offsets, sizes, column, new, partner, rows[partner, row])] += 1.0
-                gap[_cell(offsets, sizes, column, old, partner, rows[partner, row])] -= 1.0
-        rows[column, row] = new
+    table_at, offset, own, others, strides = tables
+    ways, partner, begins, chances = proposals
+    columns = len(sizes)
+    for row in range(len(rows)):
+        values = rows[row]
+        for _ in range(columns):
+            column = below(state, columns)
+            old = values[column]
+            way = below(state, ways[column])
+            begin = begins[column, way]
+            if partner[column, way] >= 0:
+                begin += values[partner[column, way]] * sizes[column]
+            new = np.searchsorted(chances[begin : begin + sizes[column]], np.float32(uniform(state)), side="right")
+            if new >= sizes[column] or new == old:
+                continue
+            change = 0.0
+            for number in range(table_at[column], table_at[column + 1]):
+                cell = offset[number] + values[others[number, 0]] * strides[number, 0]
+                cell += values[others[number, 1]] * strides[number, 1]
+                change += gap[cell + new * own[number]] - gap[cell + old * own[number]] + 1.0
+            if change >= 0 or not _holds(values, column, int(new), rules):
+                continue
+            for number in range(table_at[column], table_at[column + 1]):
+                cell = offset[number] + values[others[number, 0]] * strides[number, 0]
+                cell += values[others[number, 1]] * strides[number, 1]
+                gap[cell + new * own[number]] += 1.0
+                gap[cell + old * own[number]] -= 1.0
+            values[column] = new
 
 
 def draw_agreeing(
     weights: Values,
     levels: Sequence[Values],
-    pairs: Mapping[tuple[int, int], Values],
+    tables: Tables,
     *,
     allowed: Allowed,
     rows: int,
     stream: Stream,
     report: Callable[[int, int], None] | None = None,
 ) -> list[Codes]:
-    """``rows`` rows from classes of these weights and levels, brought close to the two-way tables ``pairs``."""
+    """``rows`` rows from classes of these weights and levels, brought close to ``tables`` of two or three columns."""
     state = stream.words(1) | np.uint64(1)
-    ends = np.rint(np.cumsum(weights) / weights.sum() * rows).astype(np.int64)
     if allowed:  # what is impossible is not aimed at
         single = [allowed.possible((place,)) for place in range(len(levels))]
         levels = [
-            np.stack([_possible(row, mask) for row in shares]) for shares, mask in zip(levels, single, strict=True)
+            np.stack([possible(row, mask) for row in shares]) for shares, mask in zip(levels, single, strict=True)
         ]
-        pairs = {pair: _possible(table, allowed.possible(pair)) for pair, table in pairs.items()}
-    drawn = _started(levels, ends, allowed, state)
-    order = np.arange(rows)
-    _shuffle(order, state)
-    drawn = np.ascontiguousarray(drawn[:, order])
+        tables = {columns: possible(table, allowed.possible(columns)) for columns, table in tables.items()}
+    ones = [weights @ column for column in levels]
+    goal = _Goal(tables, [len(one) for one in ones])
+    drawn = _nearest(_beginnings(weights, levels, ones, goal), goal, rows, allowed, state)
     if report:
-        report(1, (_passes(len(levels)) if pairs else 0) + 1)
-    if pairs:
-        _mend(drawn, weights, levels, pairs, _flat(allowed), state, report)
-    return list(drawn)
+        report(1, _PASSES + 1)
+    if tables:
+        _mend(drawn, goal, _proposals(ones, goal), _flat(allowed), state, report)
+    if report:
+        report(_PASSES + 1, _PASSES + 1)
+    return [np.ascontiguousarray(column) for column in drawn.T]
 
 
-def _started(levels: Sequence[Values], ends: npt.NDArray[np.int64], allowed: Allowed, state: Any) -> Codes:
-    """Rows class by class; where rules join columns, each column goes on as those before it allow."""
-    rows = int(ends[-1])
-    drawn = np.zeros((len(levels), rows), dtype=np.int32)
-    kind = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    for column, step in enumerate(allowed.plan(range(len(levels)))):
-        shares = np.ascontiguousarray(levels[column])
-        if step is None:
-            _fill(drawn[column], shares, ends, state)
-            continue
-        masks = np.asarray(step.choices.levels)
-        groups, of_row, sizes = np.unique(
-            kind * len(masks) + step.sets(list(drawn)), return_inverse=True, return_counts=True
+class _Goal:
+    """All tables side by side, each cell at one place."""
+
+    def __init__(self, tables: Tables, sizes: Sequence[int]) -> None:
+        self.tables = tables
+        self.sizes = np.array(sizes)
+        self.pairs = {(columns[0], columns[1]): table for columns, table in tables.items() if len(columns) == 2}
+        starts = np.cumsum([0, *(table.size for table in tables.values())])
+        self.cells = int(starts[-1])
+        self._starts = dict(zip(tables, starts[:-1], strict=True))
+
+    def gap(self, rows: Codes) -> npt.NDArray[np.float32]:
+        """Count minus target of every cell."""
+        gap = np.empty(self.cells, dtype=np.float32)
+        for columns, table in self.tables.items():
+            cell = np.ravel_multi_index(tuple(rows[:, column] for column in columns), table.shape)
+            start = self._starts[columns]
+            gap[start : start + table.size] = np.bincount(cell, minlength=table.size) - table.ravel() * (
+                len(rows) / table.sum()
+            )
+        return gap
+
+    def by_column(self) -> tuple[npt.NDArray[Any], ...]:
+        """For every column the tables that hold it: where they begin, its stride, the other columns and theirs."""
+        entries: list[list[tuple[int, int, Columns, Columns]]] = [[] for _ in self.sizes]
+        for columns, table in self.tables.items():
+            stride = [size // table.itemsize for size in np.ascontiguousarray(table).strides]
+            for place, column in enumerate(columns):
+                rest = [(columns[at], stride[at]) for at in range(len(columns)) if at != place]
+                rest += [(rest[0][0], 0)] * (2 - len(rest))
+                entries[column].append(
+                    (self._starts[columns], stride[place], (rest[0][0], rest[1][0]), (rest[0][1], rest[1][1]))
+                )
+        table_at = np.cumsum([0, *(len(mine) for mine in entries)])
+        flat = list(itertools.chain(*entries))
+        return (
+            table_at.astype(np.int64),
+            np.array([entry[0] for entry in flat], dtype=np.int64),
+            np.array([entry[1] for entry in flat], dtype=np.int64),
+            np.array([entry[2] for entry in flat], dtype=np.int64).reshape(-1, 2),
+            np.array([entry[3] for entry in flat], dtype=np.int64).reshape(-1, 2),
         )
-        within = np.stack([_possible(shares[group // len(masks)], masks[group % len(masks)]) for group in groups])
-        values = np.empty(rows, dtype=np.int32)
-        _fill(values, within, np.cumsum(sizes), state)
-        drawn[column, np.argsort(of_row, kind="stable")] = values
-    return drawn
+
+
+def _beginnings(weights: Values, levels: Sequence[Values], ones: Sequence[Values], goal: _Goal) -> list[Beginning]:
+    return [from_classes(weights, levels), *([from_tree(ones, goal.pairs)] if goal.pairs else [])]
+
+
+def _nearest(choices: Sequence[Beginning], goal: _Goal, rows: int, allowed: Allowed, state: Any) -> Codes:
+    """Rows of the beginning that is nearest to the tables, judged by a few rows of each."""
+    distances: list[tuple[float, Beginning]] = []
+    for choice in choices:
+        try:
+            tried = choice.rows(min(rows, _PROBE), allowed, state)
+        except CodebookError:  # the rules do not allow this order of columns
+            continue
+        distances.append((float(np.square(goal.gap(tried), dtype=np.float64).sum()), choice))
+    return min(distances, key=lambda entry: entry[0])[1].rows(rows, allowed, state)
 
 
 def _mend(
-    drawn: Codes,
-    weights: Values,
-    levels: Sequence[Values],
-    pairs: Mapping[tuple[int, int], Values],
-    rules: Any,
-    state: Any,
-    report: Callable[[int, int], None] | None,
+    drawn: Codes, goal: _Goal, proposals: Any, rules: Any, state: Any, report: Callable[[int, int], None] | None
 ) -> None:
-    sizes = np.array([shares.shape[1] for shares in levels])
-    offsets = np.full((len(sizes), len(sizes)), -1, dtype=np.int64)
-    gap = np.empty(sum(table.size for table in pairs.values()))
-    at = 0
-    for (first, second), table in pairs.items():
-        offsets[first, second] = offsets[second, first] = at
-        cell = drawn[first].astype(np.int64) * sizes[second] + drawn[second]
-        here = gap[at : at + table.size]
-        here[:] = np.bincount(cell, minlength=table.size)
-        here -= table.ravel() * (drawn.shape[1] / table.sum())
-        at += table.size
-    shares = [np.cumsum(weights @ column + 1e-9 * weights.sum()) for column in levels]
-    flat = np.concatenate([share / share[-1] for share in shares])
-    share_at = np.concatenate([[0], np.cumsum(sizes)])
-    passes = _passes(len(sizes))
-    for done in range(passes):
-        _descend(drawn, sizes, offsets, gap, flat, share_at, state, rules)
+    gap, tables = goal.gap(drawn), goal.by_column()
+    distance = float(np.square(gap, dtype=np.float64).sum())
+    for done in range(_PASSES):
+        _descend(drawn, goal.sizes, tables, gap, proposals, state, rules)
+        before, distance = distance, float(np.square(gap, dtype=np.float64).sum())
         if report:
-            report(done + 2, passes + 1)
+            report(done + 2, _PASSES + 1)
+        if distance > _SETTLED * before:
+            break
 
 
-def _passes(columns: int) -> int:
-    return max(_FEWEST, min(_PASSES, _LOOKS // columns))
-
-
-def _possible(table: Values, mask: npt.NDArray[np.bool_]) -> Values:
-    """The table without its impossible cells; where the noise left nothing else, all others alike."""
-    kept = np.where(mask, np.maximum(table, 0), 0.0)
-    return kept if kept.sum() > 0 else mask.astype(np.float64)
+def _proposals(ones: Sequence[Values], goal: _Goal) -> tuple[npt.NDArray[Any], ...]:
+    """For every column the ways to propose a value, as cumulative shares: on its own, and given another column."""
+    columns = len(ones)
+    tied = np.zeros((columns, columns))
+    for (i, j), table in goal.pairs.items():
+        tied[i, j] = tied[j, i] = dependence(table)
+    ways = np.ones(columns, dtype=np.int64)
+    partner = np.full((columns, _PARTNERS + 1), -1, dtype=np.int64)
+    begins = np.zeros((columns, _PARTNERS + 1), dtype=np.int64)
+    parts: list[npt.NDArray[np.float32]] = []
+    length = 0
+    for column, one in enumerate(ones):
+        alone = one / one.sum() + 1e-9
+        tables = [alone[np.newaxis]]
+        for other in np.argsort(-tied[column], kind="stable")[:_PARTNERS]:
+            if tied[column, other] >= _TIED:
+                table = goal.pairs[other, column] if other < column else goal.pairs[column, other].T
+                partner[column, len(tables)] = other
+                tables.append(table / table.sum() + 1e-9 * alone)
+        for way, table in enumerate(tables):
+            sums = np.cumsum(table, axis=1)
+            parts.append((sums / sums[:, -1:]).astype(np.float32).ravel())
+            begins[column, way] = length
+            length += table.size
+        ways[column] = len(tables)
+    return ways, partner, begins, np.concatenate(parts)
 
 
 def _flat(allowed: Allowed) -> tuple[Any, ...]:

@@ -8,19 +8,27 @@ that agree with all of them (samplers/agreeing.py). All shares of the budget fol
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.measured import MarginalFit
+from understudy.blocks.latent import LatentClasses
+from understudy.blocks.measured import MarginalFit, Triple
 from understudy.codebook import Codebook
-from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
+from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE, MAX_DEVIATION
+from understudy.mechanisms.gaussian_measurements import (
+    MOST_COPIES,
+    GaussianMeasurements,
+    Meter,
+    gaussian_measurements_event,
+)
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
+from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.method_facts import synthesis_facts
@@ -29,7 +37,12 @@ from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Agreeing
 
 Values = npt.NDArray[np.float64]
-_SCORE_SHARE = 0.05
+_SCORE_SHARE, _TRIPLE_SHARE = 0.05, 0.15
+"""Of the budget: the dependence of all pairs, and interactions of three columns."""
+_UNITS = 50_000
+"""Enough to split among hundreds of tables; fewer where their noise would be too large for whole numbers."""
+_MOST_EXPECTED = 200_000
+"""Rows that say what three columns do when nobody measured them."""
 _SCALE = 1 << 20
 """Released tables are kept as whole numbers: shares of this many parts per record."""
 
@@ -70,14 +83,12 @@ class Marginals(ReleasedRecipe):
         "the product of its two weights.",
     )
 
-    def _one_share(self) -> float:
-        """More for the one-way tables when little can be known at all."""
-        return float(np.clip(0.16 * self.epsilon**-0.33, 0.1, 0.35))
-
     def units(self, book: Codebook) -> int:
-        """Measurements in all: fine enough to be split, and enough for a score of every pair."""
+        """Measurements in all: fine enough to be split, for a score of every pair, and for noise in whole numbers."""
         pairs = len(book.names) * (len(book.names) - 1) // 2
-        return max(2_000, 24 * pairs)
+        scale = self.epsilon**2 / (2 * math.log(1.25 / self.delta))  # about one over the variance of a single unit
+        fine = np.clip(2 * LEAST_VARIANCE * scale, min(_UNITS, MAX_DEVIATION**2 / 2 * scale), MOST_COPIES)
+        return int(max(2_000, 24 * pairs, fine))
 
     def event(self, book: Codebook) -> GaussianMeasurements:
         """The one price of all measurements."""
@@ -93,7 +104,7 @@ class Marginals(ReleasedRecipe):
         return [
             Entry(
                 stage="tables",
-                reads=f"one-way tables of {len(book.names)} columns, the dependence of all pairs, and chosen pairs",
+                reads=f"one-way tables of {len(book.names)} columns, dependence of all pairs, chosen pairs and triples",
                 event=self.event(book),
                 assumptions=(*public_size(book, self.neighbours), *weighed),
             )
@@ -108,33 +119,67 @@ class Marginals(ReleasedRecipe):
         counts = source.count(cliques, report)
         event = self.event(book)
         fit = MarginalFit(meter=Meter(event, stream), sizes=book.sizes, workload=self._weights(book))
-        fit.measure_ones(counts[: len(names)], share=self._one_share())
-        fit.measure_pairs(
-            dict(zip(pairs, counts[len(names) :], strict=True)),
-            score_share=_SCORE_SHARE,
-            patience=self._patience(),
-            caution=self._caution(),
-        )
+        ones, twos = counts[: len(names)], dict(zip(pairs, counts[len(names) :], strict=True))
+        fit.measure_ones(ones, share=self._one_share())
+        fit.score_pairs(twos, share=_SCORE_SHARE, patience=self._patience())
+        candidates = fit.candidates(share=_TRIPLE_SHARE)
+        fit.measure_pairs(ones, twos, reserve=_TRIPLE_SHARE if candidates else 0.0)
         classes = fit.classes(stream.generator(), report)
-        ones, twos = fit.plausible(classes)
-        tables = [_table((name,), counts_of_one) for name, counts_of_one in zip(names, ones, strict=True)]
-        tables += [_table((names[i], names[j]), table) for (i, j), table in twos.items()]
+        shown = _shown(fit, classes)
+        if candidates:
+            expected = _expected(shown, classes, book, fit.total, stream, candidates)
+            cliques = [tuple(names[column] for column in triple) for triple in candidates]
+            threes = dict(zip(candidates, source.count(cliques, report), strict=True))
+            if fit.measure_triples(threes, expected, share=_TRIPLE_SHARE):
+                shown.update(fit.plausible_triples(expected).items())
+            else:
+                fit.measure_chosen(twos, copies=fit.meter.left / fit.meter.table_price)
+                shown = _shown(fit, classes)
         return Perturbed(
             way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),
-            tables=tables,
+            tables=[_table(tuple(names[column] for column in columns), table) for columns, table in shown.items()],
             entries=[Entry(stage="tables", reads="all measurements", event=event)],
         )
+
+    def _one_share(self) -> float:
+        """Of the one-way tables at first: more when little can be known at all."""
+        return float(np.clip(0.16 * self.epsilon**-0.33, 0.12, 0.35))
 
     def _patience(self) -> float:
         """From how many deviations on a level is measured on its own: few where the noise is large anyway."""
         return float(np.clip(0.5 + 2.15 * math.log10(self.epsilon / 0.1), 0.0, 2.0))
 
-    def _caution(self) -> float:
-        """How much of its worst case the error of a measured pair is taken to be: more where scores are noisy."""
-        return 0.25
-
     def _weights(self, book: Codebook) -> list[float]:
         return [float((self.workload or {}).get(name, 1.0)) for name in book.names]
+
+
+def _shown(fit: MarginalFit, classes: LatentClasses) -> dict[tuple[int, ...], Values]:
+    """The one- and two-way tables, by their columns."""
+    ones, twos = fit.plausible(classes)
+    shown: dict[tuple[int, ...], Values] = {(column,): table for column, table in enumerate(ones)}
+    shown.update(twos.items())
+    return shown
+
+
+def _expected(
+    shown: Mapping[tuple[int, ...], Values],
+    classes: LatentClasses,
+    book: Codebook,
+    total: float,
+    stream: Stream,
+    triples: Sequence[Triple],
+) -> dict[Triple, Values]:
+    """What rows that agree with the two-way tables say of three columns."""
+    rows = int(np.clip(round(total), 1, _MOST_EXPECTED))
+    pairs: dict[tuple[int, ...], Values] = {key: table for key, table in shown.items() if len(key) == 2}
+    drawn = draw_agreeing(classes.weights, classes.levels, pairs, allowed=book.allowed, rows=rows, stream=stream)
+    expected: dict[Triple, Values] = {}
+    for triple in triples:
+        sizes = tuple(book.sizes[column] for column in triple)
+        cells = np.ravel_multi_index(tuple(drawn[column] for column in triple), sizes)
+        counts = np.bincount(cells, minlength=math.prod(sizes)).reshape(sizes)
+        expected[triple] = counts.astype(np.float64) * (total / rows)
+    return expected
 
 
 def _whole(shares: Values) -> npt.NDArray[np.int64]:

@@ -15,7 +15,7 @@ from understudy.synth.ways.way import Read, Way, Whole
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Agreeing(Way):
-    """One table of every column in codebook order, then those of some pairs."""
+    """One table of every column in codebook order, then those of some pairs and triples of columns."""
 
     kind: ClassVar[str] = "marginals"
     one_by_one: ClassVar[bool] = False
@@ -28,10 +28,11 @@ class Agreeing(Way):
         shapes = [table.columns for table in tables]
         if shapes[: len(names)] != [(name,) for name in names]:
             return ["it needs one table of every column first"]
-        pairs = shapes[len(names) :]
-        ordered = all(len(pair) == 2 and names.index(pair[0]) < names.index(pair[1]) for pair in pairs)
-        if not ordered or len(set(pairs)) < len(pairs):
-            return ["after the columns it holds pairs of columns, each once and in the order of the codebook"]
+        joint = shapes[len(names) :]
+        places = [[names.index(column) for column in columns] for columns in joint]
+        ordered = all(2 <= len(place) <= 3 and place == sorted(set(place)) for place in places)
+        if not ordered or len(set(joint)) < len(joint):
+            return ["after the columns it holds pairs and triples, each once and in the order of the codebook"]
         if any(not table.occupied()[1].sum() for table in tables):
             return ["one of its tables is empty"]
         number = len(self.classes[0]) if self.classes else 0
@@ -45,16 +46,16 @@ class Agreeing(Way):
     def draw(self, book: Codebook, tables: Sequence[CountTable], wanted: Wanted) -> Drawn:
         """All rows together, since they agree with the tables only together."""
         weights, *levels = [part.astype(np.float64) for part in self.classes]
-        pairs = {
-            (book.position(table.columns[0]), book.position(table.columns[1])): table.to_grid().astype(np.float64)
+        joint = {
+            tuple(book.position(column) for column in table.columns): table.to_grid().astype(np.float64)
             for table in tables
-            if len(table.columns) == 2
+            if len(table.columns) > 1
         }
         kind = code_type(max(book.sizes))
 
         def draw_rows(rows: int) -> list[Codes]:
             codes = draw_agreeing(
-                weights, levels, pairs, allowed=book.allowed, rows=rows, stream=wanted.stream, report=wanted.report
+                weights, levels, joint, allowed=book.allowed, rows=rows, stream=wanted.stream, report=wanted.report
             )
             return [column.astype(kind) for column in codes]
 
