@@ -1,9 +1,10 @@
 """`marginals`: measure one-way tables, find out which pairs depend, measure those, and make rows that agree.
 
 Route N under one Gaussian price. Steps: (1) every one-way table; (2) for every pair, how far it lies from independence;
-(3) the pairs whose dependence exceeds the error of measuring it, each measured in proportion to its size; (4) noisy
-tables made consistent: non-negative, of one total, dependence kept only where it exceeds the noise; (5) rows
-that agree with all of them (samplers/agreeing.py). All shares of the budget follow from epsilon, which is public.
+(3) the interactions of the pairs whose dependence exceeds the error of measuring it, and the one-way tables again where
+that helps more; (4) noisy tables made consistent: non-negative, of one total, dependence kept only where it exceeds the
+noise; (5) the interactions of small triples, where a part of their budget shows that they stand out; (6) rows that
+agree with all of them (samplers/agreeing.py). Shares of the budget follow from epsilon and from what was measured.
 """
 
 import itertools
