@@ -30,7 +30,7 @@ _UP = 1.0 + 1e-10
 _SMALL = 60.0  # e^-60: where a sum is cut off; what is left out is added as a bound
 _UNDERFLOW = 745.0  # e^-745 is the smallest float
 _ERFC_ENDS = 26.0  # erfc(26) is about 1e-296; beyond, floats lose their last digits
-_LONG = 1 << 32
+_LONG = 1 << 26
 """Variance of a sum of noises from which its law is bounded by a Gaussian one instead of being added up."""
 LEAST_VARIANCE, SPREAD = 1024, 8
 """From this variance on, noise of variance v is Gaussian noise of variance v - 8 rounded at random, within 1e-67."""

@@ -124,14 +124,16 @@ class Marginals(ReleasedRecipe):
         fit.measure_ones(ones, share=self._one_share())
         fit.score_pairs(twos, share=_SCORE_SHARE, patience=self._patience())
         candidates = fit.candidates(share=_TRIPLE_SHARE)
-        fit.measure_pairs(ones, twos, reserve=_TRIPLE_SHARE if candidates else 0.0)
+        # where few of all triples can be shown, less is kept for them
+        kept = _TRIPLE_SHARE * math.sqrt(len(candidates) / max(math.comb(len(names), 3), 1))
+        fit.measure_pairs(ones, twos, reserve=kept)
         classes = fit.classes(stream.generator(), report)
         shown = _shown(fit, classes)
         if candidates:
             expected = _expected(shown, classes, book, fit.total, stream, candidates)
             cliques = [tuple(names[column] for column in triple) for triple in candidates]
             threes = dict(zip(candidates, source.count(cliques, report), strict=True))
-            if fit.measure_triples(threes, expected, share=_TRIPLE_SHARE):
+            if fit.measure_triples(threes, expected, share=kept):
                 shown.update(fit.plausible_triples(expected).items())
             else:
                 fit.measure_chosen(twos, copies=fit.meter.left / fit.meter.table_price)
