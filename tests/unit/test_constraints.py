@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from registry_examples import examples_with
 
 from understudy.codebook import (
     Categorical,
@@ -207,21 +208,23 @@ def source(book):
     return open_source(patients(), book)
 
 
-WHERE = {
-    "marginals": {"epsilon": 5.0, "delta": 1e-6},
-    "laplace": {"epsilon": 5.0},
-    "sba": {"epsilon": 5.0, "delta": 1e-6},
-    "sbhg": {"epsilon": 20.0, "delta": 1e-6, "parents": "full"},
-    "sbhg-gauss": {"epsilon": 20.0, "delta": 1e-6, "parents": "full"},
-    "privbayes": {"epsilon": 5.0, "public_rows": 4000},
-    "contingency": {},
-    "gibbs": {},
-}
+RECIPES = examples_with(
+    {
+        **{key: {"epsilon": 5.0} for key in ("marginals", "laplace", "sba")},
+        **{key: {"epsilon": 20.0, "parents": "full"} for key in ("sbhg", "sbhg-gauss")},
+        "privbayes": {"epsilon": 5.0, "public_rows": 4000},
+        **{key: {"engines": "blocks"} for key in ("pmi", "imputation")},
+        "lugs": {"l": 1.1},
+        "plugs": {"l": 1.1, "processes": 1},
+    }
+)
+WHERE = [name for name, cls in METHODS.items() if cls.route == "N" or name in ("contingency", "gibbs")]
+"""Where a sub-population costs nothing: tables are released once, or there is no promise to pay for."""
 
 
 @pytest.mark.parametrize("method", WHERE)
 def test_rows_of_a_sub_population_are_free(method, source, book, tmp_path):
-    recipe = make_recipe(method, **WHERE[method])
+    recipe = make_recipe(method, **RECIPES[method])
     fitted = recipe.fit(source)
     release = fitted.sample(500, where={"county": "Weber", "age": ["[1, 18)", "[18, 100]"]})
     assert release.manifest.total == recipe.quote(book, 500).total
@@ -238,7 +241,7 @@ def test_rows_of_a_sub_population_are_free(method, source, book, tmp_path):
 @pytest.mark.parametrize("method", ["contingency", "privbayes", "gibbs"])
 def test_a_sub_population_has_the_law_of_the_rows_that_would_be_kept(method, source):
     """Share of a ZIP code in its county, against rows filtered by hand: 6 sigma of a difference of two shares."""
-    fitted = make_recipe(method, **WHERE[method]).fit(source)
+    fitted = make_recipe(method, **RECIPES[method]).fit(source)
     asked = fitted.sample(20_000, where={"county": "Salt Lake"}).table.to_pydict()["zip"]
     whole = fitted.sample(60_000).table.to_pydict()
     kept = [z for z, county in zip(whole["zip"], whole["county"], strict=True) if county == "Salt Lake"]
@@ -249,10 +252,7 @@ def test_a_sub_population_has_the_law_of_the_rows_that_would_be_kept(method, sou
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - set(WHERE)))
 def test_a_sub_population_is_refused_where_it_would_cost(method, source):
-    options = {"pegs": {"alpha": 1.0}, "pegs-rs": {"alpha": 1.0, "block_size": 5}, "marginal-bootstrap": {"alpha": 1.0},
-               "pmi": {"alpha": 1.0, "engines": "blocks"}, "imputation": {"engines": "blocks"},
-               "lugs": {"l": 1.1}, "plugs": {"l": 1.1, "processes": 1}}  # fmt: skip
-    fitted = make_recipe(method, **options.get(method, {})).fit(source)
+    fitted = make_recipe(method, **RECIPES[method]).fit(source)
     with pytest.raises(RefusalError, match="route N"):
         fitted.sample(5, where={"county": "Weber"})
 
@@ -309,7 +309,7 @@ def coded(rows=6000):
 
 @pytest.mark.parametrize("method", ["marginals", "pegs", "laplace", "sbhg", "contingency", "lugs"])
 def test_details_belong_to_their_level_and_follow_its_counts(method, tmp_path):
-    options = {**WHERE, "pegs": {"alpha": 1.0, "delta": 1e-6}, "lugs": {"l": 1.1}}[method]
+    options = RECIPES[method]
     paying = {} if method == "contingency" else {"detail_epsilon": 4.0, "detail_delta": 1e-6}
     recipe = make_recipe(method, **options, **paying)
     table = coded()

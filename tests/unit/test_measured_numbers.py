@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from registry_examples import examples_with
 
 import understudy as us
 from understudy.codebook import Categorical, Codebook, Continuous, Detail, Integer, Order, PersonUnit, Role, Text
@@ -27,22 +28,18 @@ AGE = Integer(name="age", edges=(F(0), F(18), F(65), F(100)), shape="measured", 
 SEX = Categorical(name="sex", levels=("F", "M"))
 BOOK = Codebook(columns=(SEX, AGE))
 RECIPE = us.LaplaceHistogram(epsilon=1.0, detail_epsilon=0.5)
-OPTIONS = {
-    "pegs": {"alpha": 5.0},
-    "pegs-rs": {"alpha": 5.0, "block_size": 5},
-    "marginal-bootstrap": {"alpha": 5.0},
-    "pmi": {"alpha": 5.0, "engines": "blocks"},
-    "marginals": {"epsilon": 5.0, "delta": 1e-6},
-    "laplace": {"epsilon": 5.0},
-    "sba": {"epsilon": 5.0, "delta": 1e-6},
-    "sbhg": {"epsilon": 5.0, "delta": 1e-6, "parents": "declared"},
-    "sbhg-gauss": {"epsilon": 5.0, "delta": 1e-6, "parents": "declared"},
-    "privbayes": {"epsilon": 5.0, "public_rows": 4000},
-    "lugs": {"l": 1.2},
-    "plugs": {"l": 1.2, "processes": 1, "partitions": 2},
-    "imputation": {"engines": "blocks"},
-    "gibbs": {"parents": "declared"},
-}
+OPTIONS = examples_with(
+    {
+        **{key: {"epsilon_per_record": None, "alpha": 5.0} for key in ("pegs", "pegs-rs", "marginal-bootstrap")},
+        "pmi": {"epsilon_per_record": None, "alpha": 5.0, "engines": "blocks"},
+        **{key: {"epsilon": 5.0} for key in ("marginals", "laplace", "sba", "privbayes")},
+        **{key: {"epsilon": 5.0, "parents": "declared"} for key in ("sbhg", "sbhg-gauss")},
+        "plugs": {"processes": 1, "partitions": 2},
+        "imputation": {"engines": "blocks"},
+        "gibbs": {"parents": "declared"},
+    }
+)
+"""Clear enough for 4,000 people."""
 
 
 def people(rows=4000):
@@ -113,7 +110,7 @@ def test_details_and_pieces_share_one_price():
 def test_every_method_draws_values_as_they_were_measured(method):
     """Ages are 3, 40 or 90. With epsilon 20 the noise on a piece is 0 but for e^-20 a piece; more than 9 in ten drawn
     ages of a band are its own."""
-    recipe = make_recipe(method, detail_epsilon=20.0, **OPTIONS.get(method, {}))
+    recipe = make_recipe(method, detail_epsilon=20.0, **OPTIONS[method])
     fitted = recipe.fit(open_source(people(), BOOK))
     release = fitted.sample(4000 if method == "imputation" else 500)
     ages = np.array([age for age in release.table["age"].to_pylist() if age is not None])

@@ -144,7 +144,7 @@ def test_a_fit_around_the_cap_is_refused():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_recipe_prices_the_person(method, tmp_path):
-    recipe = make_recipe(method, **OPTIONS.get(method, {}))
+    recipe = make_recipe(method, **OPTIONS[method])
     release = recipe.fit(open_source(table(), BOOK)).sample(30)
     total, single = release.manifest.total, recipe.quote(replace(BOOK, unit=None), 30).total
     assert release.table.column_names == ["a", "b"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from registry_examples import examples_with
 
 import understudy
 from understudy.codebook import Categorical, Codebook
@@ -107,25 +108,13 @@ def test_a_secret_is_not_written_to_disk():
         copy.deepcopy(Secret(42))
 
 
-OPTIONS = {
-    "pegs": {"alpha": 1.0},
-    "pegs-rs": {"alpha": 1.0, "block_size": 2},
-    "marginal-bootstrap": {"alpha": 1.0},
-    "laplace": {"epsilon": 1.0},
-    "sba": {"epsilon": 1.0, "delta": 1e-6},
-    "marginals": {"epsilon": 1.0, "delta": 1e-6},
-    "sbhg": {"epsilon": 1.0, "delta": 1e-6, "public_rows": 2_000, "parent_count": 1},
-    "sbhg-gauss": {"epsilon": 1.0, "delta": 1e-6, "public_rows": 2_000, "parent_count": 1},
-    "privbayes": {"epsilon": 1.0, "public_rows": 2_000},
-    "lugs": {"l": 1.2},
-    "plugs": {"l": 1.2, "processes": 1},
-    "pmi": {"alpha": 1.0},
-}
+PURE = {"alpha": 1.0, "epsilon_per_record": None, "delta": None}
+OPTIONS = examples_with({"pegs": PURE, "pegs-rs": {**PURE, "block_size": 2}, "pmi": PURE})
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_fit_is_not_written_to_disk_and_does_not_show_itself(method):
-    fitted = make_recipe(method, **OPTIONS.get(method, {})).fit(small_source())
+    fitted = make_recipe(method, **OPTIONS[method]).fit(small_source())
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         with pytest.raises(TypeError, match="confidential"):
             pickle.dumps(fitted, protocol=protocol)

@@ -139,7 +139,7 @@ def _annotation(option: Option) -> Any:
     kind: Any = bool | None if isinstance(rule, Flag) else list[str] | None if rule.repeats else str | None
     default = None if option.is_required else rule.plain(option.default)
     default = ",".join(map(str, default)) if isinstance(default, list) else default
-    told = "" if default in (None, "", False, {}) or isinstance(rule, Flag) else f" Default: {default}."
+    told = "" if default in (None, "", {}) or isinstance(rule, Flag) else f" Default: {default}."
     return Annotated[
         kind,
         typer.Option(
