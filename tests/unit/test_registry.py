@@ -21,7 +21,6 @@ from understudy.sources import open_source
 from understudy.synth import METHODS, Recipe, make_recipe
 from understudy.synth.registry import find_method
 
-CALIBRATED = ("marginals", "sbhg", "sbhg-gauss")
 DIVERSE = ("lugs", "plugs")
 """They promise l-diversity, which is not differential privacy."""
 PROMISING = [name for name, cls in METHODS.items() if cls.route != "none" and name not in DIVERSE]
@@ -156,8 +155,8 @@ def test_the_relation_is_said_and_priced(method, book):
     assert quote.total.neighbours is Neighbours.REPLACE
     assert "changing one record to any other (the number of records is public)" in quote.statement
     added = recipe_of(method).quote(book, ROWS)
-    if method in CALIBRATED:  # the noise follows the relation, and the price stays within what was asked for
-        assert max(quote.total.epsilon, added.total.epsilon) <= EXAMPLES[method]["epsilon"]
+    if "epsilon" in EXAMPLES[method]:  # the noise follows the relation, and the price stays within what was asked for
+        assert max(quote.total.epsilon, added.total.epsilon) <= EXAMPLES[method]["epsilon"] * (1 + 1e-12)
     else:
         assert quote.total.epsilon >= added.total.epsilon * (1 - 1e-9)
 

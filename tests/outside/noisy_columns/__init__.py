@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.codebook import Codebook
+from understudy.mechanisms.discrete_laplace import count_sensitivity
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Whole, option
@@ -49,8 +50,7 @@ class NoisyColumns(ReleasedRecipe):
 
     def event(self, book: Codebook) -> GaussianMeasurements:
         """One unit for every cell that a record moves, for every measurement."""
-        each = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
-        units = self.copies * each * len(book.names)
+        units = self.copies * count_sensitivity(self.neighbours) * len(book.names)
         return gaussian_measurements_event(
             epsilon=self.epsilon, delta=self.delta, units=units, neighbours=self.neighbours
         )
