@@ -106,3 +106,11 @@ def test_a_card_is_shown_also_where_the_account_is_gone(tmp_path):
     account = new_account(tmp_path)
     account.path.unlink()
     assert "does not exist" in shown(account)
+
+
+def test_findings_say_what_was_measured_and_no_figure():
+    findings = us.evaluate(TABLE, TABLE, BOOK)
+    words = shown(findings)
+    assert "Findings" in words and "withheld" in words and "Measured" in words
+    assert not any(figure in words for figure in ("1,200", "1200", "0.", "1.0"))
+    assert findings.to_dict()["utility"]

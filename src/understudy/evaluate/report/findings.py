@@ -18,6 +18,7 @@ from understudy.evaluate.metric import Metric, Score, json_ready
 from understudy.evaluate.report.pairs import Mosaic, PairFacts
 from understudy.evaluate.report.release_facts import ReleaseFacts
 from understudy.evaluate.utility.regression import Comparison
+from understudy.privacy.card import card
 from understudy.version import __version__
 
 FORMAT = "understudy-report/1"
@@ -103,6 +104,15 @@ class Findings(Confidential):
     chain: dict[str, Any] | None = None
     """Gibbs diagnostics, where the rows came from chains."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
+
+    def _repr_html_(self) -> str:
+        """A card without figures, which were computed on real people."""
+        facts = [
+            ("Measured", ", ".join(sorted({measured.metric.title for measured in (*self.utility, *self.risk)}))),
+            ("Release", "one with a manifest" if self.release is not None else "a table"),
+        ]
+        note = "Computed on confidential data, not for release: figures are withheld here; `to_dict()` has them."
+        return card("Findings", facts, note=note)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document. Numbers that JSON cannot hold are null."""
