@@ -14,8 +14,9 @@ from understudy.blocks.shrinking import believable, denoised, fitted_margins, ja
 from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, centred
 from understudy.mechanisms.stream import Stream
-from understudy.privacy import Neighbours
+from understudy.privacy import Neighbours, Secret
 from understudy.samplers.agreeing import draw_agreeing
+from understudy.sources.tables import CountTable
 
 CLASSES = LatentClasses(
     weights=np.array([0.5, 0.3, 0.2]),
@@ -236,3 +237,17 @@ def test_rows_find_values_that_imply_each_other():
     )
     assert (drawn[0] // 10 == drawn[1]).all()
     assert np.abs(np.bincount(drawn[0], minlength=codes) - 100).max() <= 1
+
+
+def test_a_fit_never_asks_for_more_than_is_paid_for():
+    """Triples each want a measurement at least; where units run out the rest goes unmeasured, and nothing is refused."""
+    fit = fit_of(1.0, 1.0)
+    assert fit._affordable(0.2) == 1
+    assert fit._affordable(99.0) == 10
+    fit.meter.left = 0
+    assert fit._affordable(99.0) == 0
+    fit.sizes = (2, 2, 2)
+    fit._take_triples(
+        {(0, 1, 2): Secret(CountTable.dense(("a", "b", "c"), np.ones((2, 2, 2), dtype=np.int64)))}, share=1.0
+    )
+    assert fit.triples == {}

@@ -207,6 +207,10 @@ class MarginalFit:
     def _left(self) -> float:
         return max(1.0, self.meter.left / self.meter.table_price)
 
+    def _affordable(self, wanted: float) -> int:
+        """So many measurements of one table as are wanted and paid for; perhaps none."""
+        return min(_copies(wanted), self.meter.left // self.meter.table_price)
+
     def measure_pairs(
         self, ones: Sequence[Secret[CountTable]], counts: Mapping[Pair, Secret[CountTable]], *, reserve: float
     ) -> None:
@@ -224,7 +228,9 @@ class MarginalFit:
         chosen = self.plan.shares if self.plan else {}
         spare = copies - len(chosen)
         for (i, j), share in chosen.items():
-            number = min(_copies(1 + spare * share), int(self._left()))
+            number = self._affordable(1 + spare * share)
+            if number < 1:
+                break
             merged = (self.groups[i].of, self.groups[j].of)
             values, variance = self.meter.interaction(counts[i, j], copies=number, groups=merged)
             self.pairs[i, j] = _added(self.pairs.get((i, j)), Known(values=values, variance=variance))
@@ -307,7 +313,9 @@ class MarginalFit:
         weights = {triple: self._triple_error(triple) ** (2 / 3) for triple in counts}
         total = sum(weights.values())
         for triple, table in counts.items():
-            number = min(_copies(share * self._budget * weights[triple] / total), int(self._left()))
+            number = self._affordable(share * self._budget * weights[triple] / total)
+            if number < 1:
+                break
             values, variance = self.meter.interaction(table, copies=number)
             self.triples[triple] = _added(self.triples.get(triple), Known(values=values, variance=variance))
 

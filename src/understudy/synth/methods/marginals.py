@@ -20,7 +20,6 @@ from understudy.blocks.measured import MarginalFit, Triple
 from understudy.codebook import Codebook
 from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE, MAX_DEVIATION
 from understudy.mechanisms.gaussian_measurements import (
-    MOST_COPIES,
     GaussianMeasurements,
     Meter,
     gaussian_measurements_event,
@@ -40,7 +39,7 @@ from understudy.synth.ways import Agreeing
 Values = npt.NDArray[np.float64]
 _SCORE_SHARE, _TRIPLE_SHARE = 0.05, 0.15
 """Of the budget: the dependence of all pairs, and interactions of three columns."""
-_UNITS = 50_000
+_UNITS, _MOST_UNITS = 50_000, 500_000
 """Enough to split among hundreds of tables; fewer where their noise would be too large for whole numbers."""
 _MOST_EXPECTED = 200_000
 """Rows that say what three columns do when nobody measured them."""
@@ -88,8 +87,9 @@ class Marginals(ReleasedRecipe):
         """Measurements in all: fine enough to be split, for a score of every pair, and for noise in whole numbers."""
         pairs = len(book.names) * (len(book.names) - 1) // 2
         scale = self.epsilon**2 / (2 * math.log(1.25 / self.delta))  # about one over the variance of a single unit
-        fine = np.clip(2 * LEAST_VARIANCE * scale, min(_UNITS, MAX_DEVIATION**2 / 2 * scale), MOST_COPIES)
-        return int(max(2_000, 24 * pairs, fine))
+        fine = max(2 * LEAST_VARIANCE * scale, min(_UNITS, MAX_DEVIATION**2 / 2 * scale))
+        # under hardly any noise units cannot be joined: then every measurement is drawn, and few are enough
+        return int(max(2_000, 24 * pairs, fine if fine <= _MOST_UNITS else 0))
 
     def event(self, book: Codebook) -> GaussianMeasurements:
         """The one price of all measurements."""
