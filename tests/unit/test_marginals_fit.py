@@ -240,7 +240,7 @@ def test_rows_find_values_that_imply_each_other():
 
 
 def test_a_fit_never_asks_for_more_than_is_paid_for():
-    """Triples each want a measurement at least; where units run out the rest goes unmeasured, and nothing is refused."""
+    """Triples each want a measurement at least; where units run out the rest goes unmeasured."""
     fit = fit_of(1.0, 1.0)
     assert fit._affordable(0.2) == 1
     assert fit._affordable(99.0) == 10
