@@ -23,6 +23,7 @@ from benchmarks import (
     scale,
     service,
     sweep,
+    unseen,
     utility,
     weights,
 )
@@ -37,6 +38,7 @@ ALL = {
     "sbhg": sbhg.main,
     "marginals": marginals.main,
     "utility": utility.main,
+    "unseen": unseen.main,
     "peers": peers.main,
     "report": report.main,
     "anonymize": anonymize.main,
