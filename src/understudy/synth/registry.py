@@ -5,31 +5,26 @@ A method is one file: a :class:`Recipe` with its ``facts``. Another package name
 """
 
 import difflib
-import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from understudy.errors import ParameterError
 from understudy.parameters import check_names
-from understudy.synth import methods
+from understudy.recipe_names import foreign_recipes, own_recipes
 from understudy.synth.recipe import Recipe
 
 DEFAULT = "marginals"
-ENTRY_POINTS = "understudy.methods"
 
 
 def _own_methods() -> Iterator[type[Recipe]]:
-    for module in pkgutil.iter_modules(methods.__path__, f"{methods.__name__}."):
-        for value in vars(import_module(module.name)).values():
-            if isinstance(value, type) and value.__module__ == module.name and "facts" in vars(value):
-                yield value
+    for name, module in own_recipes().items():
+        yield getattr(import_module(module), name)
 
 
 def _foreign_methods() -> Iterator[type[Recipe]]:
     """What other packages register; one that cannot be loaded is named and does not stop the others."""
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in foreign_recipes():
         try:
             cls = entry.load()
         except Exception as reason:
