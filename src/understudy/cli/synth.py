@@ -10,7 +10,7 @@ from understudy.cli import options as o
 from understudy.cli import scale
 from understudy.cli.console import out, progress, tell, warn
 from understudy.cli.console import table as plain_table
-from understudy.cli.declared import agreed_method, declared_command, given_options
+from understudy.cli.declared import agreed_method, declared_command, given_options, options_of_file
 from understudy.cli.shared import AccountToFix, OutFolder, Seed, option, whole_option
 from understudy.cli.telling import tell_release, tell_releases
 from understudy.errors import ParameterError
@@ -37,10 +37,11 @@ def choices_of(
     number = written.rows if rows is None else rows
     if number is None:
         raise ParameterError("`rows` is not given; say how many rows to draw, with --rows or in the recipe. Try 1000.")
-    options = {**written.options, **given_options(context)}
+    options_of_file(context, recipe, written.options)
+    choices = replace(written, method=method or written.method).with_options(given_options(context))
     if rows is not None:
-        options.pop("rows", None)
-    return replace(written, method=method or written.method, options=options), ROWS.check("rows", number)
+        choices = choices.with_options({"rows": None})
+    return choices, ROWS.check("rows", number)
 
 
 def quote(

@@ -185,7 +185,7 @@ def measure_risk(
     if book is None:
         if isinstance(data, str | Path) and "://" not in str(data) and not Path(data).exists():
             raise ReleaseError(f"there is no table and no release folder {str(data)!r}; check the path.")
-        raise ParameterError("--codebook is missing: it says what the columns are; only a release has its own.")
+        raise ParameterError("`codebook` is missing: it says what the columns are; only a release has its own.")
     remember_look(account, "risk of the table by its classes")
     cells = _cells(data, book, unknown, table, report)
     names = check_quasi(cells.with_roles(Role.QUASI_IDENTIFIER) if asked is None else asked)

@@ -147,9 +147,9 @@ def _columns_to_drop(data: Any, *, table: str | None, keep: Sequence[str], drop:
 
     header = [name for name in open_table(data, table).header if name]
     if keep:
-        kept = named_columns(header, keep, "--keep")
+        kept = named_columns(header, keep, "`keep`")
         return tuple(name for name in header if name not in kept)
-    return named_columns(header, drop, "--drop")
+    return named_columns(header, drop, "`drop`")
 
 
 def _check_draft_target(out: Path) -> None:

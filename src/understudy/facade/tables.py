@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ def recipe_of(method: str | Recipe | Choices, options: Mapping[str, Any], book: 
     if isinstance(method, str):
         return Choices(method=method, options=options).recipe(book, rows)
     if isinstance(method, Choices):
-        return replace(method, options={**method.options, **options}).recipe(book, rows)
+        return method.with_options(options).recipe(book, rows)
     if options:
         raise ParameterError(
             f"{', '.join(sorted(options))} stand beside a recipe, which holds its own options; "

@@ -107,7 +107,7 @@ def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> 
         faults += [f"{listed(empty)} only in the aggregates"] if empty else []
         raise DataError(
             f"{aggregate.name} does not fit the individuals: {'; '.join(faults)}. Mend the labels, or ignore groups "
-            "without a partner: unmatched = 'ignore' (--unmatched ignore)."
+            "without a partner: unmatched = 'ignore'."
         )
     if unknown:
         notes.append(f"{len(unknown):,} groups of individuals have no figure in {aggregate.name}: {listed(unknown)}.")

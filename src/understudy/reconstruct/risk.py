@@ -116,7 +116,7 @@ class RiskQuestion(Declared):
                     f"{name!r} is an identifier, which is dropped; it cannot be known, grouped by or averaged."
                 )
         if not self.groups:
-            raise ParameterError("no grouping is given; name at least one column to group by (--group county).")
+            raise ParameterError("no grouping is given; name at least one column to group by with `groups`.")
         if not isinstance(book.column(self.value), NumberColumn | Ordinal):
             raise ParameterError(
                 f"`value` is {self.value!r}, which has no order; only numbers and ranks have averages."

@@ -85,7 +85,7 @@ def draft_with_reasons(
         )
     opened.verify()
     header = [name for name in opened.header if name]
-    names = [name for name in header if name not in named_columns(header, drop, "--drop")]
+    names = [name for name in header if name not in named_columns(header, drop, "`drop`")]
     if not names:
         raise DataError("every column is dropped, so nothing is left to draft; drop fewer.")
     described: dict[str, Column | str] = {}
@@ -115,7 +115,7 @@ def draft_with_reasons(
 def named_columns(header: Sequence[str], words: Sequence[str], option: str) -> tuple[str, ...]:
     """Columns that an option names, one by one or between commas.
 
-    >>> named_columns(["a", "b", "c,d"], ["a, b", "c,d"], "--drop")
+    >>> named_columns(["a", "b", "c,d"], ["a, b", "c,d"], "`drop`")
     ('a', 'b', 'c,d')
     """
     names: list[str] = []
