@@ -27,15 +27,17 @@ class Declarations:
 
     find: Find
     """The options of a method by its name; None means all methods."""
+    common: Callable[[], Mapping[str, Option]] = dict
+    """Options that the command has whatever the method."""
     hint: str | None = None
-    """What the help says instead of options while no method is chosen."""
+    """What the help says instead of options of a method while none is chosen."""
     chooser: tuple[str, ...] = ("--method", "-m")
     """Flags that choose the method."""
 
 
-def declared_command(find: Find, *, hint: str | None = None) -> type[AsWritten]:
-    """A class of commands that take the options which ``find`` returns."""
-    return type("Command", (DeclaredCommand,), {"declarations": Declarations(find=find, hint=hint)})
+def declared_command(find: Find, **more: Any) -> type[AsWritten]:
+    """A class of commands that take the options which ``find`` returns; ``more`` as in :class:`Declarations`."""
+    return type("Command", (DeclaredCommand,), {"declarations": Declarations(find=find, **more)})
 
 
 class DeclaredCommand(AsWritten):
@@ -61,6 +63,7 @@ class DeclaredCommand(AsWritten):
             except MissingExtraError as reason:  # the rest of the help can be read all the same
                 self.epilog = escape(str(reason))
         else:
+            self._take({})
             self.epilog = self.declarations.hint
         return super().parse_args(ctx, args)
 
@@ -69,7 +72,10 @@ class DeclaredCommand(AsWritten):
         declared = dict(self.declarations.find(first)) if first is not None else {}
         for name, option in self.declarations.find(method).items():
             declared.setdefault(name, option)
-        self.declared = declared
+        self._take(declared)
+
+    def _take(self, declared: Mapping[str, Option]) -> None:
+        self.declared = {**self.declarations.common(), **declared}
         self.params = [*self._fixed, *_parameters(self.declared)]
 
     def invoke(self, ctx: Any) -> Any:
