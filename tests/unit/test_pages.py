@@ -48,7 +48,7 @@ def drawing() -> str:
             ),
             charts.line(points, dash="4 2"),
             charts.dots(points, shape="diamond"),
-            charts.dots(points, shape="ring"),
+            charts.dots(points, inside="none"),
             charts.bar(10, 10, 20, 30, fill="url(#made)", edge="#000", tip=EVIL),
             charts.legend([("#000", EVIL)], x=0, y=0),
         ],

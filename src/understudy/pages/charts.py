@@ -159,19 +159,30 @@ def bar(
 _SHAPES = {
     "diamond": "l{0},{0}l-{0},{0}l-{0},-{0}z",
     "square": "h{0}v{1}h-{1}v-{1}h{0}z",
+    "triangle": "l{0},{1}h-{1}z",
+    "wedge": "h{0}l-{0},{1}l-{0},-{1}z",
+    "cross": "m-{0},0l{1},{1}m-{1},0l{1},-{1}",
     "tick": "v{1}",
 }
+"""Paths that begin above the middle; {0} is the size of a mark, {1} twice that."""
+_STROKED = ("tick", "cross")
 
 
-def dots(points: Iterable[Point], *, shape: str = "circle", size: float = 5, colour: str = REAL) -> str:
-    """Marks of one shape: circle, ring, diamond, square or tick (an upright line)."""
+def dots(
+    points: Iterable[Point], *, shape: str = "circle", size: float = 5, colour: str = REAL, inside: str = ""
+) -> str:
+    """Marks of one shape: circle, diamond, square, triangle, wedge (upside down), cross or tick (an upright line).
+
+    ``inside`` fills rings and the like with another colour, or with ``none``.
+    """
+    ring = f'fill="{inside}" stroke="{colour}" stroke-width="{min(2, size / 2.5):g}"'
+    look = ring if inside else f'fill="{colour}"'
+    look = f'fill="none" stroke="{colour}" stroke-width="2.5"' if shape in _STROKED else look
     marks = []
     for x, y in points:
-        if shape in ("circle", "ring"):
-            look = f'fill="{colour}"' if shape == "circle" else f'fill="none" stroke="{colour}" stroke-width="2"'
+        if shape == "circle":
             marks.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {look}/>')
         else:
-            look = f'fill="none" stroke="{colour}" stroke-width="2.5"' if shape == "tick" else f'fill="{colour}"'
             path = _SHAPES[shape].format(f"{size:g}", f"{2 * size:g}")
             marks.append(f'<path d="M{x:.1f},{y - size:.1f}{path}" {look}/>')
     return "".join(marks)
