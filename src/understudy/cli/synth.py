@@ -106,17 +106,7 @@ def synth(
     with progress(quiet=json) as report:
         if engine is not None:
             release: Any = tables.synthesize_parts(
-                data,
-                codebook,
-                rows,
-                choices,
-                out=output,
-                engine=engine,
-                workers=workers,
-                part_rows=part_rows,
-                master=master,
-                report=report,
-                **source,
+                data, codebook, rows, choices, out=output, report=report, **scale.chosen(context), **source
             )
         elif files != 1:
             several = tables.synthesize_many(
@@ -137,6 +127,7 @@ def synth(
 
 
 def draw(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="Model file written by `synth --save-model`.")],
     rows: o.RequiredRows,
     output: OutFolder,
@@ -152,21 +143,10 @@ def draw(
     json: o.Json = False,
 ) -> None:
     """Draw more rows from a released model, also of a sub-population: no data, no further price."""
-    scale.refuse_with_engine(
-        engine, {"csv": csv, "where": where, "workers": workers, "part_rows": part_rows, "master": master}
-    )
+    scale.refuse_with_engine(engine, context.params)
     with progress(quiet=json) as report:
         if engine is not None:
-            release: Any = tables.draw_parts(
-                model,
-                rows,
-                out=output,
-                engine=engine,
-                workers=workers,
-                part_rows=part_rows,
-                master=master,
-                report=report,
-            )
+            release: Any = tables.draw_parts(model, rows, out=output, report=report, **scale.chosen(context))
         else:
             release = tables.draw(model, rows, where=where or (), out=output, csv=csv, report=report)
     tell_release(release, output, csv=csv, json=json)

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: scales, axes, lines with bands, bars, dots and heat cells.
+"""Charts as inline SVG: scales, axes, lines with bands, bars and dots.
 
 Every function returns text. The same input always gives the same text, labels are escaped, and nothing is loaded.
 Colours are Okabe and Ito's, told apart by everybody; series differ in pattern, dash or shape as well, so that a
@@ -203,26 +203,6 @@ def stairs(edges: Sequence[float], heights: Sequence[float], *, floor: float, co
     """The outline of a histogram whose bins lie between the edges."""
     corners = [(x, y) for k, y in enumerate(heights) for x in edges[k : k + 2]]
     return line([(edges[0], floor), *corners, (edges[-1], floor)], colour=colour)
-
-
-def heat(
-    grid: Sequence[Sequence[float | None]], across: Scale, up: Scale, *, colours: Sequence[str], low: float, high: float
-) -> str:
-    """Cells coloured by value, from the first colour at ``low`` to the last at ``high``; None is left blank.
-
-    Both scales run over the numbers of columns and rows: 0 is the near edge of the first.
-    """
-    cells = []
-    for row, values in enumerate(grid):
-        for column, value in enumerate(values):
-            if value is None:
-                continue
-            share = min(max((value - low) / (high - low), 0.0), 1.0)
-            left, right = across(column), across(column + 1)
-            top, bottom = sorted((up(row), up(row + 1)))
-            fill = colours[min(int(share * len(colours)), len(colours) - 1)]
-            cells.append(bar(left, top, right - left - 1, bottom - top - 1, fill=fill, tip=f"{value:.4g}"))
-    return "".join(cells)
 
 
 def axes(
