@@ -180,7 +180,7 @@ class Whole(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """A whole number, also written as text."""
-        return self.check(name, whole_of(given) if isinstance(given, str) else given)
+        return self.check(name, number_of(given, int) if isinstance(given, str) else given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -529,17 +529,9 @@ def _split(given: Any) -> Any:
     return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
 
 
-def number_of(text: str) -> Any:
-    """The number that a person typed, or the text where it is none."""
+def number_of(text: str, kind: Callable[[str], Any] = float) -> Any:
+    """The number that a person typed (with ``kind=int`` a whole one), or the text where it is none."""
     try:
-        return float(text) if text.isascii() else text  # Python would read the digits of every script
-    except ValueError:
-        return text
-
-
-def whole_of(text: str) -> Any:
-    """The whole number that a person typed, or the text where it is none."""
-    try:
-        return int(text) if text.isascii() else text
+        return kind(text) if text.isascii() else text  # Python would read the digits of every script
     except ValueError:
         return text

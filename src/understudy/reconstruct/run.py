@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, quoted
 from understudy.extras import need
 from understudy.parameters import Option, Whole, find_declared, from_words, options_of, options_together
 from understudy.reconstruct import METHODS
-from understudy.reconstruct.aggregates import Aggregate, listed
+from understudy.reconstruct.aggregates import Aggregate
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.figures import figures_of
@@ -130,8 +130,7 @@ def _truth(frame: Any, words: Sequence[str], targets: Sequence[str]) -> dict[str
             raise ParameterError(f"the truth {word!r} names the target {target!r}; targets are {', '.join(names)}.")
         if column not in frame.columns:
             raise DataError(
-                f"the individuals have no column {column!r} to score against; they have "
-                f"{listed(list(frame.columns), 12)}."
+                f"the individuals have no column {column!r} to score against; they have {quoted(frame.columns)}."
             )
         numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64)
         if np.isnan(numbers).any():

@@ -31,11 +31,11 @@ from understudy.codebook import (
 )
 from understudy.codebook.encode import day_of, number_of
 from understudy.codebook.numbers import MOST_STEPS
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, listed
 from understudy.parameters import Whole
 from understudy.sources.expressions import as_date, as_number, as_text, present
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, listed, open_table
+from understudy.sources.files import Opened, open_table
 
 BINS = Whole(least=2, tried=16)
 MAX_LEVELS = Whole(least=2, tried=256)
