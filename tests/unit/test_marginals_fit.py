@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
@@ -111,6 +111,7 @@ def test_the_risk_of_shrinkage_is_estimated_without_bias():
 ratios = st.lists(st.one_of(st.just(0.0), st.floats(1 / 16, 16)), min_size=1, max_size=40).map(np.array)
 
 
+@settings(deadline=None)  # the first call compiles
 @given(ratios, st.floats(1, 1e6))
 def test_ratios_without_noise_are_kept_and_noise_alone_keeps_what_was_expected(ratio, scale):
     expected = scale * np.linspace(1, 2, len(ratio))

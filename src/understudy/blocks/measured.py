@@ -418,7 +418,9 @@ class MarginalFit:
         # the cells as measured: the interaction, and the margins that are known already
         cells = coarse - centred(coarse) + known.values
         free = math.sqrt((1 - 1 / first.count) * (1 - 1 / second.count))  # of a cell's noise, without its margins
-        shown = posterior_ratios(cells, on_simplex(shown, self.total), max(free * deviation, 1e-9))
+        # the two err in different cells: one follows the noise into rare ones, the other leaves out strong dependence
+        guesses = (on_simplex(shown, self.total), coarse)
+        shown = np.mean([posterior_ratios(cells, guess, max(free * deviation, 1e-9)) for guess in guesses], axis=0)
         shown = fitted_margins(shown, coarse.sum(axis=1), coarse.sum(axis=0))
         factor: Values = shown / np.maximum(coarse, 1e-300)
         return expected * factor[np.ix_(first.of, second.of)]

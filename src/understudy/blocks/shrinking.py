@@ -5,9 +5,12 @@ with Stein's unbiased estimate of its risk.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from understudy.compiled import kernel
 
 Values = npt.NDArray[np.float64]
 _GRID = 400
@@ -122,11 +125,7 @@ def posterior_ratios(noisy: Values, expected: Values, deviation: float) -> Value
     for _ in range(_LEARNING_STEPS):
         learnt = prior * ((1 / (likely @ prior)) @ likely)
         prior = (learnt + _PRIOR_CELLS * _RATIO_PRIOR) / (len(likely) + _PRIOR_CELLS)
-    posterior = (likely if step == 1 else _ratio_likelihood(seen, around, deviation)) * prior
-    posterior /= posterior.sum(axis=1, keepdims=True)
-    known = deviation**2 / (deviation**2 + (around[:, None] * _RATIO_WIDTHS) ** 2)
-    means = seen[:, None] + known * (around[:, None] * _RATIOS - seen[:, None])
-    shown: Values = np.maximum((posterior * means).sum(axis=1), 0.0).reshape(expected.shape)
+    shown: Values = _ratio_means(seen, around, deviation, prior, _RATIOS, _RATIO_WIDTHS).reshape(expected.shape)
     return shown
 
 
@@ -136,3 +135,27 @@ def _ratio_likelihood(noisy: Values, expected: Values, deviation: float) -> Valu
     odds = -0.5 * ((noisy[:, None] - expected[:, None] * _RATIOS) ** 2 / variance + np.log(variance))
     likely: Values = np.exp(odds - odds.max(axis=1, keepdims=True))
     return likely
+
+
+@kernel
+def _ratio_means(noisy: Any, expected: Any, deviation: float, prior: Any, ratios: Any, widths: Any) -> Any:
+    """Posterior mean of every cell, by the same likelihood."""
+    means = np.empty(len(noisy))
+    odds = np.empty(len(ratios))
+    for cell in range(len(noisy)):
+        top = -np.inf
+        for number in range(len(ratios)):
+            variance = deviation**2 + (expected[cell] * widths[number]) ** 2
+            missed = noisy[cell] - expected[cell] * ratios[number]
+            odds[number] = -0.5 * (missed**2 / variance + math.log(variance))
+            top = max(top, odds[number])
+        weight, total = 0.0, 0.0
+        for number in range(len(ratios)):
+            if odds[number] < top - 40:  # less than 1e-17 of the likeliest
+                continue
+            chance = prior[number] * math.exp(odds[number] - top)
+            known = deviation**2 / (deviation**2 + (expected[cell] * widths[number]) ** 2)
+            weight += chance
+            total += chance * (noisy[cell] + known * (expected[cell] * ratios[number] - noisy[cell]))
+        means[cell] = max(total / weight, 0.0)
+    return means
