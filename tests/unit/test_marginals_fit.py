@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
 from understudy.blocks.measured import Known, MarginalFit, choose_pairs, group_small
-from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
+from understudy.blocks.shrinking import (
+    believable,
+    denoised,
+    fitted_margins,
+    james_stein,
+    on_simplex,
+    posterior_ratios,
+)
 from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, centred
 from understudy.mechanisms.stream import Stream
@@ -99,6 +106,27 @@ def test_the_risk_of_shrinkage_is_estimated_without_bias():
         shown, risk = denoised(noisy, np.zeros(shape), deviation)
         gaps.append(risk - free * deviation**2 - ((shown - truth) ** 2).sum())
     assert abs(np.mean(gaps)) < 6.5 * np.std(gaps) / np.sqrt(len(gaps)) + 0.02 * free * deviation**2
+
+
+ratios = st.lists(st.one_of(st.just(0.0), st.floats(1 / 16, 16)), min_size=1, max_size=40).map(np.array)
+
+
+@given(ratios, st.floats(1, 1e6))
+def test_ratios_without_noise_are_kept_and_noise_alone_keeps_what_was_expected(ratio, scale):
+    expected = scale * np.linspace(1, 2, len(ratio))
+    clear = posterior_ratios(ratio * expected, expected, 1e-6 * scale)
+    assert clear == pytest.approx(ratio * expected, rel=1e-3, abs=1e-3 * scale)
+    drowned = posterior_ratios(ratio * expected, expected, 1e9 * scale) / expected
+    assert drowned == pytest.approx(np.full(len(ratio), drowned[0]), rel=1e-3), "one factor, which the margins take out"
+
+
+def test_cells_that_are_empty_together_are_shown_empty():
+    expected = np.full(100, 50.0)
+    noisy = np.where(np.arange(100) % 2, 100.0, 0.0)
+    shown = posterior_ratios(noisy, expected, 20.0)
+    # alone, a cell at 0 with expectation 50 +- 20 and a flat prior on the positive numbers would be sqrt(2 / pi) 20
+    assert shown[0] < 0.5 * 0.8 * 20
+    assert shown[1] == pytest.approx(100, abs=10)
 
 
 def test_small_levels_are_merged():

@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
-from understudy.blocks.shrinking import believable, denoised, fitted_margins, james_stein, on_simplex
+from understudy.blocks.shrinking import (
+    believable,
+    denoised,
+    fitted_margins,
+    james_stein,
+    on_simplex,
+    posterior_ratios,
+)
 from understudy.compiled import kernel
 from understudy.mechanisms.gaussian_measurements import MOST_CELLS, MOST_COPIES, Meter, centred
 from understudy.privacy.secret import Secret
@@ -451,13 +458,20 @@ class MarginalFit:
             return self._supported(pair, model, independent)
         known = self.pairs[pair]
         first, second = self.groups[pair[0]], self.groups[pair[1]]
+        deviation = math.sqrt(known.variance)
         choices = []
         for expected in (model, independent):
             coarse = first.add_up_rows(second.add_up_rows(expected.T).T)
-            shown, risk = denoised(known.values, coarse, math.sqrt(known.variance))
-            factor = on_simplex(shown, self.total) / np.maximum(coarse, 1e-300)
-            choices.append((risk, expected * factor[np.ix_(first.of, second.of)]))
-        return min(choices, key=lambda choice: choice[0])[1]
+            shown, risk = denoised(known.values, coarse, deviation)
+            choices.append((risk, expected, coarse, shown))
+        _, expected, coarse, shown = min(choices, key=lambda choice: choice[0])
+        # the cells as measured: the interaction, and the margins that are known already
+        cells = coarse - centred(coarse) + known.values
+        free = math.sqrt((1 - 1 / first.count) * (1 - 1 / second.count))  # of a cell's noise, without its margins
+        shown = posterior_ratios(cells, on_simplex(shown, self.total), max(free * deviation, 1e-9))
+        shown = fitted_margins(shown, coarse.sum(axis=1), coarse.sum(axis=0))
+        factor: Values = shown / np.maximum(coarse, 1e-300)
+        return expected * factor[np.ix_(first.of, second.of)]
 
     def _supported(self, pair: Pair, model: Values, independent: Values) -> Values:
         """A table that nobody measured: as much dependence as the model shows, corrected by its paid score.

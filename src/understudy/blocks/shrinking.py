@@ -12,6 +12,13 @@ import numpy.typing as npt
 Values = npt.NDArray[np.float64]
 _GRID = 400
 _SLICE = 4096
+_RATIOS = np.concatenate([[0.0], np.geomspace(1 / 16, 16, 25)])
+"""Of a cell to what was expected of it: none at all, or from a sixteenth to sixteen times."""
+_RATIO_WIDTHS = np.where(np.isclose(_RATIOS, 1), 0.0, 0.15 * _RATIOS)
+"""Deviation of a ratio about its place on the grid, whose steps are a quarter; as expected and empty are exact."""
+_RATIO_PRIOR = np.where(_RATIOS == 0, 0.1, 0.02) + np.where(np.isclose(_RATIOS, 1), 0.4, 0.0)
+_PRIOR_CELLS, _LEARNING_CELLS, _LEARNING_STEPS = 10, 1500, 30
+"""Cells that the prior counts for, cells that it learns from, and steps of learning."""
 
 
 def on_simplex(values: Values, total: float) -> Values:
@@ -99,3 +106,33 @@ def denoised(noisy: Values, expected: Values, deviation: float) -> tuple[Values,
     risk = unit**2 * float(((kept - scaled) ** 2).sum()) + 2 * deviation**2 * float(divergence)
     shown: Values = expected + (left * (kept * unit)) @ right
     return shown, risk
+
+
+def posterior_ratios(noisy: Values, expected: Values, deviation: float) -> Values:
+    """Cells as posterior means, if the ratios of a table's cells to what was expected have one distribution.
+
+    That distribution is learnt from the table itself (empirical Bayes: expectation-maximisation of a mixture on a fixed
+    grid, after Kiefer and Wolfowitz). Unlike a shift by singular directions it can tell a cell that is empty from a
+    small one, and moves rare cells by no more than they hold.
+    """
+    around, seen = np.maximum(expected.ravel(), 1e-9), noisy.ravel()
+    step = max(1, len(seen) // _LEARNING_CELLS)
+    likely = _ratio_likelihood(seen[::step], around[::step], deviation)
+    prior = _RATIO_PRIOR
+    for _ in range(_LEARNING_STEPS):
+        learnt = prior * ((1 / (likely @ prior)) @ likely)
+        prior = (learnt + _PRIOR_CELLS * _RATIO_PRIOR) / (len(likely) + _PRIOR_CELLS)
+    posterior = (likely if step == 1 else _ratio_likelihood(seen, around, deviation)) * prior
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    known = deviation**2 / (deviation**2 + (around[:, None] * _RATIO_WIDTHS) ** 2)
+    means = seen[:, None] + known * (around[:, None] * _RATIOS - seen[:, None])
+    shown: Values = np.maximum((posterior * means).sum(axis=1), 0.0).reshape(expected.shape)
+    return shown
+
+
+def _ratio_likelihood(noisy: Values, expected: Values, deviation: float) -> Values:
+    """Of every cell under every ratio, up to a factor for the cell."""
+    variance = deviation**2 + (expected[:, None] * _RATIO_WIDTHS) ** 2
+    odds = -0.5 * ((noisy[:, None] - expected[:, None] * _RATIOS) ** 2 / variance + np.log(variance))
+    likely: Values = np.exp(odds - odds.max(axis=1, keepdims=True))
+    return likely
