@@ -48,6 +48,12 @@ class LatentClasses:
         shares: Values = (self.levels[first] * self.weights[:, None]).T @ self.levels[second]
         return shares
 
+    def three_way(self, first: int, second: int, third: int) -> Values:
+        """Shares of the cells of a triple."""
+        left = (self.levels[first] * self.weights[:, None])[:, :, None] * self.levels[second][:, None, :]
+        shares: Values = np.tensordot(left, self.levels[third], axes=(0, 0))
+        return shares
+
     @classmethod
     def pooled(cls, parts: Sequence["LatentClasses"]) -> "LatentClasses":
         """Several mixtures of equal right as one."""

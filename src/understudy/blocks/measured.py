@@ -346,6 +346,15 @@ class MarginalFit:
         # sqrt(free numbers x cells) times the length of a record's contrast, sqrt(prod (1 - 1/size))
         return _MEAN_SIZE * math.prod(size - 1 for size in sizes)
 
+    def try_triples(self, counts: Mapping[Triple, Secret[CountTable]], classes: LatentClasses, *, share: float) -> bool:
+        """A few measurements of interactions of three columns, and whether they stand out from latent classes.
+
+        Rows say more of three columns than classes do, but must be made first. What does not stand out even from
+        classes is not worth it.
+        """
+        self._take_triples(counts, share=_PILOT * share)
+        return self._are_worth({triple: classes.three_way(*triple) * self.total for triple in counts})
+
     def measure_triples(
         self,
         counts: Mapping[Triple, Secret[CountTable]],
@@ -353,17 +362,19 @@ class MarginalFit:
         *,
         share: float,
     ) -> bool:
-        """Interactions of three columns: a few measurements to find out whether they stand out, then the others.
+        """The other measurements of three columns, if those tried stand out from what rows say.
 
-        Returns whether they were worth it; if not, the greater part of the share is left.
+        Returns whether they do; if not, the greater part of the share is left.
         """
-        self._take_triples(counts, share=_PILOT * share)
-        excess, free = self._standing_out(expected)
-        if excess / _PILOT <= 2 * free:  # with all of the share; the pairs pay for them, so twice the noise is asked
-            self.triples.clear()
+        if not self._are_worth(expected):
             return False
         self._take_triples(counts, share=(1 - _PILOT) * share)
         return True
+
+    def _are_worth(self, expected: Mapping[Triple, Values]) -> bool:
+        """With all of the share; the pairs pay for them, so twice the noise is asked."""
+        excess, free = self._standing_out(expected)
+        return excess / _PILOT > 2 * free
 
     def _take_triples(self, counts: Mapping[Triple, Secret[CountTable]], *, share: float) -> None:
         weights = {triple: self._triple_error(triple) ** (2 / 3) for triple in counts}
