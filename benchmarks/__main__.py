@@ -24,6 +24,7 @@ from benchmarks import (
     service,
     speed,
     sweep,
+    unseen,
     utility,
     weights,
 )
@@ -39,6 +40,7 @@ ALL = {
     "marginals": marginals.main,
     "speed": speed.main,
     "utility": utility.main,
+    "unseen": unseen.main,
     "peers": peers.main,
     "report": report.main,
     "anonymize": anonymize.main,

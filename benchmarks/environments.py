@@ -24,6 +24,8 @@ ENVIRONMENTS = {
 
 RUNNERS = {
     "understudy_marginals": None,
+    "independent_columns": None,
+    "aim_from_its_paper": None,
     "dpmm_aim": "dpmm",
     "dpmm_mst": "dpmm",
     "opendp_aim": "opendp",
@@ -32,7 +34,7 @@ RUNNERS = {
     "datasynthesizer_privbayes": "DataSynthesizer",
     "sdv_copula": "sdv",
 }
-"""The environment that a runner needs; ours needs none."""
+"""The environment that a runner needs; ours, and those written here, need none."""
 
 _SHOWN = ("dpmm", "DataSynthesizer", "smartnoise-synth", "opendp", "sdv", "mbi", "jax", "torch", "numpy", "pandas")
 _ASK = """

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -37,7 +38,7 @@ def one_run(
     folder: Path,
     patience: float,
     extra: dict[str, str] | None = None,
-) -> dict[str, float] | str:
+) -> dict[str, Any] | str:
     """Fit and draw as many rows as it read, in a fresh process; one that takes too long is ended, workers and all."""
     rows, levels = task.write(folder)
     script = Path(__file__).parent / "runners" / f"{runner}.py"

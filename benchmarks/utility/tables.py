@@ -1,4 +1,4 @@
-"""The three tables of the comparison, as text: rows to learn from, rows kept back, public levels of every column."""
+"""The tables of the comparison, as text: rows to learn from, rows kept back, public levels of every column."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import pandas as pd
 import understudy as us
 from understudy.sources.rows import read_rows
 
-__all__ = ["Task", "adult", "census", "discharges"]
+__all__ = ["Task", "adult", "census", "diabetes", "discharges", "fire", "nhds", "nltcs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,8 @@ class Task:
 
     name: str
     train: pd.DataFrame
-    test: pd.DataFrame
+    test: pd.DataFrame | None
+    """None where the file is too small to be divided."""
     levels: dict[str, list[str]]
     target: str
     positive: str
@@ -54,6 +55,64 @@ def adult(data: Path) -> Task:
         target="income",
         positive=">50K",
     )
+
+
+def nltcs(data: Path) -> Task:
+    """Sixteen binary indicators of disability, 21,574 persons."""
+    folder = data / "nltcs"
+    facts = json.loads((folder / "domain.json").read_text())
+    return Task(
+        name="nltcs",
+        train=_text(folder / "train.csv.gz"),
+        test=None,
+        levels=facts["levels"],
+        target=facts["target"],
+        positive=facts["positive"],
+    )
+
+
+def fire(data: Path) -> Task:
+    """Fire calls of San Francisco: 244,095 rows, 30 columns of 2 to 742 levels."""
+    folder = data / "fire"
+    facts = json.loads((folder / "domain.json").read_text())
+    return Task(
+        name="fire",
+        train=_text(folder / "train.csv.gz"),
+        test=_text(folder / "test.csv.gz"),
+        levels=facts["levels"],
+        target=facts["target"],
+        positive=facts["positive"],
+    )
+
+
+_CODES = 100
+"""Levels of a detailed code that are kept; all others are one."""
+
+
+def _coded(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Detailed codes cut to their commonest, and the levels of every column."""
+    for name in table.columns:
+        if table[name].nunique() > 2 * _CODES:
+            kept = table[name].value_counts().index[:_CODES]
+            table[name] = table[name].where(table[name].isin(kept), "other")
+    return table, {name: sorted(table[name].unique()) for name in table.columns}
+
+
+def diabetes(data: Path) -> Task:
+    """Encounters of diabetic patients: 101,766 x 48, all columns as levels."""
+    table = _text(data / "diabetes130" / "diabetic_data.csv.gz").drop(columns=["encounter_id", "patient_nbr"])
+    table, levels = _coded(table)
+    train, test = _halves(table)
+    return Task(name="diabetes", train=train, test=test, levels=levels, target="readmitted", positive="<30")
+
+
+def nhds(data: Path) -> Task:
+    """National Hospital Discharge Survey 2010: the first 20 columns that vary, 151,551 rows."""
+    table = pd.read_parquet(data / "nhds2010" / "nhds2010.parquet").drop(columns=["id", "weighting"]).astype(str)
+    table = table[[name for name in table.columns if table[name].nunique() > 1][:20]]
+    table, levels = _coded(table)
+    train, test = _halves(table)
+    return Task(name="nhds", train=train, test=test, levels=levels, target="newborn", positive=levels["newborn"][0])
 
 
 _BINS = {

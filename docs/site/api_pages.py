@@ -1,10 +1,12 @@
-"""The Python reference, read from the docstrings without importing anything."""
+"""The Python reference, read from the docstrings without importing what they describe."""
 
 import ast
 import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from understudy.facade.documented import completed
 
 ROOMS = (
     ("errors", "What can go wrong"),
@@ -126,6 +128,16 @@ def _listed(tree: ast.Module) -> set[str] | None:
     return None
 
 
+def _text(node: Named) -> str:
+    """Its docstring; that of a use case with the parameters that many share."""
+    text = ast.get_docstring(node) or ""
+    if isinstance(node, ast.ClassDef) or "documented" not in map(ast.unparse, node.decorator_list):
+        return text
+    arguments = node.args
+    names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *filter(None, [arguments.kwarg])]
+    return completed(text, [name.arg for name in names])
+
+
 def _entry(node: Named) -> list[str]:
     if not isinstance(node, ast.ClassDef):
         return [
@@ -135,7 +147,7 @@ def _entry(node: Named) -> list[str]:
             _signature(node),
             "```",
             "",
-            *_prose(ast.get_docstring(node) or ""),
+            *_prose(_text(node)),
             "",
         ]
     bases = ", ".join(ast.unparse(base) for base in node.bases)

@@ -1,27 +1,20 @@
-"""Scatter matrices, bars and fitted values as self-contained SVG; mosaics come from the package."""
+"""Scatter matrices, bars and fitted values, drawn by the package."""
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 import pyarrow as pa
 
 from experiments.chapter2.models import Fit
 from experiments.chapter2.study import COLUMNS, number
-
-__all__ = ["bars", "fitted_plots", "scatter_matrix"]
+from understudy.pages.charts import SOFT, Scale, bar, cloud, hatching, line, svg, text
 
 _CELL, _GAP, _LEFT, _TOP = 168, 14, 20, 46
 
 
-def _open(width: float, height: float, title: str) -> list[str]:
-    return [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" font-family="system-ui, sans-serif" role="img" aria-label="{escape(title)}">',
-        '<rect width="100%" height="100%" fill="#fff"/>',
-        f'<text x="14" y="25" font-size="16" font-weight="600">{escape(title)}</text>',
-    ]
+def _picture(parts: Sequence[str], width: float, height: float, title: str) -> str:
+    return svg([text(14, 25, title, size=16, weight=600), *parts], width=width, height=height, title=title)
 
 
 def _places(table: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
@@ -40,60 +33,45 @@ def scatter_matrix(table: pa.Table, title: str) -> str:
     """Every column against every other, a little shaken so that equal records do not hide each other."""
     rng = np.random.default_rng(1)  # a picture, no privacy in it
     side = len(COLUMNS) * (_CELL + _GAP)
-    parts = _open(_LEFT + side, _TOP + side, title)
+    parts = []
     axes = {name: _places(table, name) for name in COLUMNS}
     for row, up in enumerate(COLUMNS):
         for column, across in enumerate(COLUMNS):
             x0, y0 = _LEFT + column * (_CELL + _GAP), _TOP + row * (_CELL + _GAP)
-            parts.append(f'<rect x="{x0}" y="{y0}" width="{_CELL}" height="{_CELL}" fill="none" stroke="#999"/>')
+            parts.append(bar(x0, y0, _CELL, _CELL, fill="none", edge="#999"))
             if up == across:
                 low, high = axes[up][1]
-                parts.append(
-                    f'<text x="{x0 + _CELL / 2}" y="{y0 + _CELL / 2}" font-size="17" font-weight="600" '
-                    f'text-anchor="middle">{up}</text>'
-                    f'<text x="{x0 + _CELL / 2}" y="{y0 + _CELL / 2 + 22}" font-size="10" '
-                    f'text-anchor="middle" fill="#444">{escape(low[:12])} … {escape(high[:12])}</text>'
-                )
+                middle = x0 + _CELL / 2
+                parts.append(text(middle, y0 + _CELL / 2, up, size=17, weight=600, anchor="middle"))
+                ends = f"{low[:12]} … {high[:12]}"
+                parts.append(text(middle, y0 + _CELL / 2 + 22, ends, size=10, anchor="middle", colour=SOFT))
                 continue
             shake = rng.uniform(-0.018, 0.018, (2, table.num_rows))
             xs = x0 + 12 + (_CELL - 24) * np.clip(axes[across][0] + shake[0], -0.07, 1.03)
             ys = y0 + _CELL - 12 - (_CELL - 24) * np.clip(axes[up][0] + shake[1], -0.07, 1.03)
-            seen = dict.fromkeys(zip(np.rint(xs).astype(int), np.rint(ys).astype(int), strict=True))
-            dots = "".join(f"M{x},{y}h0" for x, y in seen)
-            parts.append(
-                f'<path d="{dots}" stroke="#0072b2" stroke-width="2.2" stroke-linecap="round" opacity="0.35"/>'
-            )
-    return "\n".join([*parts, "</svg>", ""])
+            parts.append(cloud(list(zip(xs, ys, strict=True))))
+    return _picture(parts, _LEFT + side, _TOP + side, title)
 
 
 def bars(panels: Sequence[tuple[str, dict[str, int]]], title: str, *, marked: int = 0) -> str:
     """Panels of counts side by side; counts below ``marked`` are orange and hatched."""
     width, height = 460, 330
-    parts = _open(len(panels) * width, height + 40, title)
-    parts.append(
-        '<defs><pattern id="few" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        '<rect width="5" height="5" fill="#e69f00"/><path d="M0,0V5" stroke="#fff" stroke-width="2"/></pattern></defs>'
-    )
+    parts = [hatching("few")]
     for place, (name, counts) in enumerate(panels):
         left, base = place * width + 50, height - 44
         tallest = max([*counts.values(), 1])
         slot = (width - 70) / max(len(counts), 1)
-        parts.append(f'<text x="{left}" y="52" font-size="13" font-weight="600">{escape(name)}</text>')
-        parts.append(f'<path d="M{left},{base}H{left + width - 70}" stroke="#666"/>')
-        parts.append(f'<text x="{left - 6}" y="82" font-size="11" text-anchor="end" fill="#555">{tallest:,}</text>')
+        parts.append(text(left, 52, name, size=13, weight=600))
+        parts.append(line([(left, base), (left + width - 70, base)], colour=SOFT, width=1))
+        parts.append(text(left - 6, 82, f"{tallest:,}", size=11, anchor="end", colour=SOFT))
         for number_of, (label, count) in enumerate(counts.items()):
             x = left + slot * (number_of + 0.12)
             tall = (base - 78) * count / tallest
             fill = "url(#few)" if 0 < count < marked else "#5b93b8"
-            parts.append(
-                f'<rect x="{x:.1f}" y="{base - tall:.1f}" width="{slot * 0.76:.1f}" height="{tall:.1f}" '
-                f'fill="{fill}"><title>{escape(label)}: {count:,}</title></rect>'
-                f'<text x="{x + slot * 0.38:.1f}" y="{base - tall - 3:.1f}" font-size="10" text-anchor="middle" '
-                f'fill="#444">{count:,}</text>'
-                f'<text transform="translate({x + slot * 0.3:.1f},{base + 13}) rotate(32)" font-size="10">'
-                f"{escape(label[:18])}</text>"
-            )
-    return "\n".join([*parts, "</svg>", ""])
+            parts.append(bar(x, base - tall, slot * 0.76, tall, fill=fill, tip=f"{label}: {count:,}"))
+            parts.append(text(x + slot * 0.38, base - tall - 3, f"{count:,}", size=10, anchor="middle", colour=SOFT))
+            parts.append(text(x + slot * 0.3, base + 13, label[:18], size=10, turn=32))
+    return _picture(parts, len(panels) * width, height + 40, title)
 
 
 def level_counts(table: pa.Table, name: str) -> dict[str, int]:
@@ -105,29 +83,24 @@ def level_counts(table: pa.Table, name: str) -> dict[str, int]:
 def fitted_plots(fits: Sequence[tuple[str, Fit]], title: str) -> str:
     """Fitted against observed values; the line is a perfect fit."""
     rng = np.random.default_rng(2)  # a picture, no privacy in it
-    side = 400
-    parts = _open(len(fits) * (side + 60), side + 100, title)
+    side, top = 400, 62
+    parts = []
     for place, (name, found) in enumerate(fits):
-        left, top = place * (side + 60) + 52, 62
+        left = place * (side + 60) + 52
         high = float(max(found.observed.max(), found.fitted.max(), 1e-9))
         low = float(min(found.observed.min(), found.fitted.min(), 0.0))
-
-        def at(values: np.ndarray, low: float = low, high: float = high) -> np.ndarray:
-            return (values - low) / (high - low) * side
-
+        across = Scale(low=low, high=high, start=left, end=left + side)
+        up = Scale(low=low, high=high, start=top + side, end=top)
         shaken = found.observed + rng.uniform(-0.008, 0.008, len(found.observed)) * (high - low)
-        dots = "".join(
-            f"M{left + x:.0f},{top + side - y:.0f}h0" for x, y in zip(at(shaken), at(found.fitted), strict=True)
-        )
+        foot = top + side + 16
         parts += [
-            f'<text x="{left}" y="52" font-size="13" font-weight="600">{escape(name)}</text>',
-            f'<rect x="{left}" y="{top}" width="{side}" height="{side}" fill="none" stroke="#888"/>',
-            f'<path d="M{left},{top + side}L{left + side},{top}" stroke="#d55e00" stroke-dasharray="6 4"/>',
-            f'<path d="{dots}" stroke="#0072b2" stroke-width="3" stroke-linecap="round" opacity="0.3"/>',
-            f'<text x="{left}" y="{top + side + 16}" font-size="11" fill="#444">{low:,.0f}</text>',
-            f'<text x="{left + side}" y="{top + side + 16}" font-size="11" text-anchor="end">{high:,.0f}</text>',
-            f'<text x="{left + side / 2}" y="{top + side + 16}" font-size="12" text-anchor="middle">observed</text>',
-            f'<text transform="translate({left - 10},{top + side / 2}) rotate(-90)" font-size="12" '
-            'text-anchor="middle">fitted</text>',
+            text(left, 52, name, size=13, weight=600),
+            bar(left, top, side, side, fill="none", edge="#888"),
+            line([(left, top + side), (left + side, top)], colour="#d55e00", width=1, dash="6 4"),
+            cloud([(across(x), up(y)) for x, y in zip(shaken, found.fitted, strict=True)]),
+            text(left, foot, f"{low:,.0f}", size=11),
+            text(left + side, foot, f"{high:,.0f}", size=11, anchor="end"),
+            text(left + side / 2, foot, "observed", anchor="middle"),
+            text(left - 10, top + side / 2, "fitted", anchor="middle", turn=-90),
         ]
-    return "\n".join([*parts, "</svg>", ""])
+    return _picture(parts, len(fits) * (side + 60), side + 100, title)

@@ -4,11 +4,11 @@ Boxes of fewer than k rows are marked by colour and pattern, empty ones by a rin
 """
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 
 from understudy.anonymize.mosaic import Mosaic
+from understudy.pages.charts import SOFT, bar, dots, hatching, svg, text
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _FOOT = 980, 560, 150, 66, 96
 _FILL = {"unique": "#b85a00", "rare": "#f0b27a", "kept": "#9cc4e0"}
@@ -18,16 +18,7 @@ def mosaic_svg(mosaic: Mosaic, *, title: str) -> str:
     """One self-contained picture."""
     widths, lefts = _columns(mosaic, _WIDTH - _LEFT - 20)
     height = _HEIGHT - _TOP - _FOOT
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'font-family="system-ui, sans-serif" role="img" aria-label="{escape(title)}">',
-        '<defs><pattern id="rare" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        f'<rect width="6" height="6" fill="{_FILL["rare"]}"/><path d="M0,0V6" stroke="#fff" stroke-width="2"/>'
-        "</pattern></defs>",
-        '<rect width="100%" height="100%" fill="#fff"/>',
-        f'<text x="14" y="24" font-size="16" font-weight="600">{escape(title)}</text>',
-        *_legend(mosaic),
-    ]
+    parts = [hatching("rare", colour=_FILL["rare"]), text(14, 24, title, size=16, weight=600), *_legend(mosaic)]
     gap = 2.0
     room = height - gap * (len(mosaic.y_labels) - 1)
     overall = mosaic.counts.sum(axis=0) / max(mosaic.counts.sum(), 1)
@@ -40,12 +31,10 @@ def mosaic_svg(mosaic: Mosaic, *, title: str) -> str:
             if count:
                 parts.append(_tile(mosaic, x, place, (_LEFT + left, y, width, tall)))
             elif width > 5:
-                parts.append(
-                    f'<circle cx="{_LEFT + left + width / 2:.1f}" cy="{y:.1f}" r="1.6" fill="none" stroke="#777"/>'
-                )
+                parts.append(dots([(_LEFT + left + width / 2, y)], size=1.6, colour="#777", inside="none"))
             y += tall + gap
     parts += _axis_labels(mosaic, widths, lefts, room, gap)
-    return "\n".join([*parts, "</svg>", ""])
+    return svg(parts, width=_WIDTH, height=_HEIGHT, title=title)
 
 
 def _columns(mosaic: Mosaic, room: float) -> tuple[list[float], list[float]]:
@@ -67,10 +56,7 @@ def _tile(mosaic: Mosaic, x: int, place: int, box: tuple[float, float, float, fl
     fill = _FILL["unique"] if count == 1 else "url(#rare)" if count < mosaic.k else _FILL["kept"]
     edge = "#6b3400" if count < mosaic.k else "#4d7796"
     sentence = f"{' / '.join(mosaic.x_labels[x])}, {mosaic.y_labels[place]}: {count}"
-    return (
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(width, 1.5):.1f}" height="{max(tall, 1.5):.1f}" fill="{fill}" '
-        f'stroke="{edge}" stroke-width="0.6"><title>{escape(sentence)}</title></rect>'
-    )
+    return bar(left, top, max(width, 1.5), max(tall, 1.5), fill=fill, edge=edge, tip=sentence)
 
 
 def _legend(mosaic: Mosaic) -> list[str]:
@@ -80,12 +66,9 @@ def _legend(mosaic: Mosaic) -> list[str]:
         del keys[1]
     parts, x = [], 14
     for fill, label in keys:
-        parts.append(f'<rect x="{x}" y="36" width="14" height="14" fill="{fill}" stroke="#555" stroke-width="0.6"/>')
-        parts.append(f'<text x="{x + 20}" y="48" font-size="12" fill="#333">{label}</text>')
+        parts += [bar(x, 36, 14, 14, fill=fill, edge=SOFT), text(x + 20, 48, label)]
         x += 46 + 7 * len(label)
-    parts.append(f'<circle cx="{x + 6}" cy="43" r="2.4" fill="none" stroke="#777"/>')
-    parts.append(f'<text x="{x + 16}" y="48" font-size="12" fill="#333">none</text>')
-    return parts
+    return [*parts, dots([(x + 6, 43)], size=2.4, colour="#777", inside="none"), text(x + 16, 48, "none")]
 
 
 def _axis_labels(mosaic: Mosaic, widths: Sequence[float], lefts: Sequence[float], room: float, gap: float) -> list[str]:
@@ -98,29 +81,21 @@ def _axis_labels(mosaic: Mosaic, widths: Sequence[float], lefts: Sequence[float]
         tall = room * int(mosaic.counts[widest, place]) / max(total, 1)
         middle = y + tall / 2 + 4
         if middle - last > 11:
-            parts.append(
-                f'<text x="{_LEFT - 8}" y="{middle:.1f}" font-size="11" text-anchor="end">{escape(label[:22])}</text>'
-            )
+            parts.append(text(_LEFT - 8, middle, label[:22], size=11, anchor="end"))
             last = middle
         y += tall + gap
     foot = _HEIGHT - _FOOT + 14
     for x, combination in enumerate(mosaic.x_labels):
         if widths[x] >= 14:
             at = _LEFT + lefts[x] + widths[x] / 2
-            parts.append(
-                f'<text transform="translate({at:.1f},{foot}) rotate(28)" font-size="11">'
-                f"{escape(combination[-1][:20])}</text>"
-            )
+            parts.append(text(at, foot, combination[-1][:20], size=11, turn=28))
     if len(mosaic.across) > 1:
         for first in dict.fromkeys(label[0] for label in mosaic.x_labels):
             places = [x for x, label in enumerate(mosaic.x_labels) if label[0] == first and widths[x] > 0]
             if places:
                 at = _LEFT + (lefts[places[0]] + lefts[places[-1]] + widths[places[-1]]) / 2
                 if sum(widths[x] for x in places) >= 24:
-                    parts.append(
-                        f'<text x="{at:.1f}" y="{_TOP - 5}" font-size="12" font-weight="600" text-anchor="middle">'
-                        f"{escape(first[:22])}</text>"
-                    )
+                    parts.append(text(at, _TOP - 5, first[:22], weight=600, anchor="middle"))
     sentence = f"across: {' and '.join(mosaic.across)}; up: {mosaic.up} (labels at the widest column)"
-    parts.append(f'<text x="14" y="{_HEIGHT - 8}" font-size="11" fill="#444">{escape(sentence)}</text>')
+    parts.append(text(14, _HEIGHT - 8, sentence, size=11, colour=SOFT))
     return parts

@@ -1,11 +1,22 @@
 """The figures of chapter 4, as SVG."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from experiments.chart import Line, Panel, chart
 from experiments.ludia.simulate import KINDS
+from understudy.pages.charts import (
+    DEEP_BLUE,
+    DEEP_ORANGE,
+    SOFT,
+    Scale,
+    bar,
+    cloud,
+    dots,
+    line,
+    svg,
+    text,
+)  # fmt: skip
 
 _STYLE = {
     "MP": 6,
@@ -157,32 +168,20 @@ def lasso(found: dict[str, Any]) -> str:
         return left + min(value / top, 1.0) * (width - left - 90)
 
     title = "Figure 4.8 again: Lasso trained on reconstructed values, errors on held-out people"
-    parts = [_opening(title, width, total)]
+    parts = [text(14, 26, title, size=16, weight=600)]
     for k, (name, row) in enumerate(rows.items()):
         y = 60 + height * k
         a, b, c, d, e = (px(value) for value in row["quantiles"])
         parts += [
-            _text(left - 10, y + 18, name, anchor="end"),
-            f'<path d="M{a:.1f},{y + 14}H{e:.1f}" stroke="#444"/>',
-            f'<rect x="{b:.1f}" y="{y + 4}" width="{d - b:.1f}" height="20" fill="#cfe2f0" stroke="#0b4f80"/>',
-            f'<path d="M{c:.1f},{y + 4}v20" stroke="#0b4f80" stroke-width="2.5"/>',
-            f'<path d="M{px(row["mae"]):.1f},{y + 8}l6,6l-6,6l-6,-6z" fill="#b85a00"/>',
-            _text(e + 8, y + 18, f"{row['mae']:.3f}"),
+            text(left - 10, y + 18, name, anchor="end"),
+            line([(a, y + 14), (e, y + 14)], colour=SOFT, width=1),
+            bar(b, y + 4, d - b, 20, fill="#cfe2f0", edge=DEEP_BLUE),
+            line([(c, y + 4), (c, y + 24)], colour=DEEP_BLUE, width=2.5),
+            dots([(px(row["mae"]), y + 14)], shape="diamond", size=6, colour=DEEP_ORANGE),
+            text(e + 8, y + 18, f"{row['mae']:.3f}"),
         ]
-    said = "Box: quartiles and median of the absolute error of log days; whiskers: tenths; number: mean. Cut at 2.4."
-    return "\n".join([*parts, _text(14, total - 14, said, size=11), "</svg>", ""])
-
-
-def _text(x: float, y: float, said: str, *, anchor: str = "start", size: float = 12, weight: int = 400) -> str:
-    where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text {where} font-size="{size}" font-weight="{weight}" fill="#222">{escape(said)}</text>'
-
-
-def _opening(title: str, width: int, height: int) -> str:
-    box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    font = 'font-family="system-ui, sans-serif" role="img"'
-    start = f'<svg xmlns="http://www.w3.org/2000/svg" {box} {font} aria-label="{escape(title)}">'
-    return start + '<rect width="100%" height="100%" fill="#fff"/>' + _text(14, 26, title, size=16, weight=600)
+    note = "Box: quartiles and median of the absolute error of log days; whiskers: tenths; number: mean. Cut at 2.4."
+    return svg([*parts, text(14, total - 14, note, size=11)], width=width, height=total, title=title)
 
 
 def _clouds(title: str, original: Sequence[float], answers: dict[str, Sequence[float]], *, note: str) -> str:
@@ -192,23 +191,18 @@ def _clouds(title: str, original: Sequence[float], answers: dict[str, Sequence[f
     low, high = min(original), max(original)
     pad = 0.06 * (high - low)
     low, high = low - pad, high + pad
-    parts = [_opening(title, width, height)]
-
-    def place(value: float) -> float:
-        return (min(max(value, low), high) - low) / (high - low) * side
-
+    parts = [text(14, 26, title, size=16, weight=600)]
     for k, (name, values) in enumerate(answers.items()):
         x0, y0 = 50 + k % across * (side + gap), 62 + k // across * (side + gap + 22)
-        parts.append(_text(x0, y0 - 8, name, size=12.5, weight=600))
-        parts.append(f'<rect x="{x0}" y="{y0}" width="{side}" height="{side}" fill="none" stroke="#888"/>')
-        parts.append(f'<path d="M{x0},{y0 + side}L{x0 + side},{y0}" stroke="#444" stroke-dasharray="3 3"/>')
+        wide = Scale(low=low, high=high, start=x0, end=x0 + side)
+        up = Scale(low=low, high=high, start=y0 + side, end=y0)
+        parts.append(text(x0, y0 - 8, name, size=12.5, weight=600))
+        parts.append(bar(x0, y0, side, side, fill="none", edge="#888"))
+        parts.append(line([(x0, y0 + side), (x0 + side, y0)], colour=SOFT, width=1, dash="3 3"))
         for tick in range(-6, 9, 2 if high - low > 5 else 1):
             if low < tick < high:
-                at = place(tick)
-                parts.append(_text(x0 + at, y0 + side + 14, str(tick), anchor="middle", size=10.5))
-                parts.append(_text(x0 - 5, y0 + side - at + 4, str(tick), anchor="end", size=10.5))
-        for a, b in zip(original, values, strict=True):
-            at_x, at_y = x0 + place(a), y0 + side - place(b)
-            parts.append(f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="2.2" fill="#0b4f80" fill-opacity="0.45"/>')
-    said = f"Across: original; up: reconstructed (cut to the frame). {note}"
-    return "\n".join([*parts, _text(50, height - 12, said, size=11), "</svg>", ""])
+                parts.append(text(wide(tick), y0 + side + 14, str(tick), anchor="middle", size=10.5))
+                parts.append(text(x0 - 5, up(tick) + 4, str(tick), anchor="end", size=10.5))
+        parts.append(cloud([(wide(a), up(b)) for a, b in zip(original, values, strict=True)], colour=DEEP_BLUE))
+    note = f"Across: original; up: reconstructed (cut to the frame). {note}"
+    return svg([*parts, text(50, height - 12, note, size=11)], width=width, height=height, title=title)

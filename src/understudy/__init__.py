@@ -101,15 +101,18 @@ def __getattr__(name: str) -> Any:
         return import_module(f"understudy.{name}")
     if name in _HOME:
         return getattr(import_module(_HOME[name]), _CALLED.get(name, name))
-    if not name.startswith("_") and (recipe := _recipes().get(name)) is not None:
-        return recipe
+    if not name.startswith("_") and name in _recipe_names():
+        for recipe in import_module("understudy.synth").METHODS.values():
+            if recipe.__name__ == name:
+                return recipe
     raise AttributeError(f"module 'understudy' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(["__version__", *_HOME, *_recipes()])
+    return sorted({"__version__", *_HOME, *_recipe_names()})
 
 
-def _recipes() -> dict[str, Any]:
-    """Every recipe by the name of its class."""
-    return {cls.__name__: cls for cls in import_module("understudy.synth").METHODS.values()}
+def _recipe_names() -> set[str]:
+    from understudy.recipe_names import foreign_recipes, own_recipes
+
+    return {*own_recipes(), *(entry.attr for entry in foreign_recipes())}

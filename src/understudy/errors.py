@@ -18,7 +18,7 @@ A user's mistake is always an :class:`UnderstudyError`; anything else is our bug
 Every message names the value, the rule and the remedy, in that order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class UnderstudyError(Exception):
@@ -64,3 +64,24 @@ class MissingExtraError(UnderstudyError, ImportError):
 
 class StoppedError(UnderstudyError):
     """The user interrupted before anything left the program."""
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """The first of many names, for a sentence, and how many more there are.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    names = list(names)
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def quoted(names: Iterable[str], most: int = 12) -> str:
+    """The same with every name in quotation marks."""
+    return listed(map(repr, names), most)
+
+
+def and_more(number: int) -> str:
+    """What follows the first of so many faults."""
+    return f" (and {number - 1:,} more)" if number > 1 else ""

@@ -4,7 +4,7 @@ import signal
 import time
 from _thread import get_ident, interrupt_main, start_new_thread
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
 Handler = Callable[[int, FrameType | None], None]
@@ -15,7 +15,7 @@ _A_MOMENT = 0.01
 
 
 @contextmanager
-def interrupts_held() -> Iterator[None]:
+def interrupts_held(let_in: Callable[[int], object] = signal.raise_signal) -> Iterator[None]:
     """Hold Ctrl-C and SIGTERM back until the block has ended, then let them in, one of them if several came."""
     waiting: list[int] = []
     try:
@@ -23,19 +23,12 @@ def interrupts_held() -> Iterator[None]:
             yield
     finally:
         if waiting:
-            signal.raise_signal(waiting[0])
+            let_in(waiting[0])
 
 
-@contextmanager
-def interrupts_put_off() -> Iterator[None]:
+def interrupts_put_off() -> AbstractContextManager[None]:
     """For finalizers, where Python swallows what is raised: signals that came are sent again a moment later."""
-    waiting: list[int] = []
-    try:
-        with _collected(waiting):
-            yield
-    finally:
-        if waiting:
-            _send_again(waiting[0])
+    return interrupts_held(_send_again)
 
 
 def not_while_importing(raising: Handler) -> Handler:

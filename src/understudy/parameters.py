@@ -11,9 +11,11 @@ understudy.errors.ParameterError: `share` is 2.0; it must be a number above 0 an
 """
 
 import dataclasses
+import difflib
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -26,6 +28,8 @@ from understudy.errors import ParameterError
 Class = TypeVar("Class")
 _METADATA_KEY = "understudy.option"
 _SHOWN_ITEMS, _SHOWN_CHARACTERS = 12, 200
+_NAMED = re.compile(r"`([a-z_]+)`")
+"""How sentences name an option; the command line spells it as the flag instead."""
 
 
 class Panel(StrEnum):
@@ -176,7 +180,7 @@ class Whole(Rule):
 
     def read(self, name: str, given: Any, context: Any = None) -> Any:
         """A whole number, also written as text."""
-        return self.check(name, whole_of(given) if isinstance(given, str) else given)
+        return self.check(name, number_of(given, int) if isinstance(given, str) else given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,18 +436,46 @@ def check_names(cls: type, called: str, given: Iterable[str]) -> None:
     known, names = options_of(cls), set(given)
     if unknown := sorted(names - set(known)):
         raise ParameterError(
-            f"{called} does not take {', '.join(unknown)}; it takes {', '.join(known) or 'no options'}."
+            f"{called} does not take {_in_marks(unknown)}; it takes {_in_marks(known) or 'no options'}."
         )
     if missing := [name for name, declared in known.items() if declared.is_required and name not in names]:
-        # in backticks, so that the command line names its options
-        raise ParameterError(f"{called} needs {', '.join(f'`{name}`' for name in missing)}; there is no default.")
+        raise ParameterError(f"{called} needs {_in_marks(missing)}; there is no default.")
+
+
+def _in_marks(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def as_keys(sentence: str, *, but: Collection[str] = ()) -> str:
+    """A sentence about a recipe file, where options are keys and no flags; ``but`` are options that stand elsewhere."""
+    return _NAMED.sub(lambda match: match[0] if match[1] in but else repr(match[1]), sentence)
+
+
+def name_file(reason: ParameterError, path: Any, keys: Collection[str], *, but: Collection[str] = ()) -> None:
+    """Let an error that names a key of a recipe file name the file, too."""
+    sentence = str(reason)
+    if {*_NAMED.findall(sentence)} & {*keys} - {*but}:
+        reason.args = (f"in the recipe {str(path)!r}: {as_keys(sentence, but=but)}",)
+
+
+def find_declared(classes: Mapping[str, type[Class]], name: str, *, hint: str = "") -> type[Class]:
+    """The class of a method by its name; a slip of the pen gets a suggestion, anything else ``hint``."""
+    if name in classes:
+        return classes[name]
+    near = difflib.get_close_matches(name.lower(), classes, n=1, cutoff=0.4)
+    more = f" Did you mean {near[0]!r}?" if near else f" {hint}".rstrip()
+    raise ParameterError(f"there is no method {name!r}; methods are {', '.join(classes)}.{more}")
 
 
 def from_words(cls: type[Class], called: str, words: Mapping[str, Any], *, context: Any = None, **beside: Any) -> Class:
     """The object that words of a command line or a recipe file stand for; ``beside`` are fields that are no options."""
-    given = {name: value for name, value in words.items() if value is not None}
-    check_names(cls, called, given)
-    return cls(**beside, **read_options(cls, given, context))
+    return make_declared(cls, called, read_options(cls, words, context), **beside)
+
+
+def make_declared(cls: type[Class], called: str, values: Mapping[str, Any], **beside: Any) -> Class:
+    """The object that has these options, each of which the class must know; ``called`` is what messages call it."""
+    check_names(cls, called, values)
+    return cls(**beside, **values)
 
 
 def _default_of(field: "dataclasses.Field[Any]") -> Any:
@@ -497,17 +529,9 @@ def _split(given: Any) -> Any:
     return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
 
 
-def number_of(text: str) -> Any:
-    """The number that a person typed, or the text where it is none."""
+def number_of(text: str, kind: Callable[[str], Any] = float) -> Any:
+    """The number that a person typed (with ``kind=int`` a whole one), or the text where it is none."""
     try:
-        return float(text) if text.isascii() else text  # Python would read the digits of every script
-    except ValueError:
-        return text
-
-
-def whole_of(text: str) -> Any:
-    """The whole number that a person typed, or the text where it is none."""
-    try:
-        return int(text) if text.isascii() else text
+        return kind(text) if text.isascii() else text  # Python would read the digits of every script
     except ValueError:
         return text

@@ -32,7 +32,7 @@ from understudy.codebook import Categorical, Codebook
         (("sba", "--epsilon", 1), ("needs --delta", "no default")),
         (("laplace", "--epsilon", -2), ("-2", "above 0")),
         (("laplace",), ("needs --epsilon",)),
-        (("laplace", "--epsilon", 1, "--sweeps", 3), ("does not take sweeps",)),
+        (("laplace", "--epsilon", 1, "--sweeps", 3), ("does not take --sweeps; it takes --detail-epsilon",)),
         (("pegs", "--alpha", 1, "--sweeps", 0), ("sweeps", "1 or more")),
         (("pegs-rs", "--alpha", 1, "--block-size", 0), ("--block-size", "1 or more")),
         (("pegs-rs", "--alpha", 1), ("needs --block-size",)),
@@ -52,7 +52,7 @@ from understudy.codebook import Categorical, Codebook
         (("lugs", "--l", 1.5, "--floor", 1), ("floor", "below 1")),
         (("lugs", "--l", 1.5, "--hashes", 0), ("hashes",)),
         (("plugs", "--l", 1.5, "--partitions", 0), ("partitions",)),
-        (("lugs", "--l", 1.5, "--partitions", 2), ("does not take partitions",)),
+        (("lugs", "--l", 1.5, "--partitions", 2), ("does not take --partitions",)),
     ],
 )
 def test_bad_parameters(run, discharges, tmp_path, options, words):

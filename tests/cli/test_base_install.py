@@ -95,6 +95,18 @@ def test_help_loads_nothing_heavy(words):
     assert set(modules.split()) & HEAVY == set()
 
 
+def test_tab_completion_imports_no_method():
+    """Counted in modules, too: the names are read from the files."""
+    look = "import sys, understudy as us; names = dir(us); print('PeGS' in names, *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", look],
+        capture_output=True, text=True, timeout=60, check=True, env={**os.environ, "PYTHONPATH": SRC},
+    )  # fmt: skip
+    has_recipes, *modules = done.stdout.split()
+    assert has_recipes == "True"
+    assert {name for name in modules if name.startswith("understudy.synth")} | set(modules) & HEAVY == set()
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory) -> Path:
     from understudy.trees.examples import diabetes_example

@@ -66,7 +66,7 @@ def test_a_recipe_file_holds_the_choices_and_flags_win(run, town, tmp_path):
     assert 4.6 < told.json["guarantee"]["epsilon"] < 9 and told.json["method"] == "commute-dirichlet"
     path.write_text(path.read_text() + "colour = 1\n")
     said = run(*asked)
-    assert said.code == 2 and "commute does not take colour" in said.err.replace("\n", " ")
+    assert said.code == 2 and "recipe.toml': commute does not take 'colour'" in said.err.replace("\n", " ")
     bare = run("commute", "quote", town / "flows.csv")
     assert bare.code == 2 and "commute needs --epsilon, --certificate" in bare.err.replace("\n", " ")
 

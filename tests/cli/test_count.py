@@ -150,7 +150,7 @@ def test_a_recipe_file_holds_the_choices_and_flags_win(run, survey, tmp_path):
     assert price["cells"] == 3 and price["confidence"] == 0.5 and price["total"]["epsilon"] <= 2
     path.write_text("rows = 5\n")
     said = run(*words, "--by", "sex", "--epsilon", 1)
-    assert said.code == 2 and "count does not take rows" in said.err
+    assert said.code == 2 and "recipe.toml': count does not take 'rows'" in " ".join(said.err.split())
     lacking = run(*words[:4], "--quote")
     assert lacking.code == 2 and "count needs --by, --epsilon; there is no default" in lacking.err
     path = tmp_path / "manifest.json"

@@ -66,6 +66,16 @@ def test_the_page_and_the_document_say_the_same(run, evaluated, tmp_path):
     assert stat.S_IMODE(page.stat().st_mode) == 0o600, "the page shows confidential figures"
 
 
+def test_a_release_brings_its_codebook(run, evaluated, tmp_path):
+    words = ("evaluate", evaluated / "real.parquet", evaluated / "release", "--risk", "none", "--json", "-o")
+    without = run(*words, tmp_path / "a.html")
+    given = run(*words, tmp_path / "b.html", "-c", evaluated / "book.toml")
+    assert without.code == given.code == 0, without.err
+    assert without.json["summary"] == given.json["summary"] and without.json["utility"] == given.json["utility"]
+    large = run("evaluate", evaluated / "real.parquet", evaluated / "release", "--large", "-o", tmp_path / "c.json")
+    assert large.code == 0, large.err
+
+
 def test_the_table_alone_without_risk(run, evaluated, tmp_path):
     page = tmp_path / "report.html"
     pq.write_table(pq.read_table(evaluated / "release" / "synthetic.parquet"), tmp_path / "bare.parquet")
@@ -73,6 +83,9 @@ def test_the_table_alone_without_risk(run, evaluated, tmp_path):
     said = run(*words, "-o", page, "--risk", "none")
     assert said.code == 0, said.err
     assert "Pairs of columns" in said.out and "not for release" in said.out
+    assert re.search(r"A selection of \d+ scores: .*--json prints them", " ".join(said.out.split()))
+    said = run(*words[:3], "-o", page)
+    assert said.code == 2 and "--codebook is missing" in said.err
     text = words_of(page.read_text())
     assert "came without a manifest" in text and "Disclosure risk" not in text
     assert "exists already" not in run(*words, "-o", page, "--risk", "some").err, "an earlier report may be replaced"

@@ -64,11 +64,17 @@ def test_flags_win_over_the_file(run, discharges, tmp_path):
     [
         ("epsilon = 1", "names no method"),
         ('method = "laplac"', "Did you mean 'laplace'"),
-        ('method = "laplace"\nepsilon = "much"\nrows = 5', "must be a finite number above 0"),
-        ('method = "laplace"\nepsilon = 1\nalpha = 2\nrows = 5', "does not take alpha"),
+        (
+            'method = "laplace"\nepsilon = "much"\nrows = 5',
+            "recipe.toml': 'epsilon' is 'much'; it must be a finite number above 0",
+        ),
+        (
+            'method = "laplace"\nepsilon = 1\nalpha = 2\nrows = 5',
+            "recipe.toml': laplace does not take 'alpha'; it takes 'detail_epsilon'",
+        ),
         ('method = "laplace"\nepsilon = 1', "rows"),
         ("method = ", "neither JSON"),
-        ('method = "laplace"\nepsilon = 1\nrows = -5', "whole number from 1"),
+        ('method = "laplace"\nepsilon = 1\nrows = -5', "recipe.toml': 'rows' is -5; it must be a whole number from 1"),
         ('method = "laplace"\nepsilon = 1\nrows = 5\nneighbours = "nobody"', "one of add-remove, replace-one"),
     ],
 )

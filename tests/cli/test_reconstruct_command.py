@@ -105,7 +105,7 @@ def test_truth_is_scored_and_never_used(run, files):
         (("-a", "{f}/counties.csv:sex=county:avg_charge"), "only among the individuals"),
         (("-a", "{f}/counties.csv:county:avg_charge:noise=-1"), "noise"),
         (("-a", "{f}/counties.csv:county:avg_charge", "-m", "ludya"), "Did you mean 'ludia'"),
-        (("-a", "{f}/counties.csv:county:avg_charge", "-m", "mp", "--rank", 2), "does not take rank"),
+        (("-a", "{f}/counties.csv:county:avg_charge", "-m", "mp", "--rank", 2), "does not take --rank"),
         (("-a", "{f}/counties.csv:county:avg_charge", "--link", "cube"), "'cube'"),
         (("-a", "{f}/counties.csv:county:avg_charge", "--truth", "price"), "'price'"),
         (("-a", "{f}/counties.csv:county:avg_charge", "--draws", -1), "-1"),

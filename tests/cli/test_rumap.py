@@ -127,6 +127,21 @@ def test_bad_grids(run, discharges, tmp_path, options, words):
     assert not (tmp_path / "map").exists()
 
 
+def test_a_recipe_file_holds_the_choices_and_flags_win(run, discharges, tmp_path):
+    data, book = discharges
+    path = tmp_path / "recipe.toml"
+    path.write_text('methods = ["laplace"]\nepsilons = [1, 2]\nrepeat = 1\nsensitive = ["charge"]\n')
+    words = ("rumap", data, "-c", book, "--rows", 30, "--recipe", path, "-o")
+    said = run(*words, tmp_path / "map", "--epsilons", "4", "--json")
+    assert said.code == 0, said.err
+    assert [(run["method"], run["epsilon"]) for run in said.json["runs"]] == [("laplace", 4.0)]
+    path.write_text("epsilons = [1, -2]\n")
+    refused = run(*words, tmp_path / "other")
+    assert refused.code == 2 and "recipe.toml': 'epsilons' is [1, -2]; it must be" in " ".join(refused.err.split())
+    lacking = run(*words[:-3], "-o", tmp_path / "other")
+    assert lacking.code == 2 and "rumap needs --epsilons" in lacking.err
+
+
 def test_a_folder_holds_one_setting(run, discharges, tmp_path):
     data, book = discharges
     words = ("rumap", data, "-c", book, "--methods", "laplace", "--epsilons", "1", "--repeat", 1, "-o")

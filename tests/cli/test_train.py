@@ -139,12 +139,12 @@ def test_a_fault_of_the_data_charges_nothing(run, table, tmp_path):
         (("--method", "forest", "--epsilon", 1, "--positive", "perhaps"), "perhaps"),
         (("--method", "forest", "--epsilon", 1, "--name", "../up"), "web address"),
         (("--method", "forest", "--epsilon", 1, "--model-version", 0), "whole number of 1 or more"),
-        (("--method", "forest", "--epsilon", 1, "--structure", "stable"), "forest does not take structure"),
+        (("--method", "forest", "--epsilon", 1, "--structure", "stable"), "forest does not take --structure"),
         (("--method", "tree", "--epsilon", 1, "--structure", "stable"), "delta"),
         (("--method", "tree", "--epsilon", 1, "--alpha", 1), "public-rows"),
         (("--method", "tree", "--epsilon", 1, "--depth", 99), "depth"),
         (("--method", "bag", "--epsilon", 1, "--sharing", "none"), "sharing"),
-        (("--method", "tree", "--epsilon", 1, "--trees", 9), "tree does not take trees"),
+        (("--method", "tree", "--epsilon", 1, "--trees", 9), "tree does not take --trees"),
         (("--method", "forest", "--epsilon", 1, "--subgroup", "sex"), "no quality"),
         (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 1, "--subgroup", "shoe"), "shoe"),
         (("--method", "forest", "--epsilon", 1, "--quality-epsilon", 0), "--quality-epsilon is 0"),
@@ -165,7 +165,7 @@ def test_a_recipe_file_holds_the_choices_and_flags_win(run, table, tmp_path):
     path.write_text('method = "bag"\ntarget = "ill"\nepsilon = 9.0\ntrees = 2\nmodel-version = 3\n')
     asked = ("train", data, "-c", book, "--recipe", path)
     refused = run(*asked, "-o", tmp_path / "m.us")
-    assert refused.code == 2 and "bag does not take model_version" in " ".join(refused.err.split())
+    assert refused.code == 2 and "recipe.toml': bag does not take 'model_version'" in " ".join(refused.err.split())
     path.write_text(path.read_text().replace("model-version", "version"))
     said = run(*asked, "--epsilon", 2, "-o", tmp_path / "m.us", "--json")
     assert said.code == 0, said.err

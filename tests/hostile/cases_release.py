@@ -121,7 +121,7 @@ PRICES = cases(
     ("delta 1", f"{_Q}|-m|sba|--epsilon|1|--delta|1", MISTAKE, ("delta", "above 0 and below 1")),
     ("no delta", f"{_Q}|-m|sba|--epsilon|1", MISTAKE, ("delta", "no default")),
     ("method unknown", f"{_Q}|-m|marginal|--epsilon|1", MISTAKE, ("'marginal'", "Did you mean 'marginals'")),
-    ("method of another", f"{_Q}|-m|laplace|--epsilon|1|--l|2", MISTAKE, ("laplace", "does not take l")),
+    ("method of another", f"{_Q}|-m|laplace|--epsilon|1|--l|2", MISTAKE, ("laplace", "does not take --l")),
     ("option unknown", f"{_Q}|-m|laplace|--epsilom|1", MISTAKE, ("--epsilom", "--epsilon")),
     ("codebook missing", "@data|-c|gone.toml|-m|laplace|--epsilon|1|-n|9", MISTAKE, ("gone.toml", "no codebook")),
     ("prior missing", f"{_Q}|-m|pegs|--alpha|1|--prior|gone.csv", MISTAKE, ("gone.csv",)),

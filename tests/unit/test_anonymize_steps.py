@@ -306,15 +306,15 @@ def test_a_recipe_in_toml(tmp_path):
     [
         ("format = 2", ["format is 2", "no [[steps]]"]),
         ("format = 1\n[[steps]]\ndo = 'fly'", ["step 1: `do` is 'fly'; it must be one of keep"]),
-        ("format = 1\n[[steps]]\ndo = 'mondrian'\n", ["mondrian lacks k"]),
+        ("format = 1\n[[steps]]\ndo = 'mondrian'\n", ["mondrian needs `k`"]),
         ("format = 1\n[[steps]]\ndo = 'mondrian'\nk = 1\n", ["`k` is 1; it must be a whole number of 2 or more"]),
-        ("format = 1\n[[steps]]\ndo = 'full-domain'\nk = 2\n", ["full-domain lacks suppression"]),
+        ("format = 1\n[[steps]]\ndo = 'full-domain'\nk = 2\n", ["full-domain needs `suppression`"]),
         (
             "format = 1\n[[steps]]\ndo = 'full-domain'\nk = 2\nsuppression = 2\n",
             ["`suppression` is 2; it must be a number of at least 0 and at most 1"],
         ),
         ("format = 1\n[[steps]]\ndo = 'full-domain'\nk = 2\nsuppression = 0\nloss = 'x'", ["`loss` is 'x'"]),
-        ("format = 1\n[[steps]]\ndo = 'mondrian'\nk = 2\nspeed = 3\n", ["unknown keys speed"]),
+        ("format = 1\n[[steps]]\ndo = 'mondrian'\nk = 2\nspeed = 3\n", ["mondrian does not take `speed`"]),
         (
             "format = 1\n[[steps]]\ndo = 'keep'\ncolumns = 'zip'\n",
             ["`columns` is 'zip'; it must be a list of names of columns"],
@@ -330,13 +330,13 @@ def test_a_recipe_in_toml(tmp_path):
         ),
         (
             "format = 1\n[[steps]]\ndo = 'mondrian'\nk = 2\ncriteria = [{ kind = 't-closeness', column = 'a' }]\n",
-            ["t-closeness lacks t, distance"],
+            ["t-closeness needs `t`, `distance`"],
         ),
         (
             "format = 1\n[hierarchies.a]\nprefix = [1]\ndates = ['year']\n[[steps]]\ndo = 'mondrian'\nk = 2",
             ["choose one"],
         ),
-        ("format = 1\n[hierarchies.a]\nfur = 1\n[[steps]]\ndo = 'mondrian'\nk = 2", ["unknown keys fur"]),
+        ("format = 1\n[hierarchies.a]\nfur = 1\n[[steps]]\ndo = 'mondrian'\nk = 2", ["does not take `fur`"]),
         ("format = 1\nsteps = [", ["not valid TOML"]),
     ],
 )

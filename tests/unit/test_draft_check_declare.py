@@ -151,7 +151,7 @@ def test_columns_are_dropped_by_name(table: pa.Table) -> None:
         assert book.column(name).role is Role.IDENTIFIER
         assert name not in reasons
     assert [column.name for column in book.columns] == table.column_names
-    with pytest.raises(ParameterError, match=r"no column 'who' \(--drop\)"):
+    with pytest.raises(ParameterError, match=r"no column 'who' \(`drop`\)"):
         draft_codebook(table, drop=["who"])
     with pytest.raises(DataError, match="every column is dropped"):
         draft_codebook(table, drop=table.column_names)

@@ -92,7 +92,7 @@ def test_releases_cite_the_proofs_and_relations_that_are_listed(name, book):
         cited = {entry.event.proof for entry in quoted.ledger} - {None}
         assert cited <= set(facts.proofs), name
     for strange in (Neighbours.ORIGIN, Neighbours.ADD_REMOVE_PERSON, Neighbours.REPLACE_PERSON):
-        with pytest.raises(ParameterError, match=r"`neighbours` is|does not take neighbours"):
+        with pytest.raises(ParameterError, match=r"`neighbours` is|does not take `neighbours`"):
             make_recipe(name, **EXAMPLES[name], neighbours=strange).quote(book, 20)
 
 

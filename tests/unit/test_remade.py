@@ -74,7 +74,11 @@ def test_a_file_of_choices(tmp_path):
         ("r.json", "[1]", "names no method"),
         ("r.toml", 'method = "marginal"', "Did you mean 'marginals'"),
         ("r.toml", 'method = "laplace"', "needs `epsilon`"),
-        ("r.toml", 'method = "laplace"\nepsilon = 1.0\nspeed = 3', "does not take speed"),
+        (
+            "r.toml",
+            'method = "laplace"\nepsilon = 1.0\nspeed = 3',
+            "in the recipe '.*r.toml': laplace does not take 'speed'",
+        ),
         ("r.toml", 'method = "laplace"\nepsilon = -1.0', "epsilon"),
         ("r.toml", 'method = "laplace"\nepsilon = "much"', "epsilon"),
     ],

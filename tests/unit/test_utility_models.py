@@ -12,7 +12,7 @@ from understudy.codebook import Categorical, Codebook, Integer, Ordinal
 from understudy.errors import DataError, ParameterError, UnderstudyError
 from understudy.evaluate.holdout import check_holdout, hold_out
 from understudy.evaluate.utility import dummies, utility_scores
-from understudy.evaluate.utility.association import chi_square, information
+from understudy.evaluate.utility.association import chi_square_of, information
 from understudy.evaluate.utility.distances import tvd_three_way
 from understudy.evaluate.utility.dummies import Design, auc, lasso, logistic_lasso, logistic_newton, normal_matrix
 from understudy.evaluate.utility.lasso import lasso_auc, lasso_auc_path, lasso_mse, lasso_mse_path
@@ -22,6 +22,7 @@ from understudy.evaluate.utility.train_on_synthetic import train_on_synthetic
 from understudy.evaluate.values import event_of, values_of
 from understudy.mechanisms.stream import Stream
 from understudy.sources import EncodedSource
+from understudy.sources.tables import CountTable
 
 BOOK = Codebook(
     columns=(
@@ -273,8 +274,8 @@ def test_bad_input_is_one_sentence_each():
     reject("`rows` is 0", lambda: reference_lines(good, rows=0))
     reject("names a column twice", lambda: tvd_three_way(good, good, tables=[("a", "a")]))
     reject("`tables` is 'q'", lambda: tvd_three_way(good, good, tables=[("a", "q")]))
-    reject("independence needs at least two", lambda: chi_square(np.array([1, 2])))
-    reject("the table is empty", lambda: chi_square(np.zeros((2, 2), int)))
+    reject("independence needs at least two", lambda: chi_square_of(CountTable.dense(("a",), np.array([1, 2]))))
+    reject("the table is empty", lambda: chi_square_of(CountTable.dense(("a", "b"), np.zeros((2, 2), int))))
     reject("gives 'a' itself", lambda: information(good, good, rest={"a": ["a"]}))
     reject("`rest` is 'some'", lambda: information(good, good, rest="some"))
     reject("levels without an order", lambda: lasso_mse(good, good, target="a"))

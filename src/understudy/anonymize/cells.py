@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Categorical, Column, Continuous, Dates, Integer, Number, Ordinal, Role
+from understudy.codebook import Categorical, Column, Continuous, Integer, Number, Ordinal, Role
 from understudy.errors import ParameterError
+from understudy.evaluate.values import is_ordered
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 
@@ -116,11 +117,6 @@ def cells_of(source: Source, *, report: Report | None = None) -> Cells:
     table = source.count([book.names], report)[0].open()
     codes, counts = table.occupied()
     return Cells(columns=book.modelled, codes=codes.astype(np.int32), counts=counts.astype(np.int64))
-
-
-def is_ordered(column: Column) -> bool:
-    """Whether neighbouring codes are neighbouring values."""
-    return isinstance(column, Ordinal | Number | Dates)
 
 
 def base_texts(column: Column) -> tuple[str, ...]:

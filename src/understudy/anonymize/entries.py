@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import CodebookError, ParameterError
-from understudy.parameters import Class, ExactNumber, Several, Text, options_of
+from understudy.parameters import Class, ExactNumber, Several, Text, make_declared, read_options
 
 _TEXT = Text(admitted=lambda value: isinstance(value, str))
 COLUMN = Text(words="the name of a column", example="age")
@@ -37,12 +37,7 @@ def column_words(name: str, given: Any, form: str) -> Iterator[tuple[str, str]]:
 
 def read_entry(cls: type[Class], name: str, entry: Mapping[str, Any]) -> Class:
     """The object whose options a table gives; ``name`` is what messages call it."""
-    options = options_of(cls)
-    if unknown := sorted(set(entry) - set(options)):
-        raise ParameterError(f"{name} has unknown keys {', '.join(unknown)}; it knows {', '.join(options)}.")
-    if lacking := [key for key, option in options.items() if option.is_required and key not in entry]:
-        raise ParameterError(f"{name} lacks {', '.join(lacking)}.")
     # a text stands for itself in a file; on the command line it may stand for a list or a number
-    return cls(
-        **{key: value if isinstance(value, str) else options[key].rule.read(key, value) for key, value in entry.items()}
-    )
+    texts = {key: value for key, value in entry.items() if isinstance(value, str)}
+    others = {key: value for key, value in entry.items() if key not in texts}
+    return make_declared(cls, name, {**texts, **read_options(cls, others)})

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from understudy.anonymize.cells import STAR, Cells, base_texts, is_ordered, join_labels, levelled
+from understudy.anonymize.cells import STAR, Cells, base_texts, join_labels, levelled
 from understudy.anonymize.criteria import Closeness, Criterion
 from understudy.anonymize.hierarchy import Hierarchy
 from understudy.anonymize.kernels import cut_boxes
 from understudy.anonymize.problem import Problem, pose
 from understudy.codebook import Column, Number, Origin
 from understudy.errors import RefusalError
+from understudy.evaluate.values import is_ordered
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,12 +7,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.anonymize.cells import Cells, Codes, is_ordered
+from understudy.anonymize.cells import Cells, Codes
 from understudy.anonymize.entries import COLUMN, COLUMNS
 from understudy.anonymize.state import State, Step
 from understudy.codebook import Column, Number
 from understudy.compiled import kernel
 from understudy.errors import CodebookError, ParameterError
+from understudy.evaluate.values import is_ordered
 from understudy.mechanisms.exact_gaussian import exact_gaussian
 from understudy.mechanisms.exact_laplace import MAX_SCALE, SCALE_BITS, exact_noise
 from understudy.mechanisms.stream import Stream

@@ -195,7 +195,7 @@ def check_quasi(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         raise ParameterError(
             "no quasi-identifier is declared, so that there is nothing to link by and nothing to protect; set "
-            'role = "quasi-identifier" in the codebook for what an intruder may know, or name columns (--quasi).'
+            'role = "quasi-identifier" in the codebook for what an intruder may know, or name columns with `quasi`.'
         )
     return tuple(names)
 

@@ -19,7 +19,7 @@ from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupL
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 from understudy.errors import CodebookError, ParameterError
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Declared, OneOf, Panel, Rule, Several, Text, option, options_of
+from understudy.parameters import Declared, OneOf, Panel, Rule, Several, Text, as_keys, option, options_of
 from understudy.privacy.facts import MethodFacts
 from understudy.sources.base import Report, Source
 
@@ -160,7 +160,8 @@ def load_recipe(path: str | Path) -> Recipe:
         return read_recipe(text, folder=place.parent)
     except CodebookError as reason:
         message = str(reason).partition("\n")[0]
-        raise CodebookError(message.replace("the recipe", f"the recipe {str(place)!r}", 1), reason.faults) from None
+        faults = [as_keys(fault) for fault in reason.faults]
+        raise CodebookError(message.replace("the recipe", f"the recipe {str(place)!r}", 1), faults) from None
 
 
 def read_recipe(text: str, *, folder: Path | None = None) -> Recipe:

@@ -76,7 +76,7 @@ def _step_lines(steps: Sequence[Any]) -> Iterator[str]:
 def risk(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help="A table, or the folder of an anonymised release.")],
-    codebook: Annotated[Path | None, option("Codebook in TOML; a release has its own.", "--codebook", "-c")] = None,
+    codebook: o.CodebookOfRelease = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
     account: AccountToTell = None,

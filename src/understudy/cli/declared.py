@@ -15,10 +15,10 @@ from rich.markup import escape
 from understudy.cli.shared import AsWritten
 from understudy.errors import MissingExtraError, ParameterError
 from understudy.facade import tables
-from understudy.parameters import Flag, Option
+from understudy.parameters import Flag, Option, name_file
 
 Find = Callable[[str | None], Mapping[str, Option]]
-_META = "understudy.declared"
+_META, _FILE = "understudy.declared", "understudy.recipe"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +27,17 @@ class Declarations:
 
     find: Find
     """The options of a method by its name; None means all methods."""
+    common: Callable[[], Mapping[str, Option]] = dict
+    """Options that the command has whatever the method."""
     hint: str | None = None
-    """What the help says instead of options while no method is chosen."""
+    """What the help says instead of options of a method while none is chosen."""
     chooser: tuple[str, ...] = ("--method", "-m")
     """Flags that choose the method."""
 
 
-def declared_command(find: Find, *, hint: str | None = None) -> type[AsWritten]:
-    """A class of commands that take the options which ``find`` returns."""
-    return type("Command", (DeclaredCommand,), {"declarations": Declarations(find=find, hint=hint)})
+def declared_command(find: Find, **more: Any) -> type[AsWritten]:
+    """A class of commands that take the options which ``find`` returns; ``more`` as in :class:`Declarations`."""
+    return type("Command", (DeclaredCommand,), {"declarations": Declarations(find=find, **more)})
 
 
 class DeclaredCommand(AsWritten):
@@ -61,6 +63,7 @@ class DeclaredCommand(AsWritten):
             except MissingExtraError as reason:  # the rest of the help can be read all the same
                 self.epilog = escape(str(reason))
         else:
+            self._take({})
             self.epilog = self.declarations.hint
         return super().parse_args(ctx, args)
 
@@ -69,14 +72,23 @@ class DeclaredCommand(AsWritten):
         declared = dict(self.declarations.find(first)) if first is not None else {}
         for name, option in self.declarations.find(method).items():
             declared.setdefault(name, option)
-        self.declared = declared
+        self._take(declared)
+
+    def _take(self, declared: Mapping[str, Option]) -> None:
+        self.declared = {**self.declarations.common(), **declared}
         self.params = [*self._fixed, *_parameters(self.declared)]
 
     def invoke(self, ctx: Any) -> Any:
         """The function gets what it names itself; the rest waits in the context, see :func:`given_options`."""
         given = {name: ctx.params.pop(name) for name in self.declared if name in ctx.params}
         ctx.meta[_META] = {name: value for name, value in given.items() if value not in (None, [], ())}
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except ParameterError as reason:
+            if _FILE in ctx.meta:
+                path, keys = ctx.meta[_FILE]
+                name_file(reason, path, keys, but=ctx.meta[_META])
+            raise
 
     def _chosen(self, args: Sequence[str]) -> str | None:
         for place, word in enumerate(args):
@@ -88,6 +100,12 @@ class DeclaredCommand(AsWritten):
         return None
 
 
+def options_of_file(context: typer.Context, recipe: Path | None, words: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a recipe file says; errors about it will name the file instead of a flag."""
+    context.meta[_FILE] = (recipe, words)
+    return words
+
+
 def given_options(context: typer.Context) -> dict[str, Any]:
     """The declared options that were really given on the command line, as words."""
     return dict(context.meta.get(_META, {}))
@@ -97,7 +115,7 @@ def chosen_options(context: typer.Context, recipe: Path | None = None) -> dict[s
     """What was asked for: the recipe file, and what the flags say instead; None where a choice is lacking."""
     declared: Mapping[str, Option] = getattr(context.command, "declared", {})
     lacking = {name: None for name, option in declared.items() if option.is_required}
-    return {**lacking, **tables.read_words(recipe), **given_options(context)}
+    return {**lacking, **options_of_file(context, recipe, tables.read_words(recipe)), **given_options(context)}
 
 
 def chosen_method(

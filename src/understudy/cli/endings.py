@@ -153,6 +153,8 @@ def _flags(command: Any, words: Sequence[str]) -> Mapping[str, str]:
         spelled = [text for text in option.opts if text.startswith("--")]
         if spelled:
             flags[option.name] = spelled[0]
+    if "codebook" in flags:
+        flags["book"] = flags["codebook"]  # as Python calls it
     return flags
 
 

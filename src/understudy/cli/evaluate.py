@@ -17,8 +17,8 @@ from understudy.facade import looks
 def evaluate(
     real: Annotated[str, typer.Argument(help="The confidential table, as for `synth`.")],
     synthetic: Annotated[str, typer.Argument(help="A release folder, or a table.")],
-    codebook: o.CodebookPath,
     output: Annotated[Path, option("HTML file; an earlier report is replaced.", "--out", "-o")],
+    codebook: o.CodebookOfRelease = None,
     holdout: Annotated[str | None, option("Real records set aside before synthesis.")] = None,
     external: Annotated[str | None, option("File about known people that an intruder holds: linkage is tried.")] = None,
     target: Annotated[str | None, option("Column that models predict and intruders guess.")] = None,
@@ -77,7 +77,9 @@ def evaluate(
         )
     if not json:
         note(findings.notes)
-    tell(findings, [*_headlines(findings), f"wrote {output} {NOT_FOR_RELEASE}"], json=json)
+    scores = len(findings.utility) + len(findings.risk)
+    selection = f"A selection of {scores} scores: {output} explains all of them, and --json prints them."
+    tell(findings, [*_headlines(findings), selection, f"wrote {output} {NOT_FOR_RELEASE}"], json=json)
 
 
 def _refuse_with_large(models: Mapping[str, str | None]) -> None:

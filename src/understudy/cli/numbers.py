@@ -2,12 +2,12 @@
 
 import typer
 
-from understudy.parameters import number_of, whole_of
+from understudy.parameters import number_of
 
 
 def whole_number(text: str) -> int:
     """A whole number, or a sentence that quotes what was written instead (defaults come as numbers)."""
-    read: int | str = whole_of(str(text))
+    read: int | str = number_of(str(text), int)
     if isinstance(read, str):
         raise typer.BadParameter(f"{_cut(text)} is not a whole number; write digits only, for example 1000.")
     return read

@@ -18,6 +18,9 @@ Data = Annotated[
     ),
 ]
 CodebookPath = Annotated[Path, option("Codebook in TOML.", "--codebook", "-c", panel=_INPUT)]
+CodebookOfRelease = Annotated[
+    Path | None, option("Codebook in TOML; a release has its own.", "--codebook", "-c", panel=_INPUT)
+]
 Unknown = Annotated[
     str, option("Values outside the codebook: error, missing, other or other-or-missing.", panel=_INPUT)
 ]

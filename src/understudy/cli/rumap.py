@@ -7,14 +7,13 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import progress, tell, warn, wrote
-from understudy.cli.declared import declared_command, given_options
-from understudy.cli.shared import AccountToTell, RunSeed, listed, option, whole_option
+from understudy.cli.declared import chosen_options, declared_command
+from understudy.cli.shared import AccountToTell, RunSeed, option
 from understudy.facade import looks
-from understudy.parameters import EPSILON, Several
 
-_EPSILONS = Several(each=EPSILON, words="a list of numbers above 0", example="0.1,1,10", least=0)
 MapCommand = declared_command(
-    lambda _method: looks.map_options(),
+    lambda _method: looks.passed_options(),
+    common=looks.map_options,
     hint="Options of the methods can be given too (`understudy synth --method NAME --help` shows them): each goes to "
     "the methods that know it.",
 )
@@ -24,25 +23,12 @@ def rumap(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
-    epsilons: Annotated[str, option("Epsilons between commas, for example 0.1,1,10.")],
     rows: o.RequiredRows,
     output: Annotated[Path, option("Folder of the map; run again to go on with it.", "--out", "-o")],
-    methods: Annotated[str, option("Methods between commas; see `understudy methods`.")] = "marginals",
-    repeat: Annotated[int, whole_option("Runs of each method and epsilon.")] = 5,
-    per_record: Annotated[
-        bool,
-        option("Epsilon per synthetic record for pegs and its kin, as in the paper; else whole file.", "--per-record"),
-    ] = False,
     stand_in: Annotated[
         str | None, option("Public table of the same shape, used instead of DATA: DATA is then not read.")
     ] = None,
-    given: Annotated[str | None, option("Columns between commas that conditional shares are given.")] = None,
-    target: Annotated[str | None, option("Column that regression models explain.")] = None,
-    formula: Annotated[
-        list[str] | None, option("Model instead, as 'charge > 25 ~ age + sex'; may be repeated.")
-    ] = None,
-    quasi: Annotated[str | None, option("What the intruder knows; default: by role.")] = None,
-    sensitive: Annotated[str | None, option("What the intruder wants; default: by role.")] = None,
+    recipe: o.OptionsFile = None,
     seed: RunSeed = None,
     unknown: o.Unknown = "error",
     table: o.Table = None,
@@ -62,23 +48,14 @@ def rumap(
             data,
             codebook,
             rows,
-            _EPSILONS.read("epsilons", epsilons),
-            output,
-            methods=listed(methods),
-            repeat=repeat,
-            per_record=per_record,
+            out=output,
             stand_in=stand_in,
-            given=listed(given),
-            target=target,
-            formulas=formula or (),
-            quasi=None if quasi is None else listed(quasi),
-            sensitive=None if sensitive is None else listed(sensitive),
             unknown=unknown,
             table=table,
             account=account,
             seed=seed,
             report=report,
-            **given_options(context),
+            **chosen_options(context, recipe),
         )
     document, refused = made.document, len(made.document["refused"])
     lines = [

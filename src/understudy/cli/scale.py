@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any
 
+import typer
+
 from understudy.cli.shared import option, whole_option
 from understudy.errors import ParameterError
 
@@ -27,6 +29,11 @@ Master = Annotated[
         panel=_SCALE,
     ),
 ]
+
+
+def chosen(context: typer.Context) -> dict[str, Any]:
+    """What these options were, by name."""
+    return {name: context.params[name] for name in ("engine", "workers", "part_rows", "master")}
 
 
 def refuse_with_engine(engine: str | None, given: dict[str, Any]) -> None:

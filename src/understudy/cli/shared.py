@@ -50,11 +50,6 @@ def whole_option(help: str, *names: str, **settings: Any) -> Any:  # noqa: A002
     return option(help, *names, parser=whole_number, metavar="NUMBER", **settings)
 
 
-def listed(text: str | None) -> tuple[str, ...]:
-    """Words between commas."""
-    return () if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 OutFolder = Annotated[Path, option("New folder for the release.", "--out", "-o")]
 Page = Annotated[Path | None, option("HTML page; an earlier one is replaced.", "--out", "-o")]
 Seed = Annotated[int | None, whole_option("Reproducible, for simulation: what is made is then not private.")]

@@ -10,7 +10,7 @@ from understudy.cli import options as o
 from understudy.cli import scale
 from understudy.cli.console import out, progress, tell, warn
 from understudy.cli.console import table as plain_table
-from understudy.cli.declared import agreed_method, declared_command, given_options
+from understudy.cli.declared import agreed_method, declared_command, given_options, options_of_file
 from understudy.cli.shared import AccountToFix, OutFolder, Seed, option, whole_option
 from understudy.cli.telling import tell_release, tell_releases
 from understudy.errors import ParameterError
@@ -37,10 +37,11 @@ def choices_of(
     number = written.rows if rows is None else rows
     if number is None:
         raise ParameterError("`rows` is not given; say how many rows to draw, with --rows or in the recipe. Try 1000.")
-    options = {**written.options, **given_options(context)}
+    options_of_file(context, recipe, written.options)
+    choices = replace(written, method=method or written.method).with_options(given_options(context))
     if rows is not None:
-        options.pop("rows", None)
-    return replace(written, method=method or written.method, options=options), ROWS.check("rows", number)
+        choices = choices.with_options({"rows": None})
+    return choices, ROWS.check("rows", number)
 
 
 def quote(
@@ -105,17 +106,7 @@ def synth(
     with progress(quiet=json) as report:
         if engine is not None:
             release: Any = tables.synthesize_parts(
-                data,
-                codebook,
-                rows,
-                choices,
-                out=output,
-                engine=engine,
-                workers=workers,
-                part_rows=part_rows,
-                master=master,
-                report=report,
-                **source,
+                data, codebook, rows, choices, out=output, report=report, **scale.chosen(context), **source
             )
         elif files != 1:
             several = tables.synthesize_many(
@@ -136,6 +127,7 @@ def synth(
 
 
 def draw(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="Model file written by `synth --save-model`.")],
     rows: o.RequiredRows,
     output: OutFolder,
@@ -151,21 +143,10 @@ def draw(
     json: o.Json = False,
 ) -> None:
     """Draw more rows from a released model, also of a sub-population: no data, no further price."""
-    scale.refuse_with_engine(
-        engine, {"csv": csv, "where": where, "workers": workers, "part_rows": part_rows, "master": master}
-    )
+    scale.refuse_with_engine(engine, context.params)
     with progress(quiet=json) as report:
         if engine is not None:
-            release: Any = tables.draw_parts(
-                model,
-                rows,
-                out=output,
-                engine=engine,
-                workers=workers,
-                part_rows=part_rows,
-                master=master,
-                report=report,
-            )
+            release: Any = tables.draw_parts(model, rows, out=output, report=report, **scale.chosen(context))
         else:
             release = tables.draw(model, rows, where=where or (), out=output, csv=csv, report=report)
     tell_release(release, output, csv=csv, json=json)

@@ -56,7 +56,7 @@ def map_page(
 def _coordinates(made: ReleasedCommutes) -> Places:
     if made.places is None or not made.places.has_coordinates:
         raise ReleaseError(
-            f"the release {str(made.folder)!r} came without coordinates; give --places with place, latitude and "
+            f"the release {str(made.folder)!r} came without coordinates; give `places` with place, latitude and "
             "longitude."
         )
     return made.places

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import DataError
+from understudy.errors import DataError, and_more
 from understudy.mechanisms.origin_domain import distances
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Rule
@@ -125,13 +125,13 @@ class Places:
         for values, word, most in ((self.latitudes, "latitude", 90.0), (self.longitudes, "longitude", 180.0)):
             if len(bad := np.flatnonzero(~np.isfinite(values))):
                 raise DataError(
-                    f"the place {self.names[bad[0]]!r} has no {word}{_more(len(bad))}; complete the coordinates of all "
-                    "places, or leave both columns out."
+                    f"the place {self.names[bad[0]]!r} has no {word}{and_more(len(bad))}; complete the coordinates of "
+                    "all places, or leave both columns out."
                 )
             if len(bad := np.flatnonzero(np.abs(values) > most)):
                 raise DataError(
-                    f"the {word} of the place {self.names[bad[0]]!r} is {values[bad[0]]:g}{_more(len(bad))}; it must "
-                    f"lie between -{most:g} and {most:g} degrees. Are latitude and longitude swapped?"
+                    f"the {word} of the place {self.names[bad[0]]!r} is {values[bad[0]]:g}{and_more(len(bad))}; it "
+                    f"must lie between -{most:g} and {most:g} degrees. Are latitude and longitude swapped?"
                 )
 
     def __len__(self) -> int:
@@ -164,14 +164,10 @@ class Places:
         positions = np.array([self.number.get(name, -1) for name in names], dtype=np.int64)
         if len(strange := np.flatnonzero(positions < 0)):
             raise DataError(
-                f"the {what} {names[strange[0]]!r} is not among the places{_more(len(strange))}; add its line, with "
+                f"the {what} {names[strange[0]]!r} is not among the places{and_more(len(strange))}; add its line, with "
                 "coordinates where the others have them."
             )
         return positions
-
-
-def _more(number: int) -> str:
-    return f" (and {number - 1:,} more)" if number > 1 else ""
 
 
 def read_places(table: Any, *, confidential: Any = None) -> Places:
@@ -338,7 +334,7 @@ def read_regions(table: Any, origins: tuple[str, ...], *, confidential: Any = No
     listed = dict(zip(columns.texts("origin", "place", "geocode"), columns.texts("region", "cell"), strict=True))
     if missing := [name for name in origins if name not in listed]:
         raise DataError(
-            f"the partition {columns.label} misses the origin {missing[0]!r}{_more(len(missing))}; every possible "
+            f"the partition {columns.label} misses the origin {missing[0]!r}{and_more(len(missing))}; every possible "
             "origin belongs to one region, or its workers would have nowhere to be counted."
         )
     names = tuple(sorted({listed[name] for name in origins}))

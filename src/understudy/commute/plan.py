@@ -177,7 +177,7 @@ def build_domain(recipe: "CommuteRecipe", flows: Flows, places: Places | None, r
         return everywhere(units, len(flows.destinations))
     if places is None or places.latitudes is None or places.longitudes is None:
         raise ParameterError(
-            "rings, cut-off and split need coordinates; give --places with the columns place, latitude and longitude."
+            "rings, cut-off and split need coordinates; give `places` with the columns place, latitude and longitude."
         )
     edges, merged = class_edges(recipe)
     vectors = places.vectors[places.positions(tuple(flows.origins.to_pylist()), "origin")]

@@ -150,12 +150,12 @@ class CommuteRecipe(Declared):
         for name, is_set in (("shrink", self.shrink), ("prior distance", self.prior == "distance")):
             if is_set and self.rings is None:
                 raise ParameterError(
-                    f"`{name}` needs `rings`: a public histogram of commute distances. Try --rings ctpp-minnesota."
+                    f"`{name}` needs `rings`: a public histogram of commute distances. Try rings = 'ctpp-minnesota'."
                 )
         if self.reject and self.certificate not in (THEOREM, "probabilistic"):
             raise ParameterError(
                 f"`reject` is proved for probabilistic differential privacy (lemma 5.2), not for the certificate "
-                f"{self.certificate!r}. Use --certificate probabilistic or theorem-4.4."
+                f"{self.certificate!r}. Use certificate = 'probabilistic' or theorem-4.4."
             )
         if self.certificate == THEOREM and (self.size != 1.0 or self.sizes is not None):
             raise ParameterError(

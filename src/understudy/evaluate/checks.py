@@ -1,8 +1,6 @@
 """What two tables must have in common before anything about them is compared."""
 
-from collections.abc import Sequence
-
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, quoted
 from understudy.sources.base import Source
 
 
@@ -15,7 +13,7 @@ def check_same_columns(real: Source, synthetic: Source, *, called: tuple[str, st
     for here, there, this, that in ((first, second, *called), (second, first, *called[::-1])):
         missing = [name for name in here.names if name not in there.names]
         if missing:
-            faults.append(f"the {that} table lacks {_listed(missing)} of the {this} one")
+            faults.append(f"the {that} table lacks {quoted(missing)} of the {this} one")
     for name in first.names:
         if name in second.names and first.column(name).labels != second.column(name).labels:
             faults.append(f"column {name!r} has other levels in the {called[1]} table")
@@ -53,11 +51,4 @@ def check_column(source: Source, name: str, *, called: str) -> None:
     """A column that somebody asked for by name must be one that takes part."""
     names = source.codebook.names
     if name not in names:
-        raise ParameterError(
-            f"`{called}` is {name!r}, which is no column of the tables; choose among {_listed(names)}."
-        )
-
-
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(map(repr, names[:most]))
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+        raise ParameterError(f"`{called}` is {name!r}, which is no column of the tables; choose among {quoted(names)}.")

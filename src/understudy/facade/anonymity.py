@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError, ReleaseError
+from understudy.facade.codebooks import book_about
+from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
     from understudy.anonymize import Measured
@@ -33,6 +35,7 @@ def asked_options() -> dict[str, Option]:
     return {**asked, "quasi": options_of(Recipe)["quasi"]}
 
 
+@documented
 def anonymize(
     data: Any,
     book: Codebook | str | Path,
@@ -53,10 +56,6 @@ def anonymize(
 
     Parameters
     ----------
-    data
-        Path, address or table.
-    book
-        Codebook, or the path of one.
     k
         Rows that must share every combination of quasi-identifiers.
     recipe
@@ -69,14 +68,8 @@ def anonymize(
         Write ``anonymized.csv`` too.
     page
         HTML page for a disclosure board; confidential. Needs ``out``.
-    unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
-    table
-        Table in a database.
     seed
         Reproducible draws, for simulation: swaps and noise can then be undone.
-    report
-        Called with step, done and total.
     **options
         Those of :class:`~understudy.anonymize.asked.Asked`: ``suppression`` (the share of rows that may be suppressed),
         ``loss``, ``delete`` (suppressed rows instead of starring them), ``mondrian`` (cut boxes instead),
@@ -182,10 +175,7 @@ def measure_risk(
         names = tuple(asked or manifest["anonymity"]["quasi_identifiers"])
         sizes = class_sizes(pq.read_table(Path(data) / ANONYMIZED), names)
         return names, risk_figures(sizes, threshold=look.threshold)
-    if book is None:
-        if isinstance(data, str | Path) and "://" not in str(data) and not Path(data).exists():
-            raise ReleaseError(f"there is no table and no release folder {str(data)!r}; check the path.")
-        raise ParameterError("--codebook is missing: it says what the columns are; only a release has its own.")
+    book = book_about(data, book)
     remember_look(account, "risk of the table by its classes")
     cells = _cells(data, book, unknown, table, report)
     names = check_quasi(cells.with_roles(Role.QUASI_IDENTIFIER) if asked is None else asked)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.confidential import Confidential
 from understudy.facade.codebooks import load_codebook
+from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
@@ -34,6 +35,7 @@ def risk_options() -> dict[str, Option]:
     return options_of(RiskQuestion)
 
 
+@documented
 def reconstruct(
     people: Any,
     averages: Aggregate | str | Sequence[Aggregate | str],
@@ -70,8 +72,6 @@ def reconstruct(
         Write CSV beside Parquet.
     seed
         Reproducible runs.
-    report
-        Called with step, done and total.
     **options
         Options of the method, such as ``rank=2`` or ``link="log"``.
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.confidential import Confidential
-from understudy.errors import CodebookError, ParameterError
+from understudy.errors import CodebookError, ParameterError, ReleaseError
+from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
@@ -42,6 +43,7 @@ class Drafted:
         return f"<Drafted codebook of {len(self.codebook.released)} columns, {'paid' if self.is_paid else 'to review'}>"
 
 
+@documented
 def draft(
     data: Any,
     out: str | Path | None = None,
@@ -62,8 +64,6 @@ def draft(
 
     Parameters
     ----------
-    data
-        Path, address or table.
     out
         New codebook file; required for a priced draft, whose price is committed just before the file appears.
     keep, drop
@@ -78,10 +78,6 @@ def draft(
         Priced draft: the id column that tells people apart, and how many records of each take part.
     account
         Charged for a priced draft.
-    table
-        Table in a database.
-    report
-        Called with step, done and total.
 
     Returns
     -------
@@ -147,9 +143,9 @@ def _columns_to_drop(data: Any, *, table: str | None, keep: Sequence[str], drop:
 
     header = [name for name in open_table(data, table).header if name]
     if keep:
-        kept = named_columns(header, keep, "--keep")
+        kept = named_columns(header, keep, "`keep`")
         return tuple(name for name in header if name not in kept)
-    return named_columns(header, drop, "--drop")
+    return named_columns(header, drop, "`drop`")
 
 
 def _check_draft_target(out: Path) -> None:
@@ -171,15 +167,12 @@ class Checked(Confidential):
         return not self.faults
 
 
+@documented
 def check(data: Any, book: Codebook | str | Path, *, table: str | None = None) -> Checked:
     """Hold data against a codebook and list every fault, with row numbers. The outcome is confidential.
 
     Parameters
     ----------
-    data
-        Path, address or table.
-    book
-        Codebook, or the path of one.
     table
         Table in a database.
 
@@ -198,6 +191,23 @@ def load_codebook(book: Codebook | str | Path) -> Codebook:
     from understudy.codebook import Codebook
 
     return book if isinstance(book, Codebook) else Codebook.load(book)
+
+
+def book_about(data: Any, book: Codebook | str | Path | None) -> Codebook:
+    """The codebook of a table: the given one, or its own where the table is a release."""
+    from understudy.release import Release
+    from understudy.release.release import CODEBOOK, MANIFEST
+
+    if book is not None:
+        return load_codebook(book)
+    if isinstance(data, Release):
+        return data.codebook
+    if isinstance(data, str | Path) and "://" not in str(data):
+        if (Path(data) / MANIFEST).is_file():
+            return load_codebook(Path(data) / CODEBOOK)
+        if not Path(data).exists():
+            raise ReleaseError(f"there is no table and no release folder {str(data)!r}; check the path.")
+    raise ParameterError("`book` is missing: it says what the columns are; only a release has its own.")
 
 
 def declare(path: str | Path, *, columns: Sequence[str] | None = None, by: str, source: str) -> Codebook:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from understudy.facade.documented import documented
+
 if TYPE_CHECKING:
     from understudy.commute.places import CommuteInput
     from understudy.commute.plan import Plan
@@ -49,6 +51,7 @@ def _recipe_and_input(
     return recipe, open_commutes(flows, account=account, **tables)
 
 
+@documented
 def commute(
     flows: Any,
     epsilon: float,
@@ -77,10 +80,6 @@ def commute(
         Write ``synthetic.csv`` too.
     account
         Charged before anything is drawn.
-    seed
-        Reproducible, for simulation: the release is then not private.
-    report
-        Called with step, done and total.
     **options
         Of the tables (:class:`~understudy.commute.jobs.CommuteTables`): the columns ``origin``, ``destination`` and
         ``count``, ``table`` in a database, and the public ``places``, ``origins`` and ``regions``. Of the recipe

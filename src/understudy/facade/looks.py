@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.confidential import Confidential
 from understudy.errors import ParameterError
-from understudy.facade.codebooks import load_codebook
+from understudy.facade.codebooks import book_about, load_codebook
+from understudy.facade.documented import documented
 from understudy.facade.tables import declared_options, recipe_of
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from understudy.synth.recipe import Recipe
 
 
+@documented
 def evaluate(
     real: Any,
     synthetic: Any,
-    book: Codebook | str | Path,
+    book: Codebook | str | Path | None = None,
     *,
     out: str | Path | None = None,
     risk: str = "quick",
@@ -53,7 +55,7 @@ def evaluate(
     synthetic
         Folder of a release, path, address, table, or a :class:`~understudy.release.Release`.
     book
-        Codebook, or the path of one.
+        Codebook, or the path of one; a release has its own.
     out
         HTML page; an earlier report is replaced. Without it nothing is written.
     risk
@@ -70,16 +72,10 @@ def evaluate(
         With ``risk="full"``: the method to rerun, as a manifest.json or a TOML file; a release folder names its own.
     shadow_runs
         With ``risk="full"``: reruns with one person, and as many without.
-    unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
-    table
-        Table in a database.
     account
         Remembers this look, so that later releases say so. Nothing is charged.
     processes
         Processes for repeated fits.
-    report
-        Called with step, done and total.
 
     Returns
     -------
@@ -96,7 +92,7 @@ def evaluate(
     return make_report(
         real,
         made,
-        load_codebook(book),
+        book_about(synthetic, book),
         out=None if out is None else Path(out),
         risk=risk,
         holdout=holdout,
@@ -123,7 +119,7 @@ class LargeEvaluation(Confidential):
 def evaluate_large(
     real: Any,
     synthetic: Any,
-    book: Codebook | str | Path,
+    book: Codebook | str | Path | None = None,
     *,
     out: str | Path | None = None,
     unknown: str = "error",
@@ -140,7 +136,7 @@ def evaluate_large(
     from understudy.privacy.account import remember_look
     from understudy.sources import open_source
 
-    book = load_codebook(book)
+    book = book_about(synthetic, book)
     if out is not None:
         check_page_target(Path(out))
     place, release = synthetic, None
@@ -157,6 +153,7 @@ def evaluate_large(
     return LargeEvaluation(findings=findings, problems=() if release is None else tuple(release.problems))
 
 
+@documented
 def audit(
     data: Any,
     book: Codebook | str | Path,
@@ -180,8 +177,6 @@ def audit(
     ----------
     data
         Path, address or table; use a small one.
-    book
-        Codebook, or the path of one.
     rows
         Synthetic rows of each run; use few.
     method
@@ -190,16 +185,10 @@ def audit(
         Runs on each of two neighbouring tables; the more, the larger an epsilon can be refuted.
     canary
         ``rare``, ``common``, values by column, or words such as ``sex=M``.
-    unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
-    table
-        Table in a database.
     account
         Remembers this look, so that later releases say so. Nothing is charged.
     workers
         Processes that share the runs; the outcome does not depend on their number.
-    report
-        Called with step, done and total.
     **options
         Options of the method.
 
@@ -233,11 +222,20 @@ def _canary(words: Sequence[str]) -> Mapping[str, str] | str:
 
 
 def map_options() -> dict[str, Option]:
-    """The options that a map passes on to its methods; epsilons and rows are its own."""
+    """The options of a map itself; its rows are an argument."""
+    from understudy.evaluate.rumap.plan import Plan, Questions
+    from understudy.parameters import options_of
+
+    return {name: option for name, option in (options_of(Plan) | options_of(Questions)).items() if name != "rows"}
+
+
+def passed_options() -> dict[str, Option]:
+    """The options that a map passes on to its methods; epsilons are its own."""
     own = ("epsilon", "epsilon_per_record")
     return {name: option for name, option in declared_options(None).items() if name not in own}
 
 
+@documented
 def rumap(
     data: Any,
     book: Codebook | str | Path,
@@ -245,15 +243,7 @@ def rumap(
     epsilons: Sequence[float],
     out: str | Path,
     *,
-    methods: Sequence[str] = ("marginals",),
-    repeat: int = 5,
-    per_record: bool = False,
     stand_in: Any = None,
-    given: Sequence[str] = (),
-    target: str | None = None,
-    formulas: Sequence[str] = (),
-    quasi: Sequence[str] | None = None,
-    sensitive: Sequence[str] | None = None,
     unknown: str = "error",
     table: str | None = None,
     account: Account | str | Path | None = None,
@@ -265,44 +255,24 @@ def rumap(
 
     Parameters
     ----------
-    data
-        Path, address or table.
-    book
-        Codebook, or the path of one.
     rows
         Synthetic rows of each run.
     epsilons
         Epsilons to try.
     out
         Folder of the map; run again to go on with it.
-    methods
-        Names of methods to try.
-    repeat
-        Runs of each method and epsilon.
-    per_record
-        Epsilon per synthetic record for pegs and its kin, as in the paper; else whole file.
     stand_in
         Public table of the same shape, used instead of ``data``, which is then not read: no confidential look.
-    given
-        Columns that conditional shares are given.
-    target
-        Column that regression models explain.
-    formulas
-        Models instead, such as ``charge > 25 ~ age + sex``.
-    quasi, sensitive
-        What the intruder knows and wants; by default by role.
-    unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
-    table
-        Table in a database.
     account
         Remembers this look, so that later releases say so. Nothing is charged.
     seed
         Reproducible runs.
-    report
-        Called with step, done and total.
     **options
-        Options of the methods; each goes to the methods that know it.
+        Of the map: ``methods`` to try (``["marginals"]``), ``repeat`` (runs of each method and epsilon, 5),
+        ``per_record`` (epsilon per synthetic record for pegs and its kin, as in the paper; else whole file), ``given``
+        (columns that conditional shares are given), ``target`` (column that regression models explain), ``formulas``
+        (models instead, such as ``charge > 25 ~ age + sex``), ``quasi`` and ``sensitive`` (what the intruder knows and
+        wants; by default by role). Those of the methods; each goes to the methods that know it.
 
     Returns
     -------
@@ -310,8 +280,8 @@ def rumap(
         ``.document`` with all numbers, and ``.files``.
     """
     from understudy.evaluate.rumap.make import risk_utility_map
-    from understudy.evaluate.rumap.measure import Questions
-    from understudy.evaluate.rumap.plan import Plan
+    from understudy.evaluate.rumap.plan import Plan, Questions
+    from understudy.parameters import from_words, options_of
     from understudy.privacy.account import remember_look
     from understudy.privacy.provenance import InputRole
     from understudy.sources.inputs import public_provenance
@@ -321,27 +291,15 @@ def rumap(
         raise ParameterError(
             "a map does not vary what counting the records of each person costs; take records_per_person out of [unit]."
         )
-    declared = map_options()
-    for name in options:
-        if name not in declared:
-            raise ParameterError(f"no method takes `{name}`; the options are {', '.join(declared)}.")
-    given_values = {name: value for name, value in options.items() if value is not None}
-    options = {name: declared[name].rule.read(name, value, book) for name, value in given_values.items()}
-    plan = Plan(
-        methods=tuple(methods),
-        epsilons=tuple(epsilons),
-        rows=rows,
-        repeat=repeat,
-        per_record=per_record,
-        options=options,
-    )
-    questions = Questions(
-        given=tuple(given),
-        target=target,
-        formulas=tuple(formulas),
-        quasi=None if quasi is None else tuple(quasi),
-        sensitive=None if sensitive is None else tuple(sensitive),
-    )
+    words = {"rows": rows, "epsilons": epsilons, **options}
+    grid, asked = ({name: words.pop(name) for name in options_of(cls) if name in words} for cls in (Plan, Questions))
+    passed = passed_options()
+    for name in words:
+        if name not in passed:
+            raise ParameterError(f"no method takes `{name}`; the options are {', '.join(passed)}.")
+    given = {name: passed[name].rule.read(name, value, book) for name, value in words.items() if value is not None}
+    plan = from_words(Plan, "rumap", grid, options=given)
+    questions = from_words(Questions, "rumap", asked)
     if stand_in is None:
         remember_look(account, f"risk-utility map of {', '.join(plan.methods)}")
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError, ReleaseError
 from understudy.facade.codebooks import load_codebook
+from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
@@ -24,6 +25,7 @@ def score_options(method: str | None) -> dict[str, Option]:
     return declared(method)
 
 
+@documented
 def train(
     data: Any,
     book: Codebook | str | Path,
@@ -43,10 +45,6 @@ def train(
 
     Parameters
     ----------
-    data
-        Path, address or table.
-    book
-        Codebook, or the path of one.
     target
         Column to score.
     method
@@ -58,12 +56,6 @@ def train(
         Key of the confidential part of per-call models, or a key file to make first.
     account
         Charged before trees grow.
-    table
-        Table in a database.
-    seed
-        Reproducible, for simulation: the model is then not private.
-    report
-        Called with step, done and total.
     **options
         Those of every score (:class:`~understudy.trees.recipe.RiskScore`): ``positive``, ``name``, ``version``,
         ``quality_epsilon``, ``quality_data``, ``subgroups`` and ``unknown``; and those of the method, such as

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError, ReleaseError
 from understudy.facade.codebooks import load_codebook
+from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
@@ -30,7 +31,7 @@ def recipe_of(method: str | Recipe | Choices, options: Mapping[str, Any], book: 
     if isinstance(method, str):
         return Choices(method=method, options=options).recipe(book, rows)
     if isinstance(method, Choices):
-        return replace(method, options={**method.options, **options}).recipe(book, rows)
+        return method.with_options(options).recipe(book, rows)
     if options:
         raise ParameterError(
             f"{', '.join(sorted(options))} stand beside a recipe, which holds its own options; "
@@ -77,6 +78,7 @@ def filling_options() -> dict[str, Option]:
     return options_of(Filling)
 
 
+@documented
 def quote(
     book: Codebook | str | Path,
     rows: int,
@@ -90,13 +92,6 @@ def quote(
 
     Parameters
     ----------
-    book
-        Codebook, or the path of one.
-    rows
-        Synthetic rows to draw; a public number.
-    method
-        Name of a method (``us.METHODS``) whose options follow by name, a recipe such as ``us.Marginals(...)``, or
-        what ``us.read_recipe`` read from a file.
     data
         The table, only to learn whether it is itself a release: that changes what is promised.
     account
@@ -126,6 +121,7 @@ def quote(
     return priced
 
 
+@documented
 def synthesize(
     data: Any,
     book: Codebook | str | Path,
@@ -146,15 +142,6 @@ def synthesize(
 
     Parameters
     ----------
-    data
-        Path, address or table.
-    book
-        Codebook, or the path of one.
-    rows
-        Synthetic rows to draw; a public number.
-    method
-        Name of a method (``us.METHODS``) whose options follow by name, a recipe such as ``us.Marginals(...)``, or
-        what ``us.read_recipe`` read from a file.
     out
         New folder for table, codebook and manifest; without it nothing is written.
     csv
@@ -163,14 +150,6 @@ def synthesize(
         New file for the released model (route N), from which :func:`draw` makes more rows.
     account
         Charged before anything is drawn.
-    unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
-    table
-        Table in a database.
-    seed
-        Reproducible, for simulation: the release is then not private.
-    report
-        Called with step, done and total.
     **options
         Options of the method, such as ``epsilon=1, delta=1e-6``.
 
@@ -237,20 +216,24 @@ def _fitted(
     rows: int,
     method: str | Recipe | Choices,
     *,
-    account: Account | str | Path | None = None,
-    unknown: str = "error",
-    table: str | None = None,
     seed: int | None = None,
     report: Report | None = None,
-    **options: Any,
+    **more: Any,
 ) -> Fitted:
     from understudy.mechanisms.stream import Stream
     from understudy.sources import open_source
 
+    opening, options = _apart(more)
     recipe = recipe_of(method, options, book, rows)
     priced = recipe.quote(book, rows, secure=seed is None)  # refuse bad numbers before the data is touched
-    source = open_source(data, book, unknown=unknown, table=table, account=account)
+    source = open_source(data, book, **opening)
     return recipe.fit(source, stream=Stream.of_seed(seed), report=report, quote=priced)
+
+
+def _apart(more: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What says how the data are opened, and the options of the method."""
+    opening = {name: value for name, value in more.items() if name in ("account", "unknown", "table")}
+    return opening, {name: value for name, value in more.items() if name not in opening}
 
 
 def _check_model_target(recipe: Recipe, path: Path, out: str | Path | None) -> None:
@@ -305,12 +288,9 @@ def synthesize_parts(
     workers: int | None = None,
     part_rows: int | None = None,
     master: str | None = None,
-    account: Account | str | Path | None = None,
-    unknown: str = "error",
-    table: str | None = None,
     seed: int | None = None,
     report: Report | None = None,
-    **options: Any,
+    **more: Any,
 ) -> PartedRelease:
     """One release in Parquet parts, drawn in parallel; run again with the same arguments after a crash, it goes on.
 
@@ -319,20 +299,10 @@ def synthesize_parts(
     """
     from understudy.synth.ranged import synthesize_parts as run
 
-    book = load_codebook(book)
-    return run(
-        data,
-        book,
-        recipe_of(method, options, book, rows),
-        rows=rows,
-        out=out,
-        account=account,
-        unknown=unknown,
-        table=table,
-        seed=seed,
-        report=report,
-        **_parts(engine, workers, part_rows, master, data),
-    )
+    book, (opening, options) = load_codebook(book), _apart(more)
+    recipe = recipe_of(method, options, book, rows)
+    parts = _parts(engine, workers, part_rows, master, data)
+    return run(data, book, recipe, rows=rows, out=out, seed=seed, report=report, **opening, **parts)
 
 
 def draw_parts(
@@ -421,6 +391,7 @@ class CountPrice:
         }
 
 
+@documented
 def count(
     data: Any,
     book: Codebook | str | Path,
@@ -440,10 +411,6 @@ def count(
 
     Parameters
     ----------
-    data
-        Path, address or table.
-    book
-        Codebook, or the path of one.
     by
         Columns to count by.
     epsilon
@@ -454,14 +421,6 @@ def count(
         Write ``counts.csv`` too.
     account
         Charged before any noise is drawn.
-    unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
-    table
-        Table in a database.
-    seed
-        Reproducible, for simulation: the table is then not private.
-    report
-        Called with step, done and total.
     **options
         ``weighted`` (each record by the codebook's survey weight: counts of the population), ``confidence`` (of the
         interval around each count, for its noise alone) and ``neighbours`` (``add-remove`` or ``replace-one``).

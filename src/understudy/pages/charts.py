@@ -1,4 +1,4 @@
-"""Charts as inline SVG: scales, axes, lines with bands, bars, dots and heat cells.
+"""Charts as inline SVG: scales, axes, lines with bands, bars and dots.
 
 Every function returns text. The same input always gives the same text, labels are escaped, and nothing is loaded.
 Colours are Okabe and Ito's, told apart by everybody; series differ in pattern, dash or shape as well, so that a
@@ -159,19 +159,30 @@ def bar(
 _SHAPES = {
     "diamond": "l{0},{0}l-{0},{0}l-{0},-{0}z",
     "square": "h{0}v{1}h-{1}v-{1}h{0}z",
+    "triangle": "l{0},{1}h-{1}z",
+    "wedge": "h{0}l-{0},{1}l-{0},-{1}z",
+    "cross": "m-{0},0l{1},{1}m-{1},0l{1},-{1}",
     "tick": "v{1}",
 }
+"""Paths that begin above the middle; {0} is the size of a mark, {1} twice that."""
+_STROKED = ("tick", "cross")
 
 
-def dots(points: Iterable[Point], *, shape: str = "circle", size: float = 5, colour: str = REAL) -> str:
-    """Marks of one shape: circle, ring, diamond, square or tick (an upright line)."""
+def dots(
+    points: Iterable[Point], *, shape: str = "circle", size: float = 5, colour: str = REAL, inside: str = ""
+) -> str:
+    """Marks of one shape: circle, diamond, square, triangle, wedge (upside down), cross or tick (an upright line).
+
+    ``inside`` fills rings and the like with another colour, or with ``none``.
+    """
+    ring = f'fill="{inside}" stroke="{colour}" stroke-width="{min(2, size / 2.5):g}"'
+    look = ring if inside else f'fill="{colour}"'
+    look = f'fill="none" stroke="{colour}" stroke-width="2.5"' if shape in _STROKED else look
     marks = []
     for x, y in points:
-        if shape in ("circle", "ring"):
-            look = f'fill="{colour}"' if shape == "circle" else f'fill="none" stroke="{colour}" stroke-width="2"'
+        if shape == "circle":
             marks.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {look}/>')
         else:
-            look = f'fill="none" stroke="{colour}" stroke-width="2.5"' if shape == "tick" else f'fill="{colour}"'
             path = _SHAPES[shape].format(f"{size:g}", f"{2 * size:g}")
             marks.append(f'<path d="M{x:.1f},{y - size:.1f}{path}" {look}/>')
     return "".join(marks)
@@ -192,26 +203,6 @@ def stairs(edges: Sequence[float], heights: Sequence[float], *, floor: float, co
     """The outline of a histogram whose bins lie between the edges."""
     corners = [(x, y) for k, y in enumerate(heights) for x in edges[k : k + 2]]
     return line([(edges[0], floor), *corners, (edges[-1], floor)], colour=colour)
-
-
-def heat(
-    grid: Sequence[Sequence[float | None]], across: Scale, up: Scale, *, colours: Sequence[str], low: float, high: float
-) -> str:
-    """Cells coloured by value, from the first colour at ``low`` to the last at ``high``; None is left blank.
-
-    Both scales run over the numbers of columns and rows: 0 is the near edge of the first.
-    """
-    cells = []
-    for row, values in enumerate(grid):
-        for column, value in enumerate(values):
-            if value is None:
-                continue
-            share = min(max((value - low) / (high - low), 0.0), 1.0)
-            left, right = across(column), across(column + 1)
-            top, bottom = sorted((up(row), up(row + 1)))
-            fill = colours[min(int(share * len(colours)), len(colours) - 1)]
-            cells.append(bar(left, top, right - left - 1, bottom - top - 1, fill=fill, tip=f"{value:.4g}"))
-    return "".join(cells)
 
 
 def axes(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import DataError
+from understudy.errors import DataError, quoted
 from understudy.extras import need
 from understudy.parameters import OneOf
 from understudy.reconstruct.grams import Floats
@@ -42,7 +42,7 @@ class Aggregate:
         faults = [group for group, value in self.values.items() if not math.isfinite(value)]
         if faults:
             raise DataError(
-                f"{self.name} has no number for {listed(faults)}; remove the groups without a figure from the file."
+                f"{self.name} has no number for {quoted(faults)}; remove the groups without a figure from the file."
             )
         if not self.values:
             raise DataError(f"{self.name} has no groups; give a table with a group and a figure in each row.")
@@ -86,12 +86,6 @@ class Level:
         return len(self.members) == 1
 
 
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """A few of many names."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
-
-
 def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> Level:
     """Find every individual's group. ``columns`` hold the labels, one array per grouping column, None for missing."""
     published = tuple(aggregate.values)
@@ -103,17 +97,17 @@ def match(aggregate: Aggregate, columns: Sequence[Texts], *, unmatched: str) -> 
     empty = [group for group, count in zip(published, counts, strict=True) if count == 0]
     notes = []
     if (unknown or empty) and unmatched == "error":
-        faults = [f"{listed(unknown)} only among the individuals"] if unknown else []
-        faults += [f"{listed(empty)} only in the aggregates"] if empty else []
+        faults = [f"{quoted(unknown)} only among the individuals"] if unknown else []
+        faults += [f"{quoted(empty)} only in the aggregates"] if empty else []
         raise DataError(
             f"{aggregate.name} does not fit the individuals: {'; '.join(faults)}. Mend the labels, or ignore groups "
-            "without a partner: unmatched = 'ignore' (--unmatched ignore)."
+            "without a partner: unmatched = 'ignore'."
         )
     if unknown:
-        notes.append(f"{len(unknown):,} groups of individuals have no figure in {aggregate.name}: {listed(unknown)}.")
+        notes.append(f"{len(unknown):,} groups of individuals have no figure in {aggregate.name}: {quoted(unknown)}.")
     if empty:
         notes.append(
-            f"{len(empty):,} groups of {aggregate.name} have no individuals and are not used: {listed(empty)}."
+            f"{len(empty):,} groups of {aggregate.name} have no individuals and are not used: {quoted(empty)}."
         )
     kept = np.flatnonzero(counts)
     if len(kept) == 0:
@@ -163,14 +157,14 @@ def _as_means(aggregate: Aggregate, groups: list[str], counts: Codes) -> tuple[F
         lacking = [group for group in groups if not math.isfinite(aggregate.sizes.get(group, math.nan))]
         if lacking:
             raise DataError(
-                f"{aggregate.name} has no size for {listed(lacking)}; fill the column of sizes, or leave it out: "
+                f"{aggregate.name} has no size for {quoted(lacking)}; fill the column of sizes, or leave it out: "
                 "people are then counted in the individuals' file."
             )
         sizes = np.array([aggregate.sizes[group] for group in groups], dtype=np.float64)
         small = [group for group, size, count in zip(groups, sizes, counts, strict=True) if size < count]
         if small:
             raise DataError(
-                f"{aggregate.name} has fewer people than the individuals' file in {listed(small)}; a figure covers at "
+                f"{aggregate.name} has fewer people than the individuals' file in {quoted(small)}; a figure covers at "
                 "least the people listed. Mend the sizes, or leave the column of sizes out."
             )
     if aggregate.kind == "sum":

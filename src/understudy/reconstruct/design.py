@@ -125,7 +125,7 @@ def _part_of(name: str, values: Any) -> _Part | None:
     if len(counted) > MOST_LEVELS:
         raise DataError(
             f"the column {name!r} has {len(counted):,} different words; at most {MOST_LEVELS} can serve as a "
-            "covariate. Leave it out, or name the columns to use (--columns)."
+            "covariate. Leave it out, or name the columns to use with `columns`."
         )
     ordered = sorted(counted.index, key=lambda level: (-int(counted[level]), level))
     return (

@@ -162,7 +162,7 @@ class Reconstructor(BaseEstimator, Declared, ABC):  # type: ignore[misc]
         if inside:
             raise DataError(
                 f"the individuals already have a column {inside[0]!r}, the very thing to be reconstructed; leave it "
-                "out of the file, or name it as the truth to score against (--truth)."
+                "out of the file, or name it as the `truth` to score against."
             )
 
     def _columns_of(self, frame: Any, aggregates: Sequence[Aggregate]) -> list[str]:

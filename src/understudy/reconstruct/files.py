@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, quoted
 from understudy.extras import need
-from understudy.reconstruct.aggregates import KINDS, Aggregate, listed
+from understudy.reconstruct.aggregates import KINDS, Aggregate
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.problem import group_labels
 from understudy.reconstruct.result import MARK, NO_PROTECTION, Reconstruction
@@ -89,7 +89,7 @@ def read_aggregate(spec: AggregateSpec) -> Aggregate:
     frame = as_frame(spec.file)
     noise: Any = None if spec.noise is None else _number(spec.noise)
     noise_column = spec.noise if noise is None else None
-    columns = listed(list(frame.columns), 12)
+    columns = quoted(frame.columns)
     wanted = [name for name in (spec.figure, spec.size, noise_column) if name]
     if lacking := [name for name in wanted if name not in frame.columns]:
         raise DataError(f"{spec.file!r} has no column {lacking[0]!r}; it has {columns}.")
@@ -103,7 +103,7 @@ def read_aggregate(spec: AggregateSpec) -> Aggregate:
         raise DataError(f"{spec.file!r} has no group in line {', '.join(nameless[:5])}; name it or remove the line.")
     names = [str(label) for label in labels]
     if twice := sorted(name for name, count in Counter(names).items() if count > 1):
-        raise DataError(f"{spec.file!r} lists the group {listed(twice)} twice; keep one line for each.")
+        raise DataError(f"{spec.file!r} lists the group {quoted(twice)} twice; keep one line for each.")
     if noise_column:
         noise = _column(frame, noise_column, names, spec.file)
     return Aggregate(
@@ -135,7 +135,7 @@ def _column(frame: Any, name: str, groups: Sequence[str], file: str, *, gaps: bo
         raise DataError(f"{file!r} has {words[0]!r} in the column {name!r}, which must hold numbers.")
     if not gaps and np.isnan(numbers).any():
         empty = [group for group, number in zip(groups, numbers, strict=True) if math.isnan(number)]
-        raise DataError(f"{file!r} has no {name!r} for {listed(empty)}; remove the groups without a figure.")
+        raise DataError(f"{file!r} has no {name!r} for {quoted(empty)}; remove the groups without a figure.")
     return dict(zip(groups, numbers.tolist(), strict=True))
 
 

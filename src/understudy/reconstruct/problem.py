@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.errors import DataError
+from understudy.errors import DataError, quoted
 from understudy.extras import need
-from understudy.reconstruct.aggregates import Aggregate, Level, listed, match
+from understudy.reconstruct.aggregates import Aggregate, Level, match
 from understudy.reconstruct.grams import DenseGram, DiagonalGram, Floats, GroupGram
 from understudy.reconstruct.sketch import Sketch
 
@@ -26,7 +26,7 @@ def group_labels(frame: Any, by: str | tuple[str, ...]) -> list[npt.NDArray[np.o
         names = part.split("+")
         lacking = [name for name in names if name not in frame.columns]
         if lacking:
-            columns = listed(list(frame.columns), 12)
+            columns = quoted(frame.columns)
             raise DataError(f"the individuals have no column {lacking[0]!r} to group by; they have {columns}.")
         texts = [_texts(frame[name]) for name in names]
         if len(texts) == 1:

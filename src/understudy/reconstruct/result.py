@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.reconstruct.aggregates import listed
+from understudy.errors import quoted
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.problem import Stack
 
@@ -110,7 +110,7 @@ def disclosure_notes(stack: Stack) -> list[str]:
         if alone and level.aggregate.kind != "median":
             notes.append(
                 f"{len(alone):,} groups of {level.aggregate.name} hold one person, whose value is disclosed: "
-                f"{listed(alone)}."
+                f"{quoted(alone)}."
             )
     single = sum(int((level.counts == 1).sum()) for level in stack.levels)
     given_away = int(stack.disclosed.sum())

@@ -50,6 +50,7 @@ from understudy.reconstruct.methods import (
 from understudy.reconstruct.problem import Stack
 from understudy.sources.base import Report
 from understudy.sources.rows import read_rows
+from understudy.synth.paid_books import drafted_entries
 
 TENTH = 0.1
 _WHY = "the risk report is computed on the confidential records themselves; keep it with the data"
@@ -116,7 +117,7 @@ class RiskQuestion(Declared):
                     f"{name!r} is an identifier, which is dropped; it cannot be known, grouped by or averaged."
                 )
         if not self.groups:
-            raise ParameterError("no grouping is given; name at least one column to group by (--group county).")
+            raise ParameterError("no grouping is given; name at least one column to group by with `groups`.")
         if not isinstance(book.column(self.value), NumberColumn | Ordinal):
             raise ParameterError(
                 f"`value` is {self.value!r}, which has no order; only numbers and ranks have averages."
@@ -427,14 +428,4 @@ def _priced(book: Codebook, grouping: Grouping, question: RiskQuestion, epsilon:
     )
     if book.unit is not None:
         entries = [for_person(entry, book.unit.cap) for entry in entries]
-    drafted = [name for name in book.unattested if name in (question.value, *grouping.columns)]
-    if drafted:
-        entries.append(
-            Entry.unpriced(
-                stage="codebook",
-                reads=f"levels and edges of {', '.join(drafted)}",
-                why=f"levels of {', '.join(drafted)} were drafted from the data and nobody has attested that they "
-                "are public",
-            )
-        )
-    return entries
+    return [*entries, *drafted_entries(_only(book, (question.value, *grouping.columns)))]

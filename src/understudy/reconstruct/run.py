@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, quoted
 from understudy.extras import need
-from understudy.parameters import Option, Whole, from_words, options_of, options_together
+from understudy.parameters import Option, Whole, find_declared, from_words, options_of, options_together
 from understudy.reconstruct import METHODS
-from understudy.reconstruct.aggregates import Aggregate, listed
+from understudy.reconstruct.aggregates import Aggregate
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.figures import figures_of
@@ -45,22 +45,9 @@ class Outcome:
         return f"<Outcome of {self.result.method}: estimates of {', '.join(self.result.values)}, not data>"
 
 
-def find_method(name: str) -> type[Reconstructor]:
-    """The method called ``name``; a slip of the pen gets a suggestion."""
-    from difflib import get_close_matches
-
-    if name not in METHODS:
-        near = get_close_matches(name, METHODS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ParameterError(
-            f"there is no method {name!r} to reconstruct with; methods are {', '.join(METHODS)}.{hint}"
-        )
-    return METHODS[name]
-
-
 def method_options(name: str | None) -> dict[str, Option]:
     """The options of a method, or of all methods together; the seed is that of the whole run."""
-    declared = options_together(METHODS) if name is None else options_of(find_method(name))
+    declared = options_together(METHODS) if name is None else options_of(find_declared(METHODS, name))
     return {option: found for option, found in declared.items() if option != "seed"}
 
 
@@ -86,7 +73,7 @@ def reconstruct_files(
                 f"the folder {str(Path(out).absolute().parent)!r} does not exist; make it first, then run again."
             )
     Whole(least=0).check("draws", draws)
-    chosen = find_method(method)
+    chosen = find_declared(METHODS, method)
     seeded = {"seed": seed} if "seed" in options_of(chosen) else {}
     model = from_words(chosen, method, {**options, **seeded})
     published = [
@@ -137,14 +124,13 @@ def _truth(frame: Any, words: Sequence[str], targets: Sequence[str]) -> dict[str
         target, equals, column = word.partition("=")
         if not equals:
             if len(names) > 1:
-                raise ParameterError(f"there are several targets ({', '.join(names)}); write --truth TARGET=COLUMN.")
+                raise ParameterError(f"there are several targets ({', '.join(names)}); write `truth` TARGET=COLUMN.")
             target, column = names[0], word
         if target not in names:
             raise ParameterError(f"the truth {word!r} names the target {target!r}; targets are {', '.join(names)}.")
         if column not in frame.columns:
             raise DataError(
-                f"the individuals have no column {column!r} to score against; they have "
-                f"{listed(list(frame.columns), 12)}."
+                f"the individuals have no column {column!r} to score against; they have {quoted(frame.columns)}."
             )
         numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64)
         if np.isnan(numbers).any():

@@ -35,7 +35,7 @@ def reconstructions(
     if spread is None and not model.uses_columns:
         raise ParameterError(
             f"{model.name} gives everybody the average of the group, so nothing shows how people scatter about it; say "
-            "how much: `spread`, a standard deviation (--spread)."
+            "how much: `spread`, a standard deviation."
         )
     rng = np.random.default_rng(seed)
     draws = []

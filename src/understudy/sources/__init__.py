@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from understudy.codebook import Codebook
-from understudy.errors import DataError
+from understudy.errors import DataError, listed
 from understudy.privacy.account import Account, account_at
 from understudy.sources.base import Source, as_codebook
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.engine import EngineSource
-from understudy.sources.files import listed, open_table
+from understudy.sources.files import open_table
 from understudy.sources.inputs import find_provenance
 from understudy.sources.tables import CountTable
 

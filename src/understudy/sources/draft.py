@@ -31,11 +31,11 @@ from understudy.codebook import (
 )
 from understudy.codebook.encode import day_of, number_of
 from understudy.codebook.numbers import MOST_STEPS
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, listed
 from understudy.parameters import Whole
 from understudy.sources.expressions import as_date, as_number, as_text, present
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, listed, open_table
+from understudy.sources.files import Opened, open_table
 
 BINS = Whole(least=2, tried=16)
 MAX_LEVELS = Whole(least=2, tried=256)
@@ -85,7 +85,7 @@ def draft_with_reasons(
         )
     opened.verify()
     header = [name for name in opened.header if name]
-    names = [name for name in header if name not in named_columns(header, drop, "--drop")]
+    names = [name for name in header if name not in named_columns(header, drop, "`drop`")]
     if not names:
         raise DataError("every column is dropped, so nothing is left to draft; drop fewer.")
     described: dict[str, Column | str] = {}
@@ -115,7 +115,7 @@ def draft_with_reasons(
 def named_columns(header: Sequence[str], words: Sequence[str], option: str) -> tuple[str, ...]:
     """Columns that an option names, one by one or between commas.
 
-    >>> named_columns(["a", "b", "c,d"], ["a, b", "c,d"], "--drop")
+    >>> named_columns(["a", "b", "c,d"], ["a, b", "c,d"], "`drop`")
     ('a', 'b', 'c,d')
     """
     names: list[str] = []

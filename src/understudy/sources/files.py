@@ -4,7 +4,7 @@ import gzip
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from glob import escape, glob, has_magic
 from pathlib import Path
@@ -21,17 +21,6 @@ _MEMORY = "1GB"
 """What DuckDB may hold before it spills to a private temporary folder."""
 _GZIP_SHRINKS = 10
 """Tables of short codes shrink about so much; a wrong guess costs a little time, nothing else."""
-
-
-def listed(names: Iterable[str], most: int = 12) -> str:
-    """The first names of a table, and how many more there are.
-
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    names = list(names)
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 @dataclass(frozen=True, kw_only=True)

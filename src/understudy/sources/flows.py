@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, and_more, listed
 from understudy.privacy.provenance import DECLARED, Provenance
 from understudy.privacy.secret import Secret
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, listed, open_table
+from understudy.sources.files import Opened, open_table
 from understudy.sources.inputs import find_provenance
 from understudy.sources.tables import added_up
 
@@ -97,7 +97,7 @@ def read_flows(
     totals = np.bincount(rows, weights=counts, minlength=len(targets)).astype(np.int64)
     if len(idle := np.flatnonzero(totals == 0)):
         raise DataError(
-            f"destination {targets[idle[0]]!r} has no workers{_more(len(idle))}; there is nothing to protect or to "
+            f"destination {targets[idle[0]]!r} has no workers{and_more(len(idle))}; there is nothing to protect or to "
             "draw. Leave its rows out."
         )
     keep = np.flatnonzero(counts > 0)
@@ -115,10 +115,6 @@ def read_flows(
         cells=Secret(Histograms.of(rows, units, counts, number=len(targets))),
         provenance=provenance,
     )
-
-
-def _more(number: int) -> str:
-    return f" (and {number - 1:,} more)" if number > 1 else ""
 
 
 def _check_columns(opened: Opened, origin: str, destination: str, count: str | None) -> None:
@@ -175,8 +171,8 @@ def _lookup(names: Any, origins: Any, label: str) -> Integers:
     units = _places(names, origins.cast(names.type))
     if len(strange := np.flatnonzero(units < 0)):
         raise DataError(
-            f"{label} has the origin {names[int(strange[0])].as_py()!r}{_more(len(strange))}, which the public list of "
-            "origins does not know; a domain that grew with the data would give somebody away. Add it to the list if "
-            "it is public that people may live there."
+            f"{label} has the origin {names[int(strange[0])].as_py()!r}{and_more(len(strange))}, which the public list "
+            "of origins does not know; a domain that grew with the data would give somebody away. Add it to the list "
+            "if it is public that people may live there."
         )
     return units

@@ -3,7 +3,7 @@
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,10 @@ import tomlkit
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, RefusalError
-from understudy.parameters import ROWS, options_of, read_options, shown_value
+from understudy.parameters import ROWS, from_words, name_file, options_of, shown_value
 from understudy.privacy.guarantees import Neighbours
 from understudy.synth.recipe import Recipe
-from understudy.synth.registry import DEFAULT, find_method, make_recipe
+from understudy.synth.registry import DEFAULT, find_method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +25,27 @@ class Choices:
     options: Mapping[str, Any]
     rows: int | None = None
     """How many rows a recipe file asks for, if it says so."""
+    file: str | None = None
+    """The recipe file, if there is one."""
+    changed: frozenset[str] = frozenset()
+    """Options that were given beside the file."""
+
+    def with_options(self, options: Mapping[str, Any]) -> "Choices":
+        """These choices, and what is given instead or besides."""
+        return replace(self, options={**self.options, **options}, changed=self.changed | set(options))
 
     def recipe(self, book: Codebook | None, rows: int | None) -> Recipe:
         """The recipe that these words mean. ``rows`` completes a whole-file target."""
         method = find_method(self.method)
-        values = read_options(method, self.options, book)
-        if "epsilon" in values and "rows" in options_of(method) and rows is not None:
-            values.setdefault("rows", rows)
-        return make_recipe(self.method, **values)
+        words = dict(self.options)
+        if words.get("epsilon") is not None and words.get("rows") is None and "rows" in options_of(method):
+            words["rows"] = rows
+        try:
+            return from_words(method, self.method, words, context=book)
+        except ParameterError as reason:
+            if self.file is not None:
+                name_file(reason, self.file, self.options, but=self.changed)
+            raise
 
     def to_toml(self) -> str:
         """As a recipe file."""
@@ -126,7 +139,9 @@ def read_recipe(path: str | Path) -> Choices:
     if isinstance(content.get("parameters"), dict):
         return choices_of_manifest(content)
     method, rows = content.pop("method"), content.pop("rows", None)
-    return Choices(method=method, options=content, rows=None if rows is None else ROWS.check("rows", rows))
+    if rows is not None and not ROWS.admits(rows):
+        raise ParameterError(f"in the recipe {str(path)!r}: 'rows' is {shown_value(rows)}; it must be {ROWS.words}.")
+    return Choices(method=method, options=content, rows=rows, file=str(path))
 
 
 def load_recipe(path: str | Path, book: Codebook, rows: int) -> Recipe:

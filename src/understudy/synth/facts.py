@@ -4,15 +4,12 @@ from understudy.privacy.facts import BOTH_RELATIONS, MethodFacts
 from understudy.privacy.guarantees import Neighbours
 from understudy.synth.registry import METHODS
 
-_SYNTH = "understudy synth -m "
 _EXACT = "tests/exact/"
 _AUDIT = "tests/audit/"
-_COMMAND = _AUDIT + "test_audit_command.py"
 _NOISE = _AUDIT + "test_noise_audit.py"
 _PERSON = ("group_of_records.md", "records_per_person.md")
 _PERSON_TEST = _EXACT + "test_person_exact.py"
 _LEVELS = "levels and edges"
-_BASELINE = "nothing; the papers use it as a yardstick"
 
 
 FACTS: dict[str, MethodFacts] = {name: cls.facts for name, cls in METHODS.items()}

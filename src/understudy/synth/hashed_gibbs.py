@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from understudy.blocks.choosing import DeclaredParents, ParentChoice, PrivateParents, parent_choice
 from understudy.codebook import Codebook
@@ -96,6 +97,17 @@ class HashedGibbs(ReleasedRecipe):
     def picks(self, book: Codebook) -> int:
         """How many private selections are paid for."""
         return self.parent_count * len(book.names) if isinstance(self.choice(1.0), PrivateParents) else 0
+
+    def target(self, book: Codebook) -> dict[str, Any]:
+        """What picks and tables together must meet, and how many there are."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "tables": len(book.names),
+            "picks": self.picks(book),
+            "share": self.selection_share,
+            "neighbours": self.neighbours,
+        }
 
     @abstractmethod
     def pick_epsilon(self, book: Codebook) -> float:

@@ -156,7 +156,7 @@ def _refuse_shared_budgets(recipe: Recipe) -> None:
     if chosen and getattr(recipe, "alpha", None) is None:
         raise ParameterError(
             "parents that are chosen privately go with parts only where alpha is given, since a resumed run keeps the "
-            "parents and must smooth as the first one did. Give --alpha, declare the parents in the codebook, or leave "
+            "parents and must smooth as the first one did. Give `alpha`, declare the parents in the codebook, or leave "
             "the engine out."
         )
 

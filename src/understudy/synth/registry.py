@@ -4,32 +4,26 @@ A method is one file: a :class:`Recipe` with its ``facts``. Another package name
 ``understudy.methods``. All methods found here are covered by the conformance, documentation and command-line tests.
 """
 
-import difflib
-import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from understudy.errors import ParameterError
-from understudy.parameters import check_names
-from understudy.synth import methods
+from understudy.parameters import find_declared, make_declared
+from understudy.recipe_names import foreign_recipes, own_recipes
 from understudy.synth.recipe import Recipe
 
 DEFAULT = "marginals"
-ENTRY_POINTS = "understudy.methods"
 
 
 def _own_methods() -> Iterator[type[Recipe]]:
-    for module in pkgutil.iter_modules(methods.__path__, f"{methods.__name__}."):
-        for value in vars(import_module(module.name)).values():
-            if isinstance(value, type) and value.__module__ == module.name and "facts" in vars(value):
-                yield value
+    for name, module in own_recipes().items():
+        yield getattr(import_module(module), name)
 
 
 def _foreign_methods() -> Iterator[type[Recipe]]:
     """What other packages register; one that cannot be loaded is named and does not stop the others."""
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in foreign_recipes():
         try:
             cls = entry.load()
         except Exception as reason:
@@ -64,19 +58,13 @@ METHODS: dict[str, type[Recipe]] = _find_methods()
 
 def find_method(name: str) -> type[Recipe]:
     """The recipe called ``name``; a slip of the pen gets a suggestion."""
-    if name in METHODS:
-        return METHODS[name]
-    if name in BROKEN:
+    if name in BROKEN and name not in METHODS:
         raise ParameterError(
             f"the method {name!r} of another package cannot be used ({BROKEN[name]}); mend the package."
         )
-    near = difflib.get_close_matches(name.lower(), METHODS, n=1, cutoff=0.4)
-    hint = f"Did you mean {near[0]!r}?" if near else "List them with `understudy methods`."
-    raise ParameterError(f"there is no method {name!r}; methods are {', '.join(METHODS)}. {hint}")
+    return find_declared(METHODS, name, hint="List them with `understudy methods`.")
 
 
 def make_recipe(name: str, **options: Any) -> Recipe:
     """A recipe from loose options, each of which the method must know."""
-    cls = find_method(name)
-    check_names(cls, name, options)
-    return cls(**options)
+    return make_declared(find_method(name), name, options)

@@ -82,7 +82,7 @@ def strip(line: Mapping[str, Any]) -> str:
     parts = [charts.line([(_PAD, middle), (_WIDE - _PAD, middle)], colour="#b3b8bd")]
     spoken = [f"this table {number(value)}"]
     if line["independent"] is not None:
-        parts.append(charts.dots([at(line["independent"])], shape="ring", colour="currentColor"))
+        parts.append(charts.dots([at(line["independent"])], inside="none", colour="currentColor"))
     if line["bootstrap"] is not None:
         spoken.append(f"bootstrap {number(line['bootstrap'])}")
         parts.append(charts.dots([at(line["bootstrap"])], shape="tick", size=10, colour="currentColor"))

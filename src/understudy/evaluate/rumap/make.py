@@ -10,8 +10,7 @@ from understudy.confidential import Confidential
 from understudy.errors import StoppedError
 from understudy.evaluate.report.make import named
 from understudy.evaluate.rumap.figures import map_figures, price_figure
-from understudy.evaluate.rumap.measure import Questions
-from understudy.evaluate.rumap.plan import Plan
+from understudy.evaluate.rumap.plan import Plan, Questions
 from understudy.evaluate.rumap.run import MapRun, run_map
 from understudy.extras import need
 from understudy.pages.figures import figures_page

@@ -1,14 +1,13 @@
 """What is measured about every release of a map: figures 6 to 12 of the PeGS paper."""
 
 import math
-from dataclasses import dataclass
 
 from understudy.codebook import Role
 from understudy.codebook.numbers import Number
 from understudy.errors import DataError, ParameterError
-from understudy.evaluate.checks import check_column
 from understudy.evaluate.metric import Score
 from understudy.evaluate.risk.guesses import mean_attack, mode_attack
+from understudy.evaluate.rumap.plan import Questions
 from understudy.evaluate.utility.distances import (
     conditional_mae,
     conditional_mse,
@@ -32,32 +31,6 @@ from understudy.evaluate.utility.regression import (
 )
 from understudy.evaluate.values import event_of, is_ordered
 from understudy.sources.base import Source
-
-
-@dataclass(frozen=True, kw_only=True)
-class Questions:
-    """What the map asks beside the shares of levels."""
-
-    given: tuple[str, ...] = ()
-    """Columns that conditional shares are given (figures 7 and 9); none: every pair, distances only."""
-    target: str | None = None
-    """Column that regression models explain (figures 10 and 11)."""
-    formulas: tuple[str, ...] = ()
-    """Models instead of the ones made for the target; a comparison at the left makes a logistic one."""
-    quasi: tuple[str, ...] | None = None
-    sensitive: tuple[str, ...] | None = None
-    """What the intruder knows and wants (figure 12); None leaves it to the roles of the codebook."""
-
-    def check(self, source: Source) -> None:
-        """Every column must be there."""
-        for called, names in (
-            ("given", self.given),
-            ("target", () if self.target is None else (self.target,)),
-            ("quasi", self.quasi or ()),
-            ("sensitive", self.sensitive or ()),
-        ):
-            for name in names:
-                check_column(source, name, called=called)
 
 
 class Subject:

@@ -1,4 +1,4 @@
-"""Which releases a map is made of.
+"""Which releases a map is made of, and what it asks about them.
 
 ``epsilon`` means the whole file, for every method that promises something. With ``per_record``, methods of route S
 (pegs, pegs-rs and their kin) take it as the papers do, per synthetic record; methods of route N have no such figure
@@ -11,9 +11,11 @@ from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
-from understudy.parameters import EPSILON, ROWS, Declared, Flag, Names, Whole, option
+from understudy.evaluate.checks import check_column
+from understudy.parameters import EPSILON, ROWS, Declared, EachName, Flag, Names, Panel, Several, Text, Whole, option
+from understudy.sources.base import Source
 from understudy.synth.recipe import Recipe
-from understudy.synth.registry import find_method, make_recipe
+from understudy.synth.registry import DEFAULT, find_method, make_recipe
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -29,13 +31,24 @@ class Cell:
 class Plan(Declared):
     """The grid, and what its methods need beside an epsilon."""
 
-    methods: tuple[str, ...] = option(rule=Names(example="pegs,laplace"), help="Methods to compare.")
-    epsilons: tuple[float, ...]
     rows: int = option(rule=ROWS, help="Rows of every release.")
-    repeat: int = option(rule=Whole(tried=5), help="Releases of every method and epsilon.")
-    per_record: bool = option(
-        False, rule=Flag(), help="Epsilon of one synthetic record, where a method has such a one."
+    epsilons: tuple[float, ...] = option(
+        rule=Several(each=EPSILON, words="a list of numbers above 0", example="0.1,1,10", least=0),
+        help="Epsilons between commas, for example 0.1,1,10.",
+        panel=Panel.PRIVACY,
     )
+    per_record: bool = option(
+        False,
+        rule=Flag(),
+        help="Epsilon per synthetic record for pegs and its kin, as in the paper; else whole file.",
+        panel=Panel.PRIVACY,
+    )
+    methods: tuple[str, ...] = option(
+        (DEFAULT,),
+        rule=Names(words="a list of methods", example="pegs,laplace"),
+        help="Methods between commas; see `understudy methods`.",
+    )
+    repeat: int = option(5, rule=Whole(tried=5), help="Runs of each method and epsilon.")
     options: Mapping[str, Any] = field(default_factory=dict)
     """delta, public_rows, block_size, parents, parent_count ...: each goes to the methods that know it."""
 
@@ -48,8 +61,6 @@ class Plan(Declared):
                 raise ParameterError(f"`{name}` names {_repeated(given)!r} twice; name each once.")
         for method in self.methods:
             find_method(method)
-        for epsilon in self.epsilons:
-            EPSILON.check("epsilon", epsilon)
 
     def cells(self) -> list[Cell]:
         """All runs, repeats outermost, so that a map with every point appears early."""
@@ -96,6 +107,37 @@ class Plan(Declared):
     def settings(self) -> dict[str, Any]:
         """What all runs of one folder must share; methods, epsilons and repeats may be added later."""
         return {"rows": self.rows, "per_record": self.per_record, "options": _plain(self.options)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions(Declared):
+    """What the map asks beside the shares of levels: figures 7 and 9 (given), 10 and 11 (models), 12 (the intruder)."""
+
+    given: tuple[str, ...] = option(
+        (),
+        rule=Names(),
+        help="Columns between commas that conditional shares are given; none: every pair, distances only.",
+    )
+    target: str | None = option(None, rule=Text(example="charge"), help="Column that regression models explain.")
+    formulas: tuple[str, ...] = option(
+        (),
+        rule=EachName(words="a list of formulas", example="charge > 25 ~ age + sex"),
+        help="Model instead, as 'charge > 25 ~ age + sex'; may be repeated.",
+        flag="--formula",
+    )
+    quasi: tuple[str, ...] | None = option(None, rule=Names(), help="What the intruder knows; default: by role.")
+    sensitive: tuple[str, ...] | None = option(None, rule=Names(), help="What the intruder wants; default: by role.")
+
+    def check(self, source: Source) -> None:
+        """Every column must be there."""
+        for called, names in (
+            ("given", self.given),
+            ("target", () if self.target is None else (self.target,)),
+            ("quasi", self.quasi or ()),
+            ("sensitive", self.sensitive or ()),
+        ):
+            for name in names:
+                check_column(source, name, called=called)
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

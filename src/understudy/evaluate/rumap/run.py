@@ -13,8 +13,8 @@ from understudy.evaluate.checks import check_rows
 from understudy.evaluate.opened import open_grids
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.rumap.journal import Journal
-from understudy.evaluate.rumap.measure import Questions, Subject
-from understudy.evaluate.rumap.plan import Cell, Plan
+from understudy.evaluate.rumap.measure import Subject
+from understudy.evaluate.rumap.plan import Cell, Plan, Questions
 from understudy.mechanisms.stream import Stream
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source

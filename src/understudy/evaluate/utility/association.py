@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from understudy.errors import ParameterError
 from understudy.evaluate.checks import check_column
@@ -13,7 +12,6 @@ from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.opened import open_grids
 from understudy.evaluate.utility.measure import measures
 from understudy.evaluate.utility.tables import JOIN, counted, grids, tables_of_width
-from understudy.extras import need
 from understudy.mechanisms.selection_scores import mutual_information
 from understudy.sources.base import Clique, Source
 from understudy.sources.tables import CountTable
@@ -37,21 +35,10 @@ _RECORDS_PER_CELL = 5
 
 @dataclass(frozen=True, kw_only=True)
 class ChiSquare:
-    """One test of mutual independence."""
+    """Pearson's statistic of mutual independence."""
 
     pearson: float
-    likelihood_ratio: float
-    """G^2, which compares the log-likelihoods of the two models."""
-    degrees: int
     rows: int
-
-    @property
-    def p_value(self) -> float:
-        """Chance of a larger Pearson statistic if the columns were independent; NaN without degrees of freedom."""
-        need("scipy", extra="report", what="the test of independence")
-        from scipy.stats import chi2
-
-        return float(chi2.sf(self.pearson, self.degrees)) if self.degrees else math.nan
 
     @property
     def per_row(self) -> float:
@@ -59,21 +46,10 @@ class ChiSquare:
         return self.pearson / self.rows
 
 
-def chi_square(counts: npt.NDArray[np.int64]) -> ChiSquare:
-    """Of a table of counts of any number of columns.
-
-    >>> chi_square(np.array([[10, 0], [0, 10]])).pearson
-    20.0
-    """
-    names = tuple(str(axis) for axis in range(counts.ndim))
-    return chi_square_of(CountTable.dense(names, counts))
-
-
 def chi_square_of(table: CountTable) -> ChiSquare:
-    """The same of a count table (lugs.txt section 5.2, equation 3).
+    """Of a table of any number of columns (lugs.txt section 5.2, equation 3).
 
-    Only occupied cells are visited, since sum (O - E)^2 / E = sum over occupied of O^2 / E - n. Empty levels do not
-    count towards the degrees of freedom.
+    Only occupied cells are visited, since sum (O - E)^2 / E = sum over occupied of O^2 / E - n.
     """
     if len(table.columns) < 2:
         raise ParameterError(f"the table has {len(table.columns)} column; independence needs at least two. Add one.")
@@ -82,19 +58,10 @@ def chi_square_of(table: CountTable) -> ChiSquare:
     if not n:
         raise ParameterError("the table is empty; independence cannot be tested. Give a table with rows.")
     expected = np.full(len(counts), n)
-    parameters = cells = 1
     for axis in range(codes.shape[1]):
         margin = np.bincount(codes[:, axis], weights=counts)
         expected *= margin[codes[:, axis]] / n
-        seen = int(np.count_nonzero(margin))
-        cells *= seen
-        parameters += seen - 1
-    return ChiSquare(
-        pearson=max(float((counts * (counts / expected)).sum() - n), 0.0),
-        likelihood_ratio=max(float(2 * (counts * np.log(counts / expected)).sum()), 0.0),
-        degrees=cells - parameters,
-        rows=int(n),
-    )
+    return ChiSquare(pearson=max(float((counts * (counts / expected)).sum() - n), 0.0), rows=int(n))
 
 
 @measures(CHI_SQUARE, place=16)

@@ -7,7 +7,7 @@ promise of the whole. More parts are faster but have fewer records each.
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,7 @@ from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable, code_type
 from understudy.synth.drawers import PartsDrawer
-from understudy.synth.method_facts import synthesis_facts
-from understudy.synth.methods.lugs import DiverseRecipe
+from understudy.synth.methods.lugs import LUGS, DiverseRecipe
 from understudy.synth.processes import helper_processes
 from understudy.synth.recipe import Fitted
 
@@ -37,20 +36,13 @@ Codes = npt.NDArray[np.unsignedinteger]
 class PLUGS(DiverseRecipe):
     """LUGS in parts. Records are dealt to parts at random, whatever their values."""
 
-    facts = synthesis_facts(
-        "plugs",
-        route="S",
-        guarantee="entropy l-diversity of the sampling distributions",
-        public="levels (the promise is about one table, not about neighbours)",
+    facts = replace(
+        LUGS.facts,
+        name="plugs",
+        command="understudy synth -m plugs",
         paper="LUGS (PLUGS)",
         paper_claim="As LUGS, on parts of the table.",
-        sound="unsound",
         truth="The l-diversity carries over to mixtures of parts, because entropy is concave. Otherwise as LUGS.",
-        page="lugs",
-        proofs=("l_diversity",),
-        exact_tests=("diversity_vectors",),
-        neighbours=(),
-        instead="marginals",
     )
     summary = "LUGS on random parts of the table, in parallel processes"
     example = {"l": 1.2, "sweeps": 2, "partitions": 2, "processes": 1}

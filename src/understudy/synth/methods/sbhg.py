@@ -57,14 +57,7 @@ class SBHG(HashedGibbs):
     summary = "stability-based hashed Gibbs sampler: thresholded conditional tables, Laplace noise"
 
     def _shares(self, book: Codebook) -> _Shares:
-        return _shares(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            tables=len(book.names),
-            picks=self.picks(book),
-            share=self.selection_share,
-            neighbours=self.neighbours,
-        )
+        return _shares(**self.target(book))
 
     def pick_epsilon(self, book: Codebook) -> float:
         """An even share of the selection's part."""

@@ -58,15 +58,7 @@ class SBHGGauss(HashedGibbs):
     """The plan meets the target for a whole person, so it is not divided beforehand."""
 
     def _plan(self, book: Codebook) -> tuple[float, GaussianStability]:
-        return _plan(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            tables=len(book.names),
-            picks=self.picks(book),
-            share=self.selection_share,
-            neighbours=self.neighbours,
-            records=None if book.unit is None else book.unit.cap,
-        )
+        return _plan(**self.target(book), records=None if book.unit is None else book.unit.cap)
 
     def pick_epsilon(self, book: Codebook) -> float:
         """From the selection's share of rho: rho = picks epsilon^2 / 8."""
