@@ -24,14 +24,14 @@ def discharges(rows: int) -> us.sources.base.Source:
     return us.open(us.datasets.discharges(rows=rows, seed=1), us.datasets.discharges_codebook())
 
 
-def wide(rows: int) -> EncodedSource:
+def wide(rows: int, *, columns: int = COLUMNS, levels: int = LEVELS) -> EncodedSource:
     """Columns that follow one of five kinds of record, with noise."""
     rng = np.random.default_rng(1)
     kind = rng.integers(0, 5, rows)
-    shares = rng.dirichlet(np.ones(LEVELS), (COLUMNS, 5)).cumsum(axis=-1)
-    codes = [(rng.random(rows)[:, None] > shares[column][kind]).sum(axis=1).clip(0, 9) for column in range(COLUMNS)]
-    levels = tuple(str(level) for level in range(LEVELS))
-    book = Codebook(columns=tuple(Categorical(name=f"c{column}", levels=levels) for column in range(COLUMNS)))
+    shares = rng.dirichlet(np.ones(levels), (columns, 5)).cumsum(axis=-1)
+    codes = [(rng.random(rows)[:, None] > own[kind]).sum(axis=1).clip(0, levels - 1) for own in shares]
+    names = tuple(str(level) for level in range(levels))
+    book = Codebook(columns=tuple(Categorical(name=f"c{column}", levels=names) for column in range(columns)))
     return EncodedSource(codebook=book, columns=[column.astype(np.uint8) for column in codes])
 
 

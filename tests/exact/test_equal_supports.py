@@ -148,7 +148,7 @@ def test_a_measured_dependence_depends_on_noisy_whole_numbers_alone(noise, relat
         tables = [Secret(CountTable.dense(("a",), table)) for table in (before, before + np.array(change))]
         for numbers in some_noise(copies, 1):
             found = [
-                noise.of(lambda t=t: meter(relation).dependence(t, expected=expected, copies=copies), drawn).hex()
+                noise.of(lambda t=t: meter(relation).dependences([t], [expected], copies=copies)[0], drawn).hex()
                 for t, drawn in zip(tables, (numbers, moved(numbers, (step,) * copies)), strict=True)
             ]
             assert found[0] == found[1]
@@ -161,7 +161,7 @@ def test_noisy_copies_are_added_up_within_64_bits(noise):
     noisy = noise.of(lambda: paid.table(table, copies=MOST_COPIES), [1 << 41] * MOST_COPIES)
     assert noisy.tolist() == [float(1 << 41)]
     far = np.array([1 << 42])  # the distance is cut, so that it tells nothing by a refusal
-    assert noise.of(lambda: meter(AR).dependence(table, expected=far, copies=1), [0]) == float(1 << 40)
+    assert noise.of(lambda: meter(AR).dependences([table], [far], copies=1)[0], [0]) == float(1 << 40)
     with pytest.raises(RefusalError, match="at most"):
         meter(AR, units=MOST_COPIES + 1).table(table, copies=MOST_COPIES + 1)
 
@@ -289,7 +289,7 @@ CHECKED = {
     "drafting.private_splits": "test_split_points_are_chosen_from_one_public_list",
     "gaussian_measurements.Meter.table": "test_a_measured_table_depends_on_noisy_whole_numbers_alone",
     "gaussian_measurements.Meter.interaction": "test_a_measured_interaction_depends_on_noisy_whole_numbers_alone",
-    "gaussian_measurements.Meter.dependence": "test_a_measured_dependence_depends_on_noisy_whole_numbers_alone",
+    "gaussian_measurements.Meter.dependences": "test_a_measured_dependence_depends_on_noisy_whole_numbers_alone",
     "labelled.grove_sums": "test_noisy_votes_depend_on_noisy_whole_numbers_alone",
 }
 """Mechanisms that return floats, and the test above that holds each."""

@@ -59,7 +59,7 @@ def test_the_meter_refuses_beyond_its_units():
     meter.table(table, copies=2)
     with pytest.raises(RefusalError, match="1 are paid for"):
         meter.table(table, copies=2)
-    meter.dependence(table, expected=np.array([3, 4]), copies=1)
+    meter.dependences([table], [np.array([3, 4])], copies=1)
     with pytest.raises(RefusalError):
         meter.table(table, copies=1)
 
@@ -94,7 +94,7 @@ def test_a_table_costs_two_units_when_records_are_replaced():
     meter = Meter(GaussianMeasurements(variance=Fraction(4), units=3, delta=1e-6, neighbours=RO), Stream.seeded(1))
     meter.table(table, copies=1)
     assert meter.left == 1
-    meter.dependence(table, expected=np.array([3, 4]), copies=1)
+    meter.dependences([table], [np.array([3, 4])], copies=1)
     assert meter.left == 0
 
 

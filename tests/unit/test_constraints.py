@@ -79,6 +79,41 @@ def test_orders_are_transitive_and_count_their_steps():
     assert step.choices.levels[step.sets([np.array([0])] * 3)[0]].tolist() == [False, False, True, True]
 
 
+@pytest.mark.parametrize("number", [20, 40, 80])
+def test_a_rule_over_many_columns_costs_as_many_steps_as_columns(number):
+    """2^80 combinations cannot be laid out; two states per column are enough to read them."""
+    columns = [Categorical(name=f"c{k}", levels=("no", "yes")) for k in range(number)]
+    every = tuple((column.name, ("no",)) for column in columns[1:])
+    rules = [Implies(when=every, then=(("c0", ("no",)),)), Impossible(cells=(("c3", ("yes",)), ("c4", ("yes",))))]
+    allowed = book_of(*columns, rules=rules).allowed
+    assert sum(layer.size for _, moves in allowed.checks() for layer in moves) <= 4 * (number + 2)
+    for order in (range(number), reversed(range(number))):
+        steps = [step for step in allowed.plan(tuple(order)) if step is not None]
+        assert sum(moves.size for step in steps for moves in step.moves) <= 4 * 2 * number
+    assert allowed.possible((0, 1)).all() and allowed.possible((3, 4)).tolist() == [[True, True], [True, False]]
+    row = np.zeros((number, 1), dtype=np.int64)
+    assert allowed.fits(list(row))[0]
+    row[0] = 1
+    assert not allowed.fits(list(row))[0]
+
+
+def test_a_rule_over_many_columns_holds_in_every_row():
+    columns = [Categorical(name=f"c{k}", levels=("no", "yes")) for k in range(23)]
+    every = tuple((column.name, ("no",)) for column in columns[1:])
+    book = book_of(*columns, rules=[Implies(when=every, then=(("c0", ("no",)),))])
+    drawn = np.random.default_rng(1).random((23, 3000)) < 0.04
+    drawn[0] &= drawn[1:].any(axis=0)
+    table = pa.table({column.name: np.where(row, "yes", "no") for column, row in zip(columns, drawn, strict=True)})
+    assert check_table(table, book) == []
+    made = Marginals(epsilon=1.0, delta=1e-6).fit(open_source(table, book)).sample(3000).table
+    assert check_table(made, book) == []
+    codes = np.array([np.array(made.column(name)) == "yes" for name in book.names])
+    assert (~codes[1:].any(axis=0)).any()  # the rule had something to forbid
+    broken = table.set_column(0, "c0", pa.array(["yes"] * 3000))
+    [fault] = check_table(broken, book)
+    assert fault.count == int((~drawn[1:].any(axis=0)).sum())
+
+
 def test_numbers_in_one_bin_come_back_in_their_order():
     wide = [Integer(name=name, edges=(Fraction(0), Fraction(10), Fraction(20)), missing="NA") for name in "abc"]
     book = book_of(*wide, rules=[Order(low="a", relation="<", high="b"), Order(low="b", relation="<=", high="c")])

@@ -25,7 +25,8 @@ _STEP, _SPREAD = 0.05, 0.3
 _FORGET, _FORGET_SQUARE = 0.9, 0.99  # Adam
 _CELLS = 400_000
 """Cells of residuals kept at once: fits are made side by side while their tables are small."""
-_NEWS, _WIDE = 20, 500
+_NEWS, _WIDE, _BLOCK = 20, 500, 192
+"""Steps between reports; groups from which on threads help; and groups of residuals that stay in the cache."""
 _LEAST = 1e-6
 """Share below which a level's log-odds are not followed further."""
 
@@ -45,6 +46,12 @@ class LatentClasses:
     def two_way(self, first: int, second: int) -> Values:
         """Shares of the cells of a pair."""
         shares: Values = (self.levels[first] * self.weights[:, None]).T @ self.levels[second]
+        return shares
+
+    def three_way(self, first: int, second: int, third: int) -> Values:
+        """Shares of the cells of a triple."""
+        left = (self.levels[first] * self.weights[:, None])[:, :, None] * self.levels[second][:, None, :]
+        shares: Values = np.tensordot(left, self.levels[third], axes=(0, 0))
         return shares
 
     @classmethod
@@ -82,7 +89,8 @@ class _Problem:
         self.first = np.searchsorted(self.group[self.order], np.arange(places[-1]))
         self.one = np.concatenate(tables.ones)
         self.one_precision = np.repeat(tables.one_precision, self.sizes)
-        self.pair = np.zeros((places[-1], places[-1]))
+        # single precision is ample beside the noise, and the products are half as long
+        self.pair = np.zeros((places[-1], places[-1]), dtype=np.float32)
         self.pair_precision = np.zeros_like(self.pair)
         for (i, j), table in tables.pairs.items():
             a, b = slice(places[i], places[i + 1]), slice(places[j], places[j + 1])
@@ -112,13 +120,25 @@ class _Problem:
         # interactions of a mixture are products of centred shares
         means = np.add.reduceat(merged, self.group_starts, axis=-1) / self.group_sizes
         merged -= np.repeat(means, self.group_sizes, axis=-1)
-        missed_pairs = (merged * weights[..., None]).swapaxes(-1, -2) @ merged
-        missed_pairs -= self.pair
-        missed_pairs *= self.pair_precision
-        pulled = merged @ missed_pairs
+        pulled = self._pulled(weights, merged)
         missed = ((weights[..., None, :] @ levels) - self.one) * self.one_precision
         by_weight = 0.5 * (pulled * merged).sum(axis=-1) + (levels * missed).sum(axis=-1)
         return by_weight, pulled[..., self.group] + missed
+
+    def _pulled(self, weights: Values, merged: Values) -> Values:
+        """The centred shares times what the pairs miss, a symmetric matrix: only what is right of a block is made."""
+        shares = merged.astype(np.float32)
+        weighed = (shares * weights[..., None].astype(np.float32)).swapaxes(-1, -2)
+        pulled = np.zeros_like(shares)
+        for start in range(0, self.width, _BLOCK):
+            end = min(start + _BLOCK, self.width)
+            missed = weighed[..., start:end, :] @ shares[..., start:]
+            missed -= self.pair[start:end, start:]
+            missed *= self.pair_precision[start:end, start:]
+            pulled[..., start:] += shares[..., start:end] @ missed
+            if end < self.width:
+                pulled[..., start:end] += shares[..., end:] @ missed[..., end - start :].swapaxes(-1, -2)
+        return pulled.astype(np.float64)
 
 
 def fit_classes(

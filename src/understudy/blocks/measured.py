@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from understudy.blocks.shrinking import (
     on_simplex,
     posterior_ratios,
 )
+from understudy.compiled import kernel
 from understudy.mechanisms.gaussian_measurements import MOST_CELLS, MOST_COPIES, Meter, centred
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report
@@ -36,8 +38,9 @@ _CAUTION = 0.25
 """Share of its error that a pair must be worth to be measured: what is measured helps others too."""
 _MOST_ONES = 0.55
 """Share of the budget that the one-way tables get at most."""
-_MOST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.05, 0.2
-"""Triples at most; their noise as a share of the records; and the part of their budget that finds out their worth."""
+_MOST_TRIPLES, _LEAST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.001, 0.05, 0.2
+"""Triples at most, and at least as a share of all; their noise as a share of the records; and the part of their budget
+that finds out their worth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,6 +76,8 @@ def group_small(counts: Values, least: float) -> Groups:
     return Groups(of=of)
 
 
+_MOST_PAIRS = 5_000
+"""Two-way tables that are measured and shown at most; files of up to 100 columns have no more."""
 _WIDEST, _WORK, _STEPS = 4_000, 1_000_000, 300_000
 """Groups in all, and what bounds the number of fits of classes and the steps of each."""
 
@@ -119,14 +124,9 @@ def choose_pairs(gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, i
     part = (_CAUTION * cost) ** (2 / 3)
     gain = np.array([gains[pair] for pair in waiting])
     is_free = np.ones(len(waiting), dtype=np.bool_)
-    weight, error = 0.0, 0.0
-    while is_free.any():
-        after = (weight + part) ** 1.5 * deviation
-        best = int(np.argmax(np.where(is_free, gain - after, -np.inf)))
-        if gain[best] <= after[best] - error:
-            break
-        is_free[best] = False
-        weight, error = weight + part[best], float(after[best])
+    order = np.lexsort((-gain, part))
+    heads = np.flatnonzero(np.diff(part[order], prepend=-1.0))
+    weight = _take_greedily(gain, part, order, heads, np.append(heads[1:], len(order)), deviation, is_free)
     shares, errors = {}, dict(gains)
     for place in np.flatnonzero(~is_free):
         pair, share = waiting[place], float(part[place] / weight)
@@ -134,6 +134,41 @@ def choose_pairs(gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, i
         raw = _MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
         errors[pair] = float(raw * gain[place] / math.hypot(raw, gain[place]))  # as shrinking towards nothing leaves it
     return PairPlan(shares=shares, errors=errors)
+
+
+def strongest(gains: Mapping[Pair, float], *, most: int) -> list[Pair]:
+    """At most so many pairs, taken in turn: of every column the strongest one, then the second, and so on."""
+    if len(gains) <= most:
+        return list(gains)
+    taken: dict[int, int] = {}
+    turn: dict[Pair, int] = {}
+    for i, j in sorted(gains, key=lambda pair: (-gains[pair], pair)):
+        turn[i, j] = min(taken.get(i, 0), taken.get(j, 0))
+        taken[i], taken[j] = taken.get(i, 0) + 1, taken.get(j, 0) + 1
+    return sorted(sorted(turn, key=lambda pair: (turn[pair], -gains[pair], pair))[:most])
+
+
+@kernel
+def _take_greedily(gain: Any, part: Any, order: Any, heads: Any, ends: Any, deviation: float, is_free: Any) -> float:
+    """Mark what :func:`choose_pairs` takes, and return its weight; ``order`` sorts by part, then by falling gain.
+
+    Among pairs of one part the one with the largest gain is best, so only the heads of these queues are compared.
+    """
+    weight, error = 0.0, 0.0
+    while True:
+        best, most, after_best = -1, -np.inf, 0.0
+        for queue in range(len(heads)):
+            if heads[queue] < ends[queue]:
+                pair = order[heads[queue]]
+                after = (weight + part[pair]) ** 1.5 * deviation
+                if gain[pair] - after > most:
+                    best, most, after_best = queue, gain[pair] - after, after
+        if best < 0 or most <= -error:
+            return weight
+        taken = order[heads[best]]
+        heads[best] += 1
+        is_free[taken] = False
+        weight, error = weight + part[taken], after_best
 
 
 def _copies(wanted: float) -> int:
@@ -156,6 +191,8 @@ class MarginalFit:
     groups: list[Groups] = field(default_factory=list)
     gains: dict[Pair, float] = field(default_factory=dict)
     """What the scores say of every pair: its dependence beyond chance, in records."""
+    shown: list[Pair] = field(default_factory=list)
+    """Pairs whose tables are shown: all, or in wide files those that matter most to one of their columns."""
     score_deviation: float = 0.0
     pairs: dict[Pair, Known] = field(default_factory=dict)
     """Interactions of pairs, on merged levels."""
@@ -204,10 +241,11 @@ class MarginalFit:
             return
         copies = _copies(share * self.meter.event.units / len(counts))
         self.score_deviation = self.meter.table_price * math.sqrt(self.meter.variance(copies))
-        for (i, j), table in counts.items():
-            expected = np.outer(self.ones[i], self.ones[j]) / self.total
-            distance = self.meter.dependence(table, expected=np.rint(expected).astype(np.int64), copies=copies)
-            self.gains[i, j] = max(0.0, distance - 0.7 * self._chance(i, j, expected))
+        expected = (np.outer(self.ones[i], self.ones[j]) / self.total for i, j in counts)
+        distances = self.meter.dependences(list(counts.values()), expected, copies=copies)
+        for (i, j), distance in zip(counts, distances, strict=True):
+            self.gains[i, j] = max(0.0, float(distance) - 0.7 * self._chance(i, j))
+        self.shown = strongest(self.gains, most=_MOST_PAIRS)
         deviation = math.sqrt(self.meter.variance(1) * min(len(counts), 30) / self._left())
         self.groups = self._merged(patience * deviation)
 
@@ -247,7 +285,7 @@ class MarginalFit:
 
         The error of a two-way table is that of its two margins and of its interaction, independent of each other.
         """
-        gains = {(i, j): gain * self.workload[i] * self.workload[j] for (i, j), gain in self.gains.items()}
+        gains = {(i, j): self.gains[i, j] * self.workload[i] * self.workload[j] for i, j in self.shown}
         shapes = {(i, j): (self.groups[i].count, self.groups[j].count) for i, j in gains}
         spent = 1 - self._left() / self._budget
         rest = left / self._budget
@@ -274,12 +312,22 @@ class MarginalFit:
 
         Three columns are likelier to depend on each other together where each two of them do.
         """
-        found: list[tuple[float, Triple]] = []
         small = [column for column, groups in enumerate(self.groups) if 2 <= groups.count == self.sizes[column] <= 16]
-        for triple in itertools.combinations(small, 3):
-            worth = sum(self.gains[pair] for pair in itertools.combinations(triple, 2))
-            if worth > 0 and math.prod(self.sizes[column] for column in triple) <= MOST_CELLS:
-                found.append((self._triple_error(triple) / worth, triple))
+        gains = np.zeros((len(small), len(small)))
+        for i, j in itertools.combinations(range(len(small)), 2):
+            gains[i, j] = self.gains[small[i], small[j]]
+        sizes = np.array([self.sizes[column] for column in small])
+        found: list[tuple[float, Triple]] = []
+        for first in range(len(small) - 2):
+            after = slice(first + 1, None)
+            worth = np.triu(gains[first, after, None] + gains[first, after] + gains[after, after], 1)
+            cells = sizes[first] * np.outer(sizes[after], sizes[after])
+            second, third = np.nonzero((worth > 0) & (cells <= MOST_CELLS))
+            free = (sizes[first] - 1) * (sizes[after][second] - 1) * (sizes[after][third] - 1)  # as in _triple_error
+            error = free / worth[second, third]
+            for place in np.argsort(error, kind="stable")[:_MOST_TRIPLES]:
+                others = second[place] + first + 1, third[place] + first + 1
+                found.append((float(error[place]), (small[first], small[others[0]], small[others[1]])))
         found.sort()
         deviation = math.sqrt(self.meter.variance(1) / (share * self._budget))
         chosen: list[Triple] = []
@@ -289,13 +337,23 @@ class MarginalFit:
             if weight**1.5 * deviation > _TRIPLE_NOISE * self.total * (len(chosen) + 1):
                 break
             chosen.append(triple)
-        return chosen
+        # so few of all triples that nobody would notice are not worth the rows that say what to expect
+        return chosen if len(chosen) >= _LEAST_TRIPLES * math.comb(len(self.sizes), 3) else []
 
     def _triple_error(self, triple: Triple) -> float:
         """L1 error of the interaction of three columns per unit of noise."""
         sizes = [self.sizes[column] for column in triple]
         # sqrt(free numbers x cells) times the length of a record's contrast, sqrt(prod (1 - 1/size))
         return _MEAN_SIZE * math.prod(size - 1 for size in sizes)
+
+    def try_triples(self, counts: Mapping[Triple, Secret[CountTable]], classes: LatentClasses, *, share: float) -> bool:
+        """A few measurements of interactions of three columns, and whether they stand out from latent classes.
+
+        Rows say more of three columns than classes do, but must be made first. What does not stand out even from
+        classes is not worth it.
+        """
+        self._take_triples(counts, share=_PILOT * share)
+        return self._are_worth({triple: classes.three_way(*triple) * self.total for triple in counts})
 
     def measure_triples(
         self,
@@ -304,17 +362,19 @@ class MarginalFit:
         *,
         share: float,
     ) -> bool:
-        """Interactions of three columns: a few measurements to find out whether they stand out, then the others.
+        """The other measurements of three columns, if those tried stand out from what rows say.
 
-        Returns whether they were worth it; if not, the greater part of the share is left.
+        Returns whether they do; if not, the greater part of the share is left.
         """
-        self._take_triples(counts, share=_PILOT * share)
-        excess, free = self._standing_out(expected)
-        if excess / _PILOT <= 2 * free:  # with all of the share; the pairs pay for them, so twice the noise is asked
-            self.triples.clear()
+        if not self._are_worth(expected):
             return False
         self._take_triples(counts, share=(1 - _PILOT) * share)
         return True
+
+    def _are_worth(self, expected: Mapping[Triple, Values]) -> bool:
+        """With all of the share; the pairs pay for them, so twice the noise is asked."""
+        excess, free = self._standing_out(expected)
+        return excess / _PILOT > 2 * free
 
     def _take_triples(self, counts: Mapping[Triple, Secret[CountTable]], *, share: float) -> None:
         weights = {triple: self._triple_error(triple) ** (2 / 3) for triple in counts}
@@ -351,12 +411,13 @@ class MarginalFit:
             groups = [group_small(table, least) for table in self.ones]
         return groups
 
-    def _chance(self, first: int, second: int, expected: Values) -> float:
+    def _chance(self, first: int, second: int) -> float:
         """The distance from independence that noise and sampling alone would show."""
-        noise = 0.0
+        noise, roots = 0.0, 0.64 / math.sqrt(self.total)
         for column in (first, second):
             noise += _MEAN_SIZE * self._deviation(column) * int((self.ones[column] > 0).sum())
-        return noise + 0.64 * float(np.sqrt(np.maximum(expected, 0)).sum())
+            roots *= float(np.sqrt(np.maximum(self.ones[column], 0)).sum())
+        return noise + roots
 
     def classes(self, generator: np.random.Generator, report: Report | None = None) -> LatentClasses:
         """Latent classes behind everything measured; more of them where more can be known."""
@@ -397,7 +458,7 @@ class MarginalFit:
             for column, known in enumerate(self.raw)
         ]
         twos = {}
-        for i, j in self.gains:
+        for i, j in self.shown:
             model = fitted_margins(np.maximum(classes.two_way(i, j), 1e-15) * self.total, ones[i], ones[j])
             twos[i, j] = self._better_two((i, j), model, np.outer(ones[i], ones[j]) / self.total)
         return ones, twos

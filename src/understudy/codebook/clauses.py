@@ -1,4 +1,4 @@
-"""Rules as small tables: codes of each column sorted into classes, and which combinations of classes are allowed."""
+"""Rules by classes: codes of each column sorted into classes, and which combinations of classes are allowed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook.columns import Column, Dates
+from understudy.codebook.diagrams import Integers, Moves, ending, followed, moves_of
 from understudy.codebook.numbers import Number
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule, codes_of
 
 Columns = Mapping[str, Column]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,7 +20,11 @@ class Clause:
 
     columns: tuple[str, ...]
     classes: tuple[Integers, ...]
-    allowed: npt.NDArray[np.bool_]
+    moves: Moves
+
+    def allows(self, codes: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.bool_]:
+        """Which rows keep it; ``codes`` are those of its columns."""
+        return followed(self.moves, [own[code] for own, code in zip(self.classes, codes, strict=True)]).astype(np.bool_)
 
 
 def clause_of(rule: Rule, columns: Columns) -> Clause:
@@ -42,16 +46,20 @@ def _inside(column: Column, values: Sequence[str]) -> Integers:
     return inside
 
 
+# States of a rule about named values: 0 all of them so far, 1 kept whatever follows, 2 broken.
+_NAMED = np.array([[1, 0], [1, 1], [2, 2]])
+_KEPT = np.array([[2, 0], [1, 1], [2, 2]])
+
+
 def _impossible(rule: Impossible, columns: Columns) -> Clause:
-    """Everything but one corner."""
-    allowed = np.ones((2,) * len(rule.cells), dtype=bool)
-    allowed[(1,) * len(rule.cells)] = False
+    """Broken where every value is one that it names."""
     classes = tuple(_inside(columns[name], values) for name, values in rule.cells)
-    return Clause(columns=rule.columns, classes=classes, allowed=allowed)
+    layers = [_NAMED] * len(classes)
+    return Clause(columns=rule.columns, classes=classes, moves=ending(layers, allowed=[False, True, False]))
 
 
 def _implies(rule: Implies, columns: Columns) -> Clause:
-    """Violated where every condition holds and some consequence does not; a missing consequence is no violation."""
+    """Broken where every condition holds and some consequence does not; a missing consequence breaks nothing."""
     when = [_inside(columns[name], values) for name, values in rule.when]
     then = []
     for name, values in rule.then:
@@ -60,10 +68,9 @@ def _implies(rule: Implies, columns: Columns) -> Clause:
         if missing is not None:
             kept[missing] = 1
         then.append(kept)
-    allowed = np.ones((2,) * (len(when) + len(then)), dtype=bool)
-    allowed[(1,) * len(when)] = False
-    allowed[(1,) * (len(when) + len(then))] = True
-    return Clause(columns=rule.columns, classes=(*when, *then), allowed=allowed)
+    layers = [_NAMED] * len(when) + [_KEPT] * len(then)
+    moves = ending(layers, allowed=[True, True, False])
+    return Clause(columns=rule.columns, classes=(*when, *then), moves=moves)
 
 
 def _determines(rule: Determines, columns: Columns) -> Clause:
@@ -77,7 +84,7 @@ def _determines(rule: Determines, columns: Columns) -> Clause:
     allowed[second.size] = True
     if second.missing_code is not None:
         allowed[:, second.missing_code] = True
-    return Clause(columns=rule.columns, classes=(fixed, np.arange(second.size)), allowed=allowed)
+    return Clause(columns=rule.columns, classes=(fixed, np.arange(second.size)), moves=moves_of(allowed))
 
 
 def order_clause(low: Column, high: Column, gap: int) -> Clause:
@@ -87,7 +94,7 @@ def order_clause(low: Column, high: Column, gap: int) -> Clause:
     allowed = np.ones((low.size, high.size), dtype=bool)
     allowed[: low.proper_levels, : high.proper_levels] = smallest[:, None] + gap <= largest[None, :]
     classes = (np.arange(low.size), np.arange(high.size))
-    return Clause(columns=(low.name, high.name), classes=classes, allowed=allowed)
+    return Clause(columns=(low.name, high.name), classes=classes, moves=moves_of(allowed))
 
 
 def value_range(column: Column) -> tuple[Integers, Integers]:

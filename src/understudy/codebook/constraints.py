@@ -3,34 +3,27 @@
 The rules are joined column by column, from the last one of an order to the first, and what a column leaves possible for
 those before it becomes a rule of its own (adaptive consistency: Dechter and Pearl 1987). Afterwards a row can be drawn
 in that order without ever getting stuck: each column has at least one level that fits what was drawn and can be
-completed. Codes that no rule tells apart are treated as one class, so that thousands of levels cost nothing.
+completed. Codes that no rule tells apart are treated as one class, and combinations are kept as diagrams
+(``diagrams.py``), so that neither thousands of levels nor dozens of columns in one rule cost much.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook.clauses import Clause, clause_of, order_clause
 from understudy.codebook.columns import Column, repeated_in
+from understudy.codebook.diagrams import Diagram, Moves, TooLarge, followed, reduced
 from understudy.codebook.rules import Order, Rule
 from understudy.errors import CodebookError, ParameterError
 
 Codes = npt.NDArray[np.integer]
 Bools = npt.NDArray[np.bool_]
 _MOST_CELLS = 1 << 24
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Table:
-    """Allowed combinations of classes of some columns, in the order of ``columns``, and the rules they come from."""
-
-    columns: tuple[int, ...]
-    allowed: Bools
-    rules: frozenset[int]
+"""Moves of a diagram at one column."""
 
 
 class _Unsatisfiable(Exception):
@@ -61,21 +54,15 @@ class Step:
 
     column: int
     reads: tuple[int, ...]
-    classes: tuple[npt.NDArray[np.int64], ...]
-    """For each column read, class times stride of each of its codes."""
-    set_of: npt.NDArray[np.int64]
-    """Which set of levels belongs to each combination of classes read."""
+    moves: Moves
+    """For each column read, the next state by state and code; the last state is the number of the set."""
     choices: Choices
 
     def sets(self, row: Sequence[Codes]) -> npt.NDArray[np.int64]:
         """For each row the number of the set of levels that its column may take; ``row`` holds all columns."""
-        number = len(row[self.column])
         if not self.reads:
-            return np.full(number, self.set_of[0], dtype=np.int64)
-        cells = self.classes[0][row[self.reads[0]]]
-        for position, classes in zip(self.reads[1:], self.classes[1:], strict=True):
-            cells = cells + classes[row[position]]
-        return self.set_of[cells]
+            return np.zeros(len(row[self.column]), dtype=np.int64)
+        return followed(self.moves, [row[place] for place in self.reads])
 
 
 class Allowed:
@@ -91,15 +78,16 @@ class Allowed:
         clauses += Orders(columns, rules).implied(named)
         clauses += [(clause, frozenset()) for clause in extra]
         self._classes = _common_classes(columns, [clause for clause, _ in clauses])
-        self._tables = tuple(
-            _Table(columns=places, allowed=self._on_classes(clause, places), rules=origin)
+        self._diagrams = tuple(
+            Diagram(columns=places, moves=self._on_classes(clause, places), rules=origin)
             for clause, origin in clauses
             for places in [tuple(position[name] for name in clause.columns)]
         )
         self._plans: dict[tuple[int, ...], tuple[Step | None, ...]] = {}
+        self._left: dict[tuple[int, ...], list[Diagram]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._tables)
+        return bool(self._diagrams)
 
     def within(self, choice: Mapping[str, Sequence[int]]) -> "Allowed":
         """The same rules in a part of the domain: some columns hold only these codes."""
@@ -108,7 +96,7 @@ class Allowed:
             column = next(column for column in self._columns if column.name == name)
             inside = np.zeros(column.size, dtype=np.int64)
             inside[list(codes)] = 1
-            extra.append(Clause(columns=(name,), classes=(inside,), allowed=np.array([False, True])))
+            extra.append(Clause(columns=(name,), classes=(inside,), moves=(np.array([[0, 1]]),)))
         narrowed = Allowed(self._columns, self._rules, (*self._extra, *extra))
         try:
             narrowed._eliminate(range(len(self._columns)), len(self._columns))
@@ -117,21 +105,20 @@ class Allowed:
             raise ParameterError(f"no row with these values of {names} satisfies the rules of the codebook.") from None
         return narrowed
 
-    def _on_classes(self, clause: Clause, places: Sequence[int]) -> Bools:
+    def _on_classes(self, clause: Clause, places: Sequence[int]) -> Moves:
         """The clause on the common classes of its columns."""
-        index = []
-        for place, own in zip(places, clause.classes, strict=True):
-            common = self._classes[place]
-            _, first = np.unique(common, return_index=True)
-            index.append(own[first])
-        return np.asarray(clause.allowed[np.ix_(*index)])
+        layers = []
+        for place, own, layer in zip(places, clause.classes, clause.moves, strict=True):
+            _, first = np.unique(self._classes[place], return_index=True)
+            layers.append(layer[:, own[first]])
+        return reduced(layers)
 
     @cached_property
     def tied(self) -> tuple[tuple[int, ...], ...]:
         """Groups of columns that rules tie together, each in codebook order; columns without a rule are left out."""
         groups: list[set[int]] = []
-        for table in self._tables:
-            joined = set(table.columns)
+        for diagram in self._diagrams:
+            joined = set(diagram.columns)
             for group in [group for group in groups if group & joined]:
                 joined |= group
                 groups.remove(group)
@@ -141,9 +128,8 @@ class Allowed:
     def fits(self, row: Sequence[Codes]) -> Bools:
         """Which rows break no rule."""
         good = np.ones(len(row[0]), dtype=bool)
-        for table in self._tables:
-            classes = tuple(self._classes[place][row[place]] for place in table.columns)
-            good &= table.allowed[classes]
+        for diagram in self._diagrams:
+            good &= diagram.holds([self._classes[place][row[place]] for place in diagram.columns])
         return good
 
     def completable(self, row: Sequence[Codes], order: Sequence[int], number: int) -> Bools:
@@ -156,9 +142,9 @@ class Allowed:
                 good &= step.choices.levels[step.sets(row), row[column]]
         return good
 
-    def checks(self) -> list[tuple[tuple[int, ...], Bools]]:
-        """Columns and allowed combinations of classes of every rule, for samplers that check single changes."""
-        return [(table.columns, table.allowed) for table in self._tables]
+    def checks(self) -> list[tuple[tuple[int, ...], Moves]]:
+        """Columns of every rule, and its moves by their classes, for samplers that check single changes."""
+        return [(diagram.columns, diagram.moves) for diagram in self._diagrams]
 
     @property
     def classes(self) -> tuple[npt.NDArray[np.int64], ...]:
@@ -174,81 +160,80 @@ class Allowed:
             except _Unsatisfiable:
                 raise CodebookError(*conflict(self._columns, self._rules)) from None
             steps: list[Step | None] = [None] * len(self._columns)
-            for column, table in buckets.items():
-                steps[column] = self._step(column, table)
+            for column, diagram in buckets.items():
+                steps[column] = self._step(column, diagram)
             self._plans[key] = tuple(steps)
         return self._plans[key]
 
     def possible(self, columns: Sequence[int]) -> Bools:
         """Which combinations of codes of these columns occur in some allowed row."""
         first = sorted(columns)
-        order = (*first, *(place for place in range(len(self._columns)) if place not in columns))
-        _, left = self._eliminate(order, len(order) - len(first))
         shape = [self._columns[place].size for place in first]
         mask = np.ones(shape, dtype=bool)
-        for table in left:
-            own = table.allowed[np.ix_(*(self._classes[place] for place in table.columns))]
-            where = [first.index(place) for place in table.columns]
-            own = own.transpose(np.argsort(where))
-            mask &= own.reshape([shape[axis] if axis in where else 1 for axis in range(len(shape))])
+        for group in self.tied:
+            for diagram in self._left_for(tuple(place for place in first if place in group)):
+                places = diagram.columns
+                codes = np.ix_(*(self._classes[place] for place in places))
+                own = diagram.holds(np.broadcast_arrays(*codes))
+                mask &= own.reshape([shape[axis] if place in places else 1 for axis, place in enumerate(first)])
         return mask.transpose([first.index(place) for place in columns])
 
-    def _eliminate(self, order: Sequence[int], number: int) -> tuple[dict[int, _Table], list[_Table]]:
-        """Join and project out the last ``number`` columns of an order; the joined tables, and what is left."""
+    def _left_for(self, columns: tuple[int, ...]) -> list[Diagram]:
+        """What is left of the rules for some columns of one tied group, once all others are projected out."""
+        if columns and columns not in self._left:
+            group = next(group for group in self.tied if columns[0] in group)
+            rules_of = {place: sum(place in diagram.columns for diagram in self._diagrams) for place in group}
+            # what few rules speak about goes first: often nothing is left of a rule after that
+            others = sorted((place for place in group if place not in columns), key=lambda place: -rules_of[place])
+            self._left[columns] = self._eliminate((*columns, *others), len(others))[1]
+        return self._left.get(columns, [])
+
+    def _eliminate(self, order: Sequence[int], number: int) -> tuple[dict[int, Diagram], list[Diagram]]:
+        """Join and project out the last ``number`` columns of an order; the joined diagrams, and what is left.
+
+        Rules about other columns than those of the order are left out.
+        """
         place = {column: when for when, column in enumerate(order)}
-        waiting = [_sorted(table, place) for table in self._tables]
-        buckets: dict[int, _Table] = {}
+        waiting = [diagram.arranged(place) for diagram in self._diagrams if diagram.columns[0] in place]
+        buckets: dict[int, Diagram] = {}
         for column in reversed(order[len(order) - number :] if number else ()):
-            ending_here = [table for table in waiting if table.columns[-1] == column]
+            ending_here = [diagram for diagram in waiting if diagram.columns[-1] == column]
             if not ending_here:
                 continue
-            waiting = [table for table in waiting if table.columns[-1] != column]
+            waiting = [diagram for diagram in waiting if diagram.columns[-1] != column]
             joined = self._join(ending_here, place)
             buckets[column] = joined
-            projected = np.asarray(joined.allowed.any(axis=-1))
-            if not projected.any():
+            if joined.allows_none:
                 raise _Unsatisfiable
-            if not projected.all():
-                waiting.append(replace(joined, columns=joined.columns[:-1], allowed=projected))
+            if len(joined.columns) > 1 and not (rest := joined.without_last()).allows_all:
+                waiting.append(rest)
         return buckets, waiting
 
-    def _join(self, tables: Sequence[_Table], place: Mapping[int, int]) -> _Table:
-        columns = tuple(sorted({column for table in tables for column in table.columns}, key=place.__getitem__))
-        shape = [int(self._classes[column].max()) + 1 for column in columns]
-        rules = frozenset().union(*(table.rules for table in tables))
-        if prod(shape) > _MOST_CELLS:
+    def _join(self, diagrams: Sequence[Diagram], place: Mapping[int, int]) -> Diagram:
+        joined = diagrams[0]
+        try:
+            for diagram in diagrams[1:]:
+                joined = joined.joined(diagram, place, most=_MOST_CELLS)
+        except TooLarge as reason:
+            columns, rules = reason.args
             tied = ", ".join(self._columns[column].name for column in columns)
             titles = "; ".join(self._rules[number].title for number in sorted(rules))
             raise CodebookError(
-                f"the rules ({titles}) tie {tied} together in {prod(shape):,} combinations, more than {_MOST_CELLS:,}; "
-                "use fewer rules between them, or coarser columns."
-            )
-        allowed = np.ones(shape, dtype=bool)
-        for table in tables:
-            allowed &= table.allowed.reshape(
-                [size if column in table.columns else 1 for column, size in zip(columns, shape, strict=True)]
-            )
-        return _Table(columns=columns, allowed=allowed, rules=rules)
+                f"the rules ({titles}) tie {tied} together in more than {_MOST_CELLS:,} combinations that must be told "
+                "apart; use fewer rules between them, or coarser columns."
+            ) from None
+        return joined
 
-    def _step(self, column: int, table: _Table) -> Step | None:
-        reads = table.columns[:-1]
-        shape = table.allowed.shape
-        sets, set_of = np.unique(table.allowed.reshape(-1, shape[-1]), axis=0, return_inverse=True)
-        if sets.all():
+    def _step(self, column: int, diagram: Diagram) -> Step | None:
+        if diagram.allows_all:
             return None
-        strides = [prod(shape[axis + 1 : -1]) for axis in range(len(reads))]
+        reads = diagram.columns[:-1]
         return Step(
             column=column,
             reads=reads,
-            classes=tuple(self._classes[place] * stride for place, stride in zip(reads, strides, strict=True)),
-            set_of=set_of.reshape(-1).astype(np.int64),
-            choices=Choices(levels=np.ascontiguousarray(sets[:, self._classes[column]])),
+            moves=tuple(moves[:, self._classes[place]] for moves, place in zip(diagram.moves, reads, strict=False)),
+            choices=Choices(levels=np.ascontiguousarray(diagram.moves[-1][:, self._classes[column]].astype(np.bool_))),
         )
-
-
-def _sorted(table: _Table, place: Mapping[int, int]) -> _Table:
-    axes = sorted(range(len(table.columns)), key=lambda axis: place[table.columns[axis]])
-    return replace(table, columns=tuple(table.columns[a] for a in axes), allowed=table.allowed.transpose(axes))
 
 
 def _common_classes(columns: Sequence[Column], clauses: Sequence[Clause]) -> tuple[npt.NDArray[np.int64], ...]:

@@ -9,11 +9,11 @@ fixed before the data is read, pays for all measurements together, whichever are
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -196,18 +196,24 @@ class Meter:
         noisy = clamped_sum(exact, lambda size: exact_gaussian(size, deviation=deviation, stream=self._stream))
         return noisy.astype(np.float64)
 
-    def dependence(self, counts: Secret[CountTable], *, expected: npt.NDArray[np.int64], copies: int) -> float:
-        """How far a table lies from ``expected`` in all: the sum of absolute differences, measured.
+    def dependences(
+        self, tables: Sequence[Secret[CountTable]], expected: Iterable[npt.NDArray[Any]], *, copies: int
+    ) -> Values:
+        """How far each table lies from what is ``expected`` in all: the sum of absolute differences, measured.
 
-        ``expected`` is public and whole. A new record changes one difference, and hence the sum, by 1. A replaced one
-        changes two and leaves the parity of the sum as it is, so half of the sum changes by at most 1.
+        What is expected is public, and rounded to whole numbers here. A new record changes one difference of a table,
+        and hence its sum, by 1. A replaced one changes two and leaves the parity of the sum as it is, so half of the
+        sum changes by at most 1.
         """
-        self._spend(copies, each=1)
-        distance = int(np.abs(counts.open().to_grid() - expected).sum())
+        self._spend(copies, each=len(tables))
+        distances = [
+            int(np.abs(table.open().to_grid() - np.rint(values).astype(np.int64)).sum())
+            for table, values in zip(tables, expected, strict=True)
+        ]
         step = self.table_price
         # neighbours stay within 1 of each other under this cut; larger numbers would be refused, which tells something
-        exact = np.array([min(distance // step, COUNT_LIMIT)], dtype=np.int64)
-        return step * int(self._sums(exact, copies)[0]) / copies
+        exact = np.minimum(np.array(distances, dtype=np.int64) // step, COUNT_LIMIT)
+        return step * self._sums(exact, copies) / copies
 
     def _sums(self, exact: npt.NDArray[np.int64], copies: int) -> npt.NDArray[np.int64]:
         """The sums of ``copies`` noisy copies of every number, all of them whole.

@@ -44,13 +44,13 @@ _PROBE = 20_000
 @kernel
 def _holds(values: Any, column: int, value: int, rules: Any) -> Any:
     """Whether the row breaks no rule once this column holds this value."""
-    class_of, member_at, member, stride, table_at, table, check_at, check = rules
+    class_of, member_at, member, moves_at, width, moves, check_at, check = rules
     for number in range(check_at[column], check_at[column + 1]):
-        cell = table_at[check[number]]
+        state = 0
         for place in range(member_at[check[number]], member_at[check[number] + 1]):
             held = value if member[place] == column else values[member[place]]
-            cell += class_of[member[place], held] * stride[place]
-        if not table[cell]:
+            state = moves[moves_at[place] + state * width[place] + class_of[member[place], held]]
+        if state == 0:
             return False
     return True
 
@@ -227,18 +227,17 @@ def _flat(allowed: Allowed) -> tuple[Any, ...]:
     class_of = np.stack([np.pad(classes, (0, width - len(classes))) for classes in allowed.classes])
     columns = len(allowed.classes)
     member = [column for places, _ in checks for column in places]
-    stride = [size // table.itemsize for _, table in checks for size in np.ascontiguousarray(table).strides]
+    layers = [layer for _, moves in checks for layer in moves]
     member_at = np.cumsum([0, *(len(places) for places, _ in checks)])
-    table_at = np.cumsum([0, *(table.size for _, table in checks)])
+    moves_at = np.cumsum([0, *(layer.size for layer in layers)])
     by_column = [[number for number, (places, _) in enumerate(checks) if column in places] for column in range(columns)]
-    flat = np.concatenate([np.ascontiguousarray(table).ravel() for _, table in checks] or [np.ones(1, dtype=np.bool_)])
     return (
         class_of,
         member_at.astype(np.int64),
         np.array(member, dtype=np.int64),
-        np.array(stride, dtype=np.int64),
-        table_at.astype(np.int64),
-        flat,
+        moves_at.astype(np.int64),
+        np.array([layer.shape[1] for layer in layers], dtype=np.int64),
+        np.concatenate([layer.ravel() for layer in layers] or [np.ones(1, dtype=np.int64)]),
         np.cumsum([0, *(len(numbers) for numbers in by_column)]).astype(np.int64),
         np.array([number for numbers in by_column for number in numbers], dtype=np.int64),
     )

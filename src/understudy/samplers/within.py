@@ -111,23 +111,16 @@ def draw_within(
 
 
 @kernel
-def _add_classes(cells: Numbers, classes: Numbers, codes: Any) -> None:
-    for row in range(len(cells)):
-        cells[row] += classes[codes[row]]
-
-
-@kernel
-def _look_up(cells: Numbers, set_of: Numbers) -> None:
-    for row in range(len(cells)):
-        cells[row] = set_of[cells[row]]
+def _follow(states: Numbers, moves: Numbers, codes: Any) -> None:
+    for row in range(len(states)):
+        states[row] = moves[states[row], codes[row]]
 
 
 def fill_sets(step: Step, row: Sequence[Any], sets: Numbers) -> None:
     """As :meth:`Step.sets`, compiled, into ``sets``."""
     sets[:] = 0
-    for place, classes in zip(step.reads, step.classes, strict=True):
-        _add_classes(sets, classes, row[place])
-    _look_up(sets, step.set_of)
+    for place, moves in zip(step.reads, step.moves, strict=True):
+        _follow(sets, moves, row[place])
 
 
 def outside_of(step: Step, virtual: Any) -> Any:

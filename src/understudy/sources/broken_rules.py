@@ -62,7 +62,10 @@ def _misplaced(opened: Opened, book: Codebook, detail: Detail, most: int) -> _Ro
 def _forbidden(opened: Opened, clause: Clause, columns: Sequence[Column], most: int) -> _Rows:
     """By combinations of codes, which the engine counts; those that the clause forbids are bad."""
     codes = {f"c{place}": code_expression(c, opened.value(c.name)) for place, c in enumerate(columns)}
-    bad = [cell for cell in _combinations(opened, most, **codes) if not _is_allowed(clause, cell[: len(columns)])]
+    cells = _combinations(opened, most, **codes)
+    known = np.array([cell[: len(columns)] for cell in cells], dtype=np.int64).reshape(-1, len(columns))
+    allowed = clause.allows(list(known.T))
+    bad = [cell for cell, is_allowed in zip(cells, allowed, strict=True) if not is_allowed]
     values = [
         ", ".join(f"{column.name} = {column.labels[code]}" for column, code in zip(columns, cell, strict=False))
         for cell in bad
@@ -89,11 +92,6 @@ def _scan(opened: Opened, **looked_at: Any) -> str:
 def _gathered(bad: Sequence[tuple[Any, ...]], most: int, values: Sequence[str]) -> _Rows:
     rows = sorted(row for cell in bad for row in cell[-1])[:most]
     return sum(int(cell[-2]) for cell in bad), tuple(rows), tuple(values[:most])
-
-
-def _is_allowed(clause: Clause, codes: Sequence[int]) -> bool:
-    classes = tuple(own[code] for own, code in zip(clause.classes, codes, strict=True))
-    return bool(np.asarray(clause.allowed[classes]))
 
 
 def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -> _Rows:

@@ -19,6 +19,8 @@ from understudy.sources.tables import DENSE_LIMIT, CountTable, code_type, counts
 Codes = npt.NDArray[np.unsignedinteger]
 _BLOCK = 1 << 14
 _KEY_LIMIT = 1 << 62
+_TOGETHER = 16
+"""Cliques that one thread counts at a time."""
 _SMALL = 1 << 20
 """Tables of so few combinations are laid out in full, however few the records."""
 
@@ -59,10 +61,11 @@ class EncodedSource(Source):
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """Counts by one pass per clique, on all cores."""
-        tables = []
+        tables: list[Secret[CountTable]] = []
+        parts = [cliques[start : start + _TOGETHER] for start in range(0, len(cliques), _TOGETHER)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for table in pool.map(self._counted, cliques):
-                tables.append(Secret(table))
+            for counted in pool.map(lambda part: [Secret(self._counted(clique)) for clique in part], parts):
+                tables += counted
                 if report:
                     report("counting", len(tables), len(cliques))
         return tables

@@ -28,6 +28,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
+from understudy.privacy.secret import Secret
 from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
@@ -128,16 +129,13 @@ class Marginals(ReleasedRecipe):
         kept = _TRIPLE_SHARE * math.sqrt(len(candidates) / max(math.comb(len(names), 3), 1))
         fit.measure_pairs(ones, twos, reserve=kept)
         classes = fit.classes(stream.generator(), report)
-        shown = _shown(fit, classes)
-        if candidates:
-            expected = _expected(shown, classes, book, fit.total, stream, candidates)
-            cliques = [tuple(names[column] for column in triple) for triple in candidates]
-            threes = dict(zip(candidates, source.count(cliques, report), strict=True))
-            if fit.measure_triples(threes, expected, share=kept):
-                shown.update(fit.plausible_triples(expected).items())
-            else:
+        cliques = [tuple(names[column] for column in triple) for triple in candidates]
+        threes = dict(zip(candidates, source.count(cliques, report) if cliques else (), strict=True))
+        shown = _with_triples(fit, classes, threes, book, stream, share=kept)
+        if shown is None:
+            if threes:
                 fit.measure_chosen(twos, copies=fit.meter.left / fit.meter.table_price)
-                shown = _shown(fit, classes)
+            shown = _shown(fit, classes)
         return Perturbed(
             way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),
             tables=[_table(tuple(names[column] for column in columns), table) for columns, table in shown.items()],
@@ -161,6 +159,26 @@ def _shown(fit: MarginalFit, classes: LatentClasses) -> dict[tuple[int, ...], Va
     ones, twos = fit.plausible(classes)
     shown: dict[tuple[int, ...], Values] = {(column,): table for column, table in enumerate(ones)}
     shown.update(twos.items())
+    return shown
+
+
+def _with_triples(
+    fit: MarginalFit,
+    classes: LatentClasses,
+    counts: Mapping[Triple, Secret[CountTable]],
+    book: Codebook,
+    stream: Stream,
+    *,
+    share: float,
+) -> dict[tuple[int, ...], Values] | None:
+    """All tables with those of triples, if these are worth it."""
+    if not counts or not fit.try_triples(counts, classes, share=share):
+        return None
+    shown = _shown(fit, classes)
+    expected = _expected(shown, classes, book, fit.total, stream, list(counts))
+    if not fit.measure_triples(counts, expected, share=share):
+        return None
+    shown.update(fit.plausible_triples(expected).items())
     return shown
 
 
