@@ -46,7 +46,7 @@ _LANE, _BLOCK = 1 << 19, 1 << 16
 """Rows that agree with the tables among themselves, and those that are begun together: they stay in the cache."""
 _PASSES, _SETTLED = 60, 0.98
 """At most so many passes over all values; none after one that leaves more than this of the squared distance."""
-_FEW, _ENOUGH = 1 << 18, 0.03
+_FEW, _ENOUGH = 1 << 18, 0.05
 """More rows than a few are mended until this part of the squared distance of pairs that they began with is left."""
 _PARTNERS, _TIED = 3, 0.01
 """Columns whose values propose values of another, and from which dependence on."""
