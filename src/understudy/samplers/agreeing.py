@@ -46,8 +46,8 @@ _LANE, _BLOCK = 1 << 19, 1 << 16
 """Rows that agree with the tables among themselves, and those that are begun together: they stay in the cache."""
 _PASSES, _SETTLED = 60, 0.98
 """At most so many passes over all values; none after one that leaves more than this of the squared distance."""
-_FEW, _ENOUGH = 1 << 18, 0.05
-"""More rows than a few are mended until this part of the squared distance of pairs that they began with is left."""
+_FEW, _ENOUGH = 1 << 18, 0.2
+"""More rows than a few are mended until so much is left of the total variation from pairs that they began with."""
 _PARTNERS, _TIED = 3, 0.01
 """Columns whose values propose values of another, and from which dependence on."""
 _PROBE = 20_000
@@ -274,11 +274,12 @@ class _Goal:
 
     def distance(self, gap: Gap) -> float:
         """Sum of squares, every table once."""
-        return self.of_pairs(gap) + float(np.square(gap[self._twice :], dtype=np.float64).sum())
+        squares = np.square(gap, dtype=np.float64)
+        return float(squares[: self._twice].sum() / 2 + squares[self._twice :].sum())
 
-    def of_pairs(self, gap: Gap) -> float:
-        """The same of the tables of two columns alone."""
-        return float(np.square(gap[: self._twice], dtype=np.float64).sum()) / 2
+    def variation(self, gap: Gap) -> float:
+        """Rows that are in a wrong cell, summed over the tables of two columns."""
+        return float(np.abs(gap[: self._twice]).sum(dtype=np.float64)) / 4
 
     def descend(self, rows: Codes, gap: Gap, work: Any, drift: Gap | None = None) -> None:
         """One pass over the rows, which add ``drift`` each to the gap, or are part of it already."""
@@ -321,7 +322,7 @@ def _mend(
             return
     left = goal.distance(gap)
     for _ in range(_PASSES):
-        if stopped.is_set() or (len(made) > _FEW and goal.of_pairs(gap) <= _ENOUGH * goal.of_pairs(begun)):
+        if stopped.is_set() or (len(made) > _FEW and goal.variation(gap) <= _ENOUGH * goal.variation(begun)):
             break
         goal.descend(made, gap, work)
         before, left = left, goal.distance(gap)
