@@ -37,7 +37,6 @@ ALL = {
     "lugs": lugs.main,
     "sbhg": sbhg.main,
     "marginals": marginals.main,
-    "drawing": drawing.main,
     "utility": utility.main,
     "peers": peers.main,
     "report": report.main,
@@ -49,6 +48,7 @@ ALL = {
     "operations": operations.main,
     "people": people.main,
     "weights": weights.main,
+    **{f"drawing: {name}": part for name, part in drawing.PARTS.items()},
     **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 

@@ -143,9 +143,8 @@ def speed(rows: int = MANY) -> None:
     print(f"two threads: {gain:.2f} times by the clock, {free:.2f} on free cores (bar {THREADS_BAR}): {met}")
 
 
-def main() -> None:
-    print(f"(load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
-    speed()
+def meeting() -> None:
+    """Rows against tables, on every table that is there."""
     tables = {"discharges": discharges()}
     for name, folder in (("adult", "adult_benchmark"), ("nltcs", "nltcs"), ("fire", "fire")):
         if (source := shared(name, folder)) is not None:
@@ -154,5 +153,9 @@ def main() -> None:
         meets_tables(name, source, epsilon)
 
 
+PARTS = {"speed": speed, "meeting": meeting}
+
+
 if __name__ == "__main__":
-    speed() if sys.argv[1:] == ["speed"] else main()
+    for word in sys.argv[1:] or PARTS:
+        PARTS[word]()

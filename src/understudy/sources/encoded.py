@@ -90,7 +90,7 @@ def count_codes(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Co
     if math.prod(sizes) <= min(DENSE_LIMIT, max(_SMALL, len(columns[0]))):
         counts = np.zeros(math.prod(sizes), dtype=np.int64)
         if len(sizes) == 2:
-            _tally_pairs(counts, *columns, sizes[1])
+            _tally_pairs(counts, columns[0], columns[1], sizes[1])
             return CountTable.dense(names, counts.reshape(tuple(sizes)))
         keys = np.empty(_BLOCK, dtype=np.int64)
         for start in range(0, len(columns[0]), _BLOCK):
