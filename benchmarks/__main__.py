@@ -8,6 +8,7 @@ from benchmarks import (
     commute,
     constraints,
     counting,
+    drawing,
     imputation,
     linear,
     lugs,
@@ -51,6 +52,7 @@ ALL = {
     "operations": operations.main,
     "people": people.main,
     "weights": weights.main,
+    **{f"drawing: {name}": part for name, part in drawing.PARTS.items()},
     **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }
 

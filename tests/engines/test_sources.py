@@ -224,3 +224,32 @@ def test_parquet_files_of_different_types_are_not_rounded(second: pa.Array, tmp_
     pq.write_table(pa.table({"n": [2.7]}), tmp_path / "c.parquet")
     with pytest.raises(DataError, match=r"'n' \(1 rows\)"):
         open_source(tmp_path / "*.parquet", book).count([["n"]])
+
+
+@pytest.mark.parametrize("unknown", ["error", "other-or-missing"])
+@pytest.mark.parametrize("odd", [[], ["old", "11"]])
+def test_text_in_parquet_files_is_encoded_without_the_engine_and_means_the_same(tmp_path, unknown, odd):
+    """Nulls, the spelled missing value, numbers as text and unknown values; two files of several pieces."""
+    book = Codebook(
+        columns=(
+            Integer(name="age", edges=tuple(map(Fraction, (0, 5, 10))), missing="NA"),
+            Categorical(name="sex", levels=("f", "m", "x"), other="x"),
+        )
+    )
+    rng = np.random.default_rng()
+    for number in range(2):
+        ages = [value or None for value in rng.choice(["", "NA", "3", "5.0", " 7", *odd], 500).tolist()]
+        rows = pa.table({"sex": rng.choice(["f", "m", *odd], 500).tolist(), "age": ages})
+        pq.write_table(rows, tmp_path / f"{number}.parquet", row_group_size=200)
+    told = []
+    for by_engine in (False, True):
+        source = open_source(str(tmp_path / "*.parquet"), book, unknown=unknown)
+        if by_engine:
+            source._parquet = ()
+        try:
+            told.append([secret.open().to_grid().tolist() for secret in source.count([["age"], ["sex", "age"]])])
+        except DataError as reason:
+            told.append(str(reason))
+        assert (source.bench.codes is None) or by_engine
+    assert told[0] == told[1]
+    assert isinstance(told[0], str) == (unknown == "error" and bool(odd))

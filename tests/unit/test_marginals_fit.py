@@ -22,6 +22,7 @@ from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, centred
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
+from understudy.samplers import agreeing
 from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.tables import CountTable
 
@@ -280,3 +281,27 @@ def test_a_fit_never_asks_for_more_than_is_paid_for():
         {(0, 1, 2): Secret(CountTable.dense(("a", "b", "c"), np.ones((2, 2, 2), dtype=np.int64)))}, share=1.0
     )
     assert fit.triples == {}
+
+
+def test_large_draws_meet_the_tables_on_any_number_of_threads(monkeypatch):
+    """Lanes of several blocks, to which the beginning brings the same error again and again."""
+    monkeypatch.setattr(agreeing, "_LANE", 9000)
+    monkeypatch.setattr(agreeing, "_BLOCK", 1000)
+    monkeypatch.setattr(agreeing, "_FEW", 2000)
+    pairs = {pair: CLASSES.two_way(*pair) for pair in PAIRS}
+    alone = [CLASSES.one_way(column)[np.newaxis] for column in range(3)]
+
+    def drawn(stream, threads):
+        return draw_agreeing(np.ones(1), alone, pairs, allowed=FREE, rows=20_000, stream=stream, threads=threads)
+
+    def distance(rows):
+        counted = [np.histogram2d(rows[i], rows[j], bins=table.shape)[0] for (i, j), table in pairs.items()]
+        return sum(total_variation(found / 20_000, table) for found, table in zip(counted, pairs.values(), strict=True))
+
+    first, again, other = drawn(Stream.seeded(1), 1), drawn(Stream.seeded(1), 3), drawn(Stream.from_system(), 1)
+    assert all((one == two).all() for one, two in zip(first, again, strict=True))
+    assert any((one != two).any() for one, two in zip(first, other, strict=True))
+    monkeypatch.setattr(agreeing, "_descend", lambda *_: None)
+    begun = distance(drawn(Stream.from_system(), 1))
+    # each lane is mended until so little is left; together they are no further off, and begin within a few percent
+    assert distance(other) <= 1.1 * agreeing._ENOUGH * begun

@@ -1,14 +1,21 @@
 """Rows that agree with many small tables at once: begun from a model of few parts, then mended value by value.
 
 Rows begin as latent classes or as the tree of strongest dependence would have them, whichever is nearer to the tables
-(``starting.py``). Single values are then changed wherever that lowers the squared distance to all tables together;
-where tables contradict each other this settles on a compromise that rows can realise. New values are proposed from the
-column's own table and given the value of one of the columns that it depends on most, so that values which imply each
-other find each other. No change leaves the rules of the codebook. All of it works on released tables, so its random
-numbers need no secure generator: a fast one is seeded from the stream.
+(``starting.py``), a block at a time. Single values are then changed wherever that lowers the squared distance of all
+rows so far to all tables together; where tables contradict each other this settles on a compromise that rows can
+realise. What a beginning gets wrong, it gets wrong in every block: the distance that earlier blocks left behind is
+carried on, and grows until the changes in each new block make up for it. So it stays about as large in rows, however
+many rows there are, and one pass over a large file is nearly enough (as in herding, Welling 2009).
+
+New values are proposed from the column's own table and given the value of one of the columns that it depends on most,
+so that values which imply each other find each other. No change leaves the rules of the codebook. All of it works on
+released tables, so its random numbers need no secure generator: fast ones are seeded from the stream, one for every
+``_LANE`` rows, so that the same rows come out however many threads share the lanes.
 """
 
 import itertools
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,22 +30,30 @@ from understudy.samplers.starting import (
     Beginning,
     Codes,
     Values,
-    below,
     dependence,
     from_classes,
     from_tree,
+    next_word,
     possible,
-    uniform,
 )
+from understudy.samplers.threads import Progress, run_all
+from understudy.sources.tables import code_type
 
 Columns = tuple[int, ...]
 Tables = Mapping[Columns, Values]
+Gap = npt.NDArray[np.float32]
+_LANE, _BLOCK = 1 << 19, 1 << 16
+"""Rows that agree with the tables among themselves, and those that are begun together: they stay in the cache."""
 _PASSES, _SETTLED = 60, 0.98
 """At most so many passes over all values; none after one that leaves more than this of the squared distance."""
+_FEW, _ENOUGH = 1 << 18, 0.2
+"""More rows than a few are mended until so much is left of the total variation from pairs that they began with."""
 _PARTNERS, _TIED = 3, 0.01
 """Columns whose values propose values of another, and from which dependence on."""
 _PROBE = 20_000
 """Rows by which two beginnings are compared."""
+_CELLS_A_ROW = 64
+"""The gap of all cells is brought up to date once for as many rows as make this few cells each."""
 
 
 @kernel
@@ -56,36 +71,92 @@ def _holds(values: Any, column: int, value: int, rules: Any) -> Any:
 
 
 @kernel
-def _descend(rows: Any, sizes: Any, tables: Any, gap: Any, proposals: Any, state: Any, rules: Any) -> None:
-    """One pass of single-value changes that lower the squared distance; ``gap`` is count minus target of every cell."""
-    table_at, offset, own, others, strides = tables
-    ways, partner, begins, chances = proposals
-    columns = len(sizes)
+def _proposed(values: Any, column: int, size: int, proposals: Any, state: Any) -> Any:
+    """A value for the column, by Walker's alias method from 16 + 24 + 24 bits of one word."""
+    ways, partner, begins, kept, other = proposals
+    word = next_word(state)
+    way = ((word & np.uint64(0xFFFF)) * np.uint64(ways[column])) >> np.uint64(16)
+    begin = begins[column, way]
+    if partner[column, way] >= 0:
+        begin += np.int64(values[partner[column, way]]) * size
+    level = np.int64((((word >> np.uint64(16)) & np.uint64(0xFFFFFF)) * np.uint64(size)) >> np.uint64(24))
+    if np.int64(word >> np.uint64(40)) < kept[begin + level]:
+        return level
+    return np.int64(other[begin + level])
+
+
+@kernel
+def _descend(rows: Any, sizes: Any, cells: Any, gap: Any, drift: Any, batch: int, work: Any) -> None:
+    """One pass of single-value changes that lower the squared distance; ``gap`` is count minus target of every cell.
+
+    What one row adds to the gap on average, ``drift``, is added for ``batch`` rows at a time, before they are mended.
+    """
+    pair_at, mate, within, base, width, mirror, triple_at, offset, own, others, strides = cells
+    proposals, rules, state = work
+    one = np.float32(1)
+    for start in range(0, len(rows), batch):
+        stop = min(start + batch, len(rows))
+        for cell in range(len(drift)):
+            gap[cell] += np.float32(stop - start) * drift[cell]
+        for row in range(start, stop):
+            values = rows[row]
+            for column in range(len(sizes)):
+                old = np.int64(values[column])
+                new = _proposed(values, column, sizes[column], proposals, state)
+                if new == old:
+                    continue
+                here, there = base[column] + old * width[column], base[column] + new * width[column]
+                change = np.float32(pair_at[column + 1] - pair_at[column])
+                for number in range(pair_at[column], pair_at[column + 1]):
+                    place = within[number] + values[mate[number]]
+                    change += gap[there + place] - gap[here + place]
+                for number in range(triple_at[column], triple_at[column + 1]):
+                    cell = offset[number] + values[others[number, 0]] * strides[number, 0]
+                    cell += values[others[number, 1]] * strides[number, 1]
+                    change += gap[cell + new * own[number]] - gap[cell + old * own[number]] + one
+                if change >= 0 or not _holds(values, column, new, rules):
+                    continue
+                for number in range(pair_at[column], pair_at[column + 1]):
+                    place = within[number] + values[mate[number]]
+                    reflected = mirror[number] + values[mate[number]] * width[mate[number]]
+                    gap[there + place] += one
+                    gap[here + place] -= one
+                    gap[reflected + new] += one
+                    gap[reflected + old] -= one
+                for number in range(triple_at[column], triple_at[column + 1]):
+                    cell = offset[number] + values[others[number, 0]] * strides[number, 0]
+                    cell += values[others[number, 1]] * strides[number, 1]
+                    gap[cell + new * own[number]] += one
+                    gap[cell + old * own[number]] -= one
+                values[column] = new
+
+
+@kernel
+def _tally(rows: Any, sizes: Any, cells: Any, counts: Any) -> None:
+    """Add the rows to their cells, each pair in both of its places."""
+    pair_at, mate, within, base, width, mirror, triple_at, offset, own, others, strides = cells
+    one = np.float32(1)
     for row in range(len(rows)):
         values = rows[row]
-        for _ in range(columns):
-            column = below(state, columns)
-            old = values[column]
-            way = below(state, ways[column])
-            begin = begins[column, way]
-            if partner[column, way] >= 0:
-                begin += values[partner[column, way]] * sizes[column]
-            new = np.searchsorted(chances[begin : begin + sizes[column]], np.float32(uniform(state)), side="right")
-            if new >= sizes[column] or new == old:
-                continue
-            change = 0.0
-            for number in range(table_at[column], table_at[column + 1]):
-                cell = offset[number] + values[others[number, 0]] * strides[number, 0]
-                cell += values[others[number, 1]] * strides[number, 1]
-                change += gap[cell + new * own[number]] - gap[cell + old * own[number]] + 1.0
-            if change >= 0 or not _holds(values, column, int(new), rules):
-                continue
-            for number in range(table_at[column], table_at[column + 1]):
-                cell = offset[number] + values[others[number, 0]] * strides[number, 0]
-                cell += values[others[number, 1]] * strides[number, 1]
-                gap[cell + new * own[number]] += 1.0
-                gap[cell + old * own[number]] -= 1.0
-            values[column] = new
+        for column in range(len(sizes)):
+            here = base[column] + values[column] * width[column]
+            for number in range(pair_at[column + 1] - 1, pair_at[column] - 1, -1):
+                if mate[number] < column:
+                    break
+                counts[here + within[number] + values[mate[number]]] += one
+            for number in range(triple_at[column + 1] - 1, triple_at[column] - 1, -1):
+                if others[number, 0] < column:
+                    break
+                cell = offset[number] + values[column] * own[number]
+                cell += values[others[number, 0]] * strides[number, 0]
+                counts[cell + values[others[number, 1]] * strides[number, 1]] += one
+    for column in range(len(sizes)):
+        for number in range(pair_at[column], pair_at[column + 1]):
+            if mate[number] > column:
+                for value in range(sizes[column]):
+                    here = base[column] + value * width[column] + within[number]
+                    for other in range(sizes[mate[number]]):
+                        counts[mirror[number] + other * width[mate[number]] + value] = counts[here + other]
 
 
 def draw_agreeing(
@@ -97,9 +168,9 @@ def draw_agreeing(
     rows: int,
     stream: Stream,
     report: Callable[[int, int], None] | None = None,
+    threads: int | None = None,
 ) -> list[Codes]:
     """``rows`` rows from classes of these weights and levels, brought close to ``tables`` of two or three columns."""
-    state = stream.words(1) | np.uint64(1)
     if allowed:  # what is impossible is not aimed at
         single = [allowed.possible((place,)) for place in range(len(levels))]
         levels = [
@@ -108,92 +179,187 @@ def draw_agreeing(
         tables = {columns: possible(table, allowed.possible(columns)) for columns, table in tables.items()}
     ones = [weights @ column for column in levels]
     goal = _Goal(tables, [len(one) for one in ones])
-    drawn = _nearest(_beginnings(weights, levels, ones, goal), goal, rows, allowed, state)
-    if report:
-        report(1, _PASSES + 1)
-    if tables:
-        _mend(drawn, goal, _proposals(ones, goal), _flat(allowed), state, report)
-    if report:
-        report(_PASSES + 1, _PASSES + 1)
-    return [np.ascontiguousarray(column) for column in drawn.T]
+    choices = [from_classes(weights, levels), *([from_tree(ones, goal.pairs)] if goal.pairs else [])]
+    beginning = _nearest(choices, goal, min(rows, _PROBE), allowed, _seed(stream))
+    proposals, rules = _proposals(ones, goal), _flat(allowed)
+    lanes = np.linspace(0, rows, -(-rows // _LANE) + 1).astype(np.int64)
+    seeds = [_seed(stream) for _ in lanes[1:]]
+    drawn = [np.empty(rows, dtype=code_type(max(goal.sizes))) for _ in levels]
+    progress = Progress(2 * rows, report)
+
+    def work(lane: int, stopped: threading.Event) -> None:
+        start, stop = lanes[lane : lane + 2]
+        made = np.empty((stop - start, len(drawn)), dtype=drawn[0].dtype)
+        _mend(made, beginning, goal, allowed, (proposals, rules, seeds[lane]), stopped, progress)
+        for column, values in zip(drawn, made.T, strict=True):
+            column[start:stop] = values
+
+    run_all(work, len(seeds), min(threads or os.cpu_count() or 1, len(seeds)))
+    progress.add(2 * rows)
+    return drawn
+
+
+def _seed(stream: Stream) -> Any:
+    """The state of a fast generator."""
+    return stream.words(1) | np.uint64(1)
 
 
 class _Goal:
-    """All tables side by side, each cell at one place."""
+    """All tables side by side. Those of pairs are there twice, by both of their columns: all cells in which a value of
+    a column counts lie together, as do those of its next value.
+    """
 
     def __init__(self, tables: Tables, sizes: Sequence[int]) -> None:
-        self.tables = tables
         self.sizes = np.array(sizes)
         self.pairs = {(columns[0], columns[1]): table for columns, table in tables.items() if len(columns) == 2}
-        starts = np.cumsum([0, *(table.size for table in tables.values())])
-        self.cells = int(starts[-1])
-        self._starts = dict(zip(tables, starts[:-1], strict=True))
-
-    def gap(self, rows: Codes) -> npt.NDArray[np.float32]:
-        """Count minus target of every cell."""
-        gap = np.empty(self.cells, dtype=np.float32)
-        for columns, table in self.tables.items():
-            cell = np.ravel_multi_index(tuple(rows[:, column] for column in columns), table.shape)
-            start = self._starts[columns]
-            gap[start : start + table.size] = np.bincount(cell, minlength=table.size) - table.ravel() * (
-                len(rows) / table.sum()
+        self._triples = {columns: table for columns, table in tables.items() if len(columns) == 3}
+        mates = [
+            sorted({other for pair in self.pairs if column in pair for other in pair} - {column})
+            for column in range(len(sizes))
+        ]
+        places = [np.cumsum([0, *self.sizes[mine]]) for mine in mates]
+        width = np.array([place[-1] for place in places])
+        base = np.cumsum([0, *(width * self.sizes)])
+        self._twice = int(base[-1])
+        """Cells of pairs, in both places; those of triples follow."""
+        starts = self._twice + np.cumsum([0, *(table.size for table in self._triples.values())])
+        target = np.zeros(int(starts[-1]))
+        entries: list[list[tuple[int, int, Columns, Columns]]] = [[] for _ in sizes]
+        for (columns, table), start in zip(self._triples.items(), starts, strict=False):
+            stride = (table.shape[1] * table.shape[2], table.shape[2], 1)
+            for place, column in enumerate(columns):
+                first, second = (at for at in range(3) if at != place)
+                entries[column].append(
+                    (start, stride[place], (columns[first], columns[second]), (stride[first], stride[second]))
+                )
+            target[start : start + table.size] = table.ravel() / table.sum()
+        for column, mine in enumerate(mates):
+            lines = target[base[column] : base[column + 1]].reshape(sizes[column], width[column])
+            for other, place in zip(mine, places[column], strict=False):
+                table = self.pairs[column, other] if column < other else self.pairs[other, column].T
+                lines[:, place : place + sizes[other]] = table / table.sum()
+        self._target = target.astype(np.float32)
+        # by their first other column, so that the last entries of a column are those in which it comes first
+        flat = list(itertools.chain(*(sorted(mine, key=lambda entry: entry[2]) for mine in entries)))
+        mirror = [
+            base[other] + places[other][mates[other].index(column)]
+            for column, mine in enumerate(mates)
+            for other in mine
+        ]
+        self.cells = tuple(
+            np.array(part, dtype=np.int64)
+            for part in (
+                np.cumsum([0, *(len(mine) for mine in mates)]),
+                list(itertools.chain(*mates)),
+                list(itertools.chain(*(place[:-1] for place in places))),
+                base,
+                width,
+                mirror,
+                np.cumsum([0, *(len(mine) for mine in entries)]),
+                [entry[0] for entry in flat],
+                [entry[1] for entry in flat],
+                np.array([entry[2] for entry in flat]).reshape(-1, 2),
+                np.array([entry[3] for entry in flat]).reshape(-1, 2),
             )
+        )
+        """By column and other column of a pair, and by column of a triple: where its cells are."""
+        self._batch = max(len(target) // _CELLS_A_ROW, 1)
+
+    def gap(self, rows: Codes) -> Gap:
+        """Count minus target of every cell."""
+        gap = np.zeros(len(self._target), dtype=np.float32)
+        _tally(rows, self.sizes, self.cells, gap)
+        gap -= np.float32(len(rows)) * self._target
         return gap
 
-    def by_column(self) -> tuple[npt.NDArray[Any], ...]:
-        """For every column the tables that hold it: where they begin, its stride, the other columns and theirs."""
-        entries: list[list[tuple[int, int, Columns, Columns]]] = [[] for _ in self.sizes]
-        for columns, table in self.tables.items():
-            stride = [size // table.itemsize for size in np.ascontiguousarray(table).strides]
-            for place, column in enumerate(columns):
-                rest = [(columns[at], stride[at]) for at in range(len(columns)) if at != place]
-                rest += [(rest[0][0], 0)] * (2 - len(rest))
-                entries[column].append(
-                    (self._starts[columns], stride[place], (rest[0][0], rest[1][0]), (rest[0][1], rest[1][1]))
-                )
-        table_at = np.cumsum([0, *(len(mine) for mine in entries)])
-        flat = list(itertools.chain(*entries))
-        return (
-            table_at.astype(np.int64),
-            np.array([entry[0] for entry in flat], dtype=np.int64),
-            np.array([entry[1] for entry in flat], dtype=np.int64),
-            np.array([entry[2] for entry in flat], dtype=np.int64).reshape(-1, 2),
-            np.array([entry[3] for entry in flat], dtype=np.int64).reshape(-1, 2),
-        )
+    def distance(self, gap: Gap) -> float:
+        """Sum of squares, every table once."""
+        squares = np.square(gap, dtype=np.float64)
+        return float(squares[: self._twice].sum() / 2 + squares[self._twice :].sum())
+
+    def variation(self, gap: Gap) -> float:
+        """Rows that are in a wrong cell, summed over the tables of two columns."""
+        return float(np.abs(gap[: self._twice]).sum(dtype=np.float64)) / 4
+
+    def descend(self, rows: Codes, gap: Gap, work: Any, drift: Gap | None = None) -> None:
+        """One pass over the rows, which add ``drift`` each to the gap, or are part of it already."""
+        none = np.empty(0, dtype=np.float32)
+        _descend(rows, self.sizes, self.cells, gap, none if drift is None else drift, self._batch, work)
 
 
-def _beginnings(weights: Values, levels: Sequence[Values], ones: Sequence[Values], goal: _Goal) -> list[Beginning]:
-    return [from_classes(weights, levels), *([from_tree(ones, goal.pairs)] if goal.pairs else [])]
-
-
-def _nearest(choices: Sequence[Beginning], goal: _Goal, rows: int, allowed: Allowed, state: Any) -> Codes:
-    """Rows of the beginning that is nearest to the tables, judged by a few rows of each."""
+def _nearest(choices: Sequence[Beginning], goal: _Goal, rows: int, allowed: Allowed, state: Any) -> Beginning:
+    """The beginning that is nearest to the tables, judged by a few rows of each."""
     distances: list[tuple[float, Beginning]] = []
     for choice in choices:
         try:
-            tried = choice.rows(min(rows, _PROBE), allowed, state)
+            tried = choice.rows(rows, allowed, state)
         except CodebookError:  # the rules do not allow this order of columns
             continue
-        distances.append((float(np.square(goal.gap(tried), dtype=np.float64).sum()), choice))
-    return min(distances, key=lambda entry: entry[0])[1].rows(rows, allowed, state)
+        distances.append((goal.distance(goal.gap(tried)), choice))
+    return min(distances, key=lambda entry: entry[0])[1]
 
 
 def _mend(
-    drawn: Codes, goal: _Goal, proposals: Any, rules: Any, state: Any, report: Callable[[int, int], None] | None
+    made: Codes,
+    beginning: Beginning,
+    goal: _Goal,
+    allowed: Allowed,
+    work: Any,
+    stopped: threading.Event,
+    progress: Progress,
 ) -> None:
-    gap, tables = goal.gap(drawn), goal.by_column()
-    distance = float(np.square(gap, dtype=np.float64).sum())
-    for done in range(_PASSES):
-        _descend(drawn, goal.sizes, tables, gap, proposals, state, rules)
-        before, distance = distance, float(np.square(gap, dtype=np.float64).sum())
-        if report:
-            report(done + 2, _PASSES + 1)
-        if distance > _SETTLED * before:
+    """Begin rows and mend them block by block, then all together until no pass is worth its time."""
+    gap = goal.gap(made[:0])
+    begun = gap.copy()
+    for start in range(0, len(made), _BLOCK):
+        block = made[start : start + _BLOCK]
+        block[:] = beginning.rows(len(block), allowed, work[-1])
+        drift = goal.gap(block)
+        begun += drift
+        goal.descend(block, gap, work, drift / np.float32(len(block)))
+        progress.add(len(block))
+        if stopped.is_set():
+            return
+    left = goal.distance(gap)
+    for _ in range(_PASSES):
+        if stopped.is_set() or (len(made) > _FEW and goal.variation(gap) <= _ENOUGH * goal.variation(begun)):
+            break
+        goal.descend(made, gap, work)
+        before, left = left, goal.distance(gap)
+        progress.add(len(made) // _PASSES)
+        if left > _SETTLED * before:
             break
 
 
+@kernel
+def _alias(shares: Any, kept: Any, other: Any) -> None:
+    """Walker's tables of shares, of which every line is above 0 somewhere: a level, or else another, by 24 bits."""
+    size = shares.shape[1]
+    poor, rich = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    for line in range(len(shares)):
+        height = shares[line] / shares[line].sum() * size
+        poors, riches = 0, 0
+        for level in range(size):
+            kept[line, level], other[line, level] = 1 << 24, level
+            if height[level] < 1:
+                poor[poors] = level
+                poors += 1
+            else:
+                rich[riches] = level
+                riches += 1
+        while poors > 0 and riches > 0:
+            poors -= 1
+            low, high = poor[poors], rich[riches - 1]
+            kept[line, low], other[line, low] = np.int64(height[low] * (1 << 24)), high
+            height[high] -= 1 - height[low]
+            if height[high] < 1:
+                riches -= 1
+                poor[poors] = high
+                poors += 1
+
+
 def _proposals(ones: Sequence[Values], goal: _Goal) -> tuple[npt.NDArray[Any], ...]:
-    """For every column the ways to propose a value, as cumulative shares: on its own, and given another column."""
+    """For every column the ways to propose a value: on its own, and given another column."""
     columns = len(ones)
     tied = np.zeros((columns, columns))
     for (i, j), table in goal.pairs.items():
@@ -201,7 +367,7 @@ def _proposals(ones: Sequence[Values], goal: _Goal) -> tuple[npt.NDArray[Any], .
     ways = np.ones(columns, dtype=np.int64)
     partner = np.full((columns, _PARTNERS + 1), -1, dtype=np.int64)
     begins = np.zeros((columns, _PARTNERS + 1), dtype=np.int64)
-    parts: list[npt.NDArray[np.float32]] = []
+    parts: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = []
     length = 0
     for column, one in enumerate(ones):
         alone = one / one.sum() + 1e-9
@@ -212,12 +378,13 @@ def _proposals(ones: Sequence[Values], goal: _Goal) -> tuple[npt.NDArray[Any], .
                 partner[column, len(tables)] = other
                 tables.append(table / table.sum() + 1e-9 * alone)
         for way, table in enumerate(tables):
-            sums = np.cumsum(table, axis=1)
-            parts.append((sums / sums[:, -1:]).astype(np.float32).ravel())
+            kept, instead = np.empty(table.shape, dtype=np.int32), np.empty(table.shape, dtype=np.int32)
+            _alias(np.ascontiguousarray(table), kept, instead)
+            parts.append((kept.ravel(), instead.ravel()))
             begins[column, way] = length
             length += table.size
         ways[column] = len(tables)
-    return ways, partner, begins, np.concatenate(parts)
+    return ways, partner, begins, *(np.concatenate(both) for both in zip(*parts, strict=True))
 
 
 def _flat(allowed: Allowed) -> tuple[Any, ...]:

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from understudy.codebook.constraints import Allowed
 from understudy.compiled import kernel
+from understudy.sources.tables import code_type
 
-Codes = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.unsignedinteger]
 Values = npt.NDArray[np.float64]
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
@@ -95,14 +96,16 @@ class Beginning:
         ends = np.rint(np.cumsum(self.weights) / self.weights.sum() * number).astype(np.int64)
         kind = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
         shuffle(kind, state)
-        drawn = np.zeros((number, len(self.shares)), dtype=np.int32)
+        kind_of_code = code_type(max(shares.shape[1] for shares in self.shares))
+        drawn = np.zeros((number, len(self.shares)), dtype=kind_of_code)
         plan = allowed.plan(tuple(self.order))
         for column in self.order:
-            group, shares = drawn[:, self.given[column]] if column in self.given else kind, self.shares[column]
+            group = drawn[:, self.given[column]].astype(np.int64) if column in self.given else kind
+            shares = self.shares[column]
             step = plan[column]
             if step is not None:
                 masks = np.asarray(step.choices.levels)
-                both = group.astype(np.int64) * len(masks) + step.sets(list(drawn.T))
+                both = group * len(masks) + step.sets(list(drawn.T))
                 kinds, group = np.unique(both, return_inverse=True)
                 shares = np.stack([possible(shares[of // len(masks)], masks[of % len(masks)]) for of in kinds])
             _fill(drawn[:, column], group, np.ascontiguousarray(shares), state)

@@ -92,6 +92,9 @@ def count_codes(names: Sequence[str], sizes: Sequence[int], columns: Sequence[Co
     """Count combinations of codes: laid out in full where that is smaller than a list of the occupied cells."""
     if math.prod(sizes) <= min(DENSE_LIMIT, max(_SMALL, len(columns[0]))):
         counts = np.zeros(math.prod(sizes), dtype=np.int64)
+        if len(sizes) == 2:
+            _tally_pairs(counts, columns[0], columns[1], sizes[1])
+            return CountTable.dense(names, counts.reshape(tuple(sizes)))
         keys = np.empty(_BLOCK, dtype=np.int64)
         for start in range(0, len(columns[0]), _BLOCK):
             block = keys[: len(columns[0][start : start + _BLOCK])]
@@ -141,6 +144,18 @@ def _take_apart(keys: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], codes
 def _shift_in(keys: npt.NDArray[np.int64], size: int, column: Codes) -> None:
     for row in range(len(keys)):
         keys[row] = keys[row] * size + column[row]
+
+
+@kernel
+def _tally_pairs(counts: npt.NDArray[np.int64], first: Codes, second: Codes, size: int) -> None:
+    """By turns into two tables: an addition to the cell that the row before added to would have to wait for it."""
+    odd = np.zeros_like(counts)
+    for row in range(0, len(first) - 1, 2):
+        counts[first[row] * size + second[row]] += 1
+        odd[first[row + 1] * size + second[row + 1]] += 1
+    if len(first) % 2:
+        odd[first[-1] * size + second[-1]] += 1
+    counts += odd
 
 
 @kernel

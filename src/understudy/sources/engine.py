@@ -3,7 +3,7 @@
 import copy
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +19,7 @@ from understudy.sources.base import Choice, Clique, Report, Source, no_ids, slic
 from understudy.sources.benches import Bench, DuckBench, bench_for
 from understudy.sources.capping import kept_by_key, person_numbers, refuse_missing_ids
 from understudy.sources.covering import covers
+from understudy.sources.dictionaries import codes_of_text, rows_of_text, unknown_rows
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
@@ -48,7 +49,7 @@ class EngineSource(Source):
         self.bench: Bench = bench_for(opened.connection, expression)
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
         """Codes up to this many bytes are counted in our own memory; 0 leaves every row in the engine."""
-        self._likely_rows, self._verify = opened.likely_rows, opened.verify
+        self._likely_rows, self._verify, self._parquet = opened.likely_rows, opened.verify, opened.parquet
         self._checked = False
         self._local: EncodedSource | None = None
         weakref.finalize(self, _forget, self.bench).atexit = False
@@ -84,17 +85,12 @@ class EngineSource(Source):
             for position, column in enumerate(columns)
         }
         counts = self.bench.fetch(codes.aggregate(**tests)).to_pylist()[0]
-        bad = {column.name: counts[f"u{i}"] for i, column in enumerate(columns) if counts[f"u{i}"]}
-        if bad:
-            named = ", ".join(f"{name!r} ({count:,} rows)" for name, count in bad.items())
-            raise DataError(
-                f"the data hold values that the codebook does not know in {named}. List them with "
-                "`understudy codebook check`, mend the codebook or the data, or choose where they go: "
-                "unknown = 'missing' (the column's missing level) or unknown = 'other' (its declared other level)."
-            )
+        _refuse({column.name: counts[f"u{i}"] for i, column in enumerate(columns) if counts[f"u{i}"]})
 
     def _to_local(self, report: Report | None) -> EncodedSource | None:
         """The in-memory fast path, when the codes are few enough."""
+        if self._local is None and self._local_bytes:
+            self._local = self._from_text()
         if self._local is None and self._local_bytes:
             codes = self.materialize(report)
             if int(codes.count().to_pyarrow().as_py()) * self._row_bytes() <= self._local_bytes:
@@ -110,6 +106,18 @@ class EngineSource(Source):
                 )
                 self.bench.free()
         return self._local
+
+    def _from_text(self) -> EncodedSource | None:
+        """Codes of text in Parquet files, without the engine's help."""
+        book = self.codebook
+        rows = None if self._has_ids or self._checked else rows_of_text(self._parquet, book)
+        if not rows or rows * self._row_bytes() > self._local_bytes:
+            return None
+        columns = codes_of_text(self._parquet, book, self.unknown, rows)
+        if columns is None:
+            return None
+        _refuse(unknown_rows(columns, book))
+        return EncodedSource(codebook=book, columns=columns, account=self.account, provenance=self.provenance)
 
     def capped(self, choice: Choice) -> Source:
         """The chosen records: in memory where the table is small, else chosen by the engine and left there."""
@@ -219,6 +227,17 @@ class EngineSource(Source):
         """Let the engine forget the codes; the next count encodes again."""
         with engine_errors("the data"):
             self.bench.free()
+
+
+def _refuse(bad: Mapping[str, int]) -> None:
+    """Tell of columns, and of how many of their rows hold values that the codebook does not know."""
+    if bad:
+        named = ", ".join(f"{name!r} ({count:,} rows)" for name, count in bad.items())
+        raise DataError(
+            f"the data hold values that the codebook does not know in {named}. List them with "
+            "`understudy codebook check`, mend the codebook or the data, or choose where they go: "
+            "unknown = 'missing' (the column's missing level) or unknown = 'other' (its declared other level)."
+        )
 
 
 def _forget(bench: Bench) -> None:

@@ -54,14 +54,14 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
     for position, column in enumerate(book.counted):
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
-        stand_in = _stand_in(column, unknown)
+        fallback = stand_in(column, unknown)
         if position in joined:
             code = _or_missing(column, table[column.name], table[f"{_LOOKED_UP}{position}"])
         elif engine == "pyspark":
             code = _code(column, table[f"v{position}"], table[f"a{position}"])
         else:
             code = code_expression(column, table[column.reads])
-        codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in)).cast(kind)
+        codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(fallback)).cast(kind)
     if ids is not None:
         codes[PERSON] = table[PERSON] if engine == "pyspark" else person_of(table[ids])
     return table.select(**codes)
@@ -98,7 +98,7 @@ def is_known(column: Column, value: Any, *, looked_up: bool = True) -> Any:
     return code_expression(column, value).notnull()
 
 
-def _stand_in(column: Column, unknown: str) -> int:
+def stand_in(column: Column, unknown: str) -> int:
     """Which code a value outside the codebook gets under the caller's policy."""
     if unknown == "missing" and column.missing_code is not None:
         return column.missing_code

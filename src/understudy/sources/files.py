@@ -36,6 +36,8 @@ class Opened:
     from_file: bool = False
     likely_rows: int | None = field(default=None, repr=False)
     """About how many rows there are at most, where that is known without reading them."""
+    parquet: tuple[Path, ...] = ()
+    """The files of the table, where they are Parquet."""
 
     def value(self, name: str) -> Any:
         """The column called ``name`` in the header; the engine may know it by a stand-in."""
@@ -229,7 +231,15 @@ def _open_parquet(address: str, paths: Sequence[Path]) -> Opened:
         options = {"union_by_name": True} if mixed else {}
         table = connection.read_parquet([escape(str(path)) for path in paths], **options)
     rows = sum(file.num_rows for file in files)
-    return Opened(connection=connection, table=table, header=header, label=address, from_file=True, likely_rows=rows)
+    return Opened(
+        connection=connection,
+        table=table,
+        header=header,
+        label=address,
+        from_file=True,
+        likely_rows=rows,
+        parquet=tuple(paths),
+    )
 
 
 def _require_one_header(paths: Sequence[Path], headers: Sequence[tuple[str, ...]]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from understudy.codebook import Codebook
 from understudy.samplers.agreeing import draw_agreeing
-from understudy.sources.tables import CountTable, code_type
+from understudy.sources.tables import CountTable
 from understudy.synth.ways.wanted import Codes, Drawn, Wanted
 from understudy.synth.ways.way import Read, Way, Whole
 
@@ -51,13 +51,18 @@ class Agreeing(Way):
             for table in tables
             if len(table.columns) > 1
         }
-        kind = code_type(max(book.sizes))
 
         def draw_rows(rows: int) -> list[Codes]:
-            codes = draw_agreeing(
-                weights, levels, joint, allowed=book.allowed, rows=rows, stream=wanted.stream, report=wanted.report
+            return draw_agreeing(
+                weights,
+                levels,
+                joint,
+                allowed=book.allowed,
+                rows=rows,
+                stream=wanted.stream,
+                report=wanted.report,
+                threads=wanted.threads,
             )
-            return [column.astype(kind) for column in codes]
 
         return wanted.filtered(book, draw_rows)
 
