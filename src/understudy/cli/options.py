@@ -19,7 +19,12 @@ Data = Annotated[
 ]
 CodebookPath = Annotated[Path, option("Codebook in TOML.", "--codebook", "-c", panel=_INPUT)]
 Unknown = Annotated[
-    str, option("Values outside the codebook: error, missing, other or other-or-missing.", panel=_INPUT)
+    str,
+    option(
+        "Values outside the codebook: error, missing, other, other-or-missing, or clamp (numbers and dates "
+        "beyond their bounds become the bound).",
+        panel=_INPUT,
+    ),
 ]
 Table = Annotated[str | None, option("Table in a database.", panel=_INPUT)]
 Recipe = Annotated[

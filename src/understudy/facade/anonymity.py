@@ -70,7 +70,8 @@ def anonymize(
     page
         HTML page for a disclosure board; confidential. Needs ``out``.
     unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+        Values outside the codebook: ``error``, ``missing``, ``other``, ``other-or-missing``, or ``clamp`` (numbers
+        and dates beyond their bounds become the bound).
     table
         Table in a database.
     seed

@@ -71,7 +71,8 @@ def evaluate(
     shadow_runs
         With ``risk="full"``: reruns with one person, and as many without.
     unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+        Values outside the codebook: ``error``, ``missing``, ``other``, ``other-or-missing``, or ``clamp`` (numbers
+        and dates beyond their bounds become the bound).
     table
         Table in a database.
     account
@@ -191,7 +192,8 @@ def audit(
     canary
         ``rare``, ``common``, values by column, or words such as ``sex=M``.
     unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+        Values outside the codebook: ``error``, ``missing``, ``other``, ``other-or-missing``, or ``clamp`` (numbers
+        and dates beyond their bounds become the bound).
     table
         Table in a database.
     account
@@ -292,7 +294,8 @@ def rumap(
     quasi, sensitive
         What the intruder knows and wants; by default by role.
     unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+        Values outside the codebook: ``error``, ``missing``, ``other``, ``other-or-missing``, or ``clamp`` (numbers
+        and dates beyond their bounds become the bound).
     table
         Table in a database.
     account

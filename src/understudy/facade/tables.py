@@ -164,7 +164,8 @@ def synthesize(
     account
         Charged before anything is drawn.
     unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+        Values outside the codebook: ``error``, ``missing``, ``other``, ``other-or-missing``, or ``clamp`` (numbers
+        and dates beyond their bounds become the bound).
     table
         Table in a database.
     seed
@@ -455,7 +456,8 @@ def count(
     account
         Charged before any noise is drawn.
     unknown
-        Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.
+        Values outside the codebook: ``error``, ``missing``, ``other``, ``other-or-missing``, or ``clamp`` (numbers
+        and dates beyond their bounds become the bound).
     table
         Table in a database.
     seed

@@ -34,8 +34,9 @@ class EncodedSource(Source):
         account: Account | None = None,
         people: npt.NDArray[np.int64] | None = None,
         provenance: Provenance = DECLARED,
+        unknown: str = "error",
     ) -> None:
-        super().__init__(codebook=codebook, account=account, provenance=provenance)
+        super().__init__(codebook=codebook, account=account, provenance=provenance, unknown=unknown)
         self._columns = tuple(columns)
         self._people = people
         """A number for the person of each record, where the codebook has an id column."""
@@ -49,7 +50,11 @@ class EncodedSource(Source):
         kept = choice.keep(self._people)
         columns = [column[kept] for column in self._columns]
         chosen = EncodedSource(
-            codebook=self.codebook, columns=columns, account=self.account, provenance=self.provenance
+            codebook=self.codebook,
+            columns=columns,
+            account=self.account,
+            provenance=self.provenance,
+            unknown=self.unknown,
         )
         chosen._is_capped = True
         if counts_people(self.codebook):

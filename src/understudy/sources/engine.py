@@ -90,7 +90,8 @@ class EngineSource(Source):
             raise DataError(
                 f"the data hold values that the codebook does not know in {named}. List them with "
                 "`understudy codebook check`, mend the codebook or the data, or choose where they go: "
-                "unknown = 'missing' (the column's missing level) or unknown = 'other' (its declared other level)."
+                "unknown = 'missing' (the column's missing level), 'other' (its declared other level) or 'clamp' "
+                "(numbers and dates beyond their bounds become the bound)."
             )
 
     def _to_local(self, report: Report | None) -> EncodedSource | None:
@@ -107,6 +108,7 @@ class EngineSource(Source):
                     people=person_numbers(batch.column(PERSON), self.codebook.unit) if self._has_ids else None,
                     account=self.account,
                     provenance=self.provenance,
+                    unknown=self.unknown,
                 )
                 self.bench.free()
         return self._local

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from understudy.blocks.densities import Inside
 from understudy.blocks.latent import LatentClasses
 from understudy.blocks.measured import MarginalFit, Triple
 from understudy.codebook import Codebook
@@ -28,6 +29,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
+from understudy.privacy.secret import Secret
 from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
@@ -39,6 +41,8 @@ from understudy.synth.ways import Agreeing
 Values = npt.NDArray[np.float64]
 _SCORE_SHARE, _TRIPLE_SHARE = 0.05, 0.15
 """Of the budget: the dependence of all pairs, and interactions of three columns."""
+_INSIDE_SHARE, _MOST_INSIDE = 0.03, 0.15
+"""Of the budget: where the values of one number lie inside its bins, and of all numbers together."""
 _UNITS, _MOST_UNITS = 50_000, 500_000
 """Enough to split among hundreds of tables; fewer where their noise would be too large for whole numbers."""
 _MOST_EXPECTED = 200_000
@@ -117,12 +121,14 @@ class Marginals(ReleasedRecipe):
         names = book.names
         pairs = list(itertools.combinations(range(len(names)), 2))
         cliques = [*[(name,) for name in names], *[(names[i], names[j]) for i, j in pairs]]
-        counts = source.count(cliques, report)
+        pieces = [(number.fine.name,) for number in book.smooth]
+        counts = source.count([*cliques, *pieces], report)
         event = self.event(book)
         fit = MarginalFit(meter=Meter(event, stream), sizes=book.sizes, workload=self._weights(book))
-        ones, twos = counts[: len(names)], dict(zip(pairs, counts[len(names) :], strict=True))
+        ones, twos = counts[: len(names)], dict(zip(pairs, counts[len(names) : len(cliques)], strict=True))
         fit.measure_ones(ones, share=self._one_share())
         fit.score_pairs(twos, share=_SCORE_SHARE, patience=self._patience())
+        inside = self._inside(book, counts[len(cliques) :], fit.meter)
         candidates = fit.candidates(share=_TRIPLE_SHARE)
         # where few of all triples can be shown, less is kept for them
         kept = _TRIPLE_SHARE * math.sqrt(len(candidates) / max(math.comb(len(names), 3), 1))
@@ -142,7 +148,21 @@ class Marginals(ReleasedRecipe):
             way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),
             tables=[_table(tuple(names[column] for column in columns), table) for columns, table in shown.items()],
             entries=[Entry(stage="tables", reads="all measurements", event=event)],
+            pieces=[
+                number.table(shown[position,], fit.raw[position].variance)
+                for number in inside
+                for position in [book.position(number.column.name)]
+            ],
         )
+
+    def _inside(self, book: Codebook, counts: Sequence[Secret[CountTable]], meter: Meter) -> list[Inside]:
+        """Where numbers lie inside their bins."""
+        share = min(_INSIDE_SHARE, _MOST_INSIDE / max(len(counts), 1))
+        copies = max(1, int(share * meter.event.units / meter.table_price))
+        return [
+            Inside.measured(number, table, meter, copies=copies)
+            for number, table in zip(book.smooth, counts, strict=True)
+        ]
 
     def _one_share(self) -> float:
         """Of the one-way tables at first: more when little can be known at all."""

@@ -1,0 +1,177 @@
+"""How numbers lie inside their bins: a smooth density from counts of the bins, and of their pieces where known.
+
+After the penalised composite link model (Rizzi, Gampe and Eilers 2015). The logarithm of the density is piecewise
+constant on the pieces of all bins (:attr:`Number.cuts`), in a coordinate that is even near 0 and logarithmic far from
+it, on both sides. Its second differences have a Student prior: a straight line is a Pareto tail, and single jumps
+(where values begin, or where a bin holds something else than its neighbours) are not smoothed away. How smooth it is
+follows from the evidence. What comes in is public, paid for or drawn already, so this is post-processing.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Number
+from understudy.mechanisms.gaussian_measurements import Meter
+from understudy.privacy.secret import Secret
+from understudy.sources.tables import CountTable
+
+Values = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+_FREEDOM = 2.0
+"""Degrees of freedom of the prior: few, so that a jump costs little more than a bend."""
+_STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
+"""Of smoothing, in units of the coordinate: the one with the most evidence is taken."""
+_ROUNDS, _LONGEST_STEP, _ENOUGH = 60, 3.0, 1e-5
+_PARTS = 1 << 30
+"""The weights of the pieces of a bin add up to about so much."""
+
+
+def inside_bins(
+    column: Number, bins: Values, *, noise: float = 0.0, pieces: Values | None = None, piece_noise: float = 0.0
+) -> Whole:
+    """Whole weights of the pieces of every bin, from counts of the bins and perhaps noisy counts of the pieces.
+
+    ``noise`` and ``piece_noise`` are the variances of the noise in them.
+    """
+    grid = _Grid(column, measured=pieces is not None)
+    bins = np.maximum(bins, 0.0)
+    # beside its noise, a count differs from what a density expects by as much as a Poisson count does
+    rows, counts, spread = grid.bins, bins, bins + noise + 1
+    if pieces is not None:
+        rows = np.vstack([rows, np.eye(len(pieces))])
+        counts, spread = np.append(bins, pieces), np.append(np.full(len(bins), noise + 1), _spread(pieces, piece_noise))
+    fits = [_fitted(grid, rows, counts, spread, strength) for strength in _STRENGTHS]
+    expected = max(fits, key=lambda fit: fit[1])[0]
+    shown = expected
+    if pieces is not None:  # posterior means of Poisson counts seen through the noise
+        shown = np.maximum(expected + expected / (expected + piece_noise) * (pieces - expected), 0.0)
+    total = grid.bins @ shown
+    shown = np.where((total > 0)[grid.bin_of], shown, expected)
+    share = shown / (grid.bins @ shown)[grid.bin_of]
+    return np.asarray(np.rint(share * _PARTS), dtype=np.int64)
+
+
+def _spread(pieces: Values, noise: float) -> Values:
+    return np.maximum(pieces, 0.0) + noise + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """Noisy counts of the pieces of a number, measured."""
+
+    column: Number
+    pieces: Values
+    noise: float
+    """Their variance."""
+
+    @classmethod
+    def measured(cls, column: Number, counts: Secret[CountTable], meter: Meter, *, copies: int) -> "Inside":
+        """One table of all pieces: a record lies in one of them, so it costs what any table costs."""
+        pieces = meter.table(counts, copies=copies)[: column.fine.proper_levels]
+        return cls(column=column, pieces=pieces, noise=meter.variance(copies))
+
+    def table(self, bins: Values, noise: float) -> CountTable:
+        """Weights of the pieces as they are released, given counts of the bins and the variance of their noise."""
+        weights = np.zeros(self.column.fine.size, dtype=np.int64)
+        weights[: len(self.pieces)] = inside_bins(
+            self.column, bins[: self.column.proper_levels], noise=noise, pieces=self.pieces, piece_noise=self.noise
+        )
+        return CountTable.dense((self.column.fine.name,), weights)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The pieces of a column in the coordinate of its density."""
+
+    column: Number
+    measured: bool
+    """Whether the pieces were counted: then a piece of a single value at 0 may hold any number of records."""
+
+    @cached_property
+    def bin_of(self) -> Whole:
+        cuts = self.column.cuts
+        return np.repeat(np.arange(len(cuts)), [len(pieces) for pieces in cuts])
+
+    @cached_property
+    def bins(self) -> Values:
+        """Which pieces each bin has."""
+        return np.asarray(self.bin_of[None, :] == np.arange(len(self.column.cuts))[:, None], dtype=np.float64)
+
+    @cached_property
+    def _ends(self) -> tuple[Values, Values]:
+        pieces = np.array([piece for cuts in self.column.cuts for piece in cuts], dtype=np.float64)
+        scale = float(self.column.scale)
+        starts, ends = pieces[:, 0] - 0.5, pieces[:, 0] + pieces[:, 1] - 0.5
+        return np.arcsinh(starts / scale), np.arcsinh(ends / scale)
+
+    @cached_property
+    def width(self) -> Values:
+        starts, ends = self._ends
+        return ends - starts
+
+    @cached_property
+    def bends(self) -> Values:
+        """Second divided differences of a log density, scaled so that their squares add up to an integral.
+
+        Values that have a bin of their own are left out, for they have nothing to do with those around them.
+        """
+        starts, ends = self._ends
+        sizes = np.array([width for cuts in self.column.cuts for _, width in cuts])
+        firsts = np.array([first for cuts in self.column.cuts for first, _ in cuts])
+        lone = (sizes == 1) & (self.bins.sum(axis=1) == 1)[self.bin_of]
+        if self.measured:
+            lone |= (sizes == 1) & (firsts == 0)
+        places = np.flatnonzero(~lone)
+        middle = ((starts + ends) / 2)[places]
+        slopes = np.zeros((max(len(places) - 1, 0), len(sizes)))
+        gaps = np.diff(middle)
+        slopes[np.arange(len(gaps)), places[1:]] = 1 / gaps
+        slopes[np.arange(len(gaps)), places[:-1]] = -1 / gaps
+        apart = (middle[2:] - middle[:-2]) / 2
+        return np.asarray(np.diff(slopes, axis=0) / np.sqrt(apart)[:, None])
+
+
+def _fitted(grid: _Grid, rows: Values, counts: Values, spread: Values, strength: float) -> tuple[Values, float]:
+    """Expected counts of the pieces with the largest posterior, by damped Gauss-Newton steps, and their evidence."""
+    bends, width = grid.bends, grid.width
+    level = math.log(max(counts.sum() / rows.sum(axis=0).mean(), 1.0) / width.sum())
+    log_density = np.full(len(width), level)
+    tiny = 1e-8 * np.eye(len(width))
+
+    def look(at: Values) -> tuple[float, Values, Values, Values]:
+        expected = np.exp(np.minimum(at, 50.0)) * width
+        left = counts - rows @ expected
+        bent = bends @ at
+        unlikely = (_FREEDOM + 1) * np.log1p(strength * bent**2 / _FREEDOM).sum() + (left**2 / spread).sum()
+        lost = (unlikely + 1e-8 * ((at - level) ** 2).sum()) / 2
+        return lost, expected, left, strength * (_FREEDOM + 1) / (_FREEDOM + strength * bent**2)
+
+    lost, expected, left, weights = look(log_density)
+    damping = 1.0
+    for _ in range(_ROUNDS):
+        moved = rows * expected
+        curved = moved.T @ (moved / spread[:, None]) + (bends.T * weights) @ bends + tiny
+        uphill = moved.T @ (left / spread) - bends.T @ (weights * (bends @ log_density)) - tiny @ (log_density - level)
+        while damping < 1e8:
+            step = np.linalg.solve(curved + damping * np.diag(np.diag(curved)), uphill)
+            step = np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+            after = look(log_density + step)
+            if after[0] <= lost:
+                break
+            damping *= 4
+        else:
+            break
+        gained, log_density = lost - after[0], log_density + step
+        lost, expected, left, weights = after
+        damping = max(damping / 8, 1e-9)
+        if gained < _ENOUGH * (1 + abs(lost)):
+            break
+    moved = rows * expected
+    curved = moved.T @ (moved / spread[:, None]) + (bends.T * weights) @ bends + tiny
+    # Laplace's approximation; constants that do not depend on the strength are left out
+    evidence = -lost - np.linalg.slogdet(curved)[1] / 2 + len(bends) * math.log(strength) / 2
+    return expected, float(evidence)
