@@ -61,7 +61,9 @@ def test_values_never_leave_their_bins(column: Number, data: st.DataObject) -> N
     stream = Stream.seeded(data.draw(st.integers(0, 2**32)))
     weights = None
     if column.shape == "smooth":
-        counts = data.draw(st.lists(st.integers(0, 10**6), min_size=column.proper_levels, max_size=column.proper_levels))
+        counts = data.draw(
+            st.lists(st.integers(0, 10**6), min_size=column.proper_levels, max_size=column.proper_levels)
+        )
         weights = inside_bins(column, np.array(counts, dtype=np.float64))
         assert len(weights) == column.fine.proper_levels and (weights >= 0).all()
     values = decode_column(column, codes.astype(np.uint16), stream.below_each, weights=weights).to_pylist()
@@ -91,7 +93,9 @@ def test_the_bins_around_it_say_how_a_wide_bin_is_filled(seed: int) -> None:
     codes = np.repeat(np.arange(len(bins)), bins)
     weights = inside_bins(column, bins.astype(np.float64))
     drawn = decode_column(column, codes, Stream.seeded(seed).below_each, weights=weights).to_numpy()
-    assert drawn.mean() == pytest.approx(values.mean(), rel=0.03) and drawn.std() == pytest.approx(values.std(), rel=0.15)
+    assert drawn.mean() == pytest.approx(values.mean(), rel=0.03) and drawn.std() == pytest.approx(
+        values.std(), rel=0.15
+    )
     even = decode_column(column, codes, Stream.seeded(seed).below_each).to_numpy()
     assert even.mean() > 1.2 * values.mean()
 

@@ -8,6 +8,7 @@ follows from the evidence. What comes in is public, paid for or drawn already, s
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,8 @@ _FREEDOM = 2.0
 """Degrees of freedom of the prior: few, so that a jump costs little more than a bend."""
 _STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 """Of smoothing, in units of the coordinate: the one with the most evidence is taken."""
+_SHARE, _MOST = 0.03, 0.15
+"""Of a budget: for the pieces of one number, and for those of all numbers together."""
 _ROUNDS, _LONGEST_STEP, _ENOUGH = 60, 3.0, 1e-5
 _PARTS = 1 << 30
 """The weights of the pieces of a bin add up to about so much."""
@@ -38,25 +41,28 @@ def inside_bins(
     ``noise`` and ``piece_noise`` are the variances of the noise in them.
     """
     grid = _Grid(column, measured=pieces is not None)
-    bins = np.maximum(bins, 0.0)
-    # beside its noise, a count differs from what a density expects by as much as a Poisson count does
-    rows, counts, spread = grid.bins, bins, bins + noise + 1
-    if pieces is not None:
-        rows = np.vstack([rows, np.eye(len(pieces))])
-        counts, spread = np.append(bins, pieces), np.append(np.full(len(bins), noise + 1), _spread(pieces, piece_noise))
-    fits = [_fitted(grid, rows, counts, spread, strength) for strength in _STRENGTHS]
-    expected = max(fits, key=lambda fit: fit[1])[0]
-    shown = expected
-    if pieces is not None:  # posterior means of Poisson counts seen through the noise
-        shown = np.maximum(expected + expected / (expected + piece_noise) * (pieces - expected), 0.0)
-    total = grid.bins @ shown
-    shown = np.where((total > 0)[grid.bin_of], shown, expected)
+    expected = _density(grid, bins, noise, pieces, piece_noise)
+    shown = expected if pieces is None else _through_noise(expected, pieces, piece_noise)
+    shown = np.where((grid.bins @ shown > 0)[grid.bin_of], shown, expected)
     share = shown / (grid.bins @ shown)[grid.bin_of]
     return np.asarray(np.rint(share * _PARTS), dtype=np.int64)
 
 
-def _spread(pieces: Values, noise: float) -> Values:
-    return np.maximum(pieces, 0.0) + noise + 1
+def _density(grid: "_Grid", bins: Values, noise: float, pieces: Values | None, piece_noise: float) -> Values:
+    """Expected counts of all pieces."""
+    # beside its noise, a count differs from what a density expects by as much as a Poisson count does
+    rows, counts, spread = grid.bins, np.maximum(bins, 0.0), np.maximum(bins, 0.0) + noise + 1
+    if pieces is not None:
+        rows, counts = np.vstack([rows, np.eye(len(pieces))]), np.append(bins, pieces)
+        # the pieces say how far a bin is from the density: it need not differ from them
+        spread = np.append(np.full(len(bins), noise + 1), np.maximum(pieces, 0.0) + piece_noise + 1)
+    fits = [_fitted(grid, rows, counts, spread, strength) for strength in _STRENGTHS]
+    return max(fits, key=lambda fit: fit[1])[0]
+
+
+def _through_noise(expected: Values, noisy: Values, noise: float) -> Values:
+    """Posterior means of Poisson counts that were seen through noise of this variance."""
+    return np.maximum(expected + expected / (expected + noise) * (noisy - expected), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +80,13 @@ class Inside:
         pieces = meter.table(counts, copies=copies)[: column.fine.proper_levels]
         return cls(column=column, pieces=pieces, noise=meter.variance(copies))
 
+    def bins(self, noisy: Values, noise: float) -> Values:
+        """Noisy counts of all levels with those of the bins smoothed: empty bins of a tail no longer hold noise."""
+        grid = _Grid(self.column, measured=True)
+        own = noisy[: self.column.proper_levels]
+        expected = grid.bins @ _density(grid, own, noise, self.pieces, self.noise)
+        return np.append(_through_noise(expected, own, noise), noisy[len(own) :])
+
     def table(self, bins: Values, noise: float) -> CountTable:
         """Weights of the pieces as they are released, given counts of the bins and the variance of their noise."""
         weights = np.zeros(self.column.fine.size, dtype=np.int64)
@@ -81,6 +94,13 @@ class Inside:
             self.column, bins[: self.column.proper_levels], noise=noise, pieces=self.pieces, piece_noise=self.noise
         )
         return CountTable.dense((self.column.fine.name,), weights)
+
+
+def measure_inside(numbers: Sequence[Number], counts: Sequence[Secret[CountTable]], meter: Meter) -> list[Inside]:
+    """The pieces of every number, with a small share of what the meter holds."""
+    share = min(_SHARE, _MOST / max(len(numbers), 1))
+    copies = max(1, int(share * meter.event.units / meter.table_price))
+    return [Inside.measured(column, table, meter, copies=copies) for column, table in zip(numbers, counts, strict=True)]
 
 
 @dataclass(frozen=True)

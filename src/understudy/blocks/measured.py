@@ -5,7 +5,7 @@ Everything here is arithmetic on public numbers and on results that are already 
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -184,6 +184,13 @@ class MarginalFit:
         self.ones = [
             believable(self._noisy_one(column), self.total, self._deviation(column)) for column in range(len(fresh))
         ]
+
+    def improve_one(self, column: int, better: Callable[[Values, float], Values]) -> None:
+        """Put a better estimate, made of the noisy one and its variance, in the place of a one-way table."""
+        known = self.raw[column]
+        values = better(self._noisy_one(column), known.variance) - self.total / self.sizes[column]
+        self.raw[column] = Known(values=values, variance=known.variance)
+        self.ones[column] = on_simplex(self._noisy_one(column), self.total)
 
     def _noisy_one(self, column: int) -> Values:
         return self.raw[column].values + self.total / self.sizes[column]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook
+from understudy.codebook import Codebook, Number
 from understudy.compiled import kernel
 from understudy.privacy.account import Account
 from understudy.privacy.provenance import DECLARED, Provenance
@@ -61,6 +61,11 @@ class EncodedSource(Source):
             each = np.minimum(np.unique(self._people, return_counts=True)[1], choice.cap)
             chosen.people = Secret(people_table(np.bincount(each, minlength=choice.cap + 1)[1:].astype(np.int64)))
         return chosen
+
+    @property
+    def smooth(self) -> tuple[Number, ...]:
+        """None where only bins were handed over."""
+        return self.codebook.smooth if len(self._columns) == len(self.codebook.counted) else ()
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """Counts by one pass per clique, on all cores."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from understudy.blocks.densities import Inside
+from understudy.blocks.densities import measure_inside
 from understudy.blocks.latent import LatentClasses
 from understudy.blocks.measured import MarginalFit, Triple
 from understudy.codebook import Codebook
@@ -29,7 +29,6 @@ from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number, option
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
-from understudy.privacy.secret import Secret
 from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
@@ -41,8 +40,6 @@ from understudy.synth.ways import Agreeing
 Values = npt.NDArray[np.float64]
 _SCORE_SHARE, _TRIPLE_SHARE = 0.05, 0.15
 """Of the budget: the dependence of all pairs, and interactions of three columns."""
-_INSIDE_SHARE, _MOST_INSIDE = 0.03, 0.15
-"""Of the budget: where the values of one number lie inside its bins, and of all numbers together."""
 _UNITS, _MOST_UNITS = 50_000, 500_000
 """Enough to split among hundreds of tables; fewer where their noise would be too large for whole numbers."""
 _MOST_EXPECTED = 200_000
@@ -109,7 +106,8 @@ class Marginals(ReleasedRecipe):
         return [
             Entry(
                 stage="tables",
-                reads=f"one-way tables of {len(book.names)} columns, dependence of all pairs, chosen pairs and triples",
+                reads=f"one-way tables of {len(book.names)} columns, dependence of all pairs, chosen pairs and triples"
+                + (", pieces of numbers" if book.smooth else ""),
                 event=self.event(book),
                 assumptions=(*public_size(book, self.neighbours), *weighed),
             )
@@ -121,18 +119,20 @@ class Marginals(ReleasedRecipe):
         names = book.names
         pairs = list(itertools.combinations(range(len(names)), 2))
         cliques = [*[(name,) for name in names], *[(names[i], names[j]) for i, j in pairs]]
-        pieces = [(number.fine.name,) for number in book.smooth]
+        pieces = [(number.fine.name,) for number in source.smooth]
         counts = source.count([*cliques, *pieces], report)
         event = self.event(book)
         fit = MarginalFit(meter=Meter(event, stream), sizes=book.sizes, workload=self._weights(book))
         ones, twos = counts[: len(names)], dict(zip(pairs, counts[len(names) : len(cliques)], strict=True))
         fit.measure_ones(ones, share=self._one_share())
         fit.score_pairs(twos, share=_SCORE_SHARE, patience=self._patience())
-        inside = self._inside(book, counts[len(cliques) :], fit.meter)
+        inside = measure_inside(source.smooth, counts[len(cliques) :], fit.meter)
         candidates = fit.candidates(share=_TRIPLE_SHARE)
         # where few of all triples can be shown, less is kept for them
         kept = _TRIPLE_SHARE * math.sqrt(len(candidates) / max(math.comb(len(names), 3), 1))
         fit.measure_pairs(ones, twos, reserve=kept)
+        for number in inside:
+            fit.improve_one(book.position(number.column.name), number.bins)
         classes = fit.classes(stream.generator(), report)
         shown = _shown(fit, classes)
         if candidates:
@@ -154,15 +154,6 @@ class Marginals(ReleasedRecipe):
                 for position in [book.position(number.column.name)]
             ],
         )
-
-    def _inside(self, book: Codebook, counts: Sequence[Secret[CountTable]], meter: Meter) -> list[Inside]:
-        """Where numbers lie inside their bins."""
-        share = min(_INSIDE_SHARE, _MOST_INSIDE / max(len(counts), 1))
-        copies = max(1, int(share * meter.event.units / meter.table_price))
-        return [
-            Inside.measured(number, table, meter, copies=copies)
-            for number, table in zip(book.smooth, counts, strict=True)
-        ]
 
     def _one_share(self) -> float:
         """Of the one-way tables at first: more when little can be known at all."""
