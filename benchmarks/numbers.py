@@ -17,7 +17,7 @@ import understudy as us
 from understudy.codebook import Categorical, Codebook, Integer
 
 ROWS, RUNS = 20_000, 2
-BARS = {0.1: (0.15, 0.40), 1.0: (0.15, 0.40), 10.0: (0.05, 0.15)}
+BARS = {10.0: (0.05, 0.15), 1.0: (0.15, 0.40), 0.1: (0.15, 0.40)}
 HEAVY = ("log-normal, sigma 1", "log-normal, sigma 1.5", "60 % zeros", "with losses")
 _INCOME = (1000, 5000, 10_000, 20_000, 40_000, 60_000, 100_000, 300_000)
 
@@ -99,7 +99,7 @@ def main() -> None:
                 said.append(f"{shape} {sum(kept):2} of {len(kept)}, medians {middle[0]:6.1%} {middle[1]:6.1%}")
             missed = name in HEAVY and not all(kept) and epsilon >= 1
             print(f"  {name:22} {'   '.join(said)}{'   MISSED: not all inside' if missed else ''}")
-        shares = ", ".join(f"{shape} {statistics.mean(kept):.0%}" for shape, kept in inside.items())
+        shares = ", ".join(f"{shape} {sum(kept) / len(kept):.0%}" for shape, kept in inside.items())
         print(f"  inside the bar in all: {shares}")
 
 

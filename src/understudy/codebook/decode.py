@@ -198,18 +198,20 @@ def _measured_steps(column: Number, codes: Codes, weights: Steps, below_each: Be
     pieces = _Pieces(column, weights)
     last = pieces.reach[pieces.ends - 1]
     before = np.concatenate([[0], last[:-1]])
-    total = (last - before)[codes]
+    # by bin, and in random order within it: a bin has few of 2^40 places, so that ties are too rare to matter
+    places = below_each(np.full(len(codes), 1 << 40, dtype=np.uint64))
+    order = np.argsort(codes.astype(np.uint64) << np.uint64(40) | places)
     rows = np.bincount(codes, minlength=len(last))
-    order = np.lexsort((below_each(np.full(len(codes), 1 << 63, dtype=np.uint64)), codes))
-    turn = np.empty(len(codes), dtype=np.int64)
-    turn[order] = np.arange(len(codes)) - np.repeat(np.cumsum(rows) - rows, rows)
+    many, total = np.repeat(rows, rows), np.repeat(last - before, rows)
+    turn = np.arange(len(codes)) - np.repeat(np.cumsum(rows) - rows, rows)
     within = below_each(total.astype(np.uint64)).astype(np.int64)
-    # (turn total + within) // m is uniform below the total, as turn total + within is below m total
-    many = rows[codes]
-    parts, rest = np.divmod(total, many)
-    picks = before[codes] + turn * parts + (turn * rest + within) // many
+    # (turn total + within) // m is uniform below the total, since turn total + within is uniform below m total
+    parts, rest = (np.repeat(part, rows) for part in np.divmod(last - before, np.maximum(rows, 1)))
+    picks = np.repeat(before, rows) + turn * parts + (turn * rest + within) // many
     piece = np.searchsorted(pieces.reach, picks, side="right")
-    return np.asarray(pieces.first[piece] + below_each(pieces.width[piece].astype(np.uint64)).astype(np.int64))
+    steps = np.empty(len(codes), dtype=np.int64)
+    steps[order] = pieces.first[piece] + below_each(pieces.width[piece].astype(np.uint64)).astype(np.int64)
+    return steps
 
 
 def _measured_between(column: Number, weights: Steps, start: Steps, end: Steps, below_each: BelowEach) -> Steps:
