@@ -33,23 +33,17 @@ _PARTS = 1 << 30
 """The weights of the pieces of a bin add up to about so much."""
 
 
-def inside_bins(
-    column: Number, bins: Values, *, noise: float = 0.0, pieces: Values | None = None, piece_noise: float = 0.0
-) -> Whole:
-    """Whole weights of the pieces of every bin, from counts of the bins and perhaps noisy counts of the pieces.
-
-    ``noise`` and ``piece_noise`` are the variances of the noise in them.
-    """
-    grid = _Grid(column, measured=pieces is not None)
-    expected = _density(grid, bins, noise, pieces, piece_noise)
-    shown = expected if pieces is None else _through_noise(expected, pieces, piece_noise)
-    shown = np.where((grid.bins @ shown > 0)[grid.bin_of], shown, expected)
-    share = shown / (grid.bins @ shown)[grid.bin_of]
-    return np.asarray(np.rint(share * _PARTS), dtype=np.int64)
+def inside_bins(column: Number, bins: Values) -> Whole:
+    """Whole weights of the pieces of every bin, from counts of the bins alone."""
+    grid = _Grid(column, measured=False)
+    expected = _density(grid, bins)
+    return grid.weights(expected, expected)
 
 
-def _density(grid: "_Grid", bins: Values, noise: float, pieces: Values | None, piece_noise: float) -> Values:
-    """Expected counts of all pieces."""
+def _density(
+    grid: "_Grid", bins: Values, noise: float = 0.0, pieces: Values | None = None, piece_noise: float = 0.0
+) -> Values:
+    """Expected counts of all pieces; ``noise`` and ``piece_noise`` are variances."""
     # beside its noise, a count differs from what a density expects by as much as a Poisson count does
     rows, counts, spread = grid.bins, np.maximum(bins, 0.0), np.maximum(bins, 0.0) + noise + 1
     if pieces is not None:
@@ -80,20 +74,19 @@ class Inside:
         pieces = meter.table(counts, copies=copies)[: column.fine.proper_levels]
         return cls(column=column, pieces=pieces, noise=meter.variance(copies))
 
-    def bins(self, noisy: Values, noise: float) -> Values:
-        """Noisy counts of all levels with those of the bins smoothed: empty bins of a tail no longer hold noise."""
+    def smoothed(self, noisy: Values, noise: float) -> tuple[Values, CountTable]:
+        """Better counts of the column's levels, and the weights of its pieces as they are released.
+
+        Given are noisy counts of the levels and the variance of their noise. Empty bins of a tail no longer hold noise;
+        what is missing stays as it was.
+        """
         grid = _Grid(self.column, measured=True)
         own = noisy[: self.column.proper_levels]
-        expected = grid.bins @ _density(grid, own, noise, self.pieces, self.noise)
-        return np.append(_through_noise(expected, own, noise), noisy[len(own) :])
-
-    def table(self, bins: Values, noise: float) -> CountTable:
-        """Weights of the pieces as they are released, given counts of the bins and the variance of their noise."""
+        expected = _density(grid, own, noise, self.pieces, self.noise)
+        bins = np.append(_through_noise(grid.bins @ expected, own, noise), noisy[len(own) :])
         weights = np.zeros(self.column.fine.size, dtype=np.int64)
-        weights[: len(self.pieces)] = inside_bins(
-            self.column, bins[: self.column.proper_levels], noise=noise, pieces=self.pieces, piece_noise=self.noise
-        )
-        return CountTable.dense((self.column.fine.name,), weights)
+        weights[: len(expected)] = grid.weights(_through_noise(expected, self.pieces, self.noise), expected)
+        return bins, CountTable.dense((self.column.fine.name,), weights)
 
 
 def measure_inside(numbers: Sequence[Number], counts: Sequence[Secret[CountTable]], meter: Meter) -> list[Inside]:
@@ -120,6 +113,12 @@ class _Grid:
     def bins(self) -> Values:
         """Which pieces each bin has."""
         return np.asarray(self.bin_of[None, :] == np.arange(len(self.column.cuts))[:, None], dtype=np.float64)
+
+    def weights(self, shown: Values, expected: Values) -> Whole:
+        """Shares of the pieces of each bin in whole numbers; where nothing is shown of a bin, as expected."""
+        shown = np.where((self.bins @ shown > 0)[self.bin_of], shown, expected)
+        share = shown / (self.bins @ shown)[self.bin_of]
+        return np.asarray(np.rint(share * _PARTS), dtype=np.int64)
 
     @cached_property
     def _ends(self) -> tuple[Values, Values]:

@@ -5,7 +5,7 @@ Everything here is arithmetic on public numbers and on results that are already 
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -185,12 +185,15 @@ class MarginalFit:
             believable(self._noisy_one(column), self.total, self._deviation(column)) for column in range(len(fresh))
         ]
 
-    def improve_one(self, column: int, better: Callable[[Values, float], Values]) -> None:
-        """Put a better estimate, made of the noisy one and its variance, in the place of a one-way table."""
-        known = self.raw[column]
-        values = better(self._noisy_one(column), known.variance) - self.total / self.sizes[column]
-        self.raw[column] = Known(values=values, variance=known.variance)
-        self.ones[column] = on_simplex(self._noisy_one(column), self.total)
+    def noisy_one(self, column: int) -> Known:
+        """What was measured of a one-way table."""
+        return Known(values=self._noisy_one(column), variance=self.raw[column].variance)
+
+    def improve_one(self, column: int, better: Values) -> None:
+        """Put a better estimate in the place of a measured one-way table."""
+        values = better - self.total / self.sizes[column]
+        self.raw[column] = Known(values=values, variance=self.raw[column].variance)
+        self.ones[column] = on_simplex(better, self.total)
 
     def _noisy_one(self, column: int) -> Values:
         return self.raw[column].values + self.total / self.sizes[column]

@@ -131,8 +131,13 @@ class Marginals(ReleasedRecipe):
         # where few of all triples can be shown, less is kept for them
         kept = _TRIPLE_SHARE * math.sqrt(len(candidates) / max(math.comb(len(names), 3), 1))
         fit.measure_pairs(ones, twos, reserve=kept)
+        pieces_shown = []
         for number in inside:
-            fit.improve_one(book.position(number.column.name), number.bins)
+            position = book.position(number.column.name)
+            known = fit.noisy_one(position)
+            bins, table = number.smoothed(known.values, known.variance)
+            fit.improve_one(position, bins)
+            pieces_shown.append(table)
         classes = fit.classes(stream.generator(), report)
         shown = _shown(fit, classes)
         if candidates:
@@ -148,11 +153,7 @@ class Marginals(ReleasedRecipe):
             way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),
             tables=[_table(tuple(names[column] for column in columns), table) for columns, table in shown.items()],
             entries=[Entry(stage="tables", reads="all measurements", event=event)],
-            pieces=[
-                number.table(shown[position,], fit.raw[position].variance)
-                for number in inside
-                for position in [book.position(number.column.name)]
-            ],
+            pieces=pieces_shown,
         )
 
     def _one_share(self) -> float:
