@@ -208,8 +208,11 @@ def test_difficult_levels_survive_the_whole_path(run, tmp_path):
 def test_one_level_column(run, tmp_path):
     book = tmp_path / "c.toml"
     book.write_text('format = 1\n\n[[columns]]\nname = "state"\nkind = "categorical"\nlevels = ["CA"]\n')
-    said = run("quote", "x.csv", "-c", book, "-m", "pegs", "--alpha", 1, "-n", 5)
-    assert said.code == 2 and "one level ('CA')" in said.err and "identifier" in said.err
+    data = tmp_path / "d.csv"
+    data.write_text("state\n" + "CA\n" * 30)
+    assert run("codebook", "check", data, "-c", book).code == 0
+    made = run("synth", data, "-c", book, "--epsilon", 1, "--delta", 1e-6, "-n", 5, "-o", tmp_path / "r", "--csv")
+    assert made.code == 0 and (tmp_path / "r" / "synthetic.csv").read_text().split() == ['"state"', *['"CA"'] * 5]
 
 
 def test_five_hundred_columns(run, tmp_path):

@@ -69,7 +69,6 @@ BOOKS = cases(
     _codebook("no name", _COLUMN.replace(b'name = "sex"\n', b"") + b'levels = ["F", "M"]\n', "name"),
     _codebook("same column twice", _COLUMN + b'levels = ["F", "M"]\n' + _COLUMN[11:] + b'levels = ["F", "M"]\n', "'sex'"),
     _codebook("same level twice", _COLUMN + b'levels = ["F", "F"]\n', "'F'", "twice"),
-    _codebook("one level", _COLUMN + b'levels = ["F"]\n', "one level", "identifier"),
     _codebook("no levels", _COLUMN, "levels"),
     _codebook("levels are numbers", _COLUMN + b"levels = [1, 2]\n", "levels", "sex"),
     _codebook("unknown role", _COLUMN + b'levels = ["F", "M"]\nrole = "boss"\n', "'boss'", "quasi-identifier"),

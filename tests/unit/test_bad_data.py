@@ -239,11 +239,6 @@ def test_codebook_path_that_is_none(tmp_path: Path) -> None:
         open_source(FRAME, tmp_path / "none.toml")
 
 
-def test_a_one_level_column_is_refused_where_it_is_described() -> None:
-    with pytest.raises(CodebookError, match="one level"):
-        Codebook(columns=(Categorical(name="x", levels=("a",)), Categorical(name="y", levels=("a", "b"))))
-
-
 def test_awkward_levels_are_levels(tmp_path: Path) -> None:
     levels = ("a,b", 'say "hi"', "two\nlines", "😀", "=1+1", "#", "'", " padded ", "NULL", "\\", "-", "\t")
     book = Codebook(columns=(Categorical(name="x", levels=levels), Categorical(name="=y,\n", levels=("1", "2"))))

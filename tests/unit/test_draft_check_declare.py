@@ -86,7 +86,7 @@ def test_kinds(book: Codebook) -> None:
     assert kinds == {
         "age": "integer", "bmi": "continuous", "pay": "continuous", "sex": "categorical", "code": "categorical",
         "stage": "ordinal", "flag": "categorical", "zip": "categorical", "soon": "date", "weeks": "date",
-        "months": "date", "years": "date", "name": "text", "many": "text", "same": "text", "nothing": "text",
+        "months": "date", "years": "date", "name": "text", "many": "text", "same": "categorical", "nothing": "text",
         "huge": "text", "mostly": "text", "dots": "integer", "zeros": "integer",
     }  # fmt: skip
 
@@ -125,7 +125,6 @@ def test_grains_keep_the_levels_few(book: Codebook) -> None:
     [
         ("name", "nearly one per row"),
         ("many", "more than 256 distinct"),
-        ("same", "constant ('x')"),
         ("nothing", "no value at all"),
         ("huge", "more digits"),
         ("mostly", "such as 'unk'"),
@@ -180,6 +179,10 @@ def test_several_missing_tokens_in_one_column() -> None:
     assert (fault.kind, fault.values, fault.count) == ("not a number", ("?",), 1)
 
 
+def test_a_constant_column_is_drafted_with_its_one_level() -> None:
+    assert draft_codebook(pa.table({"a": ["x", "x"], "b": [7, 7]})).sizes == (1, 1)
+
+
 def test_draft_refusals(tmp_path: Path) -> None:
     (tmp_path / "head.csv").write_text("a,b\n")
     with pytest.raises(DataError, match="no rows"):
@@ -187,7 +190,7 @@ def test_draft_refusals(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no rows"):
         draft_codebook(pa.table({"a": pa.array([], pa.string())}))
     with pytest.raises(DataError, match=r"no column of .* can be drafted"):
-        draft_codebook(pa.table({"a": ["x", "x"]}))
+        draft_codebook(pa.table({"a": pa.nulls(2, pa.string())}))
     with pytest.raises(ParameterError, match="`bins` is 1"):
         draft_codebook(pa.table({"a": ["x", "y"]}), bins=1)
     with pytest.raises(ParameterError, match="`max_levels` is True"):

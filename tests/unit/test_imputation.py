@@ -12,7 +12,7 @@ import understudy as us
 from understudy.blocks.engines import ENGINES, EngineChoice, engine_words, make_learner
 from understudy.blocks.learning import Records
 from understudy.codebook import Categorical, Codebook, Dates, Grain, Integer, Ordinal, Role
-from understudy.errors import BudgetError, CodebookError, DataError, ParameterError, RefusalError
+from understudy.errors import BudgetError, DataError, ParameterError, RefusalError
 from understudy.mechanisms.prediction import fitted_in_secret
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
@@ -221,11 +221,6 @@ def test_collinear_numbers_share_their_effect():
     model = make_learner(book, "c", ("a", "b"), EngineChoice()).fit(records, records.counts, np.random.default_rng(1))
     assert model.mean([code, code, code]) == pytest.approx(code + 0.5)
     assert np.isfinite(model.probabilities([code, code, code])).all()
-
-
-def test_a_column_of_one_level_in_the_codebook_is_refused_by_the_codebook():
-    with pytest.raises(CodebookError, match="one level"):
-        Codebook(columns=(Categorical(name="x", levels=("only",)),))
 
 
 @pytest.mark.parametrize("engine", ["auto", "cart", "blocks"])

@@ -56,8 +56,7 @@ def test_numbers_are_written_as_they_were_read():
         ("edges = [0, 10]\nspikes = [999]", "spike 999, outside its edges"),
         ("edges = [0, 10]\nspikes = [0.5]", "spike 0.5"),
         ("edges = [0, 10]\nspikes = 0", "list of finite numbers"),
-        ("edges = [-5, 10]\nshape = 'log'", "no logarithm"),
-        ("edges = [0, 10]\nshape = 'round'", "one of uniform, log"),
+        ("edges = [0, 10]\nshape = 'round'", "one of smooth, uniform, log"),
         ("edges = [0, 10]\nunits = 7", "text in quotes"),
     ],
 )

@@ -99,7 +99,7 @@ def build(column: Column, steps: Sequence[tuple[str, Sequence[str]]], *, top: bo
         names.append(name)
         labels.append(distinct)
         maps.append(np.array(mapping, dtype=np.int32))
-    if top and (int(maps[-1].max()) > 0 or len(maps) == 1):
+    if top and column.size > 1 and (int(maps[-1].max()) > 0 or len(maps) == 1):
         names.append(STAR)
         labels.append((STAR,))
         maps.append(np.zeros(column.size, dtype=np.int32))

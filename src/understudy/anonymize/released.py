@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from understudy.anonymize.cells import Cells, as_levels, base_texts
+from understudy.anonymize.cells import STAR, Cells, as_levels, base_texts
 from understudy.codebook import Codebook, Column, Dates, Number, Role, Text
 from understudy.codebook.decode import BelowEach, decode_column
 from understudy.errors import RefusalError
@@ -31,8 +31,8 @@ def released(cells: Cells, *, drawn: Collection[str], below_each: BelowEach, tit
     table = pa.table(dict(zip(cells.names, arrays, strict=True)))
     if all(column.role is Role.IDENTIFIER for column in columns):
         raise RefusalError(
-            "every column of the released table would hold one value only; that is no table. Keep more columns, or "
-            "ask for less."
+            "every column of the released table would read * only; that is no table. Keep more columns, or ask for "
+            "less."
         )
     return table, Codebook(columns=tuple(columns), title=title)
 
@@ -48,7 +48,7 @@ def _shown(column: Column, is_drawn: bool) -> Column:
 
 def _described(column: Column) -> Column:
     """For the codebook. Declared levels all stay, whether they occur or not: which do is not public knowledge."""
-    if column.size >= 2:
+    if column.labels != (STAR,):
         return column
     description = f"{column.description} (reads {column.labels[0]!r} in every row)".strip()
     return Text(name=column.name, role=Role.IDENTIFIER, description=description)

@@ -229,6 +229,16 @@ class MarginalFit:
             believable(self._noisy_one(column), self.total, self._deviation(column)) for column in range(len(fresh))
         ]
 
+    def noisy_one(self, column: int) -> Known:
+        """What was measured of a one-way table."""
+        return Known(values=self._noisy_one(column), variance=self.raw[column].variance)
+
+    def improve_one(self, column: int, better: Values) -> None:
+        """Put a better estimate in the place of a measured one-way table."""
+        values = better - self.total / self.sizes[column]
+        self.raw[column] = Known(values=values, variance=self.raw[column].variance)
+        self.ones[column] = on_simplex(better, self.total)
+
     def _noisy_one(self, column: int) -> Values:
         return self.raw[column].values + self.total / self.sizes[column]
 

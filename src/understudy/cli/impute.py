@@ -21,7 +21,9 @@ def impute(
     codebook: o.CodebookPath,
     output: Annotated[Path, option("New folder for the completed files.", "--out", "-o")],
     files: Annotated[int, whole_option("Completed files, each in a numbered folder.")] = 5,
-    unknown: Annotated[str, option("Values outside the codebook: error or missing.")] = "error",
+    unknown: Annotated[
+        str, option("Values outside the codebook: error, missing, or clamp (beyond its bounds: the bound).")
+    ] = "error",
     table: o.Table = None,
     csv: Annotated[bool, option("Write completed.csv too.", "--csv")] = False,
     seed: Annotated[int | None, whole_option("Reproducible.")] = None,

@@ -22,7 +22,12 @@ CodebookOfRelease = Annotated[
     Path | None, option("Codebook in TOML; a release has its own.", "--codebook", "-c", panel=_INPUT)
 ]
 Unknown = Annotated[
-    str, option("Values outside the codebook: error, missing, other or other-or-missing.", panel=_INPUT)
+    str,
+    option(
+        "Values outside the codebook: error, missing, other, other-or-missing, or clamp (numbers and dates "
+        "beyond their bounds become the bound).",
+        panel=_INPUT,
+    ),
 ]
 Table = Annotated[str | None, option("Table in a database.", panel=_INPUT)]
 Recipe = Annotated[

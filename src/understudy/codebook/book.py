@@ -92,12 +92,6 @@ class Codebook:
         if faults:
             return faults
         modelled = set(self.names)
-        for column in self.modelled:
-            if column.size < 2:
-                faults.append(
-                    f"column {column.name!r} has one level ({column.labels[0]!r}); a constant needs no synthesis. "
-                    'Declare its other levels, or drop it with role = "identifier" and kind = "text".'
-                )
         for column in self.columns:
             for parent in column.parents or ():
                 if parent not in modelled:
@@ -157,14 +151,19 @@ class Codebook:
         return tuple(c for c in self.modelled if isinstance(c, Number) and c.shape == "measured")
 
     @cached_property
+    def smooth(self) -> tuple[Number, ...]:
+        """Numbers whose values inside a bin follow the bins around it, or what a method measures of them."""
+        return tuple(c for c in self.modelled if isinstance(c, Number) and c.shape == "smooth" and c.is_cut)
+
+    @cached_property
     def described(self) -> tuple[Column, ...]:
         """The columns that a table must have: those of the model, then the details."""
         return (*self.modelled, *self.details)
 
     @cached_property
     def counted(self) -> tuple[Column, ...]:
-        """The columns that a source encodes: those that a table has, then the pieces of measured numbers."""
-        return (*self.described, *(number.fine for number in self.measured))
+        """The columns that a source encodes: those that a table has, then the pieces of measured and smooth numbers."""
+        return (*self.described, *self._pieces.values())
 
     def count_position(self, name: str) -> int:
         """Index of a column among those that a source encodes."""
@@ -200,7 +199,7 @@ class Codebook:
 
     @cached_property
     def _pieces(self) -> Mapping[str, Column]:
-        return {number.fine.name: number.fine for number in self.measured}
+        return {number.fine.name: number.fine for number in (*self.measured, *self.smooth)}
 
     def column(self, name: str) -> Column:
         """The column called ``name``."""

@@ -261,7 +261,7 @@ class Levelled(Column):
         if repeated := repeated_in(self.levels):
             faults.append(f"column {self.name!r} lists {', '.join(map(repr, repeated))} twice; list each level once.")
         if not self.levels:
-            faults.append(f"column {self.name!r} has no level; list at least two.")
+            faults.append(f"column {self.name!r} has no level; list at least one.")
         if "" in self.levels:
             faults.append(
                 f"column {self.name!r} has an empty level, which a CSV file cannot tell from a missing value; "

@@ -1,7 +1,8 @@
 """Codes back to values. A bin becomes a number again only here.
 
 Inside a bin the value is drawn from the declared grid, by the declared shape: no private data is read, nothing is paid.
-Where the shape is measured, the weights of the pieces of every bin are handed in, paid for by whoever counted them.
+Where the shape is measured or smooth, the weights of the pieces of every bin are handed in, paid for by whoever counted
+them or made of what is released anyway.
 Numbers that the rules of the codebook put in order are drawn one after the other, each within what its bin and those
 before it leave, so that the order holds for values that share a bin too.
 """
@@ -22,7 +23,7 @@ BelowEach = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
 Codes = npt.NDArray[np.unsignedinteger]
 Steps = npt.NDArray[np.int64]
 Shapes = Mapping[str, Steps]
-"""For measured numbers the weight of each piece of their bins, none below 0."""
+"""For measured and smooth numbers the weight of each piece of their bins, none below 0."""
 Known = Mapping[str, tuple[Steps, Steps, npt.NDArray[np.bool_]]]
 """Numbers that stand already: floor and ceiling in steps, and in which rows they stand."""
 _FAR = 1 << 60
@@ -103,7 +104,7 @@ def order_steps(
         free = present if known is None or name not in known else present & ~known[name][2]
         column = book.column(name)
         assert isinstance(column, Number)
-        if column.shape == "measured" and name in shapes:
+        if name in shapes:
             bounds = np.where(free, start, 0), np.where(free, end, 0)
             steps = _measured_between(column, shapes[name], *bounds, below_each)
         else:
@@ -134,7 +135,7 @@ def _before(name: str, high: Steps, gap: int, known: Known | None) -> Steps:
 def decode_column(
     column: Column, codes: Codes, below_each: BelowEach, *, packed: bool = False, weights: Steps | None = None
 ) -> pa.Array:
-    """Values of one column; ``weights`` of the pieces of its bins, where it is a measured number."""
+    """Values of one column; ``weights`` of the pieces of its bins, where it is a number that has them."""
     absent = np.zeros(len(codes), dtype=bool) if column.missing is None else codes == column.missing_code
     proper = np.where(absent, 0, codes)
     if isinstance(column, Levelled):
@@ -147,7 +148,7 @@ def decode_column(
     assert isinstance(column, Number)
     first = np.array([start for start, _ in column.grids], dtype=np.int64)
     width = np.array([count for _, count in column.grids], dtype=np.uint64)
-    if column.shape == "measured" and weights is not None:
+    if weights is not None:
         return values_of_steps(column, _measured_steps(column, proper, weights, below_each), absent)
     if column.shape == "log":
         return values_of_steps(column, first[proper] + _log_steps(first[proper], width[proper], below_each), absent)
@@ -159,12 +160,16 @@ def _log_steps(
 ) -> npt.NDArray[np.int64]:
     """Steps above the first value, evenly in the logarithm: floor of a (b / a)^u, a value as likely as its log gap.
 
-    Public shape and fresh randomness only, so a float is good enough. Zero counts as a half.
+    Public shape and fresh randomness only, so a float is good enough. Zero counts as a half. Values below 0 are drawn
+    by their size, and a bin with both signs has each as often as it is long in the logarithm.
     """
     evenly = below_each(np.full(len(first), 1 << 53, dtype=np.uint64)).astype(np.float64) / 2.0**53
-    low = np.maximum(first.astype(np.float64), 0.5)
-    high = first.astype(np.float64) + width.astype(np.float64)
-    drawn = np.floor(low * (high / low) ** evenly).astype(np.int64) - first
+    start, end = first.astype(np.float64), first.astype(np.float64) + width.astype(np.float64)
+    below, low = np.maximum(1 - end, 1.0), np.maximum(start, 0.5)
+    negative = np.log(np.maximum(1 - start, below) / below)
+    place = evenly * (negative + np.log(np.maximum(end, low) / low))
+    size = np.where(place < negative, below * np.exp(place), low * np.exp(place - negative))
+    drawn = np.where(place < negative, -np.floor(size), np.floor(size)).astype(np.int64) - first
     steps: npt.NDArray[np.int64] = np.clip(drawn, 0, width.astype(np.int64) - 1)
     return steps
 
@@ -184,13 +189,29 @@ class _Pieces:
 
 
 def _measured_steps(column: Number, codes: Codes, weights: Steps, below_each: BelowEach) -> Steps:
-    """A piece in proportion to its weight, exactly, then a value of it, all equally likely."""
+    """A piece in proportion to its weight, exactly, then a value of it, all equally likely.
+
+    The m rows of a bin are spread over it: in random order, row i picks one of the weights in the i-th of m equal
+    parts. By itself every row has the law of the weights; together they show it with hardly any error of sampling,
+    which for a few rows in a wide bin would be larger than everything else.
+    """
     pieces = _Pieces(column, weights)
     last = pieces.reach[pieces.ends - 1]
     before = np.concatenate([[0], last[:-1]])
-    picks = before[codes] + below_each((last - before)[codes].astype(np.uint64)).astype(np.int64)
+    # by bin, and in random order within it: a bin has few of 2^40 places, so that ties are too rare to matter
+    places = below_each(np.full(len(codes), 1 << 40, dtype=np.uint64))
+    order = np.argsort(codes.astype(np.uint64) << np.uint64(40) | places)
+    rows = np.bincount(codes, minlength=len(last))
+    many, total = np.repeat(rows, rows), np.repeat(last - before, rows)
+    turn = np.arange(len(codes)) - np.repeat(np.cumsum(rows) - rows, rows)
+    within = below_each(total.astype(np.uint64)).astype(np.int64)
+    # (turn total + within) // m is uniform below the total, since turn total + within is uniform below m total
+    parts, rest = (np.repeat(part, rows) for part in np.divmod(last - before, np.maximum(rows, 1)))
+    picks = np.repeat(before, rows) + turn * parts + (turn * rest + within) // many
     piece = np.searchsorted(pieces.reach, picks, side="right")
-    return np.asarray(pieces.first[piece] + below_each(pieces.width[piece].astype(np.uint64)).astype(np.int64))
+    steps = np.empty(len(codes), dtype=np.int64)
+    steps[order] = pieces.first[piece] + below_each(pieces.width[piece].astype(np.uint64)).astype(np.int64)
+    return steps
 
 
 def _measured_between(column: Number, weights: Steps, start: Steps, end: Steps, below_each: BelowEach) -> Steps:

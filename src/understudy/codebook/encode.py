@@ -50,6 +50,28 @@ def encode_value(column: Column, value: Any) -> int | None:
     return None
 
 
+def clamped(column: Column, value: Any) -> Any:
+    """A number or day beyond the bounds of its column becomes the bound; every other value stays what it is.
+
+    >>> from understudy.codebook import Integer
+    >>> from fractions import Fraction
+    >>> age = Integer(name="age", edges=(Fraction(0), Fraction(5), Fraction(10)))
+    >>> [clamped(age, v) for v in (-3, "4", 11, 11.5, "old")]
+    [0, '4', 10, 11.5, 'old']
+    """
+    if value is None or encode_value(column, value) is not None:
+        return value
+    if isinstance(column, Dates) and (day := day_of(value)) is not None:
+        return min(max(day, column.start), column.end)
+    if isinstance(column, Integer | Continuous) and (number := number_of(value)) is not None:
+        low, high = column.bounds
+        whole = isinstance(column, Integer)
+        if not whole or number == math.floor(number):
+            held = min(max(number, low), high)
+            return int(held) if whole else held
+    return value
+
+
 def spelling(value: Any) -> str:
     """How a level is spelled: whole floats lose their ``.0``, as a table read by pandas would otherwise not match."""
     if isinstance(value, bool):

@@ -1,6 +1,7 @@
 """Number columns, kept as bins. Public knowledge only; no data is read here."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -11,9 +12,12 @@ from typing import ClassVar, Literal
 from understudy.codebook.columns import Column
 
 Closed = Literal["left", "right"]
-Shape = Literal["uniform", "log", "measured"]
+Shape = Literal["smooth", "uniform", "log", "measured"]
 MOST_PIECES = 2000
 """Pieces of all bins of a column together: each is a comparison in a query, and each gets noise."""
+_MOST_SMOOTH, _OCTAVES, _FINEST = 128, 10, 10
+"""Pieces of a smooth number in all; powers of two below its largest value that are told apart however wide its bins
+are; and the logarithm of the pieces that a power of two may have where all values lie close together."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -29,9 +33,9 @@ class Number(Column):
     clip: bool = False
     spikes: tuple[Fraction, ...] = ()
     """Values that many records share, such as 0: each has a bin of its own, made of edges around it."""
-    shape: Shape = "uniform"
-    """How values lie inside a bin: evenly, or evenly in their logarithm (more small ones), which is public and free;
-    or as a priced count of the ``pieces`` of every bin says."""
+    shape: Shape = "smooth"
+    """How values lie inside a bin: as the counts of the bins around it suggest (or as a method measures within its own
+    budget); evenly; evenly in their logarithm (more small ones); or as a priced count of ``pieces`` says."""
     pieces: int | None = None
     """Into how many equal pieces a bin is cut where the shape is measured; fewer where it holds fewer values."""
     within: "Number | None" = None
@@ -91,6 +95,11 @@ class Number(Column):
         return bisect_right(inside, number) if self.closed == "left" else bisect_left(inside, number)
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest value that decoding may draw."""
+        return float(self.grids[0][0] * self.step), float((sum(self.grids[-1]) - 1) * self.step)
+
+    @property
     def reads(self) -> str:
         """Pieces are read from the column that they are pieces of."""
         return self.name if self.within is None else self.within.name
@@ -98,12 +107,53 @@ class Number(Column):
     @cached_property
     def cuts(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """For every bin its pieces, each as first value and number of values, in steps; all are public."""
+        if self.shape == "smooth":
+            return self._smooth_cuts()
         pieces = []
         for first, width in self.grids:
             number = min(self.pieces or 1, width)
             ends = [first + place * width // number for place in range(number + 1)]
             pieces.append(tuple((low, high - low) for low, high in pairwise(ends)))
         return tuple(pieces)
+
+    @cached_property
+    def scale(self) -> Fraction:
+        """In steps: below it, on both sides of 0, pieces of a smooth number are equal; above it they grow."""
+        ends: list[Fraction] = [abs(edge) / self.step for edge in self.edges if edge]
+        smallest = min(*ends, max(ends) / 2**_OCTAVES)
+        return smallest if smallest > 1 else Fraction(1)
+
+    def _smooth_cuts(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """As fine as there is room for. A piece grows with the distance from 0, and 0 has a piece of its own."""
+        cuts: tuple[tuple[tuple[int, int], ...], ...] = tuple((grid,) for grid in self.grids)
+        for level in range(_FINEST + 1):
+            marks = self._marks(2**level)
+            finer = tuple(_cut(first, width, marks) for first, width in self.grids)
+            if sum(map(len, finer)) > _MOST_SMOOTH:
+                break
+            cuts = finer
+        return cuts
+
+    def _marks(self, per_octave: int) -> list[int]:
+        """Where pieces begin, in steps: whole multiples of the scale's parts, the parts doubling with every octave.
+
+        All of it is exact: two machines cut alike.
+        """
+        start, end = self.grids[0][0], sum(self.grids[-1])
+        top, nearest, farthest = self.scale, max(start, -end), max(abs(start), abs(end))
+        marks = [self.scale * place / per_octave for place in range(per_octave)]
+        while top < farthest:
+            if 2 * top > nearest:
+                marks += [top * (per_octave + place) / per_octave for place in range(per_octave)]
+            top *= 2
+        above = [-(-mark // 1) for mark in marks]
+        inside = {place for mark in above for place in (int(mark), 1 - int(mark)) if start < place < end}
+        return sorted(inside | {place for place in (0, 1) if start < place < end})
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether some bin has several pieces."""
+        return any(len(pieces) > 1 for pieces in self.cuts)
 
     @cached_property
     def fine(self) -> "Number":
@@ -180,10 +230,6 @@ class Number(Column):
                 f"column {self.name!r} has the spike {_short(odd[0])}, outside its edges or between two values of its "
                 "precision; widen the edges, or write a code for unknown values as its missing token."
             )
-        if self.shape == "log" and self.edges[0] < 0:
-            faults.append(
-                f'column {self.name!r} has shape = "log" and edges below 0, where there is no logarithm; start at 0.'
-            )
         return [*faults, *self._piece_faults()]
 
     def _piece_faults(self) -> list[str]:
@@ -242,6 +288,12 @@ class Continuous(Number):
 
 MOST_STEPS = 10**15
 """Decimal numbers of 15 digits are all told apart by a 64-bit float, so that no drawn value changes its bin."""
+
+
+def _cut(first: int, width: int, marks: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """One bin cut at the marks that lie inside it."""
+    inside = marks[bisect_right(marks, first) : bisect_left(marks, first + width)]
+    return tuple((low, high - low) for low, high in pairwise([first, *inside, first + width]))
 
 
 def _is_exact(edge: Fraction) -> bool:

@@ -74,8 +74,6 @@ class Plan:
         """The public description of the synthetic table: one row per synthetic worker."""
         flows, (origin, destination) = self.given.flows, self.given.names
         levels = tuple(flows.origins.to_pylist())
-        # a column of one level cannot be declared, and a table with one destination is still a table
-        only = "(none)" if len(flows.destinations) == 1 else None
         work = "Where the worker works; public."
         return Codebook(
             title="Synthetic commutes",
@@ -83,7 +81,7 @@ class Plan:
             "synthetic.",
             columns=(
                 Categorical(name=origin, levels=levels, description="Where the synthetic worker lives."),
-                Categorical(name=destination, levels=flows.destinations, missing=only, description=work),
+                Categorical(name=destination, levels=flows.destinations, description=work),
             ),
         )
 

@@ -11,7 +11,8 @@ SHARED = {
     "rows": "Synthetic rows to draw; a public number.",
     "method": "Name of a method (``us.METHODS``) whose options follow by name, a recipe such as ``us.Marginals(...)``, "
     "or what\n    ``us.read_recipe`` read from a file.",
-    "unknown": "Values outside the codebook: ``error``, ``missing``, ``other`` or ``other-or-missing``.",
+    "unknown": "Values outside the codebook: ``error``, ``missing``, ``other``, ``other-or-missing``, or ``clamp`` "
+    "(numbers and dates beyond their bounds become the bound).",
     "table": "Table in a database.",
     "seed": "Reproducible, for simulation: what is made is then not private.",
     "report": "Called with step, done and total.",

@@ -75,9 +75,9 @@ def check_l(
     chosen = []
     for name, size in zip(names, levels, strict=True):
         value = float(_L.check("l", l[name] if isinstance(l, Mapping) else l))
-        if value > size and not cap:
+        if value > size > 1 and not cap:  # a column of one level is public: it asks nothing
             raise ParameterError(
-                f"`l` is {value:g} and column {name!r} has {size} level{'s' if size > 1 else ''}: no distribution over "
+                f"`l` is {value:g} and column {name!r} has {size} levels: no distribution over "
                 f"them has entropy above log {size}. Give this column an l of at most {size} of its own, or cap "
                 "(`cap=True`: every column gets the smaller of l and its level count)."
             )

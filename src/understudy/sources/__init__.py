@@ -35,7 +35,8 @@ def open_source(
     with ``table`` a name or a path, or an Arrow table, a pandas, Polars or Spark frame. PostgreSQL and Spark encode and
     count where the rows are; passwords come from the environment, never from an address.
 
-    ``unknown`` says where values outside the codebook go: ``error``, ``missing`` or ``other``.
+    ``unknown`` says where values outside the codebook go: ``error``, ``missing``, ``other``, ``other-or-missing`` or
+    ``clamp`` (a number or date beyond its bounds becomes the bound).
     ``account`` is charged by everything that spends.
 
     >>> import pyarrow as pa

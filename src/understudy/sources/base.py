@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook, PersonUnit
+from understudy.codebook import Codebook, Number, PersonUnit
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.privacy.account import Account
 from understudy.privacy.provenance import DECLARED, Provenance
@@ -128,6 +128,11 @@ class Source(ABC):
     def is_capped(self) -> bool:
         """Whether no person has more records than the codebook allows."""
         return self._is_capped
+
+    @property
+    def smooth(self) -> tuple[Number, ...]:
+        """Smooth numbers whose pieces it can count."""
+        return self.codebook.smooth
 
     def sizes(self, clique: Clique) -> tuple[int, ...]:
         """Public number of codes of each column of a clique."""

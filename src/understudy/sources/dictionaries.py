@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from understudy.codebook import Codebook, Column
-from understudy.codebook.encode import encode_value
+from understudy.codebook.encode import clamped, encode_value
 from understudy.sources.expressions import stand_in
 from understudy.sources.tables import code_type
 
@@ -85,7 +85,7 @@ def _fill(out: Codes, values: Any, column: Column, unknown: str, known: dict[Any
 
 def _code(column: Column, value: Any, unknown: str, known: dict[Any, int]) -> int:
     if value not in known:
-        code = encode_value(column, value)
+        code = encode_value(column, clamped(column, value) if unknown == "clamp" else value)
         known[value] = stand_in(column, unknown) if code is None else code
     return known[value]
 

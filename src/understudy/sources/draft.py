@@ -271,8 +271,6 @@ def _describe(seen: _Summary, rows: int, max_levels: int) -> Column | str:
     """Choose a kind, or say why there is none: what is doubtful becomes an identifier, which is never released."""
     if seen.distinct == 0:
         return "it held no value at all"
-    if seen.distinct == 1 and not seen.has_missing:
-        return f"it was constant ({(seen.levels or ('?',))[0]!r})"
     missing = (seen.tokens[0] if seen.tokens else "NA") if seen.has_missing else None
     notes: list[str] = []  # only what the levels say too: that a column is drafted stands in `origin`
     if missing is not None:

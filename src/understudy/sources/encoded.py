@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook
+from understudy.codebook import Codebook, Number
 from understudy.compiled import kernel
 from understudy.privacy.account import Account
 from understudy.privacy.provenance import DECLARED, Provenance
@@ -36,8 +36,9 @@ class EncodedSource(Source):
         account: Account | None = None,
         people: npt.NDArray[np.int64] | None = None,
         provenance: Provenance = DECLARED,
+        unknown: str = "error",
     ) -> None:
-        super().__init__(codebook=codebook, account=account, provenance=provenance)
+        super().__init__(codebook=codebook, account=account, provenance=provenance, unknown=unknown)
         self._columns = tuple(columns)
         self._people = people
         """A number for the person of each record, where the codebook has an id column."""
@@ -51,13 +52,22 @@ class EncodedSource(Source):
         kept = choice.keep(self._people)
         columns = [column[kept] for column in self._columns]
         chosen = EncodedSource(
-            codebook=self.codebook, columns=columns, account=self.account, provenance=self.provenance
+            codebook=self.codebook,
+            columns=columns,
+            account=self.account,
+            provenance=self.provenance,
+            unknown=self.unknown,
         )
         chosen._is_capped = True
         if counts_people(self.codebook):
             each = np.minimum(np.unique(self._people, return_counts=True)[1], choice.cap)
             chosen.people = Secret(people_table(np.bincount(each, minlength=choice.cap + 1)[1:].astype(np.int64)))
         return chosen
+
+    @property
+    def smooth(self) -> tuple[Number, ...]:
+        """None where only bins were handed over."""
+        return self.codebook.smooth if len(self._columns) == len(self.codebook.counted) else ()
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """Counts by one pass per clique, on all cores."""

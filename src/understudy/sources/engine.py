@@ -103,6 +103,7 @@ class EngineSource(Source):
                     people=person_numbers(batch.column(PERSON), self.codebook.unit) if self._has_ids else None,
                     account=self.account,
                     provenance=self.provenance,
+                    unknown=self.unknown,
                 )
                 self.bench.free()
         return self._local
@@ -117,7 +118,13 @@ class EngineSource(Source):
         if columns is None:
             return None
         _refuse(unknown_rows(columns, book))
-        return EncodedSource(codebook=book, columns=columns, account=self.account, provenance=self.provenance)
+        return EncodedSource(
+            codebook=book,
+            columns=columns,
+            account=self.account,
+            provenance=self.provenance,
+            unknown=self.unknown,
+        )
 
     def capped(self, choice: Choice) -> Source:
         """The chosen records: in memory where the table is small, else chosen by the engine and left there."""
@@ -236,7 +243,8 @@ def _refuse(bad: Mapping[str, int]) -> None:
         raise DataError(
             f"the data hold values that the codebook does not know in {named}. List them with "
             "`understudy codebook check`, mend the codebook or the data, or choose where they go: "
-            "unknown = 'missing' (the column's missing level) or unknown = 'other' (its declared other level)."
+            "unknown = 'missing' (the column's missing level), 'other' (its declared other level) or 'clamp' "
+            "(numbers and dates beyond their bounds become the bound)."
         )
 
 

@@ -19,8 +19,8 @@ from understudy.sources.tables import code_type
 
 PERSON = "person"
 """The column of ids in a table of codes."""
-UNKNOWN = OneOf(("error", "missing", "other", "other-or-missing"))
-"""Where values outside the codebook go."""
+UNKNOWN = OneOf(("error", "missing", "other", "other-or-missing", "clamp"))
+"""Where values outside the codebook go; ``clamp`` sends numbers and dates to the nearest value within their bounds."""
 _LISTED = 256
 """Up to so many levels are written into the query as a list."""
 _LOOKED_UP = "understudy looked up "
@@ -47,7 +47,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
         # in two steps: Spark compiles what it is told, and one step would repeat every reading in every bin
         read = {}
         for position, column in enumerate(book.counted):
-            read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.reads])
+            read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.reads], unknown)
         if ids is not None:
             read[PERSON] = person_of(table[ids])
         table = dialects.staged(table.select(**read))
@@ -60,7 +60,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
         elif engine == "pyspark":
             code = _code(column, table[f"v{position}"], table[f"a{position}"])
         else:
-            code = code_expression(column, table[column.reads])
+            code = code_expression(column, table[column.reads], unknown)
         codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(fallback)).cast(kind)
     if ids is not None:
         codes[PERSON] = table[PERSON] if engine == "pyspark" else person_of(table[ids])
@@ -109,12 +109,12 @@ def stand_in(column: Column, unknown: str) -> int:
     return unknown_code(column)
 
 
-def code_expression(column: Column, value: Any) -> Any:
+def code_expression(column: Column, value: Any, unknown: str = "error") -> Any:
     """Code of a value, null where the codebook does not know it."""
-    return _code(column, *_reading(column, value))
+    return _code(column, *_reading(column, value, unknown))
 
 
-def _reading(column: Column, value: Any) -> tuple[Any, Any]:
+def _reading(column: Column, value: Any, unknown: str) -> tuple[Any, Any]:
     """What a value means to its column (a text, a number or a day), and whether it is missing."""
     value = present(value)
     text = as_text(value)
@@ -125,9 +125,10 @@ def _reading(column: Column, value: Any) -> tuple[Any, Any]:
         number = as_number(value)
         if isinstance(column, Integer) and not value.type().is_integer():
             number = is_whole(number).ifelse(number, ibis.null("float64"))
-        return number, absent
+        return (_between(number, column.bounds) if unknown == "clamp" else number), absent
     if isinstance(column, Dates):
-        return as_date(value), absent
+        day = as_date(value)
+        return (_between(day, (column.start, column.end)) if unknown == "clamp" else day), absent
     raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
 
 
@@ -188,8 +189,10 @@ def is_whole(number: Any) -> Any:
 def _bin(column: Number, number: Any) -> Any:
     if dialects.engine_of(number) == "postgres":
         return dialects.bin_in_postgres(column, _clipped(column, number))
-    if column.within is not None:
+    if column.within is not None and column.within.shape == "measured":
         return _piece(column.within, _clipped(column, number))
+    if column.within is not None:
+        return _smooth_piece(column, column.within, _clipped(column, number))
     return _binned(
         column, _clipped(column, number), [ibis.literal(code, "int64") for code in range(column.proper_levels)]
     )
@@ -198,9 +201,14 @@ def _bin(column: Number, number: Any) -> Any:
 def _clipped(column: Number, number: Any) -> Any:
     if not column.clip:
         return number
-    edges = column.float_edges
-    # not greatest(least()): those skip nulls, so that what is no number would land in an end bin
-    return ibis.cases((number < edges[0], edges[0]), (number > edges[-1], edges[-1]), else_=number)
+    return _between(number, (column.float_edges[0], column.float_edges[-1]))
+
+
+def _between(value: Any, bounds: tuple[Any, Any]) -> Any:
+    """The value or the bound that it exceeds; not greatest(least()), which skip nulls, so that what is none would be
+    at a bound.
+    """
+    return ibis.cases((value < bounds[0], bounds[0]), (value > bounds[1], bounds[1]), else_=value)
 
 
 def _binned(column: Number, number: Any, codes: Sequence[Any]) -> Any:
@@ -228,6 +236,18 @@ def _piece(coarse: Number, number: Any) -> Any:
             held = ibis.greatest(ibis.least(scaled, float(first + width - 1)), float(first))
             nearest = (held + 0.5).floor() if coarse.closed == "left" else (held - 0.5).ceil()
             codes.append(((nearest - (first - 1)) * len(cuts) - 1) // width + start)
+        start += len(cuts)
+    return _binned(coarse, number, codes)
+
+
+def _smooth_piece(fine: Number, coarse: Number, number: Any) -> Any:
+    """The piece of its bin that a number falls in, by comparisons: with the edges of bins first, then inside one."""
+    codes, start = [], 0
+    for cuts in coarse.cuts:
+        inside = fine.float_edges[start + 1 : start + len(cuts)]
+        tests = [(number < edge) if fine.closed == "left" else (number <= edge) for edge in inside]
+        places = [ibis.literal(start + place, "int64") for place in range(len(cuts))]
+        codes.append(ibis.cases(*zip(tests, places, strict=False), else_=places[-1]) if tests else places[0])
         start += len(cuts)
     return _binned(coarse, number, codes)
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from understudy.codebook import Codebook, Column, Dates, Integer, Levelled
-from understudy.codebook.encode import day_of, encode_value, number_of
+from understudy.codebook.encode import clamped, day_of, encode_value, number_of
 from understudy.errors import DataError, RefusalError
 from understudy.parameters import OneOf
 from understudy.privacy.secret import Secret
@@ -48,12 +48,12 @@ def read_rows(
 
 
 def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
-    """All modelled and detail columns of a source; values outside its codebook are an error or missing.
+    """All modelled and detail columns of a source; values outside its codebook are an error, missing or clamped.
 
     ``people`` asks for the person of each row, where the codebook has an id column.
     """
     book, opened, unknown = source.codebook, source.opened, source.unknown
-    OneOf(("error", "missing")).check("unknown", unknown)
+    OneOf(("error", "missing", "clamp")).check("unknown", unknown)
     if opened is None or (book.unit is not None and source.is_capped):  # all rows are more than those that take part
         raise RefusalError(f"this {type(source).__name__} gives no rows; open the table itself.")
     if opened.connection.name != "duckdb":
@@ -79,7 +79,8 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
     if bad:
         raise DataError(
             f"the data hold values that the codebook does not know in {', '.join(map(repr, bad))}. List them with "
-            "`understudy codebook check`, mend the codebook or the data, or treat them as missing: unknown = 'missing'."
+            "`understudy codebook check`, mend the codebook or the data, treat them as missing (unknown = 'missing'), "
+            "or numbers and dates beyond their bounds as the bound (unknown = 'clamp')."
         )
     own = len(book.modelled)
     return Secret(
@@ -98,6 +99,8 @@ def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArra
     array = written.combine_chunks() if isinstance(written, pa.ChunkedArray) else written
     coded = array if isinstance(array.type, pa.DictionaryType) else array.dictionary_encode()
     distinct = coded.dictionary.to_pylist()
+    if unknown == "clamp":
+        distinct = [clamped(column, value) for value in distinct]
     index = coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
     meant = [encode_value(column, value) for value in (*distinct, None)]
     used = np.zeros(len(meant), dtype=bool)

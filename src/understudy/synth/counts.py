@@ -130,7 +130,7 @@ class Counts(Declared):
             for column in self.book.columns
             if column.name in wanted or (column.name == ids and column.role is Role.IDENTIFIER)
         ]
-        plain = [replace(c, shape="uniform", pieces=None) if c in self.book.measured else c for c in kept]
+        plain = [replace(c, shape="uniform", pieces=None) if isinstance(c, Number) else c for c in kept]
         weight = self.book.weight if self.weighted else None
         return replace(self.book, columns=tuple(plain), constraints=(), weight=weight)
 

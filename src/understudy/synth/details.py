@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from understudy.blocks.densities import inside_bins
 from understudy.codebook import Codebook, Detail, Number
 from understudy.codebook.decode import Shapes, decode_table
 from understudy.errors import ParameterError
@@ -54,7 +55,7 @@ class Details:
     codes: tuple[DetailTable, ...] = ()
     """One of each detail column, in codebook order."""
     pieces: tuple[CountTable, ...] = ()
-    """One of each measured number: records of each piece of its bins."""
+    """One of each measured number, and of smooth ones that the method measured: records of each piece of its bins."""
 
     def __bool__(self) -> bool:
         return bool(self.codes or self.pieces)
@@ -70,10 +71,12 @@ class Details:
         return cls(codes=tuple(DetailTable(totals=a, pairs=b) for a, b in pairs), pieces=tuple(tables[2 * codes :]))
 
     def shapes(self, book: Codebook) -> Shapes:
-        """Weights of the pieces of the measured numbers."""
+        """Weights of the pieces of the numbers that were measured."""
+        tables = {table.columns: table.to_grid() for table in self.pieces}
         return {
-            number.name: np.maximum(table.to_grid()[: number.fine.proper_levels], 0)
-            for number, table in zip(book.measured, self.pieces, strict=True)
+            number.name: np.maximum(tables[number.fine.name,][: number.fine.proper_levels], 0)
+            for number in (*book.measured, *book.smooth)
+            if (number.fine.name,) in tables
         }
 
 
@@ -216,8 +219,18 @@ def decode_drawn(
     the weights of ``people``.
     """
     drawn = draw_details(book, details.codes, codes, stream, only)
-    shapes = details.shapes(book)
+    shapes = smooth_shapes(book, codes, known=details.shapes(book))
     return decode_table(book, codes, stream.below_each, drawn, shapes=shapes, packed=packed, people=people)
+
+
+def smooth_shapes(book: Codebook, codes: Sequence[Codes], *, known: Shapes) -> Shapes:
+    """What is known, and for every other smooth number what the bins of the rows say: they are shown anyway."""
+    shapes = dict(known)
+    for number in book.smooth:
+        if number.name not in shapes:
+            rows = np.bincount(codes[book.position(number.name)], minlength=number.size)
+            shapes[number.name] = inside_bins(number, rows[: number.proper_levels].astype(np.float64))
+    return shapes
 
 
 def draw_details(

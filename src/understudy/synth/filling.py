@@ -134,10 +134,10 @@ class FittedFilling(FittedWhole):
 
 
 def _observed_shapes(book: Codebook, rows: Rows) -> dict[str, npt.NDArray[np.int64]]:
-    """Measured numbers lie inside their bins as those that are there do; this file is confidential anyway."""
+    """Measured and smooth numbers lie inside their bins as those that are there; this file is confidential anyway."""
     shapes = {}
     for column, values in zip(book.modelled, rows.values, strict=True):
-        if column in book.measured:
+        if column in book.measured or column in book.smooth:
             assert isinstance(column, Number)
             observed = values.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
             if column.clip:

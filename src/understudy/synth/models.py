@@ -42,7 +42,7 @@ class ReleasedModel:
     looked: bool = False
     """Whether it was chosen after a confidential look."""
     details: Details = field(default_factory=Details)
-    """Tables of the detail columns and measured numbers, in codebook order."""
+    """Tables of the detail columns and measured numbers, then of smooth numbers that were measured too."""
     people: tuple[int, ...] = ()
     """How common each number of records per synthetic person is, where that was counted."""
 
@@ -58,9 +58,11 @@ class ReleasedModel:
 
     def _detail_faults(self) -> list[str]:
         tables = self.details.tables()
-        if [table.columns for table in tables] != detail_cliques(self.codebook) or len(self.details.codes) != len(
-            self.codebook.details
-        ):
+        expected = detail_cliques(self.codebook)
+        shapes = [table.columns for table in tables]
+        smooth = [(number.fine.name,) for number in self.codebook.smooth]
+        further = [clique for clique in smooth if clique in shapes]
+        if shapes != [*expected, *further] or len(self.details.codes) != len(self.codebook.details):
             return ["the tables of its details are not those of the codebook"]
         return [fault for table in tables for fault in _table_faults(self.codebook, table)]
 

@@ -38,7 +38,7 @@ from understudy.synth.part_order import Order, draw_all, order_of, part_job
 from understudy.synth.part_work import PART_ROWS
 from understudy.synth.people import capped_source, of_people
 from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
-from understudy.synth.recipe import Fitted, Recipe
+from understudy.synth.recipe import Fitted, Recipe, with_reading
 from understudy.synth.released import FittedReleased
 from understudy.synth.workers import SparkWorkers, Workers
 
@@ -82,7 +82,8 @@ def synthesize_parts(
             f"{recipe.name} draws its file as a whole, so it cannot be spread over parts or workers; leave the engine "
             "out, or use another method."
         )
-    quote = recipe.quote(book, rows, secure=seed is None)  # refuse bad numbers before anything is touched
+    # refuse bad numbers before anything is touched
+    quote = with_reading(recipe.quote(book, rows, secure=seed is None), unknown)
     charged = account_at(account)
     with Workshop(order.target, _terms(recipe, book, order, charged)) as workshop:
         run = _Run(recipe=recipe, book=book, quote=quote, order=order, workshop=workshop, account=charged)

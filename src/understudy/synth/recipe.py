@@ -211,6 +211,14 @@ _NO_MODEL = "{method} has no table to draw a sub-population from; use a method o
 _SEALED = frozenset({"recipe", "codebook"})
 
 
+def with_reading(quote: Quote, unknown: str) -> Quote:
+    """The same price, and how values outside the codebook were read where that changes numbers."""
+    said = "numbers and dates beyond their declared bounds were counted as the bound (unknown = 'clamp')."
+    if unknown != "clamp" or said in quote.warnings:
+        return quote
+    return replace(quote, warnings=(*quote.warnings, said))
+
+
 class Fitted(Making[Release]):
     """A recipe with its counts. On route S it is itself confidential: it cannot be written to disk."""
 
@@ -225,6 +233,7 @@ class Fitted(Making[Release]):
         """What a user should know about the last draw."""
         self._is_paid = False
         self._quoted: Quote | None = None
+        self._unknown = source.unknown
         self._openers: tuple[str, ...] = ()
         """Modules of another package that opened counts themselves."""
 
@@ -269,6 +278,7 @@ class Fitted(Making[Release]):
                 opened = ", ".join(self._openers)
                 leak = unchecked(self.recipe, reads="exact counts", why=f"{opened} opened counts itself")
                 known = replace(known, own=known.own + Ledger.of([leak]))
+        known = with_reading(known, self._unknown)
         self._quoted = replace(known, rows=ROWS.check("rows", rows))
         return self._quoted
 

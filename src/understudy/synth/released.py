@@ -37,6 +37,8 @@ class Perturbed:
     way: Way
     tables: Sequence[CountTable]
     entries: Sequence[Entry]
+    pieces: Sequence[CountTable] = ()
+    """Of smooth numbers whose pieces were measured too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,7 @@ class FittedReleased(Fitted):
     ) -> None:
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
         self._perturbed = perturbed
+        self._details = replace(self._details, pieces=(*self._details.pieces, *perturbed.pieces))
         self._first: Payment | None = None
 
     @cached_property

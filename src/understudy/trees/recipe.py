@@ -86,7 +86,8 @@ class RiskScore(Declared):
     unknown: str = option(
         "error",
         rule=UNKNOWN,
-        help="Values outside the codebook: error, missing, other or other-or-missing.",
+        help="Values outside the codebook: error, missing, other, other-or-missing, or clamp (numbers and dates beyond "
+        "their bounds become the bound).",
         panel=Panel.INPUT,
     )
 

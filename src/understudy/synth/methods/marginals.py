@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from understudy.blocks.densities import measure_inside
 from understudy.blocks.latent import LatentClasses
 from understudy.blocks.measured import MarginalFit, Triple
 from understudy.codebook import Codebook
@@ -106,7 +107,8 @@ class Marginals(ReleasedRecipe):
         return [
             Entry(
                 stage="tables",
-                reads=f"one-way tables of {len(book.names)} columns, dependence of all pairs, chosen pairs and triples",
+                reads=f"one-way tables of {len(book.names)} columns, dependence of all pairs, chosen pairs and triples"
+                + (", pieces of numbers" if book.smooth else ""),
                 event=self.event(book),
                 assumptions=(*public_size(book, self.neighbours), *weighed),
             )
@@ -118,16 +120,25 @@ class Marginals(ReleasedRecipe):
         names = book.names
         pairs = list(itertools.combinations(range(len(names)), 2))
         cliques = [*[(name,) for name in names], *[(names[i], names[j]) for i, j in pairs]]
-        counts = source.count(cliques, report)
+        pieces = [(number.fine.name,) for number in source.smooth]
+        counts = source.count([*cliques, *pieces], report)
         event = self.event(book)
         fit = MarginalFit(meter=Meter(event, stream), sizes=book.sizes, workload=self._weights(book))
-        ones, twos = counts[: len(names)], dict(zip(pairs, counts[len(names) :], strict=True))
+        ones, twos = counts[: len(names)], dict(zip(pairs, counts[len(names) : len(cliques)], strict=True))
         fit.measure_ones(ones, share=self._one_share())
         fit.score_pairs(twos, share=_SCORE_SHARE, patience=self._patience())
+        inside = measure_inside(source.smooth, counts[len(cliques) :], fit.meter)
         candidates = fit.candidates(share=_TRIPLE_SHARE)
         # where few of all triples can be shown, less is kept for them
         kept = _TRIPLE_SHARE * math.sqrt(len(candidates) / max(math.comb(len(names), 3), 1))
         fit.measure_pairs(ones, twos, reserve=kept)
+        pieces_shown = []
+        for number in inside:
+            position = book.position(number.column.name)
+            known = fit.noisy_one(position)
+            bins, table = number.smoothed(known.values, known.variance)
+            fit.improve_one(position, bins)
+            pieces_shown.append(table)
         classes = fit.classes(stream.generator(), report)
         cliques = [tuple(names[column] for column in triple) for triple in candidates]
         threes = dict(zip(candidates, source.count(cliques, report) if cliques else (), strict=True))
@@ -140,6 +151,7 @@ class Marginals(ReleasedRecipe):
             way=Agreeing(classes=tuple(_whole(part) for part in (classes.weights, *classes.levels))),
             tables=[_table(tuple(names[column] for column in columns), table) for columns, table in shown.items()],
             entries=[Entry(stage="tables", reads="all measurements", event=event)],
+            pieces=pieces_shown,
         )
 
     def _one_share(self) -> float:
