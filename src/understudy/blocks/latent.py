@@ -14,10 +14,13 @@ numbers that are already paid for.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
+
+from understudy.compiled import kernel
 
 Values = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -210,11 +213,18 @@ class _Descent:
 
     def move(self, slope: Values, length: float) -> None:
         self._steps += 1
-        self._mean += (1 - _FORGET) * (slope - self._mean)
-        self._square += (1 - _FORGET_SQUARE) * (slope**2 - self._square)
-        mean = self._mean / (1 - _FORGET**self._steps)
-        size = np.sqrt(self._square / (1 - _FORGET_SQUARE**self._steps))
-        self.value -= length * mean / (size + 1e-12)
+        value, mean, square = self.value.reshape(-1), self._mean.reshape(-1), self._square.reshape(-1)
+        seen, seen_square = 1 - _FORGET**self._steps, 1 - _FORGET_SQUARE**self._steps
+        _move(value, mean, square, slope.reshape(-1), length, seen, seen_square)
+
+
+@kernel
+def _move(value: Any, mean: Any, square: Any, slope: Any, length: float, seen: float, seen_square: float) -> None:
+    """One step of every number, in one pass: ``value``, ``mean`` and ``square`` are changed."""
+    for place in range(len(value)):
+        mean[place] += (1 - _FORGET) * (slope[place] - mean[place])
+        square[place] += (1 - _FORGET_SQUARE) * (slope[place] ** 2 - square[place])
+        value[place] -= length * (mean[place] / seen) / (np.sqrt(square[place] / seen_square) + 1e-12)
 
 
 def _softmax(values: Values) -> Values:
