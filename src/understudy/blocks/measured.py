@@ -36,6 +36,8 @@ _MEAN_SIZE = 0.8
 """Mean size of a standard normal number: sqrt(2 / pi)."""
 _CAUTION = 0.25
 """Share of its error that a pair must be worth to be measured: what is measured helps others too."""
+_TRUST = (3, 1)
+"""In a table shrunk by its directions, and in the model: equal parts are as good on most tables, worse on sparse ones."""
 _MOST_ONES = 0.55
 """Share of the budget that the one-way tables get at most."""
 _MOST_TRIPLES, _LEAST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.01, 0.05, 0.2
@@ -382,9 +384,9 @@ class MarginalFit:
         return True
 
     def _are_worth(self, expected: Mapping[Triple, Values]) -> bool:
-        """With all of the share; the pairs pay for them, so twice the noise is asked."""
+        """Whether all of the share would show more than noise, even if the few flatter by a standard error."""
         excess, free = self._standing_out(expected)
-        return excess / _PILOT > 2 * free
+        return excess - math.sqrt(2 * free) > _PILOT * free
 
     def _take_triples(self, counts: Mapping[Triple, Secret[CountTable]], *, share: float) -> None:
         weights = {triple: self._triple_error(triple) ** (2 / 3) for triple in counts}
@@ -491,7 +493,8 @@ class MarginalFit:
         free = math.sqrt((1 - 1 / first.count) * (1 - 1 / second.count))  # of a cell's noise, without its margins
         # the two err in different cells: one follows the noise into rare ones, the other leaves out strong dependence
         guesses = (on_simplex(shown, self.total), coarse)
-        shown = np.mean([posterior_ratios(cells, guess, max(free * deviation, 1e-9)) for guess in guesses], axis=0)
+        ratios = [posterior_ratios(cells, guess, max(free * deviation, 1e-9)) for guess in guesses]
+        shown = np.average(ratios, axis=0, weights=_TRUST)
         shown = fitted_margins(shown, coarse.sum(axis=1), coarse.sum(axis=0))
         factor: Values = shown / np.maximum(coarse, 1e-300)
         return expected * factor[np.ix_(first.of, second.of)]
