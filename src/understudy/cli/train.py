@@ -26,7 +26,11 @@ def train(
     output: Annotated[Path, option("New model file, for example model.us.", "--out", "-o")],
     method: Annotated[
         str | None,
-        option("forest (default), tree, bag, per-call-tree; for study: dpat, edpat, alpha-tree.", "--method", "-m"),
+        option(
+            "additive (default), forest, tree, bag, per-call-tree; for study: dpat, edpat, alpha-tree.",
+            "--method",
+            "-m",
+        ),
     ] = None,
     recipe: o.OptionsFile = None,
     account: o.Account = None,
@@ -43,7 +47,7 @@ def train(
     json: o.Json = False,
 ) -> None:
     """Train a risk score on DATA and write it as one checked file; `understudy serve` offers it over HTTP."""
-    method, words = chosen_method(context, method, recipe, default="forest")
+    method, words = chosen_method(context, method, recipe, default="additive")
     if reliability is not None and words.get("quality_epsilon") is None and words.get("quality_data") is None:
         raise ParameterError("--reliability draws a quality report; give --quality-epsilon or --quality-data too.")
     with progress(quiet=json) as report:

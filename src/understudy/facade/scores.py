@@ -28,7 +28,7 @@ def train(
     data: Any,
     book: Codebook | str | Path,
     target: str,
-    method: str | ScoreMethod = "forest",
+    method: str | ScoreMethod = "additive",
     *,
     out: str | Path | None = None,
     key: bytes | str | Path | None = None,
@@ -50,8 +50,8 @@ def train(
     target
         Column to score.
     method
-        ``forest``, ``tree``, ``bag`` or ``per-call-tree``; for study ``dpat``, ``edpat``, ``alpha-tree``. Or a method
-        that holds its own options, such as ``understudy.trees.Forest(epsilon=1.0)``.
+        ``additive``, ``forest``, ``tree``, ``bag`` or ``per-call-tree``; for study ``dpat``, ``edpat``, ``alpha-tree``.
+        Or a method that holds its own options, such as ``understudy.trees.Additive(epsilon=1.0, delta=1e-6)``.
     out
         New model file; without it nothing is written.
     key, new_key

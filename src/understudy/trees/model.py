@@ -138,7 +138,7 @@ class ScoreModel:
 
     @property
     def method(self) -> str:
-        """``forest``, ``tree``, ``bag``, ``per-call-tree``, ``dpat``, ``edpat``, ``alpha-tree``."""
+        """``additive``, ``forest``, ``tree``, ``bag``, ``per-call-tree``, ``dpat``, ``edpat``, ``alpha-tree``."""
         return self.manifest.method
 
     @property
