@@ -42,6 +42,9 @@ def train(
     reliability: Annotated[
         Path | None, option("Draw scores against what happened, as SVG; needs a quality report.")
     ] = None,
+    shapes: Annotated[
+        Path | None, option("Draw what each value adds to the log-odds, as SVG; of additive and forest.")
+    ] = None,
     table: o.Table = None,
     seed: Seed = None,
     json: o.Json = False,
@@ -50,6 +53,8 @@ def train(
     method, words = chosen_method(context, method, recipe, default="additive")
     if reliability is not None and words.get("quality_epsilon") is None and words.get("quality_data") is None:
         raise ParameterError("--reliability draws a quality report; give --quality-epsilon or --quality-data too.")
+    if shapes is not None and not scores.has_shapes(method):
+        raise ParameterError(f"--shapes draws additive scores, and {method} has none; use additive or forest.")
     with progress(quiet=json) as report:
         model = scores.train(
             data,
@@ -66,6 +71,8 @@ def train(
         )
     if reliability is not None:
         scores.draw_reliability(model, reliability)
+    if shapes is not None:
+        scores.draw_shapes(model, shapes)
     if not json and not model.guarantee.is_formal:
         warn(["this model promises nothing; see below why."])
     tell({"file": output, "card": model.card()}, _lines(model, output), json=json)
