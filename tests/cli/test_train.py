@@ -209,7 +209,7 @@ def test_a_recipe_file_holds_the_choices_and_flags_win(run, table, tmp_path):
     assert said.json["card"]["version"] == 3
     other = run(*asked, "--method", "tree", "-o", tmp_path / "n.us")
     assert other.code == 2 and "leave one of them out" in " ".join(other.err.split())
-    bare = run("train", data, "-c", book, "--epsilon", 1, "-o", tmp_path / "n.us")
+    bare = run("train", data, "-c", book, "--epsilon", 1, "--delta", 1e-6, "-o", tmp_path / "n.us")
     assert bare.code == 2 and "a risk score needs --target" in " ".join(bare.err.split())
 
 
