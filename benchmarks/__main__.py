@@ -23,6 +23,7 @@ from benchmarks import (
     results,
     sbhg,
     scale,
+    scores,
     service,
     speed,
     sweep,
@@ -50,6 +51,7 @@ ALL = {
     "reconstruct": reconstruct.main,
     "commute": commute.main,
     "service": service.main,
+    "scores": scores.main,
     "constraints": constraints.main,
     "operations": operations.main,
     "people": people.main,
@@ -61,7 +63,9 @@ ALL = {
 
 if __name__ == "__main__":
     # without the peers' environments their section would be overwritten by our lines alone
-    wanted = sys.argv[1:] or [name for name in ALL if name != "peers" or "UNDERSTUDY_PEERS" in os.environ]
+    wanted = sys.argv[1:] or [
+        name for name in ALL if name not in ("peers", "scores") or "UNDERSTUDY_PEERS" in os.environ
+    ]
     for name in wanted:
         print(f"== {name}")
         results.run(name, ALL[name])

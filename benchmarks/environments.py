@@ -19,6 +19,8 @@ ENVIRONMENTS = {
     "smartnoise-synth": ("smartnoise-synth==1.0.8", "mbi==1.1.0", "jax==0.10.2", "numpy==2.4.6"),
     "opendp": ("opendp[mbi]==0.16.0", "jax==0.10.2", "pandas==2.3.3", "numpy==2.4.6"),
     "sdv": ("sdv==2.0.0", "numpy==2.4.6"),
+    "interpret-core": ("interpret-core==0.7.8", "scikit-learn==1.9.1", "numpy==2.4.6"),
+    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.5.2"),
 }
 """What is installed for each (Python 3.11): the peer as measured, and those of its libraries that it does not pin."""
 
@@ -36,7 +38,20 @@ RUNNERS = {
 }
 """The environment that a runner needs; ours, and those written here, need none."""
 
-_SHOWN = ("dpmm", "DataSynthesizer", "smartnoise-synth", "opendp", "sdv", "mbi", "jax", "torch", "numpy", "pandas")
+_SHOWN = (
+    "interpret-core",
+    "diffprivlib",
+    "dpmm",
+    "DataSynthesizer",
+    "smartnoise-synth",
+    "opendp",
+    "sdv",
+    "mbi",
+    "jax",
+    "torch",
+    "numpy",
+    "pandas",
+)
 _ASK = """
 import sys
 from importlib.metadata import PackageNotFoundError, version

@@ -161,9 +161,11 @@ def test_a_unit_that_is_not_enforced_is_refused(book, table):
 
     people = Codebook(columns=(Text(name="id", role=Role.IDENTIFIER), *book.columns), unit=PersonUnit(id="id", cap=2))
     rows = table.append_column("id", pa.array([f"p{k // 4}" for k in range(len(table))]))
-    with pytest.raises(ParameterError, match="a risk score promises to protect one record"):
-        RiskScore(training=make_training("forest", epsilon=1.0), target="b").fit(us.open(rows, people))
-    with pytest.raises(ParameterError, match="a risk score promises to protect one record"):
+    score = RiskScore(training=make_training("forest", epsilon=1.0), target="b")
+    assert score.fit(us.open(rows, people)).quote().total.neighbours.unit == "person"  # `fit` caps the records itself
+    with pytest.raises(DataError, match="the table has no column 'id'"):
+        score.fit(us.open(table, people))
+    with pytest.raises(ParameterError, match="without the ids of people"):
         PrivateAlphaForest(epsilon=1.0, codebook=people, target="b").fit(rows.to_pandas(), rows["b"].to_pylist())
     recipe = us.Marginals(epsilon=1.0, delta=1e-6)
     with pytest.raises(RefusalError, match="were not capped"):

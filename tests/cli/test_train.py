@@ -57,6 +57,42 @@ def test_a_forest_with_paid_quality(run, table, tmp_path):
     assert young < 0.5 < old  # 450 records at epsilon 3: the direction of age is beyond doubt
 
 
+def test_the_default_is_additive_and_draws_its_shapes(run, table, tmp_path):
+    out, drawn = tmp_path / "model.us", tmp_path / "shapes.svg"
+    said = run(*words(table, "--epsilon", 3, "--delta", 1e-6, "-o", out, "--shapes", drawn, "--json"))
+    assert said.code == 0, said.err
+    card = said.json["card"]
+    assert card["method"] == "additive"
+    assert card["privacy"]["guarantee"]["epsilon"] <= 3.0 and card["privacy"]["guarantee"]["delta"] == 1e-6
+    age = next(shape for shape in card["shapes"] if shape["feature"] == "age")
+    assert len(age["values"]) == len(age["adds"]) == 10
+    assert age["adds"][0] < 0 < age["adds"][-1]  # 600 records at epsilon 3: the direction of age is beyond doubt
+    assert all(low <= adds <= high for low, adds, high in zip(age["low"], age["adds"], age["high"], strict=True))
+    picture = drawn.read_text(encoding="utf-8")
+    assert picture.startswith("<svg") and "age" in picture and "sex" in picture
+
+
+def test_shapes_of_a_tree_are_refused_before_anything_is_paid(run, table, tmp_path):
+    out = tmp_path / "model.us"
+    said = run(*words(table, "--method", "tree", "--epsilon", 1, "-o", out, "--shapes", tmp_path / "s.svg"))
+    assert said.code != 0 and "additive or forest" in said.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_alphas_of_edpat_are_given_on_the_command_line(run, table, tmp_path):
+    """One alpha gives one tree, and alphas with the same structure are kept once."""
+    out, key = tmp_path / "model.us", tmp_path / "key"
+    said = run(
+        *words(table, "--method", "edpat", "--call-epsilon", 1, "--alphas", "0.5,2", "-o", out, "--new-key", key)
+    )
+    assert said.code == 0, said.err
+    model = load_model(out, key)
+    assert model.manifest.parameters["alphas"] == [0.5, 2.0]
+    assert 1 <= len(model.scorer.trees) <= 2
+    said = run(*words(table, "--method", "edpat", "--call-epsilon", 1, "--alphas", "two", "-o", tmp_path / "x.us"))
+    assert said.code != 0 and "alphas" in said.err
+
+
 def test_quality_on_public_records_names_the_file_only(run, table, tmp_path):
     asked = words(table, "--method", "tree", "--epsilon", 4, "-o", tmp_path / "tree.us")
     refused = run(*asked, "--quality-data", table[0])
@@ -173,7 +209,7 @@ def test_a_recipe_file_holds_the_choices_and_flags_win(run, table, tmp_path):
     assert said.json["card"]["version"] == 3
     other = run(*asked, "--method", "tree", "-o", tmp_path / "n.us")
     assert other.code == 2 and "leave one of them out" in " ".join(other.err.split())
-    bare = run("train", data, "-c", book, "--epsilon", 1, "-o", tmp_path / "n.us")
+    bare = run("train", data, "-c", book, "--epsilon", 1, "--delta", 1e-6, "-o", tmp_path / "n.us")
     assert bare.code == 2 and "a risk score needs --target" in " ".join(bare.err.split())
 
 

@@ -88,11 +88,49 @@ def test_an_anonymised_table_is_refused_where_no_ledger_could_say_so(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_risk_score_is_not_trained_for_people_with_several_records(tmp_path):
-    with pytest.raises(ParameterError, match="one record"):
-        us.train(
-            TABLE, PEOPLE, method=make_training("forest", epsilon=1.0), target="sex", positive="F", out=tmp_path / "m"
-        )
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("additive", {"epsilon": 1.0, "delta": 1e-6}),
+        ("forest", {"epsilon": 1.0}),
+        ("tree", {"epsilon": 1.0, "structure": "stable", "delta": 1e-6}),
+        ("bag", {"epsilon": 1.0}),
+    ],
+)
+def test_a_risk_score_is_trained_for_people_with_several_records(tmp_path, method, options):
+    """What is asked for is what a person pays, and the file can be checked."""
+    out = tmp_path / "m.us"
+    paid = {"target": "sex", "positive": "F", "quality_epsilon": 0.5}
+    model = us.train(TABLE, PEOPLE, method=make_training(method, **options), out=out, **paid)
+    total = model.guarantee
+    assert total.neighbours is Neighbours.ADD_REMOVE_PERSON
+    assert 1.4 < total.epsilon <= 1.5
+    assert total.delta <= options.get("delta", 0.0)
+    assert "4 records" in model.statement or "cap" in model.statement
+    assert us.verify(out).is_valid
+    records = us.train(TABLE, RECORDS, method=make_training(method, **options), **paid)
+    assert records.guarantee.neighbours is Neighbours.ADD_REMOVE
+
+
+def test_no_more_records_of_a_person_are_trained_on_than_the_codebook_allows(monkeypatch):
+    from understudy.trees import recipe
+
+    seen = []
+    counted = recipe.labelled_cells
+    monkeypatch.setattr(
+        recipe,
+        "labelled_cells",
+        lambda table, **how: seen.append(int(table.open().to_grid().sum())) or counted(table, **how),
+    )
+    for book in (RECORDS, PEOPLE):
+        us.train(TABLE, book, method=make_training("forest", epsilon=1.0), target="sex", positive="F")
+    assert seen == [1000, 4 * 130]
+
+
+def test_answers_that_cost_are_not_priced_for_people():
+    training = make_training("per-call-tree", call_epsilon=0.1, structure="random")
+    with pytest.raises(ParameterError, match="answers are free"):
+        us.train(TABLE, PEOPLE, method=training, target="sex", positive="F")
 
 
 @pytest.fixture(scope="module")

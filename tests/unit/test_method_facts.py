@@ -103,6 +103,7 @@ def test_scores_cite_the_proofs_that_are_listed(name, structure, book):
     if structure is not None and name not in ("tree", "bag", "per-call-tree"):
         structure = None
     needs = {"dpat": {"call_epsilon": 0.1}, "edpat": {"call_epsilon": 0.1}, "alpha-tree": {}}
+    needs["additive"] = {"epsilon": 1.0, "delta": 1e-6}
     options = dict(needs.get(name, {"epsilon": 1.0}))
     if name == "per-call-tree":
         options = {"call_epsilon": 0.1, **({} if structure == "random" else {"epsilon": 1.0})}

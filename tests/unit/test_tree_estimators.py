@@ -20,6 +20,7 @@ from understudy.trees.estimators import (
     DPaT,
     EDPaT,
     PerCallAlphaTree,
+    PrivateAdditiveScore,
     PrivateAlphaBag,
     PrivateAlphaForest,
     PrivateAlphaTree,
@@ -28,6 +29,7 @@ from understudy.trees.estimators import (
 COMMON = {"bounds": (-20.0, 20.0), "bins": 16, "seed": 7}  # a seed, because many checks fit twice and compare
 ESTIMATORS = [
     AlphaTree(**COMMON),
+    PrivateAdditiveScore(epsilon=1.0, delta=1e-6, **COMMON),
     PrivateAlphaForest(epsilon=1.0, **COMMON),
     PrivateAlphaTree(epsilon=1.0, **COMMON),
     PrivateAlphaBag(epsilon=1.0, **COMMON),

@@ -26,7 +26,11 @@ def train(
     output: Annotated[Path, option("New model file, for example model.us.", "--out", "-o")],
     method: Annotated[
         str | None,
-        option("forest (default), tree, bag, per-call-tree; for study: dpat, edpat, alpha-tree.", "--method", "-m"),
+        option(
+            "additive (default), forest, tree, bag, per-call-tree; for study: dpat, edpat, alpha-tree.",
+            "--method",
+            "-m",
+        ),
     ] = None,
     recipe: o.OptionsFile = None,
     account: o.Account = None,
@@ -38,14 +42,19 @@ def train(
     reliability: Annotated[
         Path | None, option("Draw scores against what happened, as SVG; needs a quality report.")
     ] = None,
+    shapes: Annotated[
+        Path | None, option("Draw what each value adds to the log-odds, as SVG; of additive and forest.")
+    ] = None,
     table: o.Table = None,
     seed: Seed = None,
     json: o.Json = False,
 ) -> None:
     """Train a risk score on DATA and write it as one checked file; `understudy serve` offers it over HTTP."""
-    method, words = chosen_method(context, method, recipe, default="forest")
+    method, words = chosen_method(context, method, recipe, default="additive")
     if reliability is not None and words.get("quality_epsilon") is None and words.get("quality_data") is None:
         raise ParameterError("--reliability draws a quality report; give --quality-epsilon or --quality-data too.")
+    if shapes is not None and not scores.has_shapes(method):
+        raise ParameterError(f"--shapes draws additive scores, and {method} has none; use additive or forest.")
     with progress(quiet=json) as report:
         model = scores.train(
             data,
@@ -62,6 +71,8 @@ def train(
         )
     if reliability is not None:
         scores.draw_reliability(model, reliability)
+    if shapes is not None:
+        scores.draw_shapes(model, shapes)
     if not json and not model.guarantee.is_formal:
         warn(["this model promises nothing; see below why."])
     tell({"file": output, "card": model.card()}, _lines(model, output), json=json)

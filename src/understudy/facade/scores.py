@@ -30,7 +30,7 @@ def train(
     data: Any,
     book: Codebook | str | Path,
     target: str,
-    method: str | ScoreMethod = "forest",
+    method: str | ScoreMethod = "additive",
     *,
     out: str | Path | None = None,
     key: bytes | str | Path | None = None,
@@ -48,8 +48,8 @@ def train(
     target
         Column to score.
     method
-        ``forest``, ``tree``, ``bag`` or ``per-call-tree``; for study ``dpat``, ``edpat``, ``alpha-tree``. Or a method
-        that holds its own options, such as ``understudy.trees.Forest(epsilon=1.0)``.
+        ``additive``, ``forest``, ``tree``, ``bag`` or ``per-call-tree``; for study ``dpat``, ``edpat``, ``alpha-tree``.
+        Or a method that holds its own options, such as ``understudy.trees.Additive(epsilon=1.0, delta=1e-6)``.
     out
         New model file; without it nothing is written.
     key, new_key
@@ -93,8 +93,31 @@ def draw_reliability(model: ScoreModel, out: str | Path) -> None:
     from understudy.trees.show import reliability_picture
 
     bins = () if model.quality is None else model.quality.measures.get("reliability", [])
+    _draw(reliability_picture(bins, title=f"{model.name}: reliability"), out)
+
+
+def draw_shapes(model: ScoreModel, out: str | Path) -> None:
+    """Draw what each value of each feature adds to the log-odds, as SVG; for `additive` and `forest`."""
+    from understudy.trees.show import shapes_picture
+
+    shapes = model.shapes()
+    if not shapes:
+        raise ParameterError(
+            f"the score {model.name!r} by {model.method!r} has no shapes; only additive and forest do."
+        )
+    _draw(shapes_picture(shapes, title=model.name), out)
+
+
+def has_shapes(method: str) -> bool:
+    """Whether scores by a method can be drawn by :func:`draw_shapes`."""
+    from understudy.trees.scorers import VoteForest
+    from understudy.trees.train import find_training
+
+    return find_training(method).body == VoteForest.body
+
+
+def _draw(picture: str, out: str | Path) -> None:
     try:
-        picture = reliability_picture(bins, title=f"{model.name}: reliability")
         Path(out).write_text(picture, encoding="utf-8")
     except OSError as reason:
         raise ReleaseError(

@@ -119,6 +119,16 @@ def gaussian_measurements_event(
     return GaussianMeasurements(variance=variance_for(high), units=units, delta=delta, neighbours=neighbours)
 
 
+@lru_cache(maxsize=256)
+def gaussian_sums_event(*, epsilon: float, delta: float, neighbours: Neighbours) -> GaussianMeasurements:
+    """An event with so many units that their variance lets :meth:`Meter.sums` join them; needs no data."""
+    for bits in range(10, 40, 2):
+        event = gaussian_measurements_event(epsilon=epsilon, delta=delta, units=1 << bits, neighbours=neighbours)
+        if event.variance >= LEAST_VARIANCE:
+            return event
+    raise RefusalError(f"epsilon {epsilon:g} leaves hardly any noise to share out. Use a smaller epsilon.")
+
+
 class Meter:
     """Takes measurements against a fixed number of units, and none beyond it."""
 
@@ -183,6 +193,19 @@ class Meter:
         share = Fraction(moved, units)
         variance = float(self._joined_deviation(share)) ** 2 / whole**2
         return centred(self._joined(contrasts, share) / whole), variance
+
+    def sums(self, exact: npt.NDArray[np.int64], *, squared: int, units: int) -> tuple[Values, float]:
+        """Whole numbers that a record moves by a vector of squared length at most ``squared``, and their variance."""
+        deviation = self._joined_deviation(Fraction(squared, units))
+        if not self.joins or deviation > MAX_SCALE:
+            raise RefusalError(f"noise of deviation {float(deviation):,.0f} cannot be drawn; use a larger epsilon.")
+        self._spend(units, each=1)
+        return self._joined(exact, Fraction(squared, units)), float(deviation) ** 2
+
+    def sums_variance(self, *, squared: int, units: int) -> float | None:
+        """Of the noise that :meth:`sums` would add, or None where so much cannot be drawn; needs no data."""
+        deviation = self._joined_deviation(Fraction(squared, max(units, 1)))
+        return float(deviation) ** 2 if deviation <= MAX_SCALE else None
 
     def _joined_deviation(self, share: Fraction) -> Fraction:
         """Of one draw that costs as many units as a record's squared length is multiples of ``share``."""

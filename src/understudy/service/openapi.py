@@ -231,8 +231,11 @@ def _schemas(models: Mapping[str, Served]) -> dict[str, Any]:
         "Models": _object({"models": {"type": "array", "items": summary}}),
         "Card": {
             "type": "object",
-            "required": ["name", "version", "kind", "features", "privacy", "calls", "band", "quality"],
-            "properties": {"features": {"type": "array"}, "privacy": {"type": "object"}, "quality": {"type": "object"}},
+            "required": ["name", "version", "kind", "features", "privacy", "calls", "band", "quality", "shapes"],
+            "properties": {
+                **{name: {"type": "array"} for name in ("features", "shapes")},
+                **{name: {"type": "object"} for name in ("privacy", "quality")},
+            },
         },
         "Budget": _object({"key_id": _WORD, "models": {"type": "array", "items": line}, "free": words}),
         "Problem": problem,

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from understudy.pages.shell import html_page, page_style
 from understudy.service.problems import KINDS
 from understudy.service.served import Served
+from understudy.trees.show import shapes_picture
 
 
 class Page:
@@ -40,6 +41,7 @@ class Page:
             "front",
             "Risk scores",
             cards=[served.card for served in models.values()],
+            pictures={name: _picture(served.card) for name, served in models.items()},
             data={"models": [{"card": served.card, "example": served.example} for served in models.values()]},
         )
 
@@ -83,6 +85,11 @@ class Page:
             **values,
         )
         return cls(html, script=script, style=page_style(style))
+
+
+def _picture(card: Mapping[str, Any]) -> str:
+    """The shapes of an additive score; its labels are escaped."""
+    return shapes_picture(card["shapes"], title=card["name"], inline=True) if card["shapes"] else ""
 
 
 def _digest(text: str) -> str:

@@ -141,7 +141,7 @@ def by_name(models: Iterable[ScoreModel], *, without_promise: bool = False) -> d
         if not served.promises and not without_promise:
             raise RefusalError(
                 f"the model {model.name!r} promises nothing, so every answer would give away what nobody counts. Train "
-                "a model with a proof (`--method forest`), or serve it to people who may see the data, with "
+                "a model with a proof (`--method additive`), or serve it to people who may see the data, with "
                 "--without-promise."
             )
         desk[model.name] = served

@@ -1,4 +1,4 @@
-"""Risk scores from trees: alpha-trees, DPaT and EDPaT as written, and their provable forms."""
+"""Risk scores: additive shapes from noisy moments, alpha-trees, DPaT and EDPaT as written, and their provable forms."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,14 @@ if TYPE_CHECKING:
         DPaT,
         EDPaT,
         PerCallAlphaTree,
+        PrivateAdditiveScore,
         PrivateAlphaBag,
         PrivateAlphaForest,
         PrivateAlphaTree,
     )
     from understudy.trees.recipe import RiskScore, make_score
     from understudy.trees.train import (
+        Additive,
         Bag,
         FaithfulDPaT,
         FaithfulEDPaT,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Additive",
     "AlphaTree",
     "Bag",
     "DPaT",
@@ -42,6 +45,7 @@ __all__ = [
     "PerCallAlphaTree",
     "PerCallTree",
     "PlainTree",
+    "PrivateAdditiveScore",
     "PrivateAlphaBag",
     "PrivateAlphaForest",
     "PrivateAlphaTree",

@@ -40,11 +40,12 @@ from understudy.release.folders import digest_of_bytes
 from understudy.sources.inputs import find_provenance
 from understudy.trees.features import CodeMatrix, Feature, features_of
 from understudy.trees.model import score_quote
-from understudy.trees.recipe import FittedScore, RiskScore, positive_level, refuse_people
+from understudy.trees.recipe import FittedScore, RiskScore, positive_level
 from understudy.trees.scorers import CallForest, VoteForest
 from understudy.trees.show import tree_text, votes_text
 from understudy.trees.train import (
     ALPHAS,
+    Additive,
     Bag,
     FaithfulDPaT,
     FaithfulEDPaT,
@@ -88,8 +89,11 @@ class TreeScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's name
         """Train on records ``X`` and labels ``y``; ``ledger_`` says what that cost."""
         training = self._training  # refuse bad numbers before the data are touched
-        if self.codebook is not None:
-            refuse_people(self.codebook)
+        if self.codebook is not None and self.codebook.unit is not None:
+            raise ParameterError(
+                "an estimator gets features without the ids of people, and the codebook's [unit] caps the records of a "
+                "person; use `us.train`, which reads them, or leave [unit] out."
+            )
         codes, features = self._encoded(X, fitting=True)
         labels, unpriced = self._labels(y)
         if len(labels) != len(codes):
@@ -262,6 +266,19 @@ def _cuts(low: float, high: float, bins: int) -> tuple[Fraction, ...]:
     """Equal bins; edges of nine digits, which the codebook compares exactly."""
     cuts = [Fraction(f"{value:.9g}") for value in np.linspace(low, high, bins + 1)]
     return tuple(dict.fromkeys(cuts))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateAdditiveScore(TreeScores):
+    """Additive shapes fitted to noisy moments; made for features of which only bounds are known. Scores are free.
+
+    ``bins`` is fine by default: shapes are smooth, and more bins do not mean more noise.
+    """
+
+    method: ClassVar[type[ScoreMethod]] = Additive
+    epsilon: float
+    delta: float
+    bins: int = 64
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

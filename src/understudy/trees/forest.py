@@ -28,6 +28,7 @@ from understudy.parameters import EPSILON
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
+from understudy.trees.bands import CUTS, MIDDLES, fit_scale
 from understudy.trees.features import CodeMatrix, Feature
 from understudy.trees.scorers import Values, VoteForest, sigmoid
 
@@ -39,8 +40,6 @@ SECOND_ROUND_AT = 70.0
 """A second round is worth its noise from this many records x epsilon for each grove (docs/methods/dpat.md)."""
 
 _LEAN_VARIANCE = 0.3  # of a grove's lean between -1 and 1: a public guess; the scale is measured afterwards
-_CUTS = np.array([-2.0, -1.2, -0.6, -0.2, 0.2, 0.6, 1.2, 2.0])
-_MIDDLES = np.array([-2.6, -1.6, -0.9, -0.4, 0.0, 0.4, 0.9, 1.6, 2.6])
 _CLASSES, _BANDS = "number of records of each class", "class counts of nine bands of the score"
 
 
@@ -133,7 +132,7 @@ def grow_forest(
         scales.append(spread)
         weights = weights + _step(measured, spread, base, size, number)
     cut = _Bands(weights, groves)
-    bands, paid = noisy_leaf_counts(cells, cut.band, len(_MIDDLES), epsilon=last, stream=stream, reads=_BANDS)
+    bands, paid = noisy_leaf_counts(cells, cut.band, len(MIDDLES), epsilon=last, stream=stream, reads=_BANDS)
     entries.append(paid)
     released = _Released(
         classes=classes[0].astype(np.float64),
@@ -203,7 +202,7 @@ class _Bands:
         return math.sqrt(float(self.weights @ self.weights) * _LEAN_VARIANCE) or 1.0
 
     def band(self, codes: CodeMatrix) -> npt.NDArray[np.intp]:
-        return np.searchsorted(_CUTS * self.width, _Additive(0.0, self.weights, self.groves).total(codes))
+        return np.searchsorted(CUTS * self.width, _Additive(0.0, self.weights, self.groves).total(codes))
 
 
 def _fitted(released: _Released, groves: tuple[Grove, ...]) -> tuple[float, Values]:
@@ -212,42 +211,9 @@ def _fitted(released: _Released, groves: tuple[Grove, ...]) -> tuple[float, Valu
     weights = np.zeros(len(groves))
     for number, (sums, spread) in enumerate(zip(released.sums, released.sums_scales, strict=True)):
         weights = weights + _step(sums, spread, base, size, number)
-    intercept, slope = _scaled(released, _Bands(weights, groves).width * _MIDDLES, _logit(base))
+    middles = _Bands(weights, groves).width * MIDDLES
+    intercept, slope = fit_scale(released.bands, released.bands_scale, middles, _logit(base))
     return intercept, slope * weights
-
-
-def _scaled(released: _Released, middles: Values, start: float) -> tuple[float, float]:
-    """Intercept and a positive slope of the log-odds over the bands, by Newton's method on a convex-enough loss.
-
-    A Gaussian prior of some ten noise scales' weight keeps both at their start where the counts are mostly noise.
-    """
-    counts = np.maximum(released.bands, 0.0)
-    trials = counts.sum(axis=1)
-    weight = 2.0 + 4.0 * released.bands_scale
-    at = np.array([start, 0.0])
-
-    def loss(point: Values) -> float:
-        eta = point[0] + math.exp(point[1]) * middles
-        fit = counts[:, 0] @ np.logaddexp(0, eta) + counts[:, 1] @ np.logaddexp(0, -eta)
-        return float(fit + weight / 2 * ((point[0] - start) ** 2 + point[1] ** 2))
-
-    current = loss(at)
-    for _ in range(60):
-        slope = math.exp(at[1])
-        chance = sigmoid(at[0] + slope * middles)
-        rest, spread = counts[:, 1] - trials * chance, trials * chance * (1 - chance)
-        inner = slope * middles
-        gradient = np.array([-rest.sum(), -(rest @ inner)]) + weight * (at - [start, 0.0])
-        bend = np.array([[spread.sum(), spread @ inner], [spread @ inner, spread @ inner**2]]) + weight * np.eye(2)
-        move = np.linalg.solve(bend, gradient)
-        size = 1.0
-        while size > 1e-6 and loss(np.clip(at - size * move, -8, 8)) > current:
-            size /= 2
-        at = np.clip(at - size * move, -8, 8)
-        current = loss(at)
-        if float(np.abs(size * move).max()) < 1e-9:
-            break
-    return float(at[0]), math.exp(float(at[1]))
 
 
 def _forest(

@@ -30,7 +30,7 @@ from understudy.privacy.statement import Subject
 from understudy.release.folders import Commit
 from understudy.release.manifest import Manifest
 from understudy.trees.features import CodeMatrix, Feature, encode_rows, features_of
-from understudy.trees.scorers import BAND, Scored, Scorer
+from understudy.trees.scorers import BAND, Scored, Scorer, VoteForest
 
 NO_ROWS = "a risk score has no rows"
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -138,7 +138,7 @@ class ScoreModel:
 
     @property
     def method(self) -> str:
-        """``forest``, ``tree``, ``bag``, ``per-call-tree``, ``dpat``, ``edpat``, ``alpha-tree``."""
+        """``additive``, ``forest``, ``tree``, ``bag``, ``per-call-tree``, ``dpat``, ``edpat``, ``alpha-tree``."""
         return self.manifest.method
 
     @property
@@ -254,7 +254,24 @@ class ScoreModel:
             if self.quality is None
             else to_plain(self.quality),
             "notes": list(self.facts.notes),
+            "shapes": self.shapes(),
         }
+
+    def shapes(self) -> list[dict[str, Any]]:
+        """What every value of every feature adds to the log-odds, with its noise band; nothing where trees decide."""
+        if not isinstance(self.scorer, VoteForest):
+            return []
+        return [
+            {
+                "feature": feature.name,
+                "values": list(feature.column.labels),
+                **{
+                    name: [float(f"{v:.4g}") for v in end]
+                    for name, end in zip(("adds", "low", "high"), ends, strict=True)
+                },
+            }
+            for feature, ends in zip(self.features, self.scorer.shapes(), strict=True)
+        ]
 
     def __repr__(self) -> str:
         return f"<ScoreModel {self.name!r} version {self.version}, {self.method}, {self.kind}>"

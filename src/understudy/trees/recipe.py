@@ -15,6 +15,7 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.codec import to_plain
 from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.group import share_of_group
 from understudy.mechanisms.labelled import Cells, labelled_cells, set_aside
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import (
@@ -42,6 +43,7 @@ from understudy.sources.base import Report, Source
 from understudy.sources.expressions import UNKNOWN
 from understudy.sources.inputs import public_provenance
 from understudy.synth.paid_books import bought_codebook, drafted_entries
+from understudy.synth.people import capped_source, person_entries
 from understudy.trees.features import Feature, features_of
 from understudy.trees.model import NAME, NO_ROWS, VERSION, Quality, ScoreFacts, ScoreModel, score_quote
 from understudy.trees.model_file import model_key
@@ -158,13 +160,13 @@ class RiskScore(Declared):
 
     def quote(self, book: Codebook, *, secure: bool = True, unpriced: Sequence[Entry] = ()) -> Quote:
         """What it costs; reads nothing but the codebook. ``unpriced`` is what was read beside the records."""
-        refuse_people(book)
         positive_level(book, self.target, self.positive)
         features = features_of(book, self.target)
         subgroup_places(features, self.subgroups)
-        entries = [*unpriced, *self.training.price(features)]
-        if self.quality_epsilon is not None:
-            entries += quality_price(features, self.subgroups, self.quality_epsilon)
+        for_record = self.of_record(book)
+        entries = [*unpriced, *for_record.training.price(features)]
+        if for_record.quality_epsilon is not None:
+            entries += quality_price(features, self.subgroups, for_record.quality_epsilon)
         quote = score_quote(
             self.training.method,
             own_ledger(book, entries, secure=secure),
@@ -174,6 +176,26 @@ class RiskScore(Declared):
         )
         return quote.with_public(self.public_inputs())
 
+    def of_record(self, book: Codebook) -> "RiskScore":
+        """The same with the shares of one record, where the codebook caps the records of a person."""
+        if book.unit is None:
+            return self
+        if self.training.call is not None:
+            raise ParameterError(
+                f"every answer of {self.training.method!r} is priced for one record, and the codebook's [unit] caps "
+                "those of a person; use a method whose answers are free (additive), or leave [unit] out."
+            )
+        training: dict[str, Any] = {}
+        asked = getattr(self.training, "epsilon", None)
+        if asked is not None:
+            slack = self.training.slack
+            epsilon, delta = share_of_group(epsilon=asked, delta=slack, records=book.unit.cap)
+            training = {"epsilon": epsilon} | ({} if delta is None else {"delta": delta})
+        paid = self.quality_epsilon
+        if paid is not None:
+            paid, _ = share_of_group(epsilon=paid, delta=None, records=book.unit.cap)
+        return replace(self, training=replace(self.training, **training), quality_epsilon=paid)
+
     def fit(self, source: Source, *, stream: Stream | None = None, report: Report | None = None) -> "FittedScore":
         """Read the records; they stay secret until they are paid for and trees grow from them."""
         source.provenance.refuse_as_data("a risk score")
@@ -181,7 +203,7 @@ class RiskScore(Declared):
         self.public_inputs(source.address)
         quote = self.quote(book, secure=stream.is_secure).with_data(source.provenance)
         _, code = positive_level(book, self.target, self.positive)
-        (table,) = source.count([book.names], report)
+        (table,) = capped_source(source, stream).count([book.names], report)
         return FittedScore(
             recipe=self,
             codebook=book,
@@ -215,15 +237,6 @@ def make_score(method: str | ScoreMethod, **words: Any) -> RiskScore:
     return from_words(RiskScore, "a risk score", own, training=method)
 
 
-def refuse_people(book: Codebook) -> None:
-    """A score is priced for one record."""
-    if book.unit is not None:
-        raise ParameterError(
-            "a risk score promises to protect one record, and the codebook's [unit] caps those of a person; leave "
-            "[unit] out, or give every person one record first."
-        )
-
-
 def positive_level(book: Codebook, target: str, positive: str | None) -> tuple[str, int]:
     """The level whose probability is the score: given, or the last of two."""
     column = book.column(target)
@@ -242,7 +255,8 @@ def positive_level(book: Codebook, target: str, positive: str | None) -> tuple[s
 
 def own_ledger(book: Codebook, entries: Sequence[Entry], *, secure: bool) -> Ledger:
     """What training pays, given that the codebook is public, and what makes its price worth nothing."""
-    priced = [replace(entry, assumptions=(*entry.assumptions, *book.assumptions)) for entry in entries]
+    known = [replace(entry, assumptions=(*entry.assumptions, *book.assumptions)) for entry in entries]
+    priced = person_entries(known, book)
     return Ledger.of([*drafted_entries(book), *priced, *stream_entries(secure)])
 
 
@@ -296,11 +310,12 @@ class FittedScore(Fitted[ScoreModel]):
 
     def _make(self, quote: Quote, payment: Payment, **how: Any) -> ScoreModel:
         recipe, stream, book = self.recipe, self._stream, self.codebook
+        training = recipe.of_record(book).training
         cells, held_out = self._cells, None
         if recipe.quality_epsilon is not None:
             cells, held_out = set_aside(cells, one_in=SET_ASIDE, stream=stream)
         self._tell("growing", 0, 1)
-        grown = recipe.training.grow(cells, self._features, stream)
+        grown = training.grow(cells, self._features, stream)
         quality, paid = self._measured(grown.scorer, held_out)
         self._tell("growing", 1, 1)
         entries = [*self._unpriced, *grown.entries, *paid]
@@ -330,10 +345,9 @@ class FittedScore(Fitted[ScoreModel]):
     def _measured(self, scorer: Scorer, held_out: Secret[Cells] | None) -> tuple[Quality | None, tuple[Entry, ...]]:
         recipe, features, subgroups = self.recipe, self._features, self.recipe.subgroups
         if held_out is not None:
-            assert recipe.quality_epsilon is not None
-            return measure_private(
-                scorer, features, held_out, epsilon=recipe.quality_epsilon, subgroups=subgroups, stream=self._stream
-            )
+            paid = recipe.of_record(self.codebook).quality_epsilon
+            assert paid is not None
+            return measure_private(scorer, features, held_out, epsilon=paid, subgroups=subgroups, stream=self._stream)
         if self._test is None:
             return None, ()
         quality_data = recipe.quality_data

@@ -175,6 +175,17 @@ class VoteForest(_OneShot):
         low, high = _quantiles(chances[:, 1:])
         return middle, np.minimum(low, middle), np.maximum(high, middle)
 
+    def shapes(self) -> list[Scored]:
+        """For each feature the vote of every code about their mean, and the ends of its noise band."""
+        found = []
+        for start, vote in zip(self._starts, self.votes, strict=True):
+            votes = self._table[start : start + len(vote)]
+            votes = votes - votes.mean(axis=0)
+            middle = votes[:, 0]
+            low, high = _quantiles(votes[:, 1:]) if votes.shape[1] > 1 else (middle, middle)
+            found.append((middle, np.minimum(low, middle), np.maximum(high, middle)))
+        return found
+
     def replicate_scores(self, codes: CodeMatrix) -> Values:
         """Probabilities under fresh noise, one column for each replicate."""
         places = codes.astype(np.intp) + self._starts

@@ -1,9 +1,10 @@
-"""Trees in words, and the reliability of scores as stand-alone SVG; no plotting library needed."""
+"""Trees in words, and shapes and the reliability of scores as SVG; no plotting library needed."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from understudy.pages import charts
+from understudy.pages.figures import cut
 from understudy.trees.features import Feature
 from understudy.trees.questions import words_of
 from understudy.trees.scorers import VoteForest
@@ -80,3 +81,35 @@ def reliability_picture(bins: Sequence[dict[str, Any]], *, title: str) -> str:
         parts.append(charts.dots([(x, up(entry["observed"]))], size=3 + 6 * (entry["records"] / largest) ** 0.5))
     said = f"{title}: share that was positive against the score, {len(bins)} bins."
     return charts.svg(parts, width=left + size + 24, height=top + size + 50, title=said)
+
+
+def shapes_picture(shapes: Sequence[dict[str, Any]], *, title: str, inline: bool = False) -> str:
+    """A panel for every feature of a card: what its values add to the log-odds, and the noise band."""
+    wide, tall, each_row = 220, 190, 3
+    reach = max((abs(v) for shape in shapes for end in ("low", "high") for v in shape[end]), default=0.0) or 1.0
+    parts = [charts.text(16, 24, title, size=15, weight=600)]
+    for place, shape in enumerate(shapes):
+        row, column = divmod(place, each_row)
+        left, top = 52 + column * wide, 58 + row * tall
+        count = len(shape["values"])
+        across = charts.Scale(low=0, high=count, start=left, end=left + wide - 70)
+        up = charts.Scale(low=-reach, high=reach, start=top + tall - 78, end=top)
+        ends = {0.5: cut(shape["values"][0], 12), count - 0.5: cut(shape["values"][-1], 12)}
+        parts.append(charts.text(left, top - 10, cut(shape["feature"], 24), size=12, weight=600))
+        parts.append(charts.axes(across, up, labels=(ends if count > 1 else {0.5: ends[0.5]}, None)))
+        edges = [across(edge) for edge in range(count + 1)]
+        corners = [edge for k in range(count) for edge in edges[k : k + 2]]
+        low, adds, high = ([up(v) for v in shape[end] for _ in range(2)] for end in ("low", "adds", "high"))
+        parts.append(charts.band(corners, low, high, colour=charts.REAL))
+        parts.append(charts.line(list(zip(corners, adds, strict=True)), colour=charts.DEEP_BLUE))
+    rows = -(-len(shapes) // each_row)
+    strongest = sorted(shapes, key=lambda shape: min(shape["adds"]) - max(shape["adds"]))
+    said = "; ".join(f"{s['feature']} from {min(s['adds']):+.2f} to {max(s['adds']):+.2f}" for s in strongest)
+    return charts.svg(
+        parts,
+        width=24 + each_row * wide,
+        height=40 + rows * tall,
+        title=f"{title}: what each value adds to the log-odds, with the band of the privacy noise",
+        description=said,
+        inline=inline,
+    )

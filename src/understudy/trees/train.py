@@ -1,4 +1,4 @@
-"""The seven ways to train a risk score: their options, their price, and how trees grow from secret records.
+"""The eight ways to train a risk score: their options, their price, and how trees grow from secret records.
 
 >>> OneTree(epsilon=1.0, depth=2).get_params()["structure"]
 'exponential'
@@ -19,6 +19,7 @@ from understudy.mechanisms.smoothing import exposed
 from understudy.mechanisms.split_choice import TreeSplits
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import (
+    DELTA,
     EPSILON,
     Declared,
     OneOf,
@@ -34,6 +35,7 @@ from understudy.privacy.facts import MethodFacts
 from understudy.privacy.guarantees import Guarantee, Neighbours, NoFormal, PureDP
 from understudy.privacy.ledger import Entry
 from understudy.privacy.secret import Secret
+from understudy.trees.additive import additive_entry, grow_additive
 from understudy.trees.features import Feature
 from understudy.trees.forest import forest_price, grow_forest
 from understudy.trees.gains import ALPHA
@@ -115,6 +117,41 @@ class ScoreMethod(Declared, ABC):
     def price_per_call(self) -> float | None:
         """The epsilon of an answer; None where answers are free."""
         return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Additive(ScoreMethod):
+    """Additive shapes fitted to noisy moments of all features and the label. Any number of scores is free."""
+
+    body: ClassVar[str] = VoteForest.body
+    facts: ClassVar[MethodFacts] = MethodFacts(
+        name="additive",
+        command="understudy train --method additive",
+        route="N",
+        neighbours=(Neighbours.ADD_REMOVE,),
+        guarantee="(ε, δ)-DP, model released once; answers are free",
+        public="levels and thresholds",
+        paper="ours",
+        paper_claim="nothing",
+        sound="our own",
+        truth="Class counts, histograms and moments of vectors whose length is cut get noise under one Gaussian price; "
+        "how many of them are measured follows from the noisy class counts.",
+        page=_PAGE,
+        proofs=("gaussian_measurements.md",),
+        exact_tests=("tests/exact/test_record_sums_exact.py", "tests/exact/test_measurements_exact.py"),
+        audits=_AUDITS,
+    )
+    epsilon: float = option(rule=EPSILON, help=_WHOLE_PRICE, panel=Panel.PRIVACY)
+    delta: float = option(rule=DELTA, help="Delta of the price; choose it far below 1 / records.", panel=Panel.PRIVACY)
+
+    def grow(self, cells: Secret[Cells], features: Sequence[Feature], stream: Stream) -> Grown:
+        """Everything is measured against the units of one event."""
+        forest, entry = grow_additive(cells, features, epsilon=self.epsilon, delta=self.delta, stream=stream)
+        return Grown(scorer=forest, entries=(entry,))
+
+    def price(self, features: Sequence[Feature]) -> tuple[Entry, ...]:
+        """One line, whatever is measured."""
+        return (additive_entry(features, epsilon=self.epsilon, delta=self.delta),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,7 +342,7 @@ class PlainTree(_Unprotected):
         sound="no claim",
         truth="Questions and leaf counts as they are; its counts are encrypted at rest.",
         page=_PAGE,
-        instead="forest",
+        instead="additive",
     )
     alpha: float = option(1.0, rule=ALPHA, help="Alpha of the gain.")
 
@@ -335,7 +372,7 @@ def _unsound_facts(name: str, claim: str) -> MethodFacts:
         "diverging tails (ratio 36.8 at ε = 1). Kept for study; the model says that it promises nothing.",
         page=_PAGE,
         exact_tests=(_SPLITS,),
-        instead="forest, or per-call-tree for answers at a price",
+        instead="additive, or per-call-tree for answers at a price",
     )
 
 
@@ -408,8 +445,10 @@ class FaithfulEDPaT(_Faithful):
         return self.alphas
 
 
+DEFAULT = Additive
+"""Where no method is named."""
 METHODS: dict[str, type[ScoreMethod]] = {
-    cls.method: cls for cls in (Forest, OneTree, Bag, PerCallTree, FaithfulDPaT, FaithfulEDPaT, PlainTree)
+    cls.method: cls for cls in (Additive, Forest, OneTree, Bag, PerCallTree, FaithfulDPaT, FaithfulEDPaT, PlainTree)
 }
 
 
