@@ -13,6 +13,7 @@ from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.labelled import UNIT, grove_sums, pooled
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Secret
+from understudy.trees.additive import grow_additive
 from understudy.trees.features import features_of
 from understudy.trees.forest import groves_of
 from understudy.trees.private_tree import TreePlan, grow_private_forest
@@ -33,8 +34,8 @@ BASE = [(0, 0, 0), (1, 0, 0), (0, 1, 1), (1, 1, 1)]
 MORE = [*BASE, (1, 1, 1)]
 
 
-def bound(left, right):
-    """Largest proven log-ratio over one-sided events of a number."""
+def bound(left, right, delta=0.0):
+    """Largest proven log-ratio over one-sided events of a number, but for ``delta``."""
     best = -math.inf
     for p, q in ((left, right), (right, left)):
         for cut in np.quantile(np.concatenate([p, q]), np.linspace(0.02, 0.98, 25)):
@@ -42,8 +43,8 @@ def bound(left, right):
                 hits, others = int(event(p).sum()), int(event(q).sum())
                 low = stats.beta.ppf(CONFIDENCE, hits, len(p) - hits + 1) if hits else 0.0
                 high = stats.beta.isf(CONFIDENCE, others + 1, len(q) - others) if others < len(q) else 1.0
-                if low > 0:
-                    best = max(best, math.log(low / high))
+                if low > delta:
+                    best = max(best, math.log((low - delta) / high))
     return best
 
 
@@ -80,6 +81,23 @@ def test_a_private_tree_is_not_refuted():
             scores.append(tree.score(asked)[0][0])
         outs.append(np.array(scores))
     assert bound(*outs) <= 2.0
+
+
+def test_the_additive_score_is_not_refuted():
+    """One record more among four is half of all that is known of its class."""
+    epsilon, delta = 1.0, 1e-3
+    stream = Stream.seeded(33)
+    outs = []
+    for records in (BASE, MORE):
+        held = cells(records)
+        forests = [
+            grow_additive(held, FEATURES, epsilon=epsilon, delta=delta, stream=stream, replicates=0)[0]
+            for _ in range(900)
+        ]
+        outs.append(np.array([[forest.intercept, forest.votes[0][1], forest.votes[1][1]] for forest in forests]).T)
+    for left, right in zip(*outs, strict=True):
+        # an event of chance p on one table has at most e^epsilon q + delta on the other
+        assert bound(left, right, delta) <= epsilon
 
 
 def test_the_audit_can_refute():
