@@ -64,6 +64,20 @@ def test_the_meter_refuses_beyond_its_units():
         meter.table(table, copies=1)
 
 
+def test_scores_measured_together_cost_as_much_as_one_by_one():
+    tables = [Secret(CountTable.dense(("a",), np.array([3, 4], dtype=np.int64)))] * 3
+    expected = [np.array([3, 4])] * 3
+    for units in (5, 6):
+        event = GaussianMeasurements(variance=Fraction(4), units=units, delta=1e-6, neighbours=AR)
+        meter = Meter(event, Stream.seeded(1))
+        if units < 6:
+            with pytest.raises(RefusalError, match="5 are paid for"):
+                meter.dependences(tables, expected, copies=2)
+        else:
+            assert len(meter.dependences(tables, expected, copies=2)) == 3
+        assert meter.left == units % 6
+
+
 def test_dependence_changes_by_at_most_one():
     """Exhaustively, for every record added to a small table and every whole comparison table of it."""
     rng_free = [(a, b, c, d) for a in range(3) for b in range(3) for c in range(3) for d in range(3)]

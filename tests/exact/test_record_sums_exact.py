@@ -42,6 +42,12 @@ def exact_meter():
     return Exact(GaussianMeasurements(variance=Fraction(1024), units=64, delta=1e-6, neighbours=AR), Stream.seeded(1))
 
 
+def test_other_neighbours_are_refused():
+    event = GaussianMeasurements(variance=Fraction(1024), units=64, delta=1e-6, neighbours=Neighbours.REPLACE_ONE)
+    with pytest.raises(RefusalError, match="add-remove"):
+        RecordSums(cells=held(RECORDS), meter=Meter(event, Stream.seeded(1)))
+
+
 def held(records):
     codes = np.array([record[:2] for record in records], dtype=np.uint8).reshape(len(records), 2)
     return Secret(pooled(codes, np.eye(2, dtype=np.int64)[[record[2] for record in records]].reshape(-1, 2)))

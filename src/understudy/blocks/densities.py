@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Number
-from understudy.mechanisms.gaussian_measurements import Meter
+from understudy.mechanisms.gaussian_measurements import MOST_COPIES, Meter
 from understudy.privacy.secret import Secret
 from understudy.sources.tables import CountTable
 
@@ -92,7 +92,7 @@ class Inside:
 def measure_inside(numbers: Sequence[Number], counts: Sequence[Secret[CountTable]], meter: Meter) -> list[Inside]:
     """The pieces of every number, with a small share of what the meter holds."""
     share = min(_SHARE, _MOST / max(len(numbers), 1))
-    copies = max(1, int(share * meter.event.units / meter.table_price))
+    copies = min(max(1, int(share * meter.event.units / meter.table_price)), MOST_COPIES)
     return [Inside.measured(column, table, meter, copies=copies) for column, table in zip(numbers, counts, strict=True)]
 
 

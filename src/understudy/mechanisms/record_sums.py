@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from understudy.errors import RefusalError
 from understudy.mechanisms.gaussian_measurements import Meter
 from understudy.mechanisms.labelled import Cells, ChanceOf, Codes, LeafOf
+from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.secret import Secret
 
 LEAN = 64
@@ -71,6 +73,11 @@ class RecordSums:
 
     cells: Secret[Cells]
     meter: Meter
+
+    def __post_init__(self) -> None:
+        """The lengths below are those of one record more or less."""
+        if self.meter.event.neighbours is not Neighbours.ADD_REMOVE:
+            raise RefusalError("sums of records are priced for add-remove neighbours only. Use that relation.")
 
     def _measured(self, exact: Whole, *, squared: int, units: int, one: int) -> Measured:
         noisy, variance = self.meter.sums(exact, squared=squared, units=units)

@@ -111,7 +111,7 @@ class EngineSource(Source):
     def _from_text(self) -> EncodedSource | None:
         """Codes of text in Parquet files, without the engine's help."""
         book = self.codebook
-        rows = None if self._has_ids or self._checked else rows_of_text(self._parquet, book)
+        rows = None if self._has_ids or self._is_capped or self._checked else rows_of_text(self._parquet, book)
         if not rows or rows * self._row_bytes() > self._local_bytes:
             return None
         columns = codes_of_text(self._parquet, book, self.unknown, rows)

@@ -171,7 +171,7 @@ class PerturbedRecipe(DrawnRecipe):
         return {
             "epsilon_per_record": epsilon,
             "alpha": float(alpha),
-            "statement": f"The paper's figure is epsilon = {epsilon:.4g} per synthetic record.",
+            "statement": f"The paper's figure is epsilon = {epsilon:.4g} per synthetic record, for its codes.",
         }
 
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedPerturbed":

@@ -85,7 +85,7 @@ def synthesize_parts(
     # refuse bad numbers before anything is touched
     quote = with_reading(recipe.quote(book, rows, secure=seed is None), unknown)
     charged = account_at(account)
-    with Workshop(order.target, _terms(recipe, book, order, charged)) as workshop:
+    with Workshop(order.target, _terms(recipe, book, order, charged, unknown=unknown, table=table)) as workshop:
         run = _Run(recipe=recipe, book=book, quote=quote, order=order, workshop=workshop, account=charged)
         try:
             return run.go(lambda: _opened(workshop, data, book, unknown, table))
@@ -162,7 +162,9 @@ def _refuse_shared_budgets(recipe: Recipe) -> None:
         )
 
 
-def _terms(recipe: Recipe, book: Codebook, order: Order, account: Account | None) -> dict[str, Any]:
+def _terms(
+    recipe: Recipe, book: Codebook, order: Order, account: Account | None, *, unknown: str, table: str | None
+) -> dict[str, Any]:
     """What must be the same when work continues; where it runs may change."""
     return {
         "method": recipe.name,
@@ -170,6 +172,8 @@ def _terms(recipe: Recipe, book: Codebook, order: Order, account: Account | None
         "rows": order.rows,
         "part_rows": order.part_rows,
         "codebook": book.digest,
+        "unknown": unknown,
+        "table": table,
         "randomness": "secure" if order.seed is None else f"seed {order.seed}",
         "account": None if account is None else {"dataset": account.dataset, "identity": account.identity},
     }
