@@ -43,7 +43,7 @@ def exact_meter():
 
 
 def test_other_neighbours_are_refused():
-    event = GaussianMeasurements(variance=Fraction(1024), units=64, delta=1e-6, neighbours=Neighbours.REPLACE_ONE)
+    event = GaussianMeasurements(variance=Fraction(1024), units=64, delta=1e-6, neighbours=Neighbours("replace-one"))
     with pytest.raises(RefusalError, match="add-remove"):
         RecordSums(cells=held(RECORDS), meter=Meter(event, Stream.seeded(1)))
 
