@@ -132,6 +132,8 @@ class Number(Column):
             if sum(map(len, finer)) > _MOST_SMOOTH:
                 break
             cuts = finer
+            if all(width == 1 for pieces in cuts for _, width in pieces):
+                break
         return cuts
 
     def _marks(self, per_octave: int) -> list[int]:
@@ -140,14 +142,14 @@ class Number(Column):
         All of it is exact: two machines cut alike.
         """
         start, end = self.grids[0][0], sum(self.grids[-1])
-        top, nearest, farthest = self.scale, max(start, -end), max(abs(start), abs(end))
-        marks = [self.scale * place / per_octave for place in range(per_octave)]
-        while top < farthest:
-            if 2 * top > nearest:
-                marks += [top * (per_octave + place) / per_octave for place in range(per_octave)]
-            top *= 2
-        above = [-(-mark // 1) for mark in marks]
-        inside = {place for mark in above for place in (int(mark), 1 - int(mark)) if start < place < end}
+        nearest, farthest = max(start, -end), max(abs(start), abs(end))
+        parts, whole = self.scale.numerator, self.scale.denominator * per_octave
+        above = [-(-parts * place // whole) for place in range(per_octave)]
+        while parts * per_octave < farthest * whole:
+            if 2 * parts * per_octave > nearest * whole:
+                above += [-(-parts * place // whole) for place in range(per_octave, 2 * per_octave)]
+            parts *= 2
+        inside = {place for mark in above for place in (mark, 1 - mark) if start < place < end}
         return sorted(inside | {place for place in (0, 1) if start < place < end})
 
     @property
