@@ -165,6 +165,11 @@ class Codebook:
         """The columns that a source encodes: those that a table has, then the pieces of measured and smooth numbers."""
         return (*self.described, *self._pieces.values())
 
+    @property
+    def without_smooth_pieces(self) -> tuple[Column, ...]:
+        """The columns that a source encodes at once: all but pieces of smooth numbers, which few methods ask for."""
+        return self.counted[: len(self.counted) - len(self.smooth)]
+
     def count_position(self, name: str) -> int:
         """Index of a column among those that a source encodes."""
         return [column.name for column in self.counted].index(self.column(name).name)

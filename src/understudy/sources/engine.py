@@ -44,7 +44,10 @@ class EngineSource(Source):
         local_bytes: int,
     ) -> None:
         super().__init__(codebook=codebook, account=account, provenance=provenance, opened=opened, unknown=unknown)
-        expression = encoded_table(opened.table, codebook, unknown)
+        self._columns = codebook.without_smooth_pieces
+        """What is encoded. Pieces take a long query, so they wait until somebody counts them."""
+        self._opened_table = opened.table
+        expression = encoded_table(opened.table, codebook, unknown, self._columns)
         self._has_ids = PERSON in expression.columns
         self.bench: Bench = bench_for(opened.connection, expression)
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
@@ -67,7 +70,7 @@ class EngineSource(Source):
         return codes
 
     def _row_bytes(self) -> int:
-        width = sum(code_type(column.size + 1)(0).nbytes for column in self.codebook.counted)
+        width = sum(code_type(column.size + 1)(0).nbytes for column in self._columns)
         return width + (_ID_BYTES if self._has_ids else 0)
 
     def _is_large(self) -> bool:
@@ -95,7 +98,7 @@ class EngineSource(Source):
             codes = self.materialize(report)
             if int(codes.count().to_pyarrow().as_py()) * self._row_bytes() <= self._local_bytes:
                 batch = codes.to_pyarrow()
-                places = range(len(self.codebook.counted))
+                places = range(len(self._columns))
                 columns = [np.ascontiguousarray(batch.column(i).to_numpy()) for i in places]
                 self._local = EncodedSource(
                     codebook=self.codebook,
@@ -108,10 +111,22 @@ class EngineSource(Source):
                 self.bench.free()
         return self._local
 
+    def _with_pieces(self) -> None:
+        """Encode again, with the pieces of smooth numbers, unless that was done."""
+        book = self.codebook
+        if len(self._columns) == len(book.counted) or (self._local is not None and self._local.smooth):
+            return
+        self._columns = book.counted
+        expression = encoded_table(self._opened_table, book, self.unknown, self._columns)
+        _forget(self.bench)
+        self.bench = bench_for(self.bench.connection, expression)
+        self._local, self._checked = None, False
+        weakref.finalize(self, _forget, self.bench).atexit = False
+
     def _from_text(self) -> EncodedSource | None:
         """Codes of text in Parquet files, without the engine's help."""
         book = self.codebook
-        rows = None if self._has_ids or self._is_capped or self._checked else rows_of_text(self._parquet, book)
+        rows = None if self._has_ids or self._checked else rows_of_text(self._parquet, book)
         if not rows or rows * self._row_bytes() > self._local_bytes:
             return None
         columns = codes_of_text(self._parquet, book, self.unknown, rows)
@@ -133,6 +148,7 @@ class EngineSource(Source):
         if not self._has_ids:
             raise no_ids(self.codebook.unit)
         with engine_errors("the data"):
+            self._with_pieces()
             local = self._to_local(None)
             return self._capped_in_engine(choice) if local is None else local.capped(choice)
 
@@ -150,6 +166,7 @@ class EngineSource(Source):
                 chosen.bench.on_disk = self.bench.on_disk
             chosen.bench.encode()
         chosen._has_ids, chosen._is_capped = False, True
+        chosen._parquet = ()  # they hold the records that were not chosen too
         if counts_people(self.codebook):
             chosen.people = self._people_counted(codes, choice.cap)
         weakref.finalize(chosen, _forget, chosen.bench).atexit = False
@@ -166,7 +183,10 @@ class EngineSource(Source):
 
     def count(self, cliques: Sequence[Clique], report: Report | None = None) -> list[Secret[CountTable]]:
         """One GROUP BY per clique over the encoded table, or one pass in memory when it is small."""
+        pieces = {number.fine.name for number in self.codebook.smooth}
         with engine_errors("the data"):
+            if any(pieces.intersection(clique) for clique in cliques):
+                self._with_pieces()
             local = self._to_local(report)
             if local is not None:
                 return local.count(cliques, report)
@@ -177,7 +197,7 @@ class EngineSource(Source):
         for clique in cliques:
             self.sizes(clique)  # refuses a column that the codebook does not know
         self.materialize(report)
-        sizes = {column.name: column.size for column in self.codebook.counted}
+        sizes = {column.name: column.size for column in self._columns}
         joint = covers(cliques, sizes)
         code_columns = [[f"c{self.codebook.count_position(name)}" for name in columns] for columns in joint]
         tables: dict[int, CountTable] = {}

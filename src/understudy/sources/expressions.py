@@ -31,27 +31,27 @@ def unknown_code(column: Column) -> int:
     return column.size
 
 
-def encoded_table(table: Any, book: Codebook, unknown: str) -> Any:
-    """The table of codes: one small unsigned integer per modelled column, named c0, c1, ..."""
+def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Column]) -> Any:
+    """The table of codes of these columns: small unsigned integers, named c0, c1, ..."""
     UNKNOWN.check("unknown", unknown)
     codes = {}
     engine = dialects.engine_of(table)
     signed = engine in dialects.WITHOUT_UNSIGNED
     joined = set()
     ids = None if book.unit is None or book.unit.id not in table.columns else book.unit.id
-    for position, column in enumerate(book.counted):
+    for position, column in enumerate(columns):
         if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED:
             table = _joined_codes(table, column, position)
             joined.add(position)
     if engine == "pyspark":
         # in two steps: Spark compiles what it is told, and one step would repeat every reading in every bin
         read = {}
-        for position, column in enumerate(book.counted):
+        for position, column in enumerate(columns):
             read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.reads], unknown)
         if ids is not None:
             read[PERSON] = person_of(table[ids])
         table = dialects.staged(table.select(**read))
-    for position, column in enumerate(book.counted):
+    for position, column in enumerate(columns):
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
         fallback = stand_in(column, unknown)
