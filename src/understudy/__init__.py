@@ -31,10 +31,13 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.codebooks import check as check
     from understudy.facade.codebooks import declare as declare
     from understudy.facade.codebooks import draft as draft
+    from understudy.facade.codebooks import records_per_cell as records_per_cell
     from understudy.facade.commutes import commute as commute
     from understudy.facade.looks import audit as audit
+    from understudy.facade.looks import diagnose as diagnose
     from understudy.facade.looks import evaluate as evaluate
     from understudy.facade.looks import rumap as rumap
+    from understudy.facade.releases import combine_files as combine_files
     from understudy.facade.releases import verify as verify
     from understudy.facade.scores import train as train
     from understudy.facade.tables import count as count
@@ -65,10 +68,12 @@ _HOME = {
     "audit": "understudy.facade.looks",
     "check": "understudy.facade.codebooks",
     "combine": "understudy.evaluate.combine",
+    "combine_files": "understudy.facade.releases",
     "commute": "understudy.facade.commutes",
     "count": "understudy.facade.tables",
     "datasets": "understudy",
     "declare": "understudy.facade.codebooks",
+    "diagnose": "understudy.facade.looks",
     "draft": "understudy.facade.codebooks",
     "draw": "understudy.facade.tables",
     "evaluate": "understudy.facade.looks",
@@ -79,6 +84,7 @@ _HOME = {
     "quote": "understudy.facade.tables",
     "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
+    "records_per_cell": "understudy.facade.codebooks",
     "rumap": "understudy.facade.looks",
     "synthesize": "understudy.facade.tables",
     "synthesize_many": "understudy.facade.tables",

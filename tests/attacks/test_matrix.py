@@ -51,6 +51,7 @@ RECIPES = {
     "suppress-cells": (True, False, 'columns = ["a"]\nwhen = ["x"]'),
     "suppress-rows": (False, False, "rarer_than = 2"),
     "rank-swap": (False, True, 'columns = ["n"]\nshare = 0.1'),
+    "swap": (False, True, 'columns = ["a"]\nshare = 0.5\nwithin = ["b"]'),
     "noise": (True, True, 'column = "n"\nscale = 5'),
     "full-domain": (False, False, "k = 3\nsuppression = 0.2"),
     "mondrian": (False, False, "k = 3"),

@@ -169,6 +169,10 @@ def test_demo_shows_errors_promise_and_files(run, tmp_path):
         ("lugs", "--l", 1.5, "--sweeps", 3, "--hashes", 2, "--bands", 4, "--key-space", 512, "--floor", 0.01),
         ("lugs", "--l", 3, "--cap"),
         ("plugs", "--l", 1.2, "--partitions", 2, "--processes", 1),
+        ("pegs", "--l", 1.5),
+        ("pegs", "--l", 1.5, "--parents", "mutual-information"),
+        ("pegs", "--l", 1.5, "--parents", "private", "--selection-epsilon", 1, "--public-rows", 100_000),
+        ("marginal-bootstrap", "--l", 2),
     ],
 )
 def test_diverse_synthesis_says_what_it_is_not(run, discharges, tmp_path, options):

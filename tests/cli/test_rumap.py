@@ -168,3 +168,14 @@ def test_detailed_codes_are_paid_for_beside_every_epsilon(run, tmp_path):
     paid = run(*words, "--detail-epsilon", 1, "--detail-delta", 1e-6, "-o", tmp_path / "other", "--json")
     assert paid.code == 0, paid.err
     assert paid.json["runs"][0]["total_epsilon"] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_an_l_goes_to_methods_without_an_epsilon(run, discharges, tmp_path):
+    """PeGS knows `l` too, and a map varies its epsilon."""
+    data, book = discharges
+    words = ("rumap", data, "-c", book, "--epsilons", "1", "--repeat", 1, "-n", 30, "--delta", 1e-6, "--l", 1.3)
+    made = run(*words, "--methods", "pegs,lugs", "-o", tmp_path / "map", "--json")
+    assert made.code == 0, made.err
+    assert {one["method"]: one["epsilon"] for one in made.json["runs"]} == {"pegs": 1.0, "lugs": None}
+    alone = run(*words, "--methods", "pegs", "-o", tmp_path / "other")
+    assert alone.code == 2 and "--l is 1.3" in alone.err and "add lugs" in " ".join(alone.err.split())

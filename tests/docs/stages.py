@@ -232,7 +232,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/reconstruct.md": averages,
     "docs/guide/service.md": service,
     "docs/guide/weights.md": survey,
-    "docs/methods/imputation.md": discharges,
+    **{f"docs/methods/{name}.md": discharges for name in ("evaluation", "imputation", "pegs")},
     "docs/index.md": nothing,
     **{
         f"docs/start/{name}.md": nothing

@@ -249,7 +249,35 @@ DRAWN = cases(
     ("another file", "@book", MISTAKE, ("book.toml", "account")),
 )  # fmt: skip
 
-RELEASE_CASES: list[Case] = [*COUNTS, *BOOKS, *PRICES, *DRAWN]
+ESTIMATES = cases(
+    "combine",
+    ("no rule", "@release|--share|sex=F", MISTAKE, ("--kind",)),
+    ("an unknown rule", "@release|--kind|mean|--share|sex=F", MISTAKE, ("--kind is 'mean'", "plug-in")),
+    ("no question", "@release|--kind|plug-in", MISTAKE, ("give one of --share", "--mean")),
+    ("no file", "gone|--kind|plug-in|--share|sex=F", MISTAKE, ("gone",)),
+    ("an empty folder", "f|--kind|plug-in|--share|sex=F", MISTAKE, ("f",), {"f": _folder}),
+    ("binary", "b.csv|--kind|plug-in|--share|sex=F", MISTAKE, ("b.csv",), {"b.csv": bytes(range(256))}),
+    ("one file for two", "@release|--kind|full|--share|sex=F", MISTAKE, ("1 estimate", "two files")),
+    ("no number", "--kind|full|--estimate|one|--variance|1", MISTAKE, ("'one'",)),
+    ("a negative variance", "--kind|plug-in|--estimate|1|--variance|-1", MISTAKE, ("variance is negative",)),
+    ("endless", "--kind|plug-in|--estimate|inf|--variance|1", MISTAKE, ("finite",)),
+) + cases(
+    "diagnose",
+    ("no file", "gone.csv|-c|@book|--l|1.2", MISTAKE, ("no file", "gone.csv")),
+    ("no codebook", "@data|-c|gone.toml|--l|1.2", MISTAKE, ("no codebook", "gone.toml")),
+    ("no l", "@data|-c|@book", MISTAKE, ("--l", "no default")),
+    ("too little l", "@data|-c|@book|--l|0.5", MISTAKE, ("--l is 0.5", "at least 1")),
+    ("no chains", "@data|-c|@book|--l|1.2|--chains|0", MISTAKE, ("--chains is 0", "1 or more")),
+    ("fewer sweeps than lags", "@data|-c|@book|--l|1.2|--after|5", MISTAKE, ("--after is 5",)),
+) + cases(
+    "codebook cells",
+    ("missing", "gone.toml|--public-rows|100", MISTAKE, ("no codebook", "gone.toml")),
+    ("no rows", "@book|--public-rows|0", MISTAKE, ("--public-rows is 0", "1 or more")),
+    ("half a row", "@book|--public-rows|2.5", MISTAKE, ("--public-rows", "whole number")),
+    ("unknown parent", "@book|--public-rows|9|--parents|sex=nobody", MISTAKE, ("'nobody'", "choose parents among")),
+)  # fmt: skip
+
+RELEASE_CASES: list[Case] = [*COUNTS, *BOOKS, *PRICES, *DRAWN, *ESTIMATES]
 # the answer of `verify` and of `codebook check` is "no", told on standard output
 RELEASE_CASES += [
     Case(

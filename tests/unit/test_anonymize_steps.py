@@ -25,6 +25,7 @@ from understudy.anonymize import (
     Rule,
     SuppressCells,
     SuppressRows,
+    Swap,
     TopCode,
     anonymize,
     load_recipe,
@@ -176,6 +177,46 @@ def test_rank_swapping_keeps_shares_and_loosens_rows():
     assert 1.5 < gaps.mean() < 3.5
     with pytest.raises(CodebookError, match="have ranks"):
         made(RankSwap(columns=("zip",), share=0.1))
+
+
+@pytest.mark.parametrize("within", [None, ("county",)])
+def test_swapping_needs_no_order_and_keeps_the_shares_within(within):
+    """zip and street trade together; of n records of one county all find a partner, but for an odd one."""
+    n = 3000
+    levels = tuple(map(str, range(30)))
+    table = pa.table(
+        {
+            "id": [str(i % 1000) for i in range(n)],
+            "zip": [levels[i % 30] for i in range(n)],
+            "street": [levels[(7 * i + i // 30) % 30] for i in range(n)],
+            "county": [levels[i % 30 // 10] for i in range(n)],
+        }
+    )
+    columns = [Categorical(name=name, levels=levels) for name in ("zip", "street", "county")]
+    book = Codebook(columns=(Categorical(name="id", levels=tuple(map(str, range(1000))), role=QI), *columns))
+
+    def swapped(share):
+        recipe = Recipe(steps=(Swap(columns=("zip", "street"), share=share, within=within),))
+        return anonymize(us.open(table, book), recipe, stream=Stream.from_system()).release.table
+
+    def shares(rows, *names):
+        return Counter(zip(*(rows.column(name).to_pylist() for name in names), strict=True))
+
+    every = swapped(1.0)
+    kept = ("zip", "street", *(within or ()))
+    assert shares(every, *kept) == shares(table, *kept)  # exactly
+    assert shares(every, "id", "county") == shares(table, "id", "county")  # what is not swapped stays
+    whole = ("id", "zip", "street", "county")
+    # a partner is one of at least 999 others, of whom hardly any has the same values: nearly every record changes
+    assert sum((shares(every, *whole) & shares(table, *whole)).values()) < 0.2 * n
+    # 300 records take part, and no more can change
+    assert sum((shares(swapped(0.1), *whole) & shares(table, *whole)).values()) >= n - 300
+
+
+def test_swapping_refuses_what_would_change_nothing():
+    with pytest.raises(ParameterError, match="`within` names 'zip'"):
+        Swap(columns=("zip",), share=0.1, within=("zip",))
+    assert made(Swap(columns=("why",), share=0.1)).table.num_rows == 6  # fewer than two records take part
 
 
 def test_noise_is_added_in_steps_and_cut_off():
@@ -383,6 +424,11 @@ width = 10
 do = "rank-swap"
 columns = ["age"]
 share = 0.5
+[[steps]]
+do = "swap"
+columns = ["why"]
+share = 0.5
+within = ["age"]
 [[steps]]
 do = "suppress-rows"
 column = "why"

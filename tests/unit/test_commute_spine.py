@@ -323,3 +323,24 @@ def test_an_account_is_opened_before_the_data_are_read(tmp_path):
 
 def test_a_bare_input_is_enough(given):
     assert exact().quote(CommuteInput(flows=given.flows)).inputs == {InputRole.DATA: DECLARED}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        # a cell needs about 2,800 noisy workers and has 400 at most: one survives with probability below 1e-7
+        ({"method": "sba", "epsilon": 0.01, "delta": 1e-12}, "at epsilon 0.01 no cell survived the method 'sba'"),
+        ({"cutoff": 1e-6}, "fell beyond the cut-off of 1e-06 miles"),
+    ],
+)
+def test_a_release_without_a_single_worker_is_refused(options, says, account, tmp_path):
+    """What the draw showed stays paid for, and nothing is written."""
+    fitted = exact(**options).fit(charged(town(), account))
+    with pytest.raises(RefusalError) as refused:
+        fitted.write(tmp_path / "out")
+    assert says in str(refused.value) and "none of 400 synthetic workers" in str(refused.value)
+    assert "Use a larger" in str(refused.value) and refused.value.__notes__ == [
+        "What it would have cost stays charged."
+    ]
+    assert not (tmp_path / "out").exists()
+    assert [charge.state.value for charge in Account.open(account).history()] == ["committed"]

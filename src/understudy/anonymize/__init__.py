@@ -15,7 +15,7 @@ from understudy.anonymize.fitted import Anonymized
 from understudy.anonymize.hierarchies import Rule
 from understudy.anonymize.hierarchy import Hierarchy
 from understudy.anonymize.measure import Measured, measure
-from understudy.anonymize.perturb import AddNoise, RankSwap
+from understudy.anonymize.perturb import AddNoise, RankSwap, Swap
 from understudy.anonymize.recipe import Recipe, anonymize, load_recipe, read_recipe
 from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupLevels, GroupRare, Keep, Round, TopCode
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
@@ -44,6 +44,7 @@ __all__ = [
     "Rule",
     "SuppressCells",
     "SuppressRows",
+    "Swap",
     "TopCode",
     "anonymize",
     "load_recipe",

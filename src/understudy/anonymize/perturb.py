@@ -1,4 +1,4 @@
-"""Steps that change values at random: rank swapping and additive noise. Neither promises anything by itself."""
+"""Steps that change values at random: two kinds of swapping and additive noise. None promises anything by itself."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -60,6 +60,55 @@ class RankSwap(Step):
             known = _known(column, rows[:, place])
             rows[known, place] = _swapped(rows[known, place], self.share, state.stream)
         return state.after(_of_rows(cells, rows), do=self.do, columns=list(self.columns))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swap(Step):
+    """A ``share`` of the records trade their values of ``columns``, all of them together, pair by pair [DR78].
+
+    Nothing needs an order. The joint shares of the columns stay exactly as they are, and with ``within`` also those of
+    the columns together with these, for partners agree in them; the connection with all other columns is loosened.
+    """
+
+    do: ClassVar[str] = "swap"
+    is_random: ClassVar[bool] = True
+    is_record_wise = False
+    columns: tuple[str, ...] = option(rule=COLUMNS, help="Columns whose values trade places together.")
+    share: float = option(rule=NumberRule(above=0, most=1, tried=0.05), help="Share of the records that take part.")
+    within: tuple[str, ...] | None = option(None, rule=COLUMNS, help="Columns in which both partners agree.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if both := [name for name in self.columns if name in (self.within or ())]:
+            raise ParameterError(
+                f"`within` names {both[0]!r}, which `columns` swaps: partners that agree in it would trade nothing. "
+                "Leave it out of one of them."
+            )
+
+    def apply(self, state: State) -> State:
+        """Take records at random, and pair those that agree."""
+        cells = state.cells
+        rows = cells.expanded()
+        places = np.array([cells.place(name) for name in self.columns], dtype=np.intp)
+        taking_part = np.argsort(state.stream.words(len(rows)), kind="stable")[: int(self.share * len(rows))]
+        first, second = _partners(rows[taking_part][:, [cells.place(name) for name in self.within or ()]])
+        left, right = np.ix_(taking_part[first], places), np.ix_(taking_part[second], places)
+        rows[left], rows[right] = rows[right], rows[left]
+        return state.after(_of_rows(cells, rows), do=self.do, columns=list(self.columns))
+
+
+def _partners(keys: Codes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Two by two, the rows that agree in all keys, in the order in which they come; an odd one stays alone."""
+    if len(keys) < 2:
+        nobody = np.zeros(0, dtype=np.intp)
+        return nobody, nobody
+    order = np.lexsort(keys.T) if keys.shape[1] else np.arange(len(keys))
+    is_new = np.ones(len(order), dtype=np.bool_)
+    is_new[1:] = np.any(keys[order[1:]] != keys[order[:-1]], axis=1)
+    starts = np.flatnonzero(is_new)
+    place = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
+    second = np.flatnonzero(place % 2 == 1)
+    return order[second - 1], order[second]
 
 
 def _swapped(codes: npt.NDArray[np.int32], share: float, stream: Stream) -> npt.NDArray[np.int32]:

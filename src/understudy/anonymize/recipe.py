@@ -13,7 +13,7 @@ from understudy.anonymize.fitted import Anonymized, FittedAnonymized
 from understudy.anonymize.hierarchies import Rule as HierarchyRule
 from understudy.anonymize.hierarchies import rule_from_dict
 from understudy.anonymize.outcome import outcome_of
-from understudy.anonymize.perturb import AddNoise, RankSwap
+from understudy.anonymize.perturb import AddNoise, RankSwap, Swap
 from understudy.anonymize.state import Step
 from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupLevels, GroupRare, Keep, Round, TopCode
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
@@ -28,7 +28,7 @@ STEPS: dict[str, type[Step]] = {
     step.do: step
     for step in (
         Keep, Drop, TopCode, BottomCode, Bin, Round, GroupLevels, GroupRare, Generalise, SuppressCells, SuppressRows,
-        RankSwap, AddNoise, FullDomain, Mondrian,
+        RankSwap, Swap, AddNoise, FullDomain, Mondrian,
     )
 }  # fmt: skip
 

@@ -2,14 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from understudy.blocks.keys import ColumnKey, FeatureHashKey, KeyFunction, MinHashKey
 from understudy.blocks.parents import Parents
 from understudy.codebook import Codebook
-from understudy.mechanisms.smoothing import VirtualRecords, Weights, smoothed
+from understudy.mechanisms.smoothing import KeyOf, Weights
 from understudy.parameters import OneOf
 from understudy.privacy.secret import Secret
 from understudy.sources.base import Report, Source
+from understudy.sources.tables import CountTable
+
+
+class Smoothing(Protocol):
+    """Turns the counts of one column by key into secret weights."""
+
+    def __call__(self, counts: Secret[CountTable], *, key_of: KeyOf, key_space: int, dense: bool) -> Secret[Weights]:
+        """The last column of ``counts`` is the target, the others are what the key reads."""
+
 
 KEY_FUNCTIONS = ("columns", "feature-hash", "minhash")
 _DENSE_CELLS = 1 << 22
@@ -22,7 +32,6 @@ class Blocks:
 
     codebook: Codebook
     keys: tuple[KeyFunction, ...]
-    virtual: tuple[VirtualRecords, ...]
     tables: tuple[Secret[Weights], ...]
 
 
@@ -50,7 +59,7 @@ def build_blocks(
     source: Source,
     *,
     keys: Sequence[KeyFunction],
-    virtual: Sequence[VirtualRecords],
+    smoothing: Sequence[Smoothing],
     report: Report | None = None,
 ) -> Blocks:
     """Count every (key columns, column) clique, smooth, keep secret."""
@@ -58,13 +67,7 @@ def build_blocks(
     cliques = [(*key.reads, name) for key, name in zip(keys, book.names, strict=True)]
     counts = source.count(cliques, report)
     tables = [
-        smoothed(
-            table,
-            virtual=records,
-            key_of=key.keys,
-            key_space=key.space,
-            dense=key.space * len(records.numerators) <= _DENSE_CELLS,
-        )
-        for table, records, key in zip(counts, virtual, keys, strict=True)
+        smooth(table, key_of=key.keys, key_space=key.space, dense=key.space * size <= _DENSE_CELLS)
+        for table, smooth, key, size in zip(counts, smoothing, keys, book.sizes, strict=True)
     ]
-    return Blocks(codebook=book, keys=tuple(keys), virtual=tuple(virtual), tables=tuple(tables))
+    return Blocks(codebook=book, keys=tuple(keys), tables=tuple(tables))

@@ -11,9 +11,11 @@ from understudy.cli import (
     anonymize,
     audit,
     codebook,
+    combine,
     commute,
     count,
     demo,
+    diagnose,
     endings,
     evaluate,
     impute,
@@ -53,7 +55,7 @@ PANELS: dict[str, tuple[Any, ...]] = {
         ("commute", commute.app),
         train.train,
     ),
-    "Look": (methods.methods, evaluate.evaluate, rumap.rumap),
+    "Look": (methods.methods, evaluate.evaluate, combine.combine, rumap.rumap, diagnose.diagnose),
     "Guard": (("codebook", codebook.app), synth.quote, ("account", account.app), verify.verify, audit.audit),
     "Serve": (serve.serve, ("keys", keys.app)),
 }
@@ -62,6 +64,7 @@ _CLASSES: dict[Any, Any] = {
     **dict.fromkeys((synth.quote, synth.synth, audit.audit), synth.MethodCommand),
     impute.impute: impute.FillingCommand,
     count.count: count.CountCommand,
+    diagnose.diagnose: diagnose.DiagnoseCommand,
     train.train: train.ScoreCommand,
     rumap.rumap: rumap.MapCommand,
 }

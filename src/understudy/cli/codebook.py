@@ -129,6 +129,35 @@ def show(codebook: Book, json: o.Json = False) -> None:
     tell(_document(book), _lines(book), json=json)
 
 
+@app.command()
+def cells(
+    codebook: Book,
+    public_rows: Annotated[int, whole_option("Publicly known number of records.")],
+    per_cell: Annotated[float, number_option("Wanted records per key; PeGS suggests 30.")] = 30,
+    parents: Annotated[
+        list[str] | None, option("COLUMN=PARENT,PARENT, repeated: overrides the codebook.", "--parents")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Say how many records each key of a conditional table would have, and which parents leave enough.
+
+    Reads the codebook alone.
+    """
+    sizes = codebooks.records_per_cell(codebook, public_rows, parents=parents, per_cell=per_cell)
+    tell({**vars(sizes), "thin": sizes.thin}, _cell_lines(sizes), json=json)
+
+
+def _cell_lines(sizes: codebooks.CellSizes) -> Iterator[Any]:
+    rows = (
+        (name, ", ".join(parents) or "none", f"{sizes.records[name]:,.1f}", ", ".join(sizes.kept[name]) or "none")
+        for name, parents in sizes.parents.items()
+    )
+    yield plain_table(("column", "parents", "records per key", "parents to keep"), rows, right=("records per key",))
+    wanted = f"{sizes.per_cell:g} records per key"
+    yield f"below {wanted}: {', '.join(sizes.thin)}" if sizes.thin else f"every table has {wanted} or more on average."
+    yield f"hashed keys: a key space of at most {sizes.most_keys:,} leaves {wanted}."
+
+
 def _document(book: "Codebook") -> dict[str, Any]:
     return {
         "title": book.title,

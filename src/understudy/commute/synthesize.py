@@ -1,13 +1,14 @@
 """Draw and place synthetic workers, and make one commuting release of them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from understudy.commute.plan import Plan
+from understudy.errors import RefusalError
 from understudy.mechanisms.origin_baselines import check_cells, draw_baseline
 from understudy.mechanisms.origin_cells import class_cells
 from understudy.mechanisms.origin_urn import check_weights, draw_origins, place_members
@@ -17,6 +18,9 @@ from understudy.privacy.transaction import Payment
 from understudy.release import Release, describe
 from understudy.release.making import FittedWhole
 from understudy.sources.base import Report
+
+if TYPE_CHECKING:
+    from understudy.commute.recipe import CommuteRecipe
 
 PLACES = "places.parquet"
 """The attachment with the public coordinates."""
@@ -65,6 +69,19 @@ def draw(plan: Plan, *, stream: Stream, report: Any = None) -> Drawn:
     return Drawn(destinations=rows[order], origins=origins[order], left_out=int(np.sum(~kept)))
 
 
+def _empty(recipe: "CommuteRecipe", rows: int) -> str:
+    """Why a release without a single worker is not handed out."""
+    if recipe.cutoff is not None:
+        return (
+            f"none of {rows:,} synthetic workers is left: all of them fell beyond the cut-off of {recipe.cutoff:g} "
+            "miles. A release must hold one at least. Use a larger cutoff, or none."
+        )
+    return (
+        f"none of {rows:,} synthetic workers is left: at epsilon {recipe.epsilon:g} no cell survived the method "
+        f"{recipe.method!r}. A release must hold one at least. Use a larger epsilon, or the method dirichlet."
+    )
+
+
 class FittedCommutes(FittedWhole):
     """A plan with its secret origins, which are opened only after they are paid for."""
 
@@ -91,6 +108,8 @@ class FittedCommutes(FittedWhole):
     def _make(self, quote: Quote, payment: Payment, **how: Any) -> Release:
         plan, recipe, flows = self.plan, self.plan.recipe, self.plan.given.flows
         drawn = draw(plan, stream=self._stream, report=self._report)
+        if not len(drawn.origins):
+            raise RefusalError(_empty(recipe, quote.rows))
         origin, destination = plan.given.names
         table = pa.table(
             {

@@ -167,6 +167,67 @@ class Checked(Confidential):
         return not self.faults
 
 
+@dataclass(frozen=True, kw_only=True)
+class CellSizes:
+    """How many records each key of a conditional table has on average, from public sizes alone."""
+
+    parents: Mapping[str, tuple[str, ...]]
+    """What every column would be drawn given."""
+    records: Mapping[str, float]
+    """Average records per key of each column's table."""
+    per_cell: float
+    """The wanted average."""
+    kept: Mapping[str, tuple[str, ...]]
+    """Those of the parents, in their order, that leave so many."""
+    most_keys: int
+    """Largest key space of a hashed key that leaves so many."""
+
+    @property
+    def thin(self) -> tuple[str, ...]:
+        """Columns whose tables have fewer records per key."""
+        return tuple(name for name, records in self.records.items() if records < self.per_cell)
+
+
+@documented
+def records_per_cell(
+    book: Codebook | str | Path, public_rows: int, *, parents: Any = None, per_cell: float = 30
+) -> CellSizes:
+    """Hold the parents of conditional tables against the rule of thumb of 30 records per cell. Reads no data.
+
+    Parameters
+    ----------
+    public_rows
+        Publicly known number of records.
+    parents
+        Parents by column, or words such as ``charge=los,sev``, which override the codebook.
+    per_cell
+        Wanted average number of records per key.
+
+    Returns
+    -------
+    CellSizes
+        ``.records``, ``.thin``, ``.kept`` and ``.most_keys``.
+    """
+    from understudy.blocks import parents as rules
+    from understudy.parameters import Number, Whole
+    from understudy.synth.options import ParentsRule
+
+    book = load_codebook(book)
+    Whole().check("public_rows", public_rows)
+    Number(above=0, tried=30).check("per_cell", per_cell)
+    given = ParentsRule().read("parents", parents) if parents else {}
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"`parents` is {given!r}; write COLUMN=PARENT,PARENT, for example charge=los,sev.")
+    chosen = rules.declared_parents(book, given)
+    return CellSizes(
+        parents=chosen,
+        records=rules.records_per_cell(book, chosen, public_rows),
+        per_cell=per_cell,
+        kept=rules.parents_within(book, public_rows=public_rows, order=chosen, per_cell=per_cell),
+        most_keys=int(public_rows / per_cell),
+    )
+
+
 @documented
 def check(data: Any, book: Codebook | str | Path, *, table: str | None = None) -> Checked:
     """Hold data against a codebook and list every fault, with row numbers. The outcome is confidential.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from understudy.evaluate.rumap.make import MapResult
     from understudy.parameters import Option
     from understudy.privacy.account import Account
+    from understudy.samplers.diagnostics import ChainReport
     from understudy.sources.base import Report
     from understudy.synth.choices import Choices
     from understudy.synth.recipe import Recipe
@@ -207,6 +208,60 @@ def audit(
     source = open_source(data, book, unknown=unknown, table=table)
     chosen = canary if isinstance(canary, Mapping) else _canary([canary] if isinstance(canary, str) else canary)
     return run_audit(recipe, source, rows=rows, runs=runs, canary=chosen, processes=workers, report=report)
+
+
+@documented
+def diagnose(
+    data: Any,
+    book: Codebook | str | Path,
+    *,
+    chains: int = 256,
+    after: int = 200,
+    lags: int = 20,
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    seed: int | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> ChainReport:
+    """Run fresh chains of ``lugs`` and say how they mix. Releases nothing; the outcome is confidential.
+
+    Parameters
+    ----------
+    chains
+        Chains to run.
+    after
+        Sweeps of each chain after the burn-in, which is the option ``sweeps`` of the method.
+    lags
+        Autocorrelation up to so many sweeps apart.
+    account
+        Remembers this look, so that later releases say so. Nothing is charged.
+    seed
+        Reproducible runs.
+    **options
+        Options of ``lugs``, such as ``l=1.5``.
+
+    Returns
+    -------
+    ChainReport
+        ``.irreducible``, ``.autocorrelation``, ``.effective_share``, ``.warnings()`` and ``.to_dict()``.
+    """
+    from understudy.mechanisms.stream import Stream
+    from understudy.parameters import Whole
+    from understudy.privacy.account import remember_look
+    from understudy.sources import open_source
+    from understudy.synth.methods.lugs import FittedDiverse
+
+    for name, value, least in (("chains", chains, 1), ("lags", lags, 1), ("after", after, lags + 1)):
+        Whole(least=least, tried=max(least, 100)).check(name, value)
+    book = load_codebook(book)
+    recipe = recipe_of("lugs", options, book, chains)
+    remember_look(account, "diagnosis of the chains of lugs")
+    stream = None if seed is None else Stream.seeded(seed)
+    fitted = recipe.fit(open_source(data, book, unknown=unknown, table=table), stream=stream, report=report)
+    assert isinstance(fitted, FittedDiverse)
+    return fitted.diagnose(chains=chains, sweeps=after, lags=lags)
 
 
 def _canary(words: Sequence[str]) -> Mapping[str, str] | str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.errors import ReleaseError
+from understudy.errors import ParameterError, ReleaseError
+from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
+    from understudy.evaluate.combine import Combined
     from understudy.privacy.account import Account, Charge
     from understudy.privacy.guarantees import Guarantee
     from understudy.release.verify import Verdict
@@ -40,6 +42,61 @@ def verify(path: str | Path) -> Verdict:
         except ReleaseError as reason:
             raise ReleaseError(f"{reason} Of a release, give the folder.") from None
     return verify_release(path, [recheck_method, recheck_anonymity, recheck_commute])
+
+
+@documented
+def combine_files(
+    files: Sequence[str | Path],
+    *,
+    kind: str,
+    share: str | None = None,
+    mean: str | None = None,
+    rows_ratio: float = 1.0,
+    noise: float = 0.0,
+) -> Combined:
+    """Estimate a share or a mean in each of several released files, and combine the estimates.
+
+    Parameters
+    ----------
+    files
+        Release folders, a folder of numbered ones, or tables.
+    kind
+        How the files were made: ``full``, ``partial``, ``complete``, ``plug-in`` (PeGS and all of route N) or
+        ``missing`` (values that were filled).
+    share
+        ``COLUMN=VALUE``: the share of rows with this value.
+    mean
+        Column whose mean is estimated; give this or ``share``.
+    rows_ratio
+        Rows of one synthetic file per confidential record.
+    noise
+        Known variance that the noise of the released tables brings to every file.
+
+    Returns
+    -------
+    Combined
+        ``.estimate``, ``.variance``, ``.error`` and ``.interval(0.95)``.
+    """
+    from understudy.evaluate.estimates import mean_in, released_tables, shares_in
+
+    if (share is None) == (mean is None):
+        raise ParameterError("give one of `share` (COLUMN=VALUE) and `mean` (COLUMN): what is to be estimated?")
+    column, equals, value = (share or "").rpartition("=")
+    if share is not None and not (column and equals):
+        raise ParameterError(f"`share` is {share!r}; write COLUMN=VALUE, for example sex=F.")
+    tables = released_tables([str(file) for file in files])
+    found = shares_in(tables, column, value) if mean is None else [mean_in(table, mean) for table in tables]
+    estimates, variances = [estimate for estimate, _ in found], [variance for _, variance in found]
+    return combine_numbers(estimates, variances, kind=kind, rows_ratio=rows_ratio, noise=noise)
+
+
+def combine_numbers(
+    estimates: Sequence[float], variances: Sequence[float], *, kind: str, rows_ratio: float, noise: float
+) -> Combined:
+    """The same for estimates that were computed elsewhere; Python has it as ``us.combine``."""
+    from understudy.evaluate.combine import combine
+
+    return combine(estimates, variances, kind=kind, rows_ratio=rows_ratio, noise=noise)
 
 
 def create_account(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from understudy.compiled import kernel
 from understudy.errors import ParameterError
 from understudy.mechanisms.diverse_weights import UNIFORM, block_weights
+from understudy.mechanisms.smoothing import KeyOf, Weights, counts_by_key
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Number
 from understudy.privacy.events import Event
@@ -192,6 +193,31 @@ def diverse_tables(
     with ThreadPoolExecutor(threads) as pool:
         columns = list(pool.map(one, range(len(table.sizes))))
     return _joined(columns, table.sizes, codes)
+
+
+def diversified(
+    counts: Secret[CountTable],
+    *,
+    l: float,  # noqa: E741 - the field's own name for it
+    floor: float,
+    key_of: KeyOf,
+    key_space: int,
+    dense: bool,
+) -> Secret[Weights]:
+    """One conditional table of PeGS, every key with the virtual records that l needs (pegs.txt section 3.3B).
+
+    The last column of the table is the target, the others are what the key reads. A key that no record has is uniform.
+    """
+    grid, distinct = counts_by_key(counts.open(), key_of=key_of, key_space=key_space, dense=dense)
+    rows, size = grid.shape
+    occupied = grid > 0
+    starts = np.concatenate([[0], np.cumsum(occupied.sum(axis=1))]).astype(np.int64)
+    virtual, shifts = np.zeros(rows, dtype=np.uint64), np.zeros(rows, dtype=np.uint8)
+    block_weights(grid[occupied].astype(np.int64), starts, size, l, floor, virtual, shifts, np.zeros(rows))
+    grid[shifts == UNIFORM] = 0
+    grid <<= (shifts.astype(np.uint64) & np.uint64(63))[:, None]
+    grid += virtual[:, None]
+    return Secret(Weights(cumulative=np.cumsum(grid, axis=1, dtype=np.uint64), keys=distinct))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,10 +6,12 @@ one-hot columns, averaged by their variance, and lies between about 0 (independe
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from understudy.confidential import Confidential
 from understudy.errors import ParameterError
 
 Trace = npt.NDArray[np.unsignedinteger]
@@ -48,8 +50,8 @@ def effective_sample_size(rho: npt.NDArray[np.float64], draws: int) -> float:
     return draws / (1 + 2 * total)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChainReport:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ChainReport(Confidential):
     """How the chains of a fit mix, column by column. Computed from confidential blocks: not for release."""
 
     autocorrelation: dict[str, tuple[float, ...]]
@@ -69,6 +71,10 @@ class ChainReport:
     def irreducible(self) -> bool:
         """Whether positivity holds (lugs.txt Theorem 1), so that there is one stationary law."""
         return self.smallest_weight > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with what follows from them."""
+        return {**vars(self), "irreducible": self.irreducible, "warnings": self.warnings()}
 
     def warnings(self) -> list[str]:
         """What a user should know before trusting the rows."""

@@ -93,6 +93,10 @@ class _Range:
 
 
 class _Drawing(Protocol):
+    def sampler(
+        self, book: Codebook, keys: Sequence[KeyFunction], weights: Sequence[Weights]
+    ) -> ConditionalSampler: ...
+
     def draw(self, sampler: ConditionalSampler, fitted: Any, rows: int) -> Sequence[Codes]: ...
 
 
@@ -112,8 +116,7 @@ class PerturbedDrawer(RangeDrawer):
         self._recipe, self._book, self._keys, self._weights, self._cells = recipe, book, keys, weights, cells
 
     def _build(self) -> ConditionalSampler:
-        # with the virtual records that rules displace: renormalising alone would break the price (dirichlet_draw.md)
-        return ConditionalSampler(self._book, self._keys, self._weights, virtual=True)
+        return self._recipe.sampler(self._book, self._keys, self._weights)
 
     @property
     def step(self) -> int:

@@ -30,6 +30,12 @@ class _Scalable(Protocol):
 class DrawnRecipe(Recipe):
     """Route S: the draw is the mechanism. Give exactly one of ``alpha``, ``epsilon_per_record`` or ``epsilon``."""
 
+    targets: ClassVar[Mapping[str, str]] = {
+        "alpha": "alpha",
+        "epsilon_per_record": "epsilon_per_record",
+        "epsilon": "epsilon (a whole-file target)",
+    }
+    """Options of which exactly one is given, in words."""
     shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
         ("detail_epsilon", "detail_delta"),
         ("selection_epsilon", None),
@@ -54,11 +60,12 @@ class DrawnRecipe(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = [n for n in ("alpha", "epsilon_per_record", "epsilon") if getattr(self, n) is not None]
+        given = [name for name in self.targets if getattr(self, name) is not None]
         if len(given) != 1:
+            *others, last = self.targets.values()
             raise ParameterError(
-                f"{self.name} got {', '.join(given) or 'no privacy parameter'}; give exactly one of alpha, "
-                "epsilon_per_record or epsilon (a whole-file target). There is no default for privacy."
+                f"{self.name} got {', '.join(given) or 'no privacy parameter'}; give exactly one of "
+                f"{', '.join(others)} or {last}. There is no default for privacy."
             )
         if self.epsilon is not None and self.rows is None:
             raise ParameterError("`epsilon` is a whole-file target, so it needs `rows`: how many will be drawn?")

@@ -4,19 +4,22 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.blocks.choosing import DeclaredParents, ParentChoice, PrivateParents, parent_choice
-from understudy.blocks.conditional import Blocks, build_blocks, key_functions
+from understudy.blocks.conditional import Blocks, Smoothing, build_blocks, key_functions
+from understudy.blocks.keys import KeyFunction
 from understudy.blocks.parents import declared_parents
 from understudy.blocks.priors import PriorShape, PublicShape, Shape, virtual_records
 from understudy.codebook import Codebook
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks, Prior
+from understudy.mechanisms.l_diversity import diversified
 from understudy.mechanisms.laplace_tables import share_of
-from understudy.mechanisms.smoothing import open_for_draws
+from understudy.mechanisms.smoothing import Weights, open_for_draws, smoothed
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import EPSILON, Panel, option
 from understudy.privacy.events import Event
@@ -24,6 +27,7 @@ from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import InputRole, Provenance
 from understudy.samplers.gibbs import ConditionalSampler
 from understudy.sources.base import Report, Source
+from understudy.synth.diversity import Diversity
 from understudy.synth.drawers import PerturbedDrawer, RangeDrawer
 from understudy.synth.drawn import DrawnRecipe
 from understudy.synth.options import (
@@ -133,13 +137,30 @@ class PerturbedRecipe(DrawnRecipe):
         records = virtual_records(book, smallest=self.alpha_used(book), shape=self.prior)
         return tuple(item.prior for item in records)
 
+    @property
+    def diversity(self) -> Diversity | None:
+        """What the tables must have instead of a price; only PeGS offers that."""
+        return None
+
+    def draws_event(self, book: Codebook, rows: int) -> Event:
+        """What ``rows`` rows cost, or what is promised of them instead."""
+        return self.diversity.event(book) if self.diversity else self.event(self.priors(book), rows)
+
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """The choice of parents and of seeds first, then the draws."""
         self._check_parents(book)
-        entries = self.choice(len(book.names)).entries(book)
-        if unpaid := seeds_entry(self.seeds):
-            entries.append(unpaid)
-        return [*entries, self._draws_entry(book, rows)]
+        reads = f"conditional tables of {len(book.names)} columns, by drawing {rows:,} rows"
+        unpaid = seeds_entry(self.seeds)
+        seeds = [] if unpaid is None else [unpaid]
+        if self.diversity:  # parents only shape the tables, and every table is l-diverse (proofs/l_diversity.md)
+            return [*seeds, *self.diversity.entries(book, reads)]
+        draws = Entry(
+            stage="rows",
+            reads=reads,
+            event=self.draws_event(book, rows),
+            assumptions=(*book.assumptions, *self._assumptions()),
+        )
+        return [*self.choice(len(book.names)).entries(book), *seeds, draws]
 
     def _check_parents(self, book: Codebook) -> None:
         """Refuse impossible keys before any data is read."""
@@ -147,14 +168,6 @@ class PerturbedRecipe(DrawnRecipe):
         choice.check(book)
         if isinstance(choice, DeclaredParents):
             key_functions(book, declared_parents(book, choice.overrides), self.key, self.key_space)
-
-    def _draws_entry(self, book: Codebook, rows: int) -> Entry:
-        return Entry(
-            stage="rows",
-            reads=f"conditional tables of {len(book.names)} columns, by drawing {rows:,} rows",
-            event=self.event(self.priors(book), rows),
-            assumptions=(*book.assumptions, *self._assumptions()),
-        )
 
     def _assumptions(self) -> tuple[str, ...]:
         chosen = "" if self.chooses_privately else "the parents of every column, "
@@ -165,7 +178,9 @@ class PerturbedRecipe(DrawnRecipe):
         return (keys, *shape, *seeds_assumption(self.seeds))
 
     def paper_figure(self, book: Codebook) -> dict[str, Any]:
-        """Epsilon per record, as the paper prints it."""
+        """Epsilon per record, as the paper prints it; l instead where that is asked for."""
+        if self.diversity:
+            return self.diversity.paper_figure(book)
         alpha = self.alpha_used(book)
         epsilon = self.paper_epsilon(self.priors(book))
         return {
@@ -174,17 +189,23 @@ class PerturbedRecipe(DrawnRecipe):
             "statement": f"The paper's figure is epsilon = {epsilon:.4g} per synthetic record, for its codes.",
         }
 
+    def _smoothing(self, book: Codebook) -> list[Smoothing]:
+        """What is done to the counts of each column: one alpha for all keys, or for every key as much as l needs."""
+        if self.diversity:
+            return [partial(diversified, l=l, floor=self.diversity.floor) for l in self.diversity.ls(book)]  # noqa: E741
+        records = virtual_records(book, smallest=self.alpha_used(book), shape=self.prior)
+        return [partial(smoothed, virtual=item) for item in records]
+
+    def sampler(self, book: Codebook, keys: Sequence[KeyFunction], weights: Sequence[Weights]) -> ConditionalSampler:
+        """Draws from opened tables. Virtual records that rules displace stay in a priced draw (dirichlet_draw.md)."""
+        return ConditionalSampler(book, keys, weights, virtual=self.diversity is None)
+
     def fit_records(self, source: Source, stream: Stream, report: Report | None) -> "FittedPerturbed":
         """Count, smooth, keep secret."""
         book = source.codebook
         parents = self.choice(len(book.names)).choose(source, stream, report)
         keys = key_functions(book, parents, self.key, self.key_space)
-        blocks = build_blocks(
-            source,
-            keys=keys,
-            virtual=virtual_records(book, smallest=self.alpha_used(book), shape=self.prior),
-            report=report,
-        )
+        blocks = build_blocks(source, keys=keys, smoothing=self._smoothing(book), report=report)
         fitted = FittedPerturbed(recipe=self, source=source, blocks=blocks, stream=stream, report=report)
         fitted._chosen = {name: tuple(chosen) for name, chosen in parents.items()}
         return fitted
@@ -219,16 +240,16 @@ class FittedPerturbed(Fitted):
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[Codes]:
         assert isinstance(self.recipe, PerturbedRecipe)
-        event = self.recipe.event(self.recipe.priors(self.codebook), rows)
+        event = self.recipe.draws_event(self.codebook, rows)
         weights = open_for_draws(self.blocks.tables, event=event, ledger=ledger)
-        sampler = ConditionalSampler(self.codebook, self.blocks.keys, weights, virtual=True)
+        sampler = self.recipe.sampler(self.codebook, self.blocks.keys, weights)
         return self.recipe.draw(sampler, self, rows)
 
     def drawer(self, rows: int, ledger: Ledger) -> RangeDrawer:
         """For ``rows`` rows in all, drawn in ranges, once they are paid for."""
         assert isinstance(self.recipe, PerturbedRecipe)
         self._require_paid("the smoothed tables")
-        event = self.recipe.event(self.recipe.priors(self.codebook), rows)
+        event = self.recipe.draws_event(self.codebook, rows)
         weights = open_for_draws(self.blocks.tables, event=event, ledger=ledger)
         cells = self.recipe.seeds.cells(self._source)
         return PerturbedDrawer(

@@ -151,7 +151,7 @@ def _opened(workshop: Workshop, data: Any, book: Codebook, unknown: str, table: 
 
 def _refuse_shared_budgets(recipe: Recipe) -> None:
     """Parents that are chosen once and kept for a resumed run must not change how much the tables are smoothed."""
-    if not isinstance(recipe, PerturbedRecipe):
+    if not isinstance(recipe, PerturbedRecipe) or recipe.diversity:
         return
     chosen = recipe.parents == "private" or not isinstance(recipe.parents, str | Mapping | NoneType)
     if chosen and getattr(recipe, "alpha", None) is None:

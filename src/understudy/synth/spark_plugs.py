@@ -81,7 +81,7 @@ def draw_where_it_lies(
     workshop.remember(shares=table.tolist())
     task = _Part(
         hashing=recipe.hashing(book),
-        ls=recipe.ls(book),
+        ls=recipe.diversity.ls(book),
         floor=float(recipe.floor),
         bands=recipe.bands,
         sweeps=recipe.sweeps,

@@ -61,6 +61,11 @@ class Plan(Declared):
                 raise ParameterError(f"`{name}` names {_repeated(given)!r} twice; name each once.")
         for method in self.methods:
             find_method(method)
+        if "l" in self.options and all(map(self.has_epsilon, self.methods)):
+            raise ParameterError(
+                f"`l` is {self.options['l']}; a map varies the epsilon of {', '.join(self.methods)}, and l would "
+                "stand in its place. Leave it out, or add lugs, which takes it."
+            )
 
     def cells(self) -> list[Cell]:
         """All runs, repeats outermost, so that a map with every point appears early."""
@@ -90,6 +95,7 @@ class Plan(Declared):
         known = {field.name for field in fields(find_method(method))}
         options = {name: value for name, value in self.options.items() if name in known and value is not None}
         if epsilon is not None:
+            options.pop("l", None)  # pegs is mapped by its epsilon; l is for methods beside it that have none
             if self._is_per_record(method):
                 options["epsilon_per_record"] = epsilon
             else:

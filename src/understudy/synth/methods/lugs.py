@@ -14,28 +14,22 @@ import numpy.typing as npt
 from understudy.blocks.minhash import RecordMinHash
 from understudy.blocks.nearest import check_bands
 from understudy.codebook import Codebook
-from understudy.mechanisms.l_diversity import (
-    DiverseTables,
-    LDiverseDraws,
-    check_l,
-    diversify,
-    largest_probability,
-)
+from understudy.mechanisms.l_diversity import DiverseTables, LDiverseDraws, diversify
 from understudy.mechanisms.smoothing import open_for_draws
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Flag, Number, Panel, Whole, option
+from understudy.parameters import Whole, option
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.secret import Secret
 from understudy.samplers.diagnostics import ChainReport, chain_report
 from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Report, Source
+from understudy.synth.diversity import Diversity, cap_option, floor_option, l_option
 from understudy.synth.drawers import DiverseDrawer, RangeDrawer
 from understudy.synth.method_facts import synthesis_facts
-from understudy.synth.options import NumbersByColumn, key_space_option, sweeps_option
+from understudy.synth.options import key_space_option, sweeps_option
 from understudy.synth.recipe import Fitted, Recipe
 
 Codes = npt.NDArray[np.unsignedinteger]
-FLOOR = 2.0**-20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,24 +37,9 @@ class DiverseRecipe(Recipe):
     """Base of LUGS and PLUGS: one block per column and MinHash key, mixed with as little uniform noise as l needs."""
 
     ranged: ClassVar[bool] = True
-    l: float | Mapping[str, float] = option(  # noqa: E741 - the field's own name for it
-        rule=NumbersByColumn(Number(least=1, tried=2.0), also_alone=True),
-        panel=Panel.PRIVACY,
-        help="Entropy of every sampling distribution at least log l (not differential privacy): one number, or "
-        "COLUMN=NUMBER for each column.",
-    )
-    cap: bool = option(
-        False,
-        rule=Flag(),
-        panel=Panel.PRIVACY,
-        help="Give columns of fewer than l levels the l that they can have, instead of refusing.",
-    )
-    floor: float = option(
-        FLOOR,
-        rule=Number(least=0, below=1, tried=1e-6),
-        panel=Panel.PRIVACY,
-        help="Smallest mixing weight of a block: above 0 the chains reach every state; 0 is what the paper prints.",
-    )
+    l: float | Mapping[str, float] = l_option()  # noqa: E741 - the field's own name for it
+    cap: bool = cap_option()
+    floor: float = floor_option()
     hashes: int = option(
         4, rule=Whole(most=64, tried=4), help="MinHash functions per key: more of them make more and smaller blocks."
     )
@@ -72,18 +51,18 @@ class DiverseRecipe(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = list(self.l) if isinstance(self.l, Mapping) else ["l"]
-        check_l(self.l, names=names, levels=[1] * len(names), cap=True)  # numbers only; columns come with a codebook
+        _ = self.diversity  # refuse an impossible l at once
         RecordMinHash(sizes=(2,), hashes=self.hashes, key_space=self.key_space)
         check_bands(self.bands)
 
-    def ls(self, book: Codebook) -> tuple[float, ...]:
-        """The l of each column; refuses what its levels cannot have."""
-        return check_l(self.l, names=book.names, levels=book.sizes, cap=self.cap)
+    @property
+    def diversity(self) -> Diversity:
+        """What the blocks must have."""
+        return Diversity(l=self.l, cap=self.cap, floor=self.floor)
 
     def event(self, book: Codebook) -> LDiverseDraws:
         """What the draws promise; the number of rows does not matter to it."""
-        return LDiverseDraws(ls=self.ls(book), levels=tuple(book.sizes), floor=float(self.floor))
+        return self.diversity.event(book)
 
     def hashing(self, book: Codebook) -> RecordMinHash:
         """The public key function."""
@@ -92,43 +71,15 @@ class DiverseRecipe(Recipe):
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """A promise per draw, whatever was read: blocks, neighbours and their keys."""
         reads = f"hashed conditional tables of {len(book.names)} columns, by drawing {rows:,} rows"
-        entries = [Entry(stage="rows", reads=reads, event=self.event(book), assumptions=book.assumptions)]
-        narrowed = [
-            name for name, step in zip(book.names, book.allowed.plan(range(len(book.names))), strict=True) if step
-        ]
-        if narrowed:
-            entries.append(
-                Entry.unpriced(
-                    stage="rules",
-                    reads=f"blocks of {', '.join(narrowed)}, within the rules of the codebook",
-                    why=f"rules narrow {', '.join(narrowed)}, and a value with fewer than l levels to choose from "
-                    "cannot be l-diverse",
-                )
-            )
-        return entries
+        return self.diversity.entries(book, reads)
 
     def paper_figure(self, book: Codebook) -> dict[str, Any]:
         """l column by column, and how likely one value may still be."""
-        ls = dict(zip(book.names, self.ls(book), strict=True))
-        asked_l = self.l if isinstance(self.l, Mapping) else dict.fromkeys(book.names, self.l)
-        chances = {name: largest_probability(l=ls[name], levels=book.column(name).size) for name in book.names}
-        worst = max(chances, key=chances.__getitem__)
-        return {
-            "l_by_column": ls,
-            "capped": [name for name in book.names if ls[name] < asked_l[name]],
-            "largest_probability": chances[worst],
-            "statement": f"It is weak even against a good guess: one value of {worst!r} ({book.column(worst).size} "
-            f"levels, l = {ls[worst]:.4g}) may still have probability {chances[worst]:.4f}.",
-        }
+        return self.diversity.paper_figure(book)
 
     def warnings(self, book: Codebook) -> list[str]:
         """What positivity costs, before anything is read."""
-        if self.floor > 0:
-            return []
-        return [
-            "floor is 0: blocks that are diverse enough as counted keep levels without any chance, so the chains may "
-            "be reducible and what they converge to may depend on where they start. `diagnose()` counts such blocks."
-        ]
+        return self.diversity.warnings()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,7 +92,7 @@ class FittedParts(Fitted):
             _Task(
                 table=table,
                 hashing=choices.hashing(book),
-                ls=choices.ls(book),
+                ls=choices.diversity.ls(book),
                 floor=float(choices.floor),
                 bands=choices.bands,
                 steps=book.allowed.plan(range(len(book.names))),
@@ -119,7 +119,7 @@ class FittedParts(Fitted):
         return PartsDrawer(
             parts=open_for_draws(self._parts, event=choices.event(book), ledger=ledger),
             hashing=choices.hashing(book),
-            ls=choices.ls(book),
+            ls=choices.diversity.ls(book),
             floor=float(choices.floor),
             bands=choices.bands,
             sweeps=choices.sweeps,
