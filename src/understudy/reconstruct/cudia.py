@@ -81,16 +81,18 @@ def mcem(
     sweeps: int,
     ridge: float,
     rng: np.random.Generator,
+    start: Floats | None = None,
     out: Flags | None = None,
 ) -> Fitted:
     """Monte-Carlo EM. ``groups`` are codes of the partition (all known); ``means`` the published averages.
 
-    Averages of the groups ``out`` are not used; the people of these groups are.
+    It begins with the memberships ``start``. Averages of the groups ``out`` are not used; the people of these groups
+    are.
     """
     p = len(means)
     sizes = np.bincount(groups, minlength=p).astype(float)
     used = np.ones(p, dtype=bool) if out is None else ~out
-    resp = starting_clusters(people, clusters, rng)
+    resp = starting_clusters(people, clusters, rng) if start is None else start
     theta = Clusters.weighted(people, resp)
     alpha = np.full(clusters, 1.0)
     pi = (_counts(groups, resp.argmax(axis=1), p, clusters) + alpha) / (sizes[:, None] + alpha.sum())
@@ -144,16 +146,18 @@ def greedy(
     iterations: int,
     ridge: float,
     rng: np.random.Generator,
+    start: Floats | None = None,
     out: Flags | None = None,
 ) -> Fitted:
     """Deterministic from its start on: memberships, clusters, shares and eta in turn, each lowering one objective.
 
-    Averages of the groups ``out`` are not used; the people of these groups are.
+    It begins with the memberships ``start``. Averages of the groups ``out`` are not used; the people of these groups
+    are.
     """
     p = len(means)
     sizes = np.bincount(groups, minlength=p).astype(float)
     used = np.ones(p, dtype=bool) if out is None else ~out
-    z = starting_clusters(people, clusters, rng).argmax(axis=1)
+    z = (starting_clusters(people, clusters, rng) if start is None else start).argmax(axis=1)
     counts = _counts(groups, z, p, clusters)
     pi = (counts + 1.0) / (sizes[:, None] + clusters)
     eta = _eta(pi[used], means[used], sizes[used], ridge, None)
@@ -205,10 +209,10 @@ def alone(people: People, groups: Codes, means: Floats) -> Fitted:
     )
 
 
-def mixtures(people: People, groups: Codes, p: int, *, clusters: int, steps: int, rng: np.random.Generator) -> Floats:
+def mixtures(people: People, groups: Codes, p: int, start: Floats, *, steps: int) -> Floats:
     """The pi that the columns alone advise, by EM: no average is looked at, so every average may judge them."""
     sizes = np.bincount(groups, minlength=p)[:, None].astype(float)
-    resp = starting_clusters(people, clusters, rng)
+    resp, clusters = start, start.shape[1]
     pi = np.empty((p, clusters))
     for _ in range(steps):
         for k in range(clusters):
@@ -345,13 +349,14 @@ class CUDIA(Reconstructor):
         published = self._on_link(stack)
         own = codes[inside]
         folds = folds_of(stack.average(self.problem_.matrix), published[:, None])
-        clusters, ridge = self._choose(inner, own, published, folds)
-        judged = self._judge(stack.target, inner, own, published, folds, clusters, ridge)
+        start, ridge = self._choose(inner, own, published, folds)
+        clusters = start.shape[1]
+        judged = self._judge(stack.target, inner, own, published, folds, start, ridge)
         self.held_out_.append(judged)
         if judged.fell_back:
             fitted = alone(inner, own, published)
         else:
-            fitted = self._fitted(inner, own, published, clusters, ridge)
+            fitted = self._fitted(inner, own, published, start, ridge)
             rank = int(np.linalg.matrix_rank(fitted.shares, tol=1e-3 * np.sqrt(len(fitted.shares))))
             if rank < clusters:
                 self.notes_.append(
@@ -373,35 +378,41 @@ class CUDIA(Reconstructor):
         )
 
     def _fitted(
-        self, people: People, groups: Codes, means: Floats, clusters: int, ridge: float, out: Flags | None = None
+        self, people: People, groups: Codes, means: Floats, start: Floats, ridge: float, out: Flags | None = None
     ) -> Fitted:
-        shared: dict[str, Any] = {"clusters": clusters, "iterations": self.iterations, "ridge": ridge, "out": out}
-        shared["rng"] = np.random.default_rng(self.seed)
+        shared: dict[str, Any] = {"clusters": start.shape[1], "iterations": self.iterations, "ridge": ridge}
+        shared |= {"rng": np.random.default_rng(self.seed), "start": start, "out": out}
         if self.version == "mcem":
             return mcem(people, groups, means, sweeps=self.sweeps, **shared)
         return greedy(people, groups, means, **shared)
 
-    def _choose(self, people: People, groups: Codes, means: Floats, folds: Codes) -> tuple[int, float]:
-        """Clusters and ridge whose eta predicts held-out averages best, with mixtures that the columns alone give."""
+    def _choose(self, people: People, groups: Codes, means: Floats, folds: Codes) -> tuple[Floats, float]:
+        """First clusters and a ridge by which eta predicts held-out averages, with mixtures by the columns alone.
+
+        The fewest clusters that lose no more than one standard error on the best [Breiman et al. 1984, section 3.4].
+        """
         numbers = _CLUSTERS if isinstance(self.clusters, str) else (self.clusters,)
         ridges = _RIDGES if isinstance(self.ridge, str) else (float(self.ridge),)
         least = len(means) - int(np.bincount(folds).max())
-        candidates = [k for k in numbers if k <= least] or [min(numbers)]
-        if len(candidates) * len(ridges) == 1:
-            return candidates[0], ridges[0]
         sizes = np.bincount(groups, minlength=len(means)).astype(float)
-        scores: dict[tuple[int, float], float] = {}
-        for k in candidates:
-            rng = np.random.default_rng(self.seed)
-            pi = mixtures(people, groups, len(means), clusters=k, steps=self.iterations, rng=rng)
+        rng = np.random.default_rng(self.seed)
+        tried: list[tuple[Floats, float, Floats]] = []
+        for k in [k for k in numbers if k <= least] or [min(numbers)]:
+            start = starting_clusters(people, k, rng)
+            pi = mixtures(people, groups, len(means), start, steps=self.iterations)
+            lost = {}
             for ridge in ridges:
-                lost = 0.0
+                guesses = np.empty(len(means))
                 for fold in range(int(folds.max()) + 1):
                     out = folds == fold
-                    eta = _eta(pi[~out], means[~out], sizes[~out], ridge, None)
-                    lost += float((sizes[out] * (means[out] - pi[out] @ eta) ** 2).sum())
-                scores[k, ridge] = lost
-        return min(scores, key=scores.__getitem__)
+                    guesses[out] = pi[out] @ _eta(pi[~out], means[~out], sizes[~out], ridge, None)
+                lost[ridge] = sizes * (means - guesses) ** 2
+            ridge = min(ridges, key=lambda each: float(lost[each].sum()))
+            tried.append((start, ridge, lost[ridge]))
+        best = min((losses for _, _, losses in tried), key=np.sum)
+        gaps = [losses - best for _, _, losses in tried]
+        within = [float(gap.sum()) <= float(gap.std(ddof=1)) * np.sqrt(len(gap)) for gap in gaps]
+        return tried[within.index(True)][:2]
 
     def _judge(
         self,
@@ -410,7 +421,7 @@ class CUDIA(Reconstructor):
         groups: Codes,
         means: Floats,
         folds: Codes,
-        clusters: int,
+        start: Floats,
         ridge: float,
     ) -> HeldOut:
         """Fit again without each fold, and compare its averages with what its people's clusters promise."""
@@ -418,7 +429,7 @@ class CUDIA(Reconstructor):
         guesses = np.empty(len(means))
         for fold in range(int(folds.max()) + 1):
             out = folds == fold
-            fitted = self._fitted(people, groups, means, clusters, ridge, out)
+            fitted = self._fitted(people, groups, means, start, ridge, out)
             values = memberships(fitted, people, groups) @ fitted.eta
             guesses[out] = (np.bincount(groups, values, len(means)) / sizes)[out]
         return HeldOut.of(
@@ -429,7 +440,7 @@ class CUDIA(Reconstructor):
             fall_back=self.fallback,
             method=self.name,
             target=target,
-            settings={"clusters": clusters, "ridge": ridge},
+            settings={"clusters": start.shape[1], "ridge": ridge},
         )
 
     def _linear(self, target: str) -> Floats:
