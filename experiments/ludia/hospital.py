@@ -49,7 +49,7 @@ def methods() -> dict[str, Reconstructor]:
         "LUDIA-SVD, held-out rank": LUDIASingularValues(iterations=60),
         "PC-ER, held-out rank": PrincipalRegression(),
         "shrunken (ours)": ShrunkenRegression(),
-        "CUDIA, 4 clusters": CUDIA(clusters=4, iterations=15, sweeps=2, seed=1),
+        "CUDIA, 4 clusters": CUDIA(clusters=4, ridge=1e-3, iterations=15, sweeps=2, seed=1, fallback=False),
     }
 
 

@@ -14,6 +14,7 @@ def report(results: dict[str, Any]) -> str:
         "iterations": _iterations,
         "clusters": _clusters,
         "hospital": _hospital,
+        "charges": _charges,
     }
     return "\n\n".join(write(results[part]) for part, write in known.items() if part in results)
 
@@ -129,3 +130,36 @@ def _hospital(found: dict[str, Any]) -> str:
         )
     )
     return "\n\n".join(parts)
+
+
+_MEASURED = {
+    "mae": "MAE",
+    "mse": "MSE",
+    "daily": "daily charges (4.6b)",
+    "effects": "random effects (4.7)",
+    "lasso": "Lasso (4.8)",
+}
+
+
+def _charges(found: dict[str, Any]) -> str:
+    parts = []
+    for table, study in found.items():
+        if "skipped" in study:
+            parts.append(f"{table}: skipped, {study['skipped']}")
+            continue
+        for level, part in study["levels"].items():
+            head = [f"{table}, by {level} ({sum(part['groups']) // len(part['groups'])} groups)", *_MEASURED.values()]
+            lines = []
+            for name, row in part["methods"].items():
+                kept = f" (fell back {sum(row['fell_back']):.0f} times)" if sum(row.get("fell_back", [])) else ""
+                lines.append([name + kept, *(_spread(row.get(key, [])) for key in _MEASURED)])
+            parts.append(_table(head, lines))
+    return "\n\n".join(parts)
+
+
+def _spread(values: list[float]) -> str:
+    if not values:
+        return ""
+    mean = sum(values) / len(values)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1))
+    return f"{mean:.3g} ± {deviation:.2g}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.ludia import figures, hospital, simulated
+from experiments.ludia import charges, figures, hospital, simulated
 from experiments.ludia.report import report
 
 OUT = Path("out") / "ludia"
@@ -17,6 +17,7 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "iterations": simulated.iterations,
     "clusters": simulated.clusters,
     "hospital": hospital.hospital,
+    "charges": charges.charges,
 }
 FIGURES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "ludia-4-4-errors": ("errors", figures.errors),

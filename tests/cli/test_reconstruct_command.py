@@ -173,6 +173,21 @@ def test_risk_of_the_issue(run, files, tmp_path):
     assert bad.code == 2 and "sex" in bad.err
 
 
+def test_cudia_that_does_not_predict_averages_falls_back_and_says_so_everywhere(run, files):
+    words = ("reconstruct", files / "people.csv", "-a", f"{files}/counties.csv:county:avg_charge", "-m", "cudia")
+    words += ("--columns", "sex", "--clusters", 2, "--iterations", 5, "--seed", 1)
+    said = run(*words, "-o", files / "out")
+    assert said.code == 0, said.err
+    sentence = "so everybody has the average of the group instead"
+    assert sentence in " ".join(said.out.split()) and "fell back to group means for avg_charge" in said.out
+    assert sentence in (files / "out" / "report.html").read_text()
+    held = run(*words, "-o", files / "again", "--json").json["held_out"][0]
+    assert held["fell_back"] and held["ahead"] < 2 and held["settings"]["clusters"] == 2
+    assert json.loads((files / "out" / "reconstruction.json").read_text())["held_out"] == [held]
+    values = pq.read_table(files / "out" / "reconstructed.parquet").to_pandas()
+    assert values.groupby("county")["avg_charge_reconstructed"].std().max() < 1e-9
+
+
 def test_help_names_both(run):
     said = run("reconstruct", "--help")
     assert said.code == 0 and "risk" in said.out and "files" in said.out

@@ -212,7 +212,7 @@ def test_wls_is_generalised_least_squares_and_lift_the_pseudo_inverse():
 def test_greedy_cudia_never_rises():
     frame, y = table(n=300, groups=10)
     frame = frame.assign(word=np.where(frame["x0"] > 0, "a", "b"))
-    model = CUDIA(version="greedy", clusters=3, seed=1).fit(frame, averages(frame, y, "county"))
+    model = CUDIA(version="greedy", clusters=3, seed=1, fallback=False).fit(frame, averages(frame, y, "county"))
     history = np.array(model.models_["y"].history)
     assert len(history) > 2
     assert np.diff(history).max() <= 1e-8 * np.abs(history).max()

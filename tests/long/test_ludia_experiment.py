@@ -54,7 +54,7 @@ def test_the_error_of_ludia_depends_on_its_iterations():
 
 def test_quick_run(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("UNDERSTUDY_DATA", raising=False)
-    results = main(quick=True, only=["starts", "clusters", "hospital"], out=tmp_path)
+    results = main(quick=True, only=["starts", "clusters", "hospital", "charges"], out=tmp_path)
     said = capsys.readouterr().out
     assert results["hospital"] == {"skipped": "UNDERSTUDY_DATA names no folder"} and "skipped" in said
     assert (tmp_path / "results.json").is_file()
@@ -63,3 +63,11 @@ def test_quick_run(tmp_path, capsys, monkeypatch):
     assert picture.tag.endswith("svg") and marks > 100
     row = results["clusters"]["rows"][0]
     assert row["oracle"] < row["MCEM"]["mae"] < row["MP"]
+    charges = results["charges"]
+    assert "skipped" in charges["sparcs"]
+    levels = charges["simulated"]["levels"]
+    assert set(levels) == {"county", "hospital", "zip", "county, hospital and zip"}
+    hospital, stacked = (levels[name]["methods"] for name in ("hospital", "county, hospital and zip"))
+    assert "CUDIA" in hospital and "CUDIA" not in stacked  # it takes one partition
+    assert all(np.isfinite(row["mae"]).all() for row in hospital.values() if "mae" in row)
+    assert stacked["MP"]["mae"][0] < hospital["MP"]["mae"][0]  # more averages, less left to guess

@@ -285,6 +285,62 @@ def test_cudia_finds_clusters_again():
         CUDIA().fit(frame.assign(h=0), [aggregate, Aggregate(by="h", target="y", values={"0": float(drawn.y.mean())})])
 
 
+def grouped(x, y, groups):
+    """Two known columns, and the averages of y by group."""
+    frame = people(a=x[:, 0], b=x[:, 1], group=groups)
+    means = pd.Series(y).groupby(groups).mean()
+    return frame, Aggregate(by="group", target="y", values={str(k): float(v) for k, v in means.items()})
+
+
+def hospital_effects(rng):
+    """Heights of groups that no means of clusters explain: they fall and rise as one kind gives way to the other."""
+    groups, shares = np.repeat(np.arange(30), 30), np.linspace(0.1, 0.9, 30)
+    x = rng.standard_normal((900, 2))
+    x[:, 0] += 4.0 * (rng.random(900) < shares[groups])
+    return x, 6 * np.abs(shares - 0.5)[groups] + 0.5 * rng.standard_normal(900), groups
+
+
+@pytest.mark.parametrize("settings", [{}, {"clusters": 3, "ridge": 1e-3}], ids=["chosen", "given"])
+def test_cudia_gives_way_to_group_means_where_held_out_averages_do_not_support_it(settings):
+    x, y, groups = hospital_effects(np.random.default_rng(3))
+    frame, aggregate = grouped(x, y, groups)
+    plain = MoorePenrose().fit(frame, aggregate).reconstruct().values["y"]
+    model = CUDIA(iterations=10, seed=1, **settings).fit(frame, aggregate)
+    result = model.reconstruct()
+    held = result.held_out[0]
+    assert held.fell_back and held.ahead < 2
+    assert result.values["y"] == pytest.approx(plain, abs=1e-9)
+    assert "fell back to group means for y" in result.statement
+    assert "the average of the group instead" in result.to_dict()["held_out"][0]["sentence"]
+    assert model.predict(frame)["y"] == pytest.approx(plain, abs=1e-9)
+    draws = model.reconstructions(2, seed=1)
+    assert all(draw.met[0].largest_gap < 1e-9 and draw.held_out == (held,) for draw in draws)
+
+
+def test_cudia_without_the_fallback_says_that_it_is_not_to_be_trusted():
+    x, y, groups = hospital_effects(np.random.default_rng(3))
+    frame, aggregate = grouped(x, y, groups)
+    result = CUDIA(iterations=10, seed=1, clusters=3, ridge=1e-3, fallback=False).fit(frame, aggregate).reconstruct()
+    plain = np.abs(MoorePenrose().fit(frame, aggregate).reconstruct().values["y"] - y).mean()
+    assert np.abs(result.values["y"] - y).mean() > plain  # means of clusters that the averages cannot tell apart
+    assert not result.held_out[0].fell_back
+    assert "Do not trust its values" in result.held_out[0].sentence
+    assert "fell back" not in result.statement
+
+
+def test_cudia_keeps_clusters_that_predict_held_out_averages():
+    from experiments.ludia.simulate import draw_clusters
+
+    drawn = draw_clusters(np.random.default_rng(3), groups=30, per_group=30)
+    frame, aggregate = grouped(drawn.x, drawn.y, drawn.groups)
+    result = CUDIA(iterations=10, seed=1).fit(frame, aggregate).reconstruct()
+    held = result.held_out[0]
+    assert not held.fell_back and held.settings["clusters"] >= 3 and held.error < held.error_of_means / 2
+    plain = np.abs(MoorePenrose().fit(frame, aggregate).reconstruct().values["y"] - drawn.y).mean()
+    assert np.abs(result.values["y"] - drawn.y).mean() < plain / 2
+    assert "standard errors better" in held.sentence
+
+
 # ---------------------------------------------------------------- risk
 
 

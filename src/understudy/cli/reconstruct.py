@@ -88,6 +88,7 @@ def files(
         note(made.result.notes)
     lines = [
         *(met.sentence for met in made.result.met),
+        *(held.sentence for held in made.result.held_out),
         *(
             f"{target}: mean absolute error {score['mae']:.4g} (averages of the group alone {score['mp']:.4g})"
             for target, score in made.scores.items()

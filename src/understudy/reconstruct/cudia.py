@@ -11,6 +11,10 @@ The ridge pulls towards the overall mean.
 
 The greedy version is ours: hard memberships, and pi_p by exponentiated-gradient steps on its own convex part; its
 objective falls at every step.
+
+Averages need not tell the means of the clusters apart, and then eta is arbitrary. So the clusters' number and the
+ridge are chosen by averages held out, and a fit that does not predict such averages better than the mean of the
+others gives way to the group means.
 """
 
 from collections.abc import Sequence
@@ -18,16 +22,22 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from understudy.errors import DataError, RefusalError
-from understudy.parameters import Number, OneOf, Whole, option
+from understudy.parameters import Flag, Number, NumberOrWord, OneOf, Whole, option
 from understudy.reconstruct.design import Design, as_frame
 from understudy.reconstruct.estimators import Effects, Reconstructor, correction
 from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.heldout import HeldOut, folds_of
 from understudy.reconstruct.links import rake
 from understudy.reconstruct.methods import SEED
 from understudy.reconstruct.mixture import Clusters, Codes, People, minka, starting_clusters
 from understudy.reconstruct.problem import Stack
+
+Flags = npt.NDArray[np.bool_]
+_CLUSTERS = (2, 3, 4, 5, 6, 8)
+_RIDGES = tuple(float(x) for x in 10.0 ** np.arange(2, -3.01, -0.5))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,15 +81,22 @@ def mcem(
     sweeps: int,
     ridge: float,
     rng: np.random.Generator,
+    start: Floats | None = None,
+    out: Flags | None = None,
 ) -> Fitted:
-    """Monte-Carlo EM. ``groups`` are codes of the partition (all known); ``means`` the published averages."""
+    """Monte-Carlo EM. ``groups`` are codes of the partition (all known); ``means`` the published averages.
+
+    It begins with the memberships ``start``. Averages of the groups ``out`` are not used; the people of these groups
+    are.
+    """
     p = len(means)
     sizes = np.bincount(groups, minlength=p).astype(float)
-    resp = starting_clusters(people, clusters, rng)
+    used = np.ones(p, dtype=bool) if out is None else ~out
+    resp = starting_clusters(people, clusters, rng) if start is None else start
     theta = Clusters.weighted(people, resp)
     alpha = np.full(clusters, 1.0)
     pi = (_counts(groups, resp.argmax(axis=1), p, clusters) + alpha) / (sizes[:, None] + alpha.sum())
-    eta, t2 = _eta(pi, means, sizes, ridge, None), 0.0
+    eta, t2 = _eta(pi[used], means[used], sizes[used], ridge, None), 0.0
     history, proposed, taken = [], 0, 0
     for _ in range(iterations):
         density = theta.log_density(people)
@@ -91,7 +108,7 @@ def mcem(
             fresh = rng.standard_gamma(counts + alpha) + 1e-300
             fresh /= fresh.sum(axis=1, keepdims=True)
             gain = _log_normal(means, fresh, eta, t2, sizes) - _log_normal(means, pi, eta, t2, sizes)
-            yes = np.log(rng.random(p)) < gain
+            yes = ~used | (np.log(rng.random(p)) < gain)  # nothing speaks against mixtures of a group left out
             pi = np.where(yes[:, None], fresh, pi)
             if sweep == 0:  # forget where the last step of the parameters left the chain
                 continue
@@ -101,13 +118,14 @@ def mcem(
             logs += np.log(np.maximum(pi, 1e-12))
         weights, averaged, logs = weights / sweeps, averaged / sweeps, logs / sweeps
         theta = Clusters.weighted(people, weights)
-        eta = _eta(averaged, means, sizes, ridge, _variance(averaged, eta, t2, sizes))
+        variance = _variance(averaged, eta, t2, sizes)[used]
+        eta = _eta(averaged[used], means[used], sizes[used], ridge, variance)
         gaps = means - averaged @ eta
         between = averaged @ eta**2 - (averaged @ eta) ** 2
-        t2 = max(float((sizes * gaps**2 - between).mean()), 0.0)
+        t2 = max(float((sizes * gaps**2 - between)[used].mean()), 0.0)
         alpha = minka(alpha, logs.mean(axis=0))
         pi = averaged
-        history.append(float(_log_normal(means, averaged, eta, t2, sizes).sum()))
+        history.append(float(_log_normal(means, averaged, eta, t2, sizes)[used].sum()))
     return Fitted(
         clusters=theta,
         shares=pi,
@@ -128,16 +146,24 @@ def greedy(
     iterations: int,
     ridge: float,
     rng: np.random.Generator,
+    start: Floats | None = None,
+    out: Flags | None = None,
 ) -> Fitted:
-    """Deterministic from its start on: memberships, clusters, shares and eta in turn, each lowering one objective."""
+    """Deterministic from its start on: memberships, clusters, shares and eta in turn, each lowering one objective.
+
+    It begins with the memberships ``start``. Averages of the groups ``out`` are not used; the people of these groups
+    are.
+    """
     p = len(means)
     sizes = np.bincount(groups, minlength=p).astype(float)
-    z = starting_clusters(people, clusters, rng).argmax(axis=1)
+    used = np.ones(p, dtype=bool) if out is None else ~out
+    z = (starting_clusters(people, clusters, rng) if start is None else start).argmax(axis=1)
     counts = _counts(groups, z, p, clusters)
     pi = (counts + 1.0) / (sizes[:, None] + clusters)
-    eta = _eta(pi, means, sizes, ridge, None)
-    noise = max(float((sizes * (means - pi @ eta) ** 2).mean()), 1e-6 * float(means.var()) * float(sizes.mean()), 1e-12)
-    weights = sizes / noise  # fixed: the objective must mean the same at every step
+    eta = _eta(pi[used], means[used], sizes[used], ridge, None)
+    noise = float((sizes * (means - pi @ eta) ** 2)[used].mean())
+    noise = max(noise, 1e-6 * float(means[used].var()) * float(sizes.mean()), 1e-12)
+    weights = used * sizes / noise  # fixed: the objective must mean the same at every step
     theta = Clusters.weighted(people, np.eye(clusters)[z])
     history: list[float] = []
     for _ in range(iterations):
@@ -145,14 +171,14 @@ def greedy(
         counts = _counts(groups, z, p, clusters)
         theta = Clusters.weighted(people, np.eye(clusters)[z])
         pi = _mirror(pi, counts + 1.0, means, eta, weights)
-        eta = _eta(pi, means, sizes, ridge, noise / sizes)
+        eta = _eta(pi[used], means[used], sizes[used], ridge, noise / sizes[used])
         fit = theta.log_density(people)[np.arange(people.count), z].sum()
         history.append(
             float(
                 -fit
                 - ((counts + 1.0) * np.log(pi)).sum()
                 + 0.5 * (weights * (means - pi @ eta) ** 2).sum()
-                + 0.5 * ridge / noise * sizes.mean() * ((eta - _centre(means, sizes)) ** 2).sum()
+                + 0.5 * ridge / noise * sizes[used].mean() * ((eta - _centre(means[used], sizes[used])) ** 2).sum()
             )
         )
         if len(history) > 1 and history[-2] - history[-1] <= 1e-10 * abs(history[-2]):
@@ -166,6 +192,34 @@ def greedy(
         history=tuple(history),
         accepted=1.0,
     )
+
+
+def alone(people: People, groups: Codes, means: Floats) -> Fitted:
+    """One cluster: what is left of the model where the averages support no more. Corrected, it is the group means."""
+    sizes = np.bincount(groups, minlength=len(means)).astype(float)
+    centre = _centre(means, sizes)
+    return Fitted(
+        clusters=Clusters.weighted(people, np.ones((people.count, 1))),
+        shares=np.ones((len(means), 1)),
+        typical=np.ones(1),
+        eta=np.array([centre]),
+        spread=float(np.sqrt((sizes * (means - centre) ** 2).mean())),  # as T^2 of mcem, by moments
+        history=(),
+        accepted=1.0,
+    )
+
+
+def mixtures(people: People, groups: Codes, p: int, start: Floats, *, steps: int) -> Floats:
+    """The pi that the columns alone advise, by EM: no average is looked at, so every average may judge them."""
+    sizes = np.bincount(groups, minlength=p)[:, None].astype(float)
+    resp, clusters = start, start.shape[1]
+    pi = np.empty((p, clusters))
+    for _ in range(steps):
+        for k in range(clusters):
+            pi[:, k] = np.bincount(groups, resp[:, k], p)
+        pi = (pi + 1.0) / (sizes + clusters)  # Dirichlet(1), as mcem starts
+        resp = _softmax(np.log(pi)[groups] + Clusters.weighted(people, resp).log_density(people))
+    return pi
 
 
 def _typical(pi: Floats, sizes: Floats) -> Floats:
@@ -233,13 +287,27 @@ class CUDIA(Reconstructor):
     name: ClassVar[str] = "cudia"
     standardise: bool = field(default=True, init=False)
     intercept: bool = field(default=True, init=False)
-    clusters: int = option(3, rule=Whole(tried=3), help="Number of clusters.")
+    clusters: int | str = option(
+        "held-out",
+        rule=NumberOrWord(number=Whole(tried=3), choices=("held-out",)),
+        help="Number of clusters; held-out: as averages left out of the fit advise.",
+    )
     version: str = option(
         "mcem", rule=OneOf(("mcem", "greedy")), help="mcem: Monte-Carlo EM; greedy: deterministic from its start on."
     )
     iterations: int = option(40, rule=Whole(tried=40), help="Iterations at most.")
     sweeps: int = option(5, rule=Whole(tried=5), help="Gibbs sweeps in each iteration of mcem.")
-    ridge: float = option(1e-3, rule=Number(least=0, tried=1e-3), help="Penalty of the clusters' means.")
+    ridge: float | str = option(
+        "held-out",
+        rule=NumberOrWord(number=Number(least=0, tried=1e-3), choices=("held-out",)),
+        help="Penalty of the clusters' means; held-out: as averages left out of the fit advise.",
+    )
+    fallback: bool = option(
+        True,
+        rule=Flag(),
+        help="Give group means where clusters do not predict held-out averages better.",
+        flag="--fallback/--no-fallback",
+    )
     seed: int | None = option(None, rule=SEED, help="Makes the fit reproducible.")
 
     def fit(self, individuals: Any, aggregates: Any) -> Self:
@@ -262,10 +330,11 @@ class CUDIA(Reconstructor):
                     f"cudia takes one partition per target, and {stack.target!r} has several levels or overlapping "
                     "groups; choose one of them, or a method that stacks (ludia, pc-er, shrunken)."
                 )
-            if len(stack.means) < self.clusters:
+            wanted = "" if isinstance(self.clusters, str) else f" for {self.clusters} clusters"
+            if len(stack.means) < (3 if isinstance(self.clusters, str) else max(self.clusters, 3)):
                 raise DataError(
-                    f"there are {len(stack.means)} groups for {self.clusters} clusters; the means of clusters need at "
-                    "least as many groups. Ask for fewer clusters."
+                    f"there are {len(stack.means)} groups{wanted}; cudia needs 3 or more, to leave some out and see "
+                    "whether it predicts them, and as many as clusters. Ask for fewer clusters, or use `mp`."
                 )
             self._fit_one(stack)
 
@@ -278,31 +347,100 @@ class CUDIA(Reconstructor):
             sizes=self.people_.sizes,
         )
         published = self._on_link(stack)
-        shared: dict[str, Any] = {"clusters": self.clusters, "iterations": self.iterations, "ridge": self.ridge}
-        shared["rng"] = np.random.default_rng(self.seed)
-        if self.version == "mcem":
-            fitted = mcem(inner, codes[inside], published, sweeps=self.sweeps, **shared)
+        own = codes[inside]
+        folds = folds_of(stack.average(self.problem_.matrix), published[:, None])
+        start, ridge = self._choose(inner, own, published, folds)
+        clusters = start.shape[1]
+        judged = self._judge(stack.target, inner, own, published, folds, start, ridge)
+        self.held_out_.append(judged)
+        if judged.fell_back:
+            fitted = alone(inner, own, published)
         else:
-            fitted = greedy(inner, codes[inside], published, **shared)
-        rank = int(np.linalg.matrix_rank(fitted.shares, tol=1e-3 * np.sqrt(len(fitted.shares))))
-        if rank < self.clusters:
-            self.notes_.append(
-                f"the mixtures of clusters hardly differ between groups (rank {rank} of {self.clusters}): the averages "
-                "cannot tell the means of the clusters apart. Ask for fewer clusters."
-            )
+            fitted = self._fitted(inner, own, published, start, ridge)
+            rank = int(np.linalg.matrix_rank(fitted.shares, tol=1e-3 * np.sqrt(len(fitted.shares))))
+            if rank < clusters:
+                self.notes_.append(
+                    f"the mixtures of clusters hardly differ between groups (rank {rank} of {clusters}): the averages "
+                    "cannot tell the means of the clusters apart. Ask for fewer clusters."
+                )
         self.models_[stack.target] = fitted
         base = memberships(fitted, self.people_, codes) @ fitted.eta
         lift = np.zeros(len(stack.means))
-        if self.correct:
+        if self.correct or judged.fell_back:
             spread = max(fitted.spread, float(fitted.eta.std()), 1e-9)
             lift = correction(stack, published - stack.average(base), self._variance(stack), spread)
         offsets = lift / stack.levels[0].counts
         if self.correct and self._averages_are_curved:
-            own = np.concatenate([offsets, [0.0]])[codes]
-            offsets = offsets + rake(stack, self._link, base + own)
+            offsets = offsets + rake(stack, self._link, base + np.concatenate([offsets, [0.0]])[codes])
         empty = np.zeros(self.problem_.matrix.shape[1])
         self.effects_[stack.target] = Effects(
             stack=stack, beta=empty, offsets=offsets, gamma=None, spread=fitted.spread
+        )
+
+    def _fitted(
+        self, people: People, groups: Codes, means: Floats, start: Floats, ridge: float, out: Flags | None = None
+    ) -> Fitted:
+        shared: dict[str, Any] = {"clusters": start.shape[1], "iterations": self.iterations, "ridge": ridge}
+        shared |= {"rng": np.random.default_rng(self.seed), "start": start, "out": out}
+        if self.version == "mcem":
+            return mcem(people, groups, means, sweeps=self.sweeps, **shared)
+        return greedy(people, groups, means, **shared)
+
+    def _choose(self, people: People, groups: Codes, means: Floats, folds: Codes) -> tuple[Floats, float]:
+        """First clusters and a ridge by which eta predicts held-out averages, with mixtures by the columns alone.
+
+        The fewest clusters that lose no more than one standard error on the best [Breiman et al. 1984, section 3.4].
+        """
+        numbers = _CLUSTERS if isinstance(self.clusters, str) else (self.clusters,)
+        ridges = _RIDGES if isinstance(self.ridge, str) else (float(self.ridge),)
+        least = len(means) - int(np.bincount(folds).max())
+        sizes = np.bincount(groups, minlength=len(means)).astype(float)
+        rng = np.random.default_rng(self.seed)
+        tried: list[tuple[Floats, float, Floats]] = []
+        for k in [k for k in numbers if k <= least] or [min(numbers)]:
+            start = starting_clusters(people, k, rng)
+            pi = mixtures(people, groups, len(means), start, steps=self.iterations)
+            lost = {}
+            for ridge in ridges:
+                guesses = np.empty(len(means))
+                for fold in range(int(folds.max()) + 1):
+                    out = folds == fold
+                    guesses[out] = pi[out] @ _eta(pi[~out], means[~out], sizes[~out], ridge, None)
+                lost[ridge] = sizes * (means - guesses) ** 2
+            ridge = min(ridges, key=lambda each: float(lost[each].sum()))
+            tried.append((start, ridge, lost[ridge]))
+        best = min((losses for _, _, losses in tried), key=np.sum)
+        gaps = [losses - best for _, _, losses in tried]
+        within = [float(gap.sum()) <= float(gap.std(ddof=1)) * np.sqrt(len(gap)) for gap in gaps]
+        return tried[within.index(True)][:2]
+
+    def _judge(
+        self,
+        target: str,
+        people: People,
+        groups: Codes,
+        means: Floats,
+        folds: Codes,
+        start: Floats,
+        ridge: float,
+    ) -> HeldOut:
+        """Fit again without each fold, and compare its averages with what its people's clusters promise."""
+        sizes = np.bincount(groups, minlength=len(means)).astype(float)
+        guesses = np.empty(len(means))
+        for fold in range(int(folds.max()) + 1):
+            out = folds == fold
+            fitted = self._fitted(people, groups, means, start, ridge, out)
+            values = memberships(fitted, people, groups) @ fitted.eta
+            guesses[out] = (np.bincount(groups, values, len(means)) / sizes)[out]
+        return HeldOut.of(
+            guesses,
+            folds,
+            means,
+            sizes,
+            fall_back=self.fallback,
+            method=self.name,
+            target=target,
+            settings={"clusters": start.shape[1], "ridge": ridge},
         )
 
     def _linear(self, target: str) -> Floats:
@@ -318,7 +456,7 @@ class CUDIA(Reconstructor):
             chance = memberships(fitted, self.people_, stack.levels[0].members[0])
             z = (rng.random((len(chance), 1)) > np.cumsum(chance, axis=1)[:, :-1]).sum(axis=1)
             sigma = fitted.spread if spread is None else spread
-            draws[target] = fitted.eta[z] + sigma * rng.standard_normal(len(z))
+            draws[target] = fitted.eta[z] + super()._linear(target) + sigma * rng.standard_normal(len(z))
         return draws
 
     def predict(self, new: Any) -> dict[str, Floats]:

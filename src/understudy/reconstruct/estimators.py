@@ -25,6 +25,7 @@ from understudy.privacy.facts import MethodFacts
 from understudy.reconstruct.aggregates import UNMATCHED, Aggregate, group_members
 from understudy.reconstruct.design import Design, as_frame, is_identifier
 from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.heldout import HeldOut
 from understudy.reconstruct.links import LINKS, Link, rake
 from understudy.reconstruct.problem import Problem, Stack, group_labels
 from understudy.reconstruct.result import Reconstruction, disclosure_notes, how_far_met
@@ -146,6 +147,7 @@ class Reconstructor(BaseEstimator, Declared, ABC):  # type: ignore[misc]
             raise DataError("the individuals' table has no rows; there is nobody to reconstruct.")
         self._check_names(frame, wanted)
         self.notes_: list[str] = []
+        self.held_out_: list[HeldOut] = []
         columns = self._columns_of(frame, wanted)
         self.design_, matrix = Design.learn(frame, columns, standardise=self.standardise, intercept=self.intercept)
         self.problem_ = Problem.of(frame, matrix, wanted, intercept=self.intercept, unmatched=self.unmatched)
@@ -249,6 +251,7 @@ class Reconstructor(BaseEstimator, Declared, ABC):  # type: ignore[misc]
             notes=tuple(self.notes_),
             parameters={key: value for key, value in self.get_params().items() if value is not None},
             draw=draw,
+            held_out=tuple(self.held_out_),
         )
 
     def predict(self, new: Any) -> dict[str, Floats]:

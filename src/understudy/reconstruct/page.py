@@ -44,7 +44,7 @@ def reconstruction_page(
         sub=f"{people:,} individuals, method {result.method}.",
         lead="What stands below is what the method makes of the published figures. It may be wrong for every "
         "single person.",
-        recommendation=[],
+        recommendation=[held.sentence for held in result.held_out],
         tables=tables,
         notes=list(result.notes),
     )

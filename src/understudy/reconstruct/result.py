@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from understudy.errors import quoted
 from understudy.reconstruct.grams import Floats
+from understudy.reconstruct.heldout import HeldOut
 from understudy.reconstruct.problem import Stack
 
 MARK = "reconstructed"
@@ -80,11 +81,15 @@ class Reconstruction:
     parameters: Mapping[str, Any]
     draw: int | None = None
     """Which of several reconstructions, None for the single best guess."""
+    held_out: tuple[HeldOut, ...] = ()
+    """How methods that are judged so predict averages that they did not see, by target."""
 
     @property
     def statement(self) -> str:
         """What must stand beside the values."""
-        sentence = f"Reconstructed by {self.method}: estimates of individual values from group averages, not data."
+        means = [held.target for held in self.held_out if held.fell_back]
+        by = f"{self.method}, which fell back to group means for {', '.join(means)}" if means else self.method
+        sentence = f"Reconstructed by {by}: estimates of individual values from group averages, not data."
         return f"{sentence} {NO_PROTECTION}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,6 +103,7 @@ class Reconstruction:
             "individuals": len(next(iter(self.values.values()))),
             "aggregates_met": [vars(met) | {"sentence": met.sentence} for met in self.met],
             "disclosed": {target: int(flags.sum()) for target, flags in self.disclosed.items()},
+            "held_out": [vars(held) | {"sentence": held.sentence} for held in self.held_out],
             "notes": list(self.notes),
         }
 
