@@ -22,7 +22,16 @@ COMMANDS = dict(declared(get_command(app)))
 def test_the_commands_that_follow_from_declarations():
     assert set(COMMANDS) == {
         *("anonymize report", "anonymize risk", "anonymize run", "audit", "commute evaluate", "commute map"),
-        *("commute quote", "commute synth", "count", "impute", "quote", "reconstruct files", "reconstruct risk"),
+        *(
+            "commute quote",
+            "commute synth",
+            "count",
+            "diagnose",
+            "impute",
+            "quote",
+            "reconstruct files",
+            "reconstruct risk",
+        ),
         *("rumap", "synth", "train"),
     }
 

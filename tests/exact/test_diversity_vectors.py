@@ -99,7 +99,7 @@ def test_bad_l_is_refused_by_name(ell, words):
     assert all(word in str(refusal.value) for word in words), str(refusal.value)
 
 
-def test_a_single_level_is_named():
-    with pytest.raises(ParameterError, match="has 1 level:"):
-        check_l(1.5, names=("state",), levels=(1,), cap=False)
-    assert check_l(1.5, names=("state",), levels=(1,), cap=True) == (1.0,)
+@pytest.mark.parametrize("cap", [False, True])
+def test_a_single_level_asks_nothing(cap):
+    """Everybody has it, and the codebook says so."""
+    assert check_l(1.5, names=("state",), levels=(1,), cap=cap) == (1.0,)

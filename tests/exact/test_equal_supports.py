@@ -25,6 +25,7 @@ from understudy.mechanisms.drafting import cell_scores, private_splits, quantile
 from understudy.mechanisms.exponential import penalties
 from understudy.mechanisms.gaussian_measurements import MOST_COPIES, GaussianMeasurements, Meter
 from understudy.mechanisms.labelled import UNIT, Grove, grove_sums, pooled
+from understudy.mechanisms.record_sums import LEAN, RecordSums
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.events import Event
@@ -282,6 +283,52 @@ def test_every_point_has_a_chance_under_both(before, after, scores):
         assert all(type(gap) is Fraction and gap >= 0 for gap in gaps)  # e^-gap is above 0, and drawn exactly
 
 
+LEANS = (np.array([[-LEAN], [5], [LEAN]]), np.array([[LEAN], [-7]]))
+
+
+def even_odds(codes):
+    return np.full(len(codes), 0.5)
+
+
+@pytest.mark.parametrize("record", list(itertools.product(range(3), range(2), range(2))))
+def test_sums_of_records_depend_on_noisy_whole_numbers_alone(noise, record):
+    """A record more; what it adds to every sum is written down from the words of the proof."""
+    event = GaussianMeasurements(variance=Fraction(1024), units=100, delta=1e-6, neighbours=AR)
+    before = [(0, 0, 0), (2, 1, 1), (1, 1, 0)]
+    tables = [labelled_of(*before), labelled_of(*before, record)]
+    bound = 4 * LEAN**2
+    first, second = int(LEANS[0][record[0], 0]), int(LEANS[1][record[1], 0])
+    pull = LEAN // 2 if record[2] else -LEAN // 2
+    in_leaf = [16 * (leaf == record[0] and label == record[2]) for leaf in range(3) for label in range(2)]
+    in_groups = [16 * (k == record[0]) for k in range(3)] + [16 * (k == record[1]) for k in range(2)]
+    groups = [np.arange(3), np.arange(2)]
+    releases = (
+        (lambda sums: sums.class_counts(lambda codes: codes[:, 0].astype(np.intp), 3, units=7).values, in_leaf),
+        (lambda sums: np.concatenate([part.values for part in sums.histograms([0, 1], groups, units=7)]), in_groups),
+        (
+            lambda sums: sums.residual_sums(LEANS, even_odds, bound=bound, units=7).values,
+            [LEAN * pull, pull * first, pull * second],
+        ),
+        (
+            lambda sums: np.concatenate(
+                [part.ravel() for part in sums.second_moments(LEANS, bound=bound, units=7)[:2]]
+            ),
+            [LEAN * first, LEAN * second, first * first, first * second, second * second],
+        ),
+    )
+    for release, added in releases:
+        for shift in range(-9, 10):
+            numbers = [shift * (place % 3) - place for place in range(len(added))]
+            found = [
+                noise.of(
+                    lambda t=t, release=release: release(RecordSums(cells=t, meter=Meter(event, Stream.seeded(1)))),
+                    drawn,
+                ).tobytes()
+                for t, drawn in zip(tables, (numbers, moved(numbers, added)), strict=True)
+            ]
+            assert found[0] == found[1]
+
+
 # --- no mechanism is forgotten ----------------------------------------------------------------------------------------
 
 CHECKED = {
@@ -290,6 +337,10 @@ CHECKED = {
     "gaussian_measurements.Meter.table": "test_a_measured_table_depends_on_noisy_whole_numbers_alone",
     "gaussian_measurements.Meter.interaction": "test_a_measured_interaction_depends_on_noisy_whole_numbers_alone",
     "gaussian_measurements.Meter.dependences": "test_a_measured_dependence_depends_on_noisy_whole_numbers_alone",
+    **{
+        f"record_sums.RecordSums.{name}": "test_sums_of_records_depend_on_noisy_whole_numbers_alone"
+        for name in ("class_counts", "histograms", "residual_sums", "second_moments")
+    },
     "labelled.grove_sums": "test_noisy_votes_depend_on_noisy_whole_numbers_alone",
 }
 """Mechanisms that return floats, and the test above that holds each."""

@@ -163,7 +163,7 @@ def audit(
         hits=hits,
         trials=trials,
         miss=miss,
-        canary={c.name: c.labels[code] for c, code in zip(book.counted, person, strict=True)},
+        canary={c.name: c.labels[code] for c, code in zip(book.counted, person, strict=False)},
     )
 
 
@@ -201,7 +201,7 @@ def neighbouring(
     The canary takes the place of one of the commonest records, and has ``records`` records; see :func:`audit` for what
     it may be. Records that replace others follow at the end of the table.
     """
-    cells = open_cells(source, [column.name for column in source.codebook.counted])
+    cells = open_cells(source, [column.name for column in source.counted])
     if cells.rows < 2:
         raise DataError(f"the table has {cells.rows} row(s); an audit needs at least 2. Give a larger table.")
     order = np.argsort(-cells.counts, kind="stable")
@@ -231,7 +231,7 @@ def _canary(book: Codebook, cells: Cells, choice: Mapping[str, Any] | str) -> In
     if strange := sorted(set(chosen) - set(names)):
         raise ParameterError(f"the canary names {', '.join(strange)}; the table has {', '.join(names)}.")
     codes: list[int] = []
-    for position, column in enumerate(book.counted):
+    for position, column in enumerate(book.counted[: cells.codes.shape[1]]):
         if column.reads in chosen:
             code = encode_value(column, chosen[column.reads])
             if code is None:
@@ -267,7 +267,8 @@ class _Look:
 
     def __init__(self, recipe: Recipe, book: Codebook, marked: Sequence[Ints]) -> None:
         self._recipe, self._book, self._marked = recipe, book, marked
-        names = [column.name for column in book.counted]
+        self._columns = book.counted[: len(marked[0])]
+        names = [column.name for column in self._columns]
         pairs = [f"{a} and {b}" for a, b in itertools.combinations(names, 2)]
         self._agreeing = (*names, *pairs, "all columns", "all but one column")
 
@@ -275,7 +276,7 @@ class _Look:
         """Whether nothing could be drawn, agreement of the rows with the marked records, counts of released tables."""
         counts = self._released(fitted)
         try:
-            drawn = encode_rows(self._book, fitted.sample(rows).table)
+            drawn = encode_rows(self._columns, fitted.sample(rows).table)
         except RefusalError:
             return {_NOTHING: 1.0, **counts}
         seen = {_NOTHING: 0.0}

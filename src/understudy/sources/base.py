@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook, Number, PersonUnit
+from understudy.codebook import Codebook, Column, Number, PersonUnit
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.privacy.account import Account
 from understudy.privacy.provenance import DECLARED, Provenance
@@ -133,6 +133,11 @@ class Source(ABC):
     def smooth(self) -> tuple[Number, ...]:
         """Smooth numbers whose pieces it can count."""
         return self.codebook.smooth
+
+    @property
+    def counted(self) -> tuple[Column, ...]:
+        """The columns that it can count: those of the table, then pieces of numbers."""
+        return self.codebook.counted if self.smooth else self.codebook.without_smooth_pieces
 
     def sizes(self, clique: Clique) -> tuple[int, ...]:
         """Public number of codes of each column of a clique."""

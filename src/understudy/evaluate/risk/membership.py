@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook
+from understudy.codebook import Codebook, Column
 from understudy.errors import RefusalError, UnderstudyError
 from understudy.evaluate.checks import count_rows
 from understudy.evaluate.metric import Metric, Score
@@ -64,7 +64,7 @@ def membership(
     """
     SHADOW_RUNS.check("runs", runs)
     book = real.codebook
-    cells = open_cells(real, [column.name for column in book.counted])
+    cells = open_cells(real, [column.name for column in real.counted])
     if cells.rows > MOST_RECORDS:
         raise RefusalError(
             f"the table has more than {MOST_RECORDS:,} records; shadow models refit it many times. Attack a sample."
@@ -144,7 +144,7 @@ class _Look:
     def __call__(self, fitted: Fitted, rows: int) -> Floats:
         """One run as numbers."""
         try:
-            drawn = encode_rows(self.book, fitted.sample(rows).table)
+            drawn = encode_rows(self.book.counted[: len(self.person)], fitted.sample(rows).table)
         except RefusalError:
             return np.concatenate([[1.0], 0 * agreements(self.person[None, :], self.person)])
         return np.concatenate([[0.0], agreements(drawn, self.person)])
@@ -165,15 +165,15 @@ def source_of(book: Codebook, records: Ints, *, last_of_one: int = 1) -> Encoded
     """
     columns = [
         np.ascontiguousarray(records[:, place].astype(code_type(column.size + 1)))
-        for place, column in enumerate(book.counted)
+        for place, column in enumerate(book.counted[: records.shape[1]])
     ]
     people = np.minimum(np.arange(len(records)), max(0, len(records) - last_of_one))
     return EncodedSource(codebook=book, columns=columns, people=None if book.unit is None else people)
 
 
-def encode_rows(book: Codebook, table: Any) -> Ints:
+def encode_rows(columns: Sequence[Column], table: Any) -> Ints:
     """Codes of a small synthetic table, as a source counts them."""
-    return np.stack([codes_of(table.column(column.reads), column) for column in book.counted], axis=1)
+    return np.stack([codes_of(table.column(column.reads), column) for column in columns], axis=1)
 
 
 def agreements(rows: Ints, person: Ints) -> Floats:

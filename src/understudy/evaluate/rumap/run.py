@@ -112,6 +112,6 @@ def _fingerprint(real: Source) -> str:
     """Of codebook and one-way counts: runs on another table are not mixed in."""
     book = real.codebook
     digest = hashlib.sha256(book.digest.encode())
-    for table in open_grids(real, [[column.name] for column in book.counted]):
+    for table in open_grids(real, [[column.name] for column in real.counted]):
         digest.update(table.tobytes())
     return digest.hexdigest()[:16]
