@@ -26,8 +26,8 @@ from understudy.parameters import (
     Panel,
     Several,
     Whole,
-    check_names,
     from_words,
+    make_declared,
     option,
     options_of,
 )
@@ -466,9 +466,7 @@ def find_training(method: str) -> type[ScoreMethod]:
 
 def make_training(method: str, **options: Any) -> ScoreMethod:
     """A way to train from loose options, each of which it must know."""
-    cls = find_training(method)
-    check_names(cls, method, options)
-    return cls(**options)
+    return make_declared(find_training(method), method, options)
 
 
 def training_from(method: str, parameters: dict[str, Any]) -> ScoreMethod:
