@@ -81,6 +81,8 @@ def _classifier(
         chances = model.predict_proba(encoder.transform(kept[features].T))[:, 1]
         auc = float(roc_auc_score(kept[target] == positive, chances))
     common = np.asarray(encoder.transform(real[features].T).sum(axis=0)).ravel() >= COMMON
+    if common.sum() < 2:
+        return {"auc": auc, "coefficients": math.nan}
     pair = np.corrcoef(model.coef_[0][common], _real_coefficients(task, lambda: learnt(real))[common])
     return {"auc": auc, "coefficients": float(pair[0, 1])}
 
