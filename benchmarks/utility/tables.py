@@ -59,26 +59,22 @@ def adult(data: Path) -> Task:
 
 def nltcs(data: Path) -> Task:
     """Sixteen binary indicators of disability, 21,574 persons."""
-    folder = data / "nltcs"
-    facts = json.loads((folder / "domain.json").read_text())
-    return Task(
-        name="nltcs",
-        train=_text(folder / "train.csv.gz"),
-        test=None,
-        levels=facts["levels"],
-        target=facts["target"],
-        positive=facts["positive"],
-    )
+    return _with_facts(data / "nltcs")
 
 
 def fire(data: Path) -> Task:
     """Fire calls of San Francisco: 244,095 rows, 30 columns of 2 to 742 levels."""
-    folder = data / "fire"
+    return _with_facts(data / "fire")
+
+
+def _with_facts(folder: Path) -> Task:
+    """A table whose levels, target and positive level stand beside it."""
     facts = json.loads((folder / "domain.json").read_text())
+    kept = folder / "test.csv.gz"
     return Task(
-        name="fire",
+        name=folder.name,
         train=_text(folder / "train.csv.gz"),
-        test=_text(folder / "test.csv.gz"),
+        test=_text(kept) if kept.exists() else None,
         levels=facts["levels"],
         target=facts["target"],
         positive=facts["positive"],
