@@ -439,7 +439,8 @@ def check_names(cls: type, called: str, given: Iterable[str]) -> None:
             f"{called} does not take {_in_marks(unknown)}; it takes {_in_marks(known) or 'no options'}."
         )
     if missing := [name for name, declared in known.items() if declared.is_required and name not in names]:
-        raise ParameterError(f"{called} needs {_in_marks(missing)}; there is no default.")
+        tries = ", ".join(f"{known[name].rule.example} for {_in_marks([name])}" for name in missing)
+        raise ParameterError(f"{called} needs {_in_marks(missing)}; there is no default. Try {tries}.")
 
 
 def _in_marks(names: Iterable[str]) -> str:
