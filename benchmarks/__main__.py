@@ -44,7 +44,6 @@ ALL = {
     "speed": speed.main,
     "numbers": numbers.main,
     "utility": utility.main,
-    "unseen": unseen.main,
     "peers": peers.main,
     "report": report.main,
     "anonymize": anonymize.main,
@@ -56,6 +55,7 @@ ALL = {
     "operations": operations.main,
     "people": people.main,
     "weights": weights.main,
+    **{f"unseen: {name}": part for name, part in unseen.PARTS.items()},
     **{f"drawing: {name}": part for name, part in drawing.PARTS.items()},
     **{f"scale: {name}": part for name, part in scale.PARTS.items()},
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
 from understudy.blocks.shrinking import (
@@ -470,9 +471,10 @@ class MarginalFit:
             for column, known in enumerate(self.raw)
         ]
         twos = {}
-        for i, j in self.shown:
-            model = fitted_margins(np.maximum(classes.two_way(i, j), 1e-15) * self.total, ones[i], ones[j])
-            twos[i, j] = self._better_two((i, j), model, np.outer(ones[i], ones[j]) / self.total)
+        with threadpool_limits(1):  # many small factorisations
+            for i, j in self.shown:
+                model = fitted_margins(np.maximum(classes.two_way(i, j), 1e-15) * self.total, ones[i], ones[j])
+                twos[i, j] = self._better_two((i, j), model, np.outer(ones[i], ones[j]) / self.total)
         return ones, twos
 
     def _better_two(self, pair: Pair, model: Values, independent: Values) -> Values:

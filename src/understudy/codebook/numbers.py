@@ -9,6 +9,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from understudy.codebook.columns import Column
 
 Closed = Literal["left", "right"]
@@ -93,6 +96,10 @@ class Number(Column):
             return None
         inside = edges[1:-1]
         return bisect_right(inside, number) if self.closed == "left" else bisect_left(inside, number)
+
+    def bins_of(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+        """Codes of numbers that lie within the edges or are clipped."""
+        return np.searchsorted(self.float_edges[1:-1], values, side="right" if self.closed == "left" else "left")
 
     @property
     def bounds(self) -> tuple[float, float]:

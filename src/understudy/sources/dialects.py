@@ -75,8 +75,11 @@ def engine_of(what: Any) -> str:
 
 
 def staged(table: Any) -> Any:
-    """The same table under a name of its own inside Spark, so that what reads it does not repeat how it was made."""
+    """The same table as a query of its own, so that what reads it does not repeat how it was made."""
     connection = table.get_backend()
+    if engine_of(table) != "pyspark":
+        return connection.sql(connection.compile(table), schema=table.schema())
+    # Spark would merge the two queries
     name = f"understudy_stage_{uuid.uuid4().hex}"
     connection._session.sql(connection.compile(table)).createOrReplaceTempView(name)
     return connection.table(name)

@@ -19,7 +19,7 @@ from understudy.sources.base import Choice, Clique, Report, Source, no_ids, slic
 from understudy.sources.benches import Bench, DuckBench, bench_for
 from understudy.sources.capping import kept_by_key, person_numbers, refuse_missing_ids
 from understudy.sources.covering import covers
-from understudy.sources.dictionaries import codes_of_text, rows_of_text, unknown_rows
+from understudy.sources.dictionaries import Codes, codes_of_text, rows_of_text, unknown_rows
 from understudy.sources.encoded import EncodedSource
 from understudy.sources.expressions import PERSON, encoded_table, unknown_code
 from understudy.sources.faults import engine_errors
@@ -45,9 +45,9 @@ class EngineSource(Source):
     ) -> None:
         super().__init__(codebook=codebook, account=account, provenance=provenance, opened=opened, unknown=unknown)
         self._columns = codebook.without_smooth_pieces
-        """What is encoded. Pieces take a long query, so they wait until somebody counts them."""
+        """What the engine encodes. Pieces take a long query, so they wait until somebody counts them there."""
         self._opened_table = opened.table
-        expression = encoded_table(opened.table, codebook, unknown, self._columns)
+        expression = self._encoding()
         self._has_ids = PERSON in expression.columns
         self.bench: Bench = bench_for(opened.connection, expression)
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
@@ -63,6 +63,8 @@ class EngineSource(Source):
             self._verify()  # the file behind the table is whole
         if isinstance(self.bench, DuckBench) and self.bench.codes is None:
             self.bench.on_disk = self._is_large()
+            if self._local_bytes and not self.bench.on_disk and not self._counts_pieces:
+                self.bench.expression = self._encoding([number.name for number in self.codebook.smooth])
         codes = self.bench.encode(report)
         if not self._checked:
             self._refuse_unknown(codes)
@@ -98,8 +100,9 @@ class EngineSource(Source):
             codes = self.materialize(report)
             if int(codes.count().to_pyarrow().as_py()) * self._row_bytes() <= self._local_bytes:
                 batch = codes.to_pyarrow()
-                places = range(len(self._columns))
-                columns = [np.ascontiguousarray(batch.column(i).to_numpy()) for i in places]
+                columns = [np.ascontiguousarray(batch[f"c{i}"].to_numpy()) for i in range(len(self._columns))]
+                if not self._counts_pieces:
+                    columns += self._pieces_of(batch, columns)
                 self._local = EncodedSource(
                     codebook=self.codebook,
                     columns=columns,
@@ -111,16 +114,33 @@ class EngineSource(Source):
                 self.bench.free()
         return self._local
 
+    @property
+    def _counts_pieces(self) -> bool:
+        """Whether the engine encodes the pieces of smooth numbers too."""
+        return len(self._columns) == len(self.codebook.counted)
+
+    def _encoding(self, read: Sequence[str] = ()) -> Any:
+        return encoded_table(self._opened_table, self.codebook, self.unknown, self._columns, read)
+
+    def _pieces_of(self, batch: Any, columns: Sequence[Codes]) -> list[Codes]:
+        """Codes of the pieces of smooth numbers, from the numbers that came along."""
+        found = []
+        for place, number in enumerate(self.codebook.smooth):
+            bins = columns[self.codebook.count_position(number.name)]
+            pieces = number.fine.bins_of(batch[f"r{place}"].to_numpy()).astype(code_type(number.fine.size + 1))
+            outside = bins >= number.proper_levels  # missing, and unknown after it, are the last codes of both
+            pieces[outside] = bins[outside] - number.proper_levels + number.fine.proper_levels
+            found.append(pieces)
+        return found
+
     def _with_pieces(self) -> None:
-        """Encode again, with the pieces of smooth numbers, unless that was done."""
-        book = self.codebook
-        if len(self._columns) == len(book.counted) or (self._local is not None and self._local.smooth):
+        """Let the engine encode again, with the pieces of smooth numbers, unless that was done."""
+        if self._counts_pieces:
             return
-        self._columns = book.counted
-        expression = encoded_table(self._opened_table, book, self.unknown, self._columns)
+        self._columns = self.codebook.counted
         _forget(self.bench)
-        self.bench = bench_for(self.bench.connection, expression)
-        self._local, self._checked = None, False
+        self.bench = bench_for(self.bench.connection, self._encoding())
+        self._checked = False
         weakref.finalize(self, _forget, self.bench).atexit = False
 
     def _from_text(self) -> EncodedSource | None:
@@ -148,9 +168,11 @@ class EngineSource(Source):
         if not self._has_ids:
             raise no_ids(self.codebook.unit)
         with engine_errors("the data"):
-            self._with_pieces()
             local = self._to_local(None)
-            return self._capped_in_engine(choice) if local is None else local.capped(choice)
+            if local is not None:
+                return local.capped(choice)
+            self._with_pieces()
+            return self._capped_in_engine(choice)
 
     def _capped_in_engine(self, choice: Choice) -> "EngineSource":
         """Codes of the chosen records in a table of their own, without ids."""
@@ -185,11 +207,11 @@ class EngineSource(Source):
         """One GROUP BY per clique over the encoded table, or one pass in memory when it is small."""
         pieces = {number.fine.name for number in self.codebook.smooth}
         with engine_errors("the data"):
-            if any(pieces.intersection(clique) for clique in cliques):
-                self._with_pieces()
             local = self._to_local(report)
             if local is not None:
                 return local.count(cliques, report)
+            if any(pieces.intersection(clique) for clique in cliques):
+                self._with_pieces()
             return self._count_in_engine(cliques, report)
 
     def _count_in_engine(self, cliques: Sequence[Clique], report: Report | None) -> list[Secret[CountTable]]:

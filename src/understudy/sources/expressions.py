@@ -31,39 +31,40 @@ def unknown_code(column: Column) -> int:
     return column.size
 
 
-def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Column]) -> Any:
-    """The table of codes of these columns: small unsigned integers, named c0, c1, ..."""
+def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Column], read: Sequence[str] = ()) -> Any:
+    """The table of codes of these columns: small unsigned integers, named c0, c1, ...
+
+    Beside them, as r0, r1, ..., the numbers themselves of the columns that ``read`` names.
+    """
     UNKNOWN.check("unknown", unknown)
     codes = {}
     engine = dialects.engine_of(table)
     signed = engine in dialects.WITHOUT_UNSIGNED
-    joined = set()
     ids = None if book.unit is None or book.unit.id not in table.columns else book.unit.id
+    # in two steps: one step would repeat every reading in every bin
+    readings = {}
+    for position, column in enumerate(columns):
+        readings[f"v{position}"], readings[f"a{position}"] = _reading(column, table[column.reads], unknown)
+    if ids is not None:
+        readings[PERSON] = person_of(table[ids])
+    table = dialects.staged(table.select(**readings))
+    joined = set()
     for position, column in enumerate(columns):
         if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED:
             table = _joined_codes(table, column, position)
             joined.add(position)
-    if engine == "pyspark":
-        # in two steps: Spark compiles what it is told, and one step would repeat every reading in every bin
-        read = {}
-        for position, column in enumerate(columns):
-            read[f"v{position}"], read[f"a{position}"] = _reading(column, table[column.reads], unknown)
-        if ids is not None:
-            read[PERSON] = person_of(table[ids])
-        table = dialects.staged(table.select(**read))
     for position, column in enumerate(columns):
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
-        fallback = stand_in(column, unknown)
         if position in joined:
-            code = _or_missing(column, table[column.name], table[f"{_LOOKED_UP}{position}"])
-        elif engine == "pyspark":
-            code = _code(column, table[f"v{position}"], table[f"a{position}"])
+            code = _or_missing(column, table[f"a{position}"], table[f"{_LOOKED_UP}{position}"])
         else:
-            code = code_expression(column, table[column.reads], unknown)
-        codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(fallback)).cast(kind)
+            code = _code(column, table[f"v{position}"], table[f"a{position}"])
+        codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in(column, unknown))).cast(kind)
+    places = {column.name: position for position, column in enumerate(columns)}
+    codes |= {f"r{place}": table[f"v{places[name]}"] for place, name in enumerate(read)}
     if ids is not None:
-        codes[PERSON] = table[PERSON] if engine == "pyspark" else person_of(table[ids])
+        codes[PERSON] = table[PERSON]
     return table.select(**codes)
 
 
@@ -77,14 +78,12 @@ def _joined_codes(table: Any, column: Levelled, position: int) -> Any:
     """The table with the codes of one column of very many levels: a hash join instead of a search through a list."""
     text, code = f"{_LOOKED_UP}text{position}", f"{_LOOKED_UP}{position}"
     levels = ibis.memtable(pa.table({text: list(column.levels), code: list(range(len(column.levels)))}))
-    return table.left_join(levels, as_text(present(table[column.name])) == levels[text]).drop(text)
+    return table.left_join(levels, table[f"v{position}"] == levels[text]).drop(text)
 
 
-def _or_missing(column: Column, value: Any, code: Any) -> Any:
+def _or_missing(column: Column, absent: Any, code: Any) -> Any:
     if column.missing_code is None:
         return code
-    value = present(value)
-    absent = value.isnull() | (as_text(value) == column.missing)
     return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
 
 
@@ -140,9 +139,7 @@ def _code(column: Column, meaning: Any, absent: Any) -> Any:
     else:
         assert isinstance(column, Dates)
         code = _grain_index(column, meaning)
-    if column.missing_code is None:
-        return code
-    return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
+    return _or_missing(column, absent, code)
 
 
 def present(value: Any) -> Any:

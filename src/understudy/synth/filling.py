@@ -140,11 +140,7 @@ def _observed_shapes(book: Codebook, rows: Rows) -> dict[str, npt.NDArray[np.int
         if column in book.measured or column in book.smooth:
             assert isinstance(column, Number)
             observed = values.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
-            if column.clip:
-                observed = np.clip(observed, column.float_edges[0], column.float_edges[-1])
-            inner = np.array(column.fine.float_edges[1:-1])
-            pieces = np.searchsorted(inner, observed, side="right" if column.closed == "left" else "left")
-            shapes[column.name] = np.bincount(pieces, minlength=column.fine.proper_levels)
+            shapes[column.name] = np.bincount(column.fine.bins_of(observed), minlength=column.fine.proper_levels)
     return shapes
 
 
