@@ -1,7 +1,7 @@
 """The default method on tables that it was not tuned on, beside independent noisy columns and AIM from its paper.
 
-``UNDERSTUDY_DATA`` names the folder of the tables; UNDERSTUDY_EPSILONS and UNDERSTUDY_REPEATS (5) choose. Delta is 1e-6,
-on Adult 1e-9; as many rows are drawn as were read. AIM runs once where its domain can be listed.
+``UNDERSTUDY_DATA`` names the folder of the tables; UNDERSTUDY_EPSILONS and UNDERSTUDY_REPEATS (5) choose. Delta is
+1e-6, on Adult 1e-9; as many rows are drawn as were read. AIM runs once where its domain can be listed.
 Bars: two-way error at most 1.02 times that of independent noisy columns, at most 2 % of pairs worse than those by more
 than .005 and two standard errors; error falls with epsilon in every order; and those of the single tables below.
 """
