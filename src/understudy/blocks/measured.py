@@ -39,7 +39,7 @@ _CAUTION = 0.25
 """Share of its error that a pair must be worth to be measured: what is measured helps others too."""
 _TRUST = (3, 1)
 """In a table shrunk by its directions, and in the model: equal parts are as good on most tables, worse on sparse."""
-_MOST_ONES = 0.75
+_MOST_ONES = 0.65
 """Share of the budget that the one-way tables get at most."""
 _MOST_TRIPLES, _LEAST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.01, 0.05, 0.2
 """Triples at most, and at least as a share of all; their noise as a share of the records; and the part of their budget
