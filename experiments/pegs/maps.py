@@ -57,28 +57,29 @@ def maps(setting: Setting, *, quick: bool) -> dict[str, Any]:
 
 
 def _methods(real: Source, keys: Mapping[str, Any], *, quick: bool) -> list[tuple[str, Any]]:
-    repeats = repeats_of(quick=quick)
+    repeats, epsilons = repeats_of(quick=quick), EPSILONS[:: 2 if quick else 1]
+    blocks = {"block_size": BLOCK, **keys}
     made = [
-        ("pegs", _drawn(real, lambda e: PeGS(epsilon_per_record=e, **keys), repeats)),
-        ("pegs-rs", _drawn(real, lambda e: PeGSReset(epsilon_per_record=e, block_size=BLOCK, **keys), repeats)),
+        ("pegs", _drawn(real, lambda e: PeGS(epsilon_per_record=e, **keys), repeats, epsilons)),
+        ("pegs-rs", _drawn(real, lambda e: PeGSReset(epsilon_per_record=e, **blocks), repeats, epsilons)),
     ]
     if "pmi" in METHODS:
-        made.append(("pmi", _refitted(real, repeats)))
+        made.append(("pmi", _refitted(real, repeats, epsilons)))
     bootstrap = ((None, BayesianBootstrap().fit(real, stream=Stream.seeded(k)).sample(ROWS)) for k in range(repeats))
     return [*made, ("bayesian-bootstrap", bootstrap)]
 
 
-def _drawn(real: Source, recipe: Any, repeats: int) -> Any:
-    for epsilon in EPSILONS:
+def _drawn(real: Source, recipe: Any, repeats: int, epsilons: Sequence[float]) -> Any:
+    for epsilon in epsilons:
         for k in range(repeats):
             yield epsilon, recipe(epsilon).fit(real, stream=Stream.seeded(k)).sample(ROWS)
 
 
-def _refitted(real: Source, repeats: int) -> Any:
+def _refitted(real: Source, repeats: int, epsilons: Sequence[float]) -> Any:
     """PMI's regressions do not depend on epsilon, so they are fitted once; only the perturbation differs."""
     recipe = make_recipe("pmi", epsilon_per_record=EPSILONS[0])
     models = recipe.fit(real, stream=Stream.seeded(1)).models
-    for epsilon in EPSILONS:
+    for epsilon in epsilons:
         priced = replace(recipe, epsilon_per_record=epsilon)
         fitted = FittedPMI(recipe=priced, source=real, models=models, stream=Stream.seeded(1), report=None)
         for _ in range(repeats):

@@ -61,7 +61,7 @@ def discharges(*, quick: bool) -> Setting:
     right = "Q('age.yrs') + sev + cat + los"
     return Setting(
         title="simulated discharges",
-        source=open_source(us.datasets.discharges(rows=3_000 if quick else 50_000, seed=2011), book),
+        source=open_source(us.datasets.discharges(rows=1_500 if quick else 50_000, seed=2011), book),
         given=("age.yrs", "patzip"),
         formulas=(f"charge > {above} ~ {right}", f"charge ~ {right}"),
         category=("MDC", ("age.yrs", "sex", "patzip")),
