@@ -14,6 +14,9 @@ from concordance import ENTRIES, commands
 
 LINES = {shlex.join(words): words for words in commands("python", "-m", "experiments")}
 
+OF_REAL_TABLES = ("pegs-nhds", "sbhg-4-real", "sbhg-5-real", "ludia-4-6", "ludia-4-7", "ludia-4-8", "dpat-")
+"""Pictures that are drawn only where `UNDERSTUDY_DATA` names the folder of real tables."""
+
 
 @pytest.mark.parametrize("line", LINES)
 def test_an_experiment_runs_quickly(line, tmp_path, monkeypatch, capsys):
@@ -26,7 +29,6 @@ def test_an_experiment_runs_quickly(line, tmp_path, monkeypatch, capsys):
     runpy.run_module(module, run_name="__main__", alter_sys=False)
     said = capsys.readouterr().out
     assert said
-    left_out = "left out" in said or "skipped" in said
     for entry in ENTRIES:
-        if entry.run == line and entry.picture:
-            assert left_out or (tmp_path / entry.picture).is_file(), f"{entry.anchor}: {entry.picture}"
+        if entry.run == line and entry.picture and not entry.picture.startswith(OF_REAL_TABLES):
+            assert (tmp_path / entry.picture).is_file(), f"{entry.anchor}: {entry.picture}"
