@@ -168,7 +168,7 @@ def _real(found: dict[str, Any], of: str, *, share: bool) -> list[Panel]:
                 lines=lines,
                 log_x=True,
                 low=0.4 if of == "accuracy" else 0.0,
-                high={"accuracy": 0.9, "mean": 2.0, "two_way": 1.0}[of],
+                high={"accuracy": 0.9, "mean": 2.0}.get(of),
             )
         )
     return panels
