@@ -34,6 +34,7 @@ check: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python docs/reference/generate.py
 	$(BIN)/python docs/methods/generate_index.py
+	$(BIN)/python docs/methods/generate_concordance.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html is ready: open it in a browser"
 

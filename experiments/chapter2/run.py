@@ -89,7 +89,7 @@ def main(*, quick: bool = False, out: Path = OUT) -> dict[str, Any]:
     tables = found.pop("tables")
     (out / "tables.md").write_text(tables + "\n", encoding="utf-8")
     for name, picture in found.items():
-        (out / f"{name}.svg").write_text(picture, encoding="utf-8")
+        (out / f"chapter2-{name}.svg").write_text(picture, encoding="utf-8")
     print(tables)
     for name, value in numbers.items():
         print(f"{name}: {value}")

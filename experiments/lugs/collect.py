@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import understudy as us
-from experiments.lugs.tables import Absent, Study, discharges, nhds
+from experiments.lugs.tables import Absent, Study, discharges, nhds, sampled
 from understudy.evaluate.utility.association import chi_square_of
 from understudy.evaluate.utility.columns import missing_share
 from understudy.evaluate.utility.distances import artificial_share, compare
@@ -20,6 +20,9 @@ TRACE_LOG_L = 0.1
 HASHES = (1, 2, 3, 4, 6, 8)
 SPACES = (1 << 8, 1 << 12, 1 << 16, 1 << 20)
 QUICK = 3000
+PAPER_ROWS = 15_000
+SIZES = (1_500, 5_000, PAPER_ROWS, 50_000, 150_000)
+PARTITIONS = (1, 2, 4, 8, 16)
 
 
 def studies(quick: bool) -> dict[str, Study]:
@@ -32,9 +35,9 @@ def studies(quick: bool) -> dict[str, Study]:
     return found
 
 
-def _drawn(study: Study, *, log_l: float, **options: Any) -> tuple[EncodedSource, Any]:
+def _drawn(study: Study, *, log_l: float, method: Any = us.LUGS, **options: Any) -> tuple[EncodedSource, Any]:
     rows = len(study.source._columns[0])
-    fitted = us.LUGS(l=math.exp(log_l), **options).fit(study.source)
+    fitted = method(l=math.exp(log_l), **options).fit(study.source)
     codes = fitted._draw(rows, fitted.quote(rows).ledger)
     return EncodedSource(codebook=study.source.codebook, columns=codes), fitted
 
@@ -47,7 +50,9 @@ def chains(*, quick: bool) -> dict[str, Any]:
         sampler = fitted._sampler(fitted.quote(1).ledger)
         path = sampler.trace(chains=1, sweeps=300, stream=fitted._stream.spawn())[:, :, 0]
         report = fitted.diagnose(chains=64 if quick else 512, sweeps=60 if quick else 300)
+        columns = study.source.codebook.modelled
         out[name] = {
+            "rows": [[column.labels[code] for column, code in zip(columns, state, strict=True)] for state in path[:6]],
             "path": dict(zip(study.source.codebook.names, path.T.tolist(), strict=True)),
             "autocorrelation": {key: list(values) for key, values in report.autocorrelation.items()},
             "effective_share": report.effective_share,
@@ -104,6 +109,72 @@ def levels(*, quick: bool) -> dict[str, Any]:
             },
         }
     return out
+
+
+def sizes(*, quick: bool) -> dict[str, Any]:
+    """How figure 6 depends on the number of records: random records of each table, drawn anew for every repeat.
+
+    Models are trained at the paper's size alone.
+    """
+    repeats = 2 if quick else 5
+    out: dict[str, Any] = {}
+    for name, study in studies(quick).items():
+        whole = len(study.source._columns[0])
+        for rows in sorted({min(size, whole) for size in (SIZES[:2] if quick else SIZES)}):
+            for log_l in (LASSO_LOG_LS[0], LASSO_LOG_LS[-1]):
+                runs = []
+                for seed in range(repeats):
+                    some = sampled(study, rows, seed)
+                    made, fitted = _drawn(some, log_l=log_l)
+                    memory = fitted.diagnose(chains=256, sweeps=100, lags=5).autocorrelation.values()
+                    runs.append(_against_real(some, made, models=rows == PAPER_ROWS))
+                    runs[-1]["autocorrelation"] = max(rho[5] for rho in memory)
+                out.setdefault(name, {}).setdefault(str(rows), {})[str(log_l)] = _spread(runs)
+            print(f"  {name}, {rows:,} records", flush=True)
+    return out
+
+
+def partitions(*, quick: bool) -> dict[str, Any]:
+    """PLUGS against LUGS (one partition) at the paper's size."""
+    out: dict[str, Any] = {}
+    for name, study in studies(quick).items():
+        for count in PARTITIONS[:: 2 if quick else 1]:
+            runs = []
+            for seed in range(2 if quick else 5):
+                some = sampled(study, min(PAPER_ROWS, len(study.source._columns[0])), seed)
+                made, _ = _drawn(some, log_l=TRACE_LOG_L, method=us.PLUGS, partitions=count, processes=1)
+                runs.append(_against_real(some, made, models=seed < 2))
+            out.setdefault(name, {})[str(count)] = _spread(runs)
+            print(f"  {name}, {count} partitions", flush=True)
+    return out
+
+
+def _against_real(study: Study, made: EncodedSource, *, models: bool) -> dict[str, float]:
+    real, errors = study.source, compare(study.source, made)
+    share = artificial_share(real, made)
+    numbers = {
+        "artificial": share.value,
+        "new real rows": share.breakdown["new real rows would give about"],
+        "missing": missing_share(made),
+        "real missing": missing_share(real),
+        "chi-square": chi_square_of(made.count([study.three])[0].open()).pearson
+        / chi_square_of(real.count([study.three])[0].open()).pearson,
+        "marginal_mae": errors.marginal_mae,
+        "conditional_mae": errors.conditional_mae,
+    }
+    if models:
+        mse, _ = lasso_mse_path(real, made, target=study.target)
+        auc, _ = lasso_auc_path(real, made, target=study.target)
+        numbers |= {"mse": min(mse.synthetic), "real mse": min(mse.real)}
+        numbers |= {"auc": max(auc.synthetic), "real auc": max(auc.real)}
+    return numbers
+
+
+def _spread(runs: list[dict[str, float]]) -> dict[str, list[float]]:
+    """Mean and standard deviation of every number that was measured at least twice."""
+    names = dict.fromkeys(name for run in runs for name in run)
+    values = {name: [run[name] for run in runs if name in run] for name in names}
+    return {name: [float(np.mean(found)), float(np.std(found, ddof=1))] for name, found in values.items()}
 
 
 def memory(*, quick: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from experiments.chart import Line, Panel, chart
 
 __all__ = ["FIGURES"]
+TITLES = {"nhds": "NHDS 2010", "discharges": "generated discharges"}
 
 
 def _paths(found: dict[str, Any]) -> str:
@@ -23,16 +24,15 @@ def _paths(found: dict[str, Any]) -> str:
 
 
 def _autocorrelation(found: dict[str, Any]) -> str:
-    titles = {"nhds": "NHDS 2010", "discharges": "generated discharges"}
     panels = [
         Panel(
-            title=titles[name],
+            title=TITLES[name],
             x="sweeps apart",
             y="autocorrelation",
             high=1.0,
             lines=[
                 *(
-                    Line(label=f"{titles[name]}: {column}", style=style, points=list(enumerate(rho)))
+                    Line(label=f"{TITLES[name]}: {column}", style=style, points=list(enumerate(rho)))
                     for style, (column, rho) in enumerate(study["autocorrelation"].items())
                 ),
                 Line(label="0.1", style=7, points=[(0, 0.1), (20, 0.1)]),
@@ -130,6 +130,40 @@ def _three(found: dict[str, Any]) -> str:
     return chart("Figure 6: chi-square, missing values and artificial records", panels, across=3)
 
 
+def _sizes(found: dict[str, Any]) -> str:
+    """What figure 6 shows, and the autocorrelation of figure 3, against the number of records."""
+    measures = (
+        ("artificial", "artificial records", "new real rows"),
+        ("missing", "missing values", "real missing"),
+        ("autocorrelation", "autocorrelation, lag 5", ""),
+    )
+    panels = []
+    for name, by_rows in found.items():
+        for key, title, reference in measures:
+            levels = list(next(iter(by_rows.values())))
+            lines = [
+                Line(
+                    label=f"log l = {log_l}",
+                    style=style,
+                    points=[(int(rows), by_l[log_l][key][0]) for rows, by_l in by_rows.items()],
+                    spread=[by_l[log_l][key][1] for by_l in by_rows.values()],
+                )
+                for style, log_l in enumerate(levels)
+            ]
+            if reference:
+                real = [(int(rows), by_l[levels[0]][reference][0]) for rows, by_l in by_rows.items()]
+                lines.append(
+                    Line(label="confidential (artificial: what new real rows would give)", style=4, points=real)
+                )
+            panels.append(Panel(title=f"{TITLES[name]}: {title}", x="records", y="share", lines=lines, log_x=True))
+    return chart(
+        "Figures 3 and 6 against the size of the table",
+        panels,
+        across=3,
+        note="Five random samples of each size; bars: one standard deviation. The paper has 15,000 records.",
+    )
+
+
 def _lasso(found: dict[str, Any]) -> str:
     panels = []
     for study in found.values():
@@ -195,6 +229,7 @@ FIGURES = {
     "lugs-4-procedures": ("levels", _procedures),
     "lugs-5-groups": ("levels", _groups),
     "lugs-6-records": ("levels", _three),
+    "lugs-6-sizes": ("sizes", _sizes),
     "lugs-7-lasso": ("levels", _lasso),
     "lugs-memory": ("memory", _memory),
 }

@@ -6,11 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.lugs.collect import chains, levels, memory
+from experiments.lugs.collect import chains, levels, memory, partitions, sizes
 from experiments.lugs.figures import FIGURES
 
 OUT = Path("out") / "lugs"
-PARTS: dict[str, Callable[..., dict[str, Any]]] = {"chains": chains, "levels": levels, "memory": memory}
+PARTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "chains": chains,
+    "levels": levels,
+    "sizes": sizes,
+    "partitions": partitions,
+    "memory": memory,
+}
 
 
 def main(*, quick: bool = False, only: Sequence[str] | None = None, out: Path = OUT) -> dict[str, Any]:
@@ -42,6 +48,8 @@ def report(results: dict[str, Any]) -> str:
             f"{name}: autocorrelation after 5 sweeps at most {worst[1][5]:.3f} ({worst[0]}; paper: below 0.1); "
             f"{study['unseen']:.1%} of draws from unseen keys, {study['lost']:.3%} without a near block"
         )
+        lines += ["| sweep | " + " | ".join(study["path"]) + " |", "| --- " * (len(study["path"]) + 1) + "|"]
+        lines += [f"| {sweep} | " + " | ".join(row) + " |" for sweep, row in enumerate(study["rows"])]
     for name, study in results.get("levels", {}).items():
         real = study["real"]
         lines.append(
@@ -55,4 +63,15 @@ def report(results: dict[str, Any]) -> str:
                 f"  log l {point['log_l']:.2f}: chi-square {point['chi_square']:,.0f}, missing {point['missing']:.2%}, "
                 f"artificial {point['artificial']:.1%}, mean weight {point['mean_weight']:.3f}{trained}"
             )
+    for name, by_rows in results.get("sizes", {}).items():
+        for rows, by_l in by_rows.items():
+            lines += [
+                f"{name}, {int(rows):,} records, log l {log_l}: {_numbers(found)}" for log_l, found in by_l.items()
+            ]
+    for name, by_count in results.get("partitions", {}).items():
+        lines += [f"{name}, {count} partitions: {_numbers(found)}" for count, found in by_count.items()]
     return "\n".join(lines)
+
+
+def _numbers(found: dict[str, list[float]]) -> str:
+    return ", ".join(f"{key} {mean:.4g} ± {spread:.2g}" for key, (mean, spread) in found.items())

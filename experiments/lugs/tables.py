@@ -95,6 +95,14 @@ def discharges(*, rows: int = 50_000) -> Study:
     )
 
 
+def sampled(study: Study, rows: int, seed: int) -> Study:
+    """So many random records of it."""
+    columns = study.source._columns
+    chosen = np.random.default_rng([seed, rows]).permutation(len(columns[0]))[:rows]
+    some = EncodedSource(codebook=study.source.codebook, columns=[column[chosen] for column in columns])
+    return replace(study, source=some)
+
+
 def _file() -> Path:
     root = os.environ.get("UNDERSTUDY_DATA")
     path = Path(root or ".") / "nhds2010" / "nhds2010.parquet"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.chart import Line, Panel, chart
-from experiments.pegs.maps import AMOUNT, EPSILONS
+from experiments.pegs.maps import AMOUNT, EPSILONS, UNIQUE
 
 METHODS = ("pegs", "pegs-rs", "pmi")
 X = "epsilon per synthetic record"
@@ -94,7 +94,9 @@ def maps(found: dict[str, Any]) -> dict[str, str]:
             [
                 _panel(found, mode, f"misclassification of {found['category']}", "share of wrong guesses"),
                 _panel(found, AMOUNT, f"absolute error of {found['amount']}", "mean absolute error"),
+                _panel(found, UNIQUE, f"alone with {', '.join(found['known'])}", "share of rows"),
             ],
+            across=3,
             note=NOTE,
         ),
     }

@@ -1,6 +1,7 @@
 """One command: collect, keep the numbers in a JSON file, draw the figures, print what agrees."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ from experiments.pegs.settings import SETTINGS
 OUT = Path("out") / "pegs"
 
 
-def main(*, quick: bool = False, out: Path = OUT) -> dict[str, Any]:
-    """All figures of all tables that are there."""
+def main(*, quick: bool = False, only: Sequence[str] | None = None, out: Path = OUT) -> dict[str, Any]:
+    """All figures of all tables that are there; those left out by ``only`` keep their last results."""
     out.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {}
-    for name, prepare in SETTINGS.items():
-        setting = prepare(quick=quick)
+    kept = out / "results.json"
+    results: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if only and kept.is_file() else {}
+    for name in only or SETTINGS:
+        setting = SETTINGS[name](quick=quick)
         if setting is None:
             results[name] = None
             continue
@@ -27,7 +29,7 @@ def main(*, quick: bool = False, out: Path = OUT) -> dict[str, Any]:
         (out / f"pegs-{name}-5-blocks.svg").write_text(figures.blocks(found["blocks"]), encoding="utf-8")
         for figure, drawn in figures.maps(found["maps"]).items():
             (out / f"pegs-{name}-{figure}.svg").write_text(drawn, encoding="utf-8")
-        (out / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+        kept.write_text(json.dumps(results, indent=1), encoding="utf-8")
     print(report(results))
     print(f"numbers and figures: {out}")
     return results

@@ -61,7 +61,7 @@ def discharges(*, quick: bool) -> Setting:
     right = "Q('age.yrs') + sev + cat + los"
     return Setting(
         title="simulated discharges",
-        source=open_source(us.datasets.discharges(rows=10_000 if quick else 50_000, seed=2011), book),
+        source=open_source(us.datasets.discharges(rows=1_500 if quick else 50_000, seed=2011), book),
         given=("age.yrs", "patzip"),
         formulas=(f"charge > {above} ~ {right}", f"charge ~ {right}"),
         category=("MDC", ("age.yrs", "sex", "patzip")),
@@ -78,7 +78,7 @@ def nhds(*, quick: bool) -> Setting | None:
         return None
     table = pq.read_table(place)
     if quick:
-        table = table.take(np.arange(0, table.num_rows, 15))
+        table = table.take(np.arange(0, table.num_rows, 50))
     columns = {
         "age": _ages(table),
         **{name: _texts(table, name) for name in ("sex", "race", "marital_status", "region", "n_beds")},

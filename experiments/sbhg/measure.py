@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import understudy as us
-from experiments.sbhg.simulate import Table
+from experiments.sbhg.simulate import ROWS, Table
 from understudy.errors import RefusalError
 from understudy.evaluate.utility.distances import joint_l1, table_l1
 from understudy.mechanisms.stream import Stream
@@ -40,7 +40,8 @@ def run(recipe: Recipe, table: Table, *, seed: int, rows: int | None = None) -> 
     stream = Stream.seeded(seed)  # simulation: seeded, hence not private, hence repeatable
     began = time.perf_counter()
     try:
-        codes = recipe.fit(table.source, stream=stream).model.draw(rows or table.rows, stream).codes
+        fitted = recipe.fit(table.source, stream=stream)
+        codes = fitted._draw(rows or table.rows, fitted.quote(rows or table.rows).ledger)
     except RefusalError:
         return Outcome(l1=float(table.rows), seconds=time.perf_counter() - began, codes=None)
     seconds = time.perf_counter() - began
@@ -58,10 +59,11 @@ def two_way_tv(table: Table, codes: Sequence[npt.NDArray[np.unsignedinteger]] | 
     """Total variation distance of two-way tables, averaged over all pairs; None where nothing was released."""
     if codes is None:
         return None
-    drawn = Table.of(table.source.codebook, list(codes))
+    drawn = EncodedSource(codebook=table.source.codebook, columns=codes)
+    pairs = list(itertools.combinations(table.source.codebook.names, 2))
     gaps = []
-    for pair in itertools.combinations(table.source.codebook.names, 2):
-        a, b = (t.counts.project(pair).to_grid().ravel() for t in (table, drawn))
+    for real, made in zip(table.source.count(pairs), drawn.count(pairs), strict=True):
+        a, b = (secret.open().to_grid().ravel() for secret in (real, made))
         gaps.append(float(np.abs(a / a.sum() - b / b.sum()).sum()) / 2)
     return float(np.mean(gaps))
 
@@ -90,6 +92,12 @@ def sbhg(
         parent_count=parents,
         public_rows=rows,
     )
+
+
+def pegs(epsilon: float, delta: float | None = None) -> Recipe:
+    """PeGS with one parent by raw information: epsilon of the whole file where delta is given, else of one record."""
+    whole = {"epsilon_per_record": epsilon} if delta is None else {"epsilon": epsilon, "delta": delta, "rows": ROWS}
+    return us.PeGS(**whole, neighbours=REPLACE, parents="mutual-information", parent_count=1)
 
 
 def privbayes(epsilon: float, rows: int, *, neighbours: us.Neighbours = REPLACE) -> Recipe:

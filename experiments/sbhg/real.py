@@ -1,7 +1,7 @@
 """Figures 4 and 5: error and classification accuracy on real tables against epsilon, delta = 1e-6."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,16 +37,17 @@ def real(*, quick: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for title, load in TASKS.items():
         try:
-            found[title] = _measure(load(), quick=quick)
+            found[title] = measured_task(
+                load(), METHODS, epsilons=(0.2, 1.6) if quick else EPSILONS, repeats=1 if quick else 10
+            )
         except Absent as reason:
             print(f"skipped {title}: {reason}")
             found[title] = {"skipped": str(reason)}
     return found
 
 
-def _measure(task: Task, *, quick: bool) -> dict[str, Any]:
-    repeats = 1 if quick else 10
-    epsilons = (0.2, 1.6) if quick else EPSILONS
+def measured_task(task: Task, methods: Iterable[str], *, epsilons: Sequence[float], repeats: int) -> dict[str, Any]:
+    """What the table is, and every method at every epsilon."""
     book = task.table.source.codebook
     return {
         "rows": task.table.rows,
@@ -59,8 +60,8 @@ def _measure(task: Task, *, quick: bool) -> dict[str, Any]:
         "majority": task.majority,
         "epsilons": list(epsilons),
         "series": {
-            name: [_point(make(epsilon, task.table.rows), task, repeats) for epsilon in epsilons]
-            for name, make in METHODS.items()
+            name: [_point(METHODS[name](epsilon, task.table.rows), task, repeats) for epsilon in epsilons]
+            for name in methods
         },
     }
 

@@ -10,7 +10,7 @@ PAPER = {
 
 def report(results: dict[str, Any]) -> str:
     """Every part that was collected."""
-    known = {"noise": _noise, "survival": _survival, "tables": _tables, "figure2": _rows, "real": _real}
+    known = {"noise": _noise, "survival": _survival, "tables": _tables, "figure2": _rows, "real": _real, "wide": _real}
     return "\n\n".join(write(results[part]) for part, write in known.items() if part in results)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import understudy as us
-from experiments.sbhg.measure import histogram_l1, privbayes, run, sba, sbhg, two_way_tv
+from experiments.sbhg.measure import histogram_l1, pegs, privbayes, run, sba, sbhg, two_way_tv
 from experiments.sbhg.simulate import DENSE, ROWS, SPARSE, Table, private_floor, simulated
 from experiments.sbhg.theory import expected_l1_discrete
 from understudy.mechanisms.stability import stability_threshold
@@ -51,7 +51,16 @@ def recipes(columns: int, epsilon: float, delta: float) -> dict[str, Recipe]:
         "SBHG+EM (R=1)": sbhg(epsilon, delta, parents=1, rows=ROWS),
         "sbhg-gauss (R=1)": sbhg(epsilon, delta, parents=1, rows=ROWS, gauss=True),
         "PrivBayes": privbayes(epsilon, ROWS),
+        "PeGS (R=1), epsilon of the file": pegs(epsilon, delta),
+        "PeGS (R=1), epsilon of a record": pegs(epsilon),
+        "independent columns (not private)": us.BayesianBootstrap(),
     }
+
+
+def dense(*, quick: bool) -> dict[str, Any]:
+    """Figure 6 (appendix A): how often each of the 1,000 combinations occurs, and how many occur at all."""
+    grids = [simulated(DENSE, seed).counts.to_grid().ravel() for seed in range(2 if quick else 20)]
+    return {"counts": grids[0].tolist(), "occupied": [int((grid > 0).sum()) for grid in grids]}
 
 
 def tables(*, quick: bool) -> dict[str, Any]:

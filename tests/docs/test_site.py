@@ -118,7 +118,7 @@ def test_a_browser_asks_for_nothing_and_no_page_is_wider_than_a_phone(site, chro
         for name in (
             "index",
             "methods/sbhg",
-            "methods/reproduced",
+            "methods/concordance",
             "architecture",
             "reference/api/synth",
             "start/steward",

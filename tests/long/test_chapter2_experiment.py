@@ -24,7 +24,7 @@ def test_a_quick_run_writes_all_figures_and_tables(tmp_path, capsys):
     numbers = main(quick=True, out=tmp_path)
     assert "Table 2.3" in capsys.readouterr().out
     drawn = sorted(tmp_path.glob("*.svg"))
-    assert [path.name.split("-")[1][0] for path in drawn] == ["1", "2", "3", "4", "5", "5", "6", "7"]
+    assert [path.name.split("-")[2][0] for path in drawn] == ["1", "2", "3", "4", "5", "5", "6", "7"]
     for path in drawn:
         ElementTree.fromstring(path.read_text(encoding="utf-8"))
     assert "Table 2.1" in (tmp_path / "tables.md").read_text(encoding="utf-8")

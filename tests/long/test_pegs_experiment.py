@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # experiments are no part of
 
 from experiments.pegs import figures
 from experiments.pegs.blocks import sweep
-from experiments.pegs.maps import AMOUNT, EPSILONS
+from experiments.pegs.maps import AMOUNT, EPSILONS, UNIQUE
 from experiments.pegs.report import METHODS, below, claims, verdict
 from experiments.pegs.settings import discharges, nhds
 
@@ -36,7 +36,7 @@ def test_a_sweep_changes_one_column_after_the_other():
 def collected() -> dict:
     """Numbers as the maps collect them: everything falls with epsilon, by far more than its spread."""
     formulas = ["y > 1 ~ a", "y ~ a"]
-    names = ["marginal_mse", "marginal_mae", "kendall_marginal", "spearman_marginal", "mode_attack: c", AMOUNT]
+    names = ["marginal_mse", "marginal_mae", "kendall_marginal", "spearman_marginal", "mode_attack: c", AMOUNT, UNIQUE]
     names += [f"{kind} | {given}" for given in ("age", "zip") for kind in ("conditional_mse", "conditional_mae")]
     names += [f"coefficient_distance: {formula}" for formula in formulas]
     terms = [f"coefficient: {formula}: {term}" for formula in formulas for term in "ab"]
@@ -57,6 +57,7 @@ def collected() -> dict:
         "given": ["age", "zip"],
         "category": "c",
         "amount": "y",
+        "known": ["age", "zip"],
     }
 
 
