@@ -223,7 +223,7 @@ class _Ranked:
 
 def _tables(
     features: Sequence[Feature], records: RecordSums, plan: _Plan, size: float
-) -> tuple[list[Whole], dict[int, _Ranked]]:
+) -> tuple[Tables, dict[int, _Ranked]]:
     """Shape functions of every feature, codes x columns; and the histograms of those that follow ranks."""
     ordered = [place for place, feature in enumerate(features) if _is_ordered(feature)]
     shapes: dict[int, Values] = {place: _straight(features[place].column.proper_levels)[:, None] for place in ordered}
@@ -419,7 +419,7 @@ def _shrunk(second: Values, spread: Values, variance: float) -> tuple[Values, fl
 def _heard(hessian: Values, noise: float, penalty: Values) -> tuple[Values, Values]:
     """Posterior covariance of weights w, and the matrix that turns sums = hessian w + noise into their mean."""
     heard = np.linalg.solve(hessian + noise * np.eye(len(hessian)), hessian)  # the two commute
-    covariance: Values = np.linalg.inv(hessian @ heard + penalty)
+    covariance: Values = np.asarray(np.linalg.inv(hessian @ heard + penalty), dtype=np.float64)
     return covariance, covariance @ heard
 
 
