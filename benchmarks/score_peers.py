@@ -1,8 +1,8 @@
 """A private classifier of another library on given halves of a table; run by another interpreter, so it imports
 nothing of ours: ``python score_peers.py PEER INPUT.npz OUTPUT.json``.
 
-InterpretML's DP-EBM gets the bounds and delta. diffprivlib's logistic regression (no delta) gets features scaled to
--1 .. 1 by the bounds, and the norm that follows from them.
+InterpretML's DP-EBM gets the bounds and delta, and categories as such. diffprivlib's logistic regression (no delta)
+gets numbers scaled to -1 .. 1 by the bounds and a column for each level, and the norm that follows from them.
 """
 
 import json
@@ -19,7 +19,7 @@ def boosted(given, epsilon):
     return DPExplainableBoostingClassifier(
         epsilon=epsilon,
         delta=float(given["delta"]),
-        feature_types=["continuous"] * len(within),
+        feature_types=["continuous"] * len(within) + ["nominal"] * len(given["levels"]),
         privacy_bounds=within,
         n_jobs=1,
     )
@@ -31,6 +31,23 @@ def logistic(given, epsilon):
     return LogisticRegression(epsilon=epsilon, data_norm=float(np.sqrt(given["values"].shape[1])))
 
 
+def one_hot(given):
+    numbers, words = np.split(given["values"], [len(given["bounds"])], axis=1)
+    low, high = given["bounds"].T
+    parts = [2 * (np.clip(numbers, low, high) - low) / (high - low) - 1]
+    parts += [np.eye(size)[words[:, at].astype(int)] for at, size in enumerate(given["levels"])]
+    return np.hstack(parts)
+
+
+def with_words(given):
+    if not len(given["levels"]):
+        return given["values"]
+    values = given["values"].astype(object)
+    for place in range(len(given["bounds"]), values.shape[1]):
+        values[:, place] = [f"level {code:.0f}" for code in values[:, place]]
+    return values
+
+
 PEERS = {"interpret-core": boosted, "diffprivlib": logistic}
 
 
@@ -39,10 +56,8 @@ def main(peer, source, target):
 
     warnings.simplefilter("ignore")
     given = np.load(source)
-    values, label = given["values"], given["label"]
-    low, high = given["bounds"].T
-    if peer == "diffprivlib":
-        values = 2 * (np.clip(values, low, high) - low) / (high - low) - 1
+    label = given["label"]
+    values = one_hot(given) if peer == "diffprivlib" else with_words(given)
     found = {}
     for epsilon in given["epsilons"].tolist():
         for train, test in given["halves"]:

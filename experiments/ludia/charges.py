@@ -34,19 +34,20 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "county, hospital and zip": ("county", "hospital", "zip"),
 }
 MAIN = "hospital"
+"""The level of the figures. The rank that its held-out averages advise is that of the stacked levels too."""
+_HELD, _SLOPES = "LUDIA, held-out rank", "LUDIA, slopes of the stay"
 
 
-def methods() -> dict[str, Reconstructor]:
+def methods(rank: int | str) -> dict[str, Reconstructor]:
     """Table 4.3, multi-level terms, ours, and CUDIA with the clusters and the fallback it chooses itself."""
     return {
         "MP": MoorePenrose(),
         "ER": EcologicalRegression(weights="ols", correct=False),
         "WLS-ER, corrected": EcologicalRegression(),
         "LUDIA, full rank": LUDIA(rank="full", iterations=100),
-        "LUDIA, held-out rank": LUDIA(iterations=100),
-        "LUDIA, intercepts (ridge 1)": LUDIA(iterations=100, effects="intercept", ridge=1.0),
-        "LUDIA, slopes of the stay": LUDIA(iterations=100, effects="slope", slope_columns=["stay"], ridge=1.0),
-        "LUDIA-SVD, held-out rank": LUDIASingularValues(iterations=60),
+        _HELD: LUDIA(rank=rank, iterations=100),
+        _SLOPES: LUDIA(iterations=100, effects="slope", slope_columns=["stay"], ridge=1.0),
+        "LUDIA-SVD, held-out rank": LUDIASingularValues(rank=rank, iterations=60),
         "PC-ER, held-out rank": PrincipalRegression(),
         "shrunken (ours)": ShrunkenRegression(),
         "CUDIA": CUDIA(iterations=8, sweeps=2, seed=1),
@@ -115,7 +116,7 @@ def sparcs() -> Any:
 
 def charges(*, quick: bool) -> dict[str, Any]:
     """Errors of table 4.3 and figures 4.6 to 4.8 by table, level and method, one number per repeat."""
-    repeats, rows = (1, 600) if quick else (5, 2000)
+    repeats, rows = (1, 600) if quick else (5, 1000)
     found: dict[str, Any] = {"simulated": _study(lambda seed: simulated(rows, seed), repeats)}
     real = sparcs()
     if isinstance(real, str):
@@ -129,55 +130,119 @@ def _study(draw: Callable[[int], Any], repeats: int) -> dict[str, Any]:
     found: dict[str, Any] = {"repeats": repeats, "levels": {}}
     for seed in range(repeats):
         frame = draw(seed)
+        rank: int | str = "held-out"
         for level, columns in LEVELS.items():
             part = found["levels"].setdefault(level, {"rows": [], "groups": [], "methods": {}})
             part["rows"].append(len(frame))
             part["groups"].append(int(sum(frame[name].nunique() for name in columns)))
-            for name, measured in _level(frame, columns, seed).items():
+            answers, chosen = _answers(frame, columns, "held-out" if len(columns) == 1 else rank)
+            rank = chosen if level == MAIN else rank
+            for name, measured in _measured(frame, answers, seed).items():
                 row = part["methods"].setdefault(name, {})
                 for key, value in measured.items():
                     row.setdefault(key, []).append(value)
+            if level == MAIN and seed == 0:
+                found["figures"] = _figures(frame, {name: guess for name, (guess, _) in answers.items()})
     return found
 
 
-def _level(frame: Any, columns: tuple[str, ...], seed: int) -> dict[str, dict[str, float]]:
-    y, days = frame["y"].to_numpy(), frame["days"].to_numpy()
+def _answers(
+    frame: Any, columns: tuple[str, ...], rank: int | str
+) -> tuple[dict[str, tuple[Floats, float]], int | str]:
+    """What each method makes of the averages, whether it fell back to group means, and LUDIA's rank."""
     people = frame.drop(columns=["y", "days"])
     known = [name for name in people.columns if name not in LEVELS]
     aggregates = [Aggregate(by=name, target="y", values=frame.groupby(name)["y"].mean().to_dict()) for name in columns]
-    hospitals = frame["hospital"].astype("category").cat.codes.to_numpy()
-    stay = frame["stay"].to_numpy()
-    daily = np.sort(np.exp(y) / days)
-    original = np.array(_intercepts(y, stay, hospitals)["effects"])
-    test = np.random.default_rng(seed).random(len(frame)) < 0.2
     found = {}
-    for name, method in methods().items():
+    for name, method in methods(rank).items():
         fresh: Reconstructor = method.set_params(columns=known) if method.uses_columns else method
+        if name == _SLOPES:
+            fresh = fresh.set_params(rank=rank)  # the terms come after the slopes, and leave the rank as it is
         try:
             fitted = fresh.fit(people, aggregates)
         except (DataError, RefusalError):  # more coefficients than groups, or CUDIA where levels are stacked
             continue
+        if name == _HELD:
+            rank = int(fitted.rank_)  # type: ignore[attr-defined]
         result = fitted.reconstruct()
-        guess = result.values["y"]
+        found[name] = (result.values["y"], float(any(held.fell_back for held in result.held_out)))
+    return found, rank
+
+
+def _measured(frame: Any, answers: dict[str, tuple[Floats, float]], seed: int) -> dict[str, dict[str, float]]:
+    y, days, stay = (frame[name].to_numpy() for name in ("y", "days", "stay"))
+    known = frame.drop(columns=["y", "days", *LEVELS["county, hospital and zip"]])
+    hospitals = frame["hospital"].astype("category").cat.codes.to_numpy()
+    daily = np.sort(np.exp(y) / days)
+    original = np.array(_intercepts(y, stay, hospitals)["effects"])
+    test = np.random.default_rng(seed).random(len(frame)) < 0.2
+    found = {}
+    for name, (guess, fell_back) in answers.items():
         effects = np.array(_intercepts(guess, stay, hospitals)["effects"])
+        with np.errstate(over="ignore"):  # full rank: logs that no charge has
+            ratio = np.sort(np.exp(np.minimum(guess, 30.0)) / days)
         found[name] = {
             "mae": float(np.abs(guess - y).mean()),
             "mse": float(((guess - y) ** 2).mean()),
-            "daily": float(np.abs(np.sort(np.exp(guess) / days) - daily).mean() / daily.mean()),
+            "daily": float(np.abs(ratio - daily).mean() / daily.mean()),
             "effects": float(((effects - original) ** 2).mean()),
-            "lasso": _lasso(people[known], guess, y, test),
-            "fell_back": float(any(held.fell_back for held in result.held_out)),
+            "lasso": float(_lasso(known, guess, y, test).mean()),
+            "fell_back": fell_back,
         }
-    found["original"] = {"lasso": _lasso(people[known], y, y, test)}
+    found["original"] = {"lasso": float(_lasso(known, y, y, test).mean())}
     return found
 
 
-def _lasso(known: Any, target: Floats, y: Floats, test: Any) -> float:
-    """Figure 4.8: trained on reconstructed values of four fifths, tested on the true ones of the last."""
+def _figures(frame: Any, answers: dict[str, Floats]) -> dict[str, Any]:
+    """What figures 4.6 to 4.8 draw, for the first repeat. Points are shown of simulated people only."""
+    y, days, stay = (frame[name].to_numpy() for name in ("y", "days", "stay"))
+    known = frame.drop(columns=["y", "days", *LEVELS["county, hospital and zip"]])
+    hospitals = frame["hospital"].astype("category").cat.codes.to_numpy()
+    test = np.random.default_rng(0).random(len(frame)) < 0.2
+    original = _intercepts(y, stay, hospitals)
+    logs = {name: guess - np.log(days) for name, guess in {"original": y, **answers}.items()}
+    low, high = np.quantile(logs["original"], [0.001, 0.999])
+    edges = np.linspace(low - 0.5, high + 0.5, 41)
+    shares = {
+        name: np.histogram(np.clip(value, edges[0], edges[-1]), edges)[0] / len(y) for name, value in logs.items()
+    }
+    truth = np.sort(logs["original"])
+    return {
+        "points": {"original": y.round(2).tolist(), "answers": {k: v.round(2).tolist() for k, v in answers.items()}},
+        "daily": {
+            "edges": edges.tolist(),
+            "original": shares["original"].tolist(),
+            "answers": {
+                name: {
+                    "shares": shares[name].tolist(),
+                    "wasserstein": float(np.abs(np.sort(logs[name]) - truth).mean()),
+                }
+                for name in answers
+            },
+        },
+        "lines": {
+            "original": original,
+            "answers": {name: _gap(_intercepts(guess, stay, hospitals), original) for name, guess in answers.items()},
+        },
+        "lasso": {
+            name: {"quantiles": np.quantile(errors, [0.1, 0.25, 0.5, 0.75, 0.9]).tolist(), "mae": float(errors.mean())}
+            for name, errors in (
+                (name, _lasso(known, guess, y, test)) for name, guess in {"original": y, **answers}.items()
+            )
+        },
+    }
+
+
+def _gap(fitted: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
+    return {**fitted, "mse": float(((np.array(fitted["effects"]) - np.array(original["effects"])) ** 2).mean())}
+
+
+def _lasso(known: Any, target: Floats, y: Floats, test: Any) -> Floats:
+    """Figure 4.8: errors of a model of four fifths of the reconstructed values on the true ones of the last."""
     from sklearn.linear_model import LassoCV
 
     from understudy.reconstruct.design import Design
 
     _, x = Design.learn(known, list(known.columns), standardise=True, intercept=False)
     model = LassoCV(cv=3, alphas=10, random_state=0, max_iter=5000).fit(x[~test], target[~test])
-    return float(np.abs(model.predict(x[test]) - y[test]).mean())
+    return np.asarray(np.abs(model.predict(x[test]) - y[test]))

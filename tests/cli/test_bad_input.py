@@ -45,7 +45,7 @@ from understudy.codebook import Categorical, Codebook
         (("pegs", "--alpha", 1, "--prior", "no-such-file.csv"), ("no-such-file.csv",)),
         (("lugs",), ("needs --l", "no default")),
         (("lugs", "--l", 0.5), ("0.5", "at least 1")),
-        (("lugs", "--l", 3), ("'cat'", "2 levels", "cap")),
+        (("lugs", "--l", 3), ("'cat'", "2 levels", "--cap")),
         (("lugs", "--l", "two"), ("'two'", "COLUMN=NUMBER")),
         (("lugs", "--l", "sex=1.2"), ("no value for",)),
         (("lugs", "--l", "sex=1.2", "--l", "1.5"), ("COLUMN=NUMBER",)),

@@ -143,7 +143,7 @@ def test_an_account_remembers_a_diagnosis(run, discharges, tmp_path):
         (("--l", 1.3, "--chains", 0), ("--chains is 0", "1 or more")),
         (("--l", 1.3, "--lags", 0), ("--lags is 0",)),
         (("--l", 1.3, "--after", 20), ("--after is 20", "21")),
-        (("--l", 40), ("levels", "cap")),
+        (("--l", 40), ("levels", "--cap")),
         (("--l", 1.3, "--epsilon", 1), ("--epsilon",)),
     ],
 )
@@ -192,3 +192,10 @@ def test_cells_that_cannot_be_counted(run, discharges, words, says):
     said = run("codebook", "cells", discharges[1], *words)
     assert said.code == 2 and not said.out
     assert all(word in " ".join(said.err.split()) for word in says), said.err
+
+
+def test_a_missing_kind_and_another_method_are_told_with_the_rule_and_a_remedy(run, tmp_path):
+    said = run("combine", "--estimate", "1", "--variance", "1")
+    assert said.code == 2 and "--kind is missing" in said.err and "Try --kind plug-in" in said.err
+    said = run("diagnose", tmp_path / "x.csv", "--codebook", tmp_path / "x.toml", "-m", "pegs")
+    assert said.code == 2 and "--method is 'pegs'" in said.err and "only the chains of lugs" in said.err

@@ -16,16 +16,16 @@ _WHAT = "What is estimated"
 
 
 def combine(
-    kind: Annotated[
-        str,
-        option(
-            "How the files were made: full, partial, complete, plug-in (pegs and all of route N), or missing (values "
-            "that were filled)."
-        ),
-    ],
     files: Annotated[
         list[Path] | None,
         typer.Argument(help="Releases: folders, a folder of numbered ones (`synth --files`), or tables."),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        option(
+            "How the files were made: full, partial, complete, plug-in (pegs and all of route N), or missing (values "
+            "that were filled). Required."
+        ),
     ] = None,
     share: Annotated[str | None, option("COLUMN=VALUE: the share of rows with this value.", panel=_WHAT)] = None,
     mean: Annotated[str | None, option("COLUMN: its mean.", panel=_WHAT)] = None,
@@ -44,6 +44,11 @@ def combine(
     json: o.Json = False,
 ) -> None:
     """Combine an estimate from several released files: its standard error and interval, by the rule of their KIND."""
+    if kind is None:
+        raise ParameterError(
+            "`kind` is missing; it says how the files were made, and every kind has its own rule for the variance: "
+            "full, partial, complete, plug-in or missing. Try --kind plug-in for files of pegs or of route N."
+        )
     rule: dict[str, Any] = {"kind": kind, "rows_ratio": rows_ratio, "noise": noise}
     if files and (estimate or variance):
         raise ParameterError("FILES and --estimate are two ways to say the same; leave one of them out.")

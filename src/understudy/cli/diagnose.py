@@ -21,6 +21,7 @@ def diagnose(
     context: typer.Context,
     data: o.Data,
     codebook: o.CodebookPath,
+    method: Annotated[str, typer.Option("--method", "-m", help="Only lugs has such chains.", hidden=True)] = METHOD,
     chains: Annotated[int, whole_option("Chains to run.")] = 256,
     after: Annotated[int, whole_option("Sweeps of each chain after the burn-in (--sweeps).")] = 200,
     lags: Annotated[int, whole_option("Autocorrelation up to so many sweeps apart.")] = 20,
@@ -33,10 +34,12 @@ def diagnose(
 ) -> None:
     """Run fresh chains of lugs and say how they mix. Reads DATA, releases nothing: the outcome is confidential."""
     words = chosen_options(context, recipe)
-    if (written := words.pop("method", METHOD)) != METHOD:
-        raise ParameterError(
-            f"the recipe {str(recipe)!r} is for {written!r}; only the chains of {METHOD} are diagnosed."
-        )
+    for written, where in ((method, "`method`"), (words.pop("method", METHOD), f"the method of {str(recipe)!r}")):
+        if written != METHOD:
+            raise ParameterError(
+                f"{where} is {written!r}; only the chains of {METHOD} are diagnosed. Leave it out, and give the "
+                f"options of {METHOD}: understudy diagnose data.csv --codebook data.toml --alpha 1."
+            )
     words.pop("rows", None)
     with progress(quiet=json) as report:
         chain_report = looks.diagnose(

@@ -25,7 +25,7 @@ from understudy.interrupts import not_while_importing
 NO, MEND, OURS, INTERRUPTED, UNREAD, TERMINATED = 1, 2, 70, 130, 141, 143
 TRACEBACK_VARIABLE = "UNDERSTUDY_TRACEBACK"
 
-_NAMED = re.compile(r"`([a-z_]+)`")
+_NAMED = re.compile(r"`([a-z_]+)(?:=True)?`")
 _SET = re.compile(r"\b([a-z_]+) = '([a-z-]+)'")
 
 

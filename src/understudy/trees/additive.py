@@ -9,6 +9,9 @@ ranks of the records, is decided by how many records there are for the noise (``
   label, and all second moments, from which ridge regression follows.
 - *Many*: four shape functions for each number (curved ones too), and steps of Newton's method towards the logistic fit.
 
+Where groups of a number's values hold enough records, what the fit leaves over is summed for every group, and moves the
+group's log-odds: steps and hollows, which no smooth shape follows.
+
 The fit is post-processing. With g the covariances with the label and H the second moments times p(1 - p), both noisy,
 g = H w + noise of variance H + t^2, and w is its posterior mean under a Gaussian prior: features whose second moments
 say little beside the noise count less. Everything is paid for by one :class:`GaussianMeasurements` event.
@@ -16,7 +19,7 @@ say little beside the noise count less. Everything is paid for by one :class:`Ga
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -41,6 +44,8 @@ CLASSES, BANDS = 0.03, 0.05
 """Parts of the units for class counts at the start and for the scale at the end."""
 RANKS, LABELS = 0.2, 0.45
 """Parts of the rest for histograms and for sums with the label; second moments have what remains."""
+GROUPS = 0.2
+"""Part of all these for what the fit leaves over in groups, where that is asked."""
 
 _LENGTH = 0.25  # squared length kept of each number's shape function: less than the 1/3 that ranks have on average
 _USUAL = 0.4  # of means, and of second moments beside those of equally frequent codes: a guess where noise hides them
@@ -48,7 +53,17 @@ _CURVED_LENGTH = 1.5  # times so much where there are four
 _RANK_SHARE = 0.75  # of a mix of rank and value; either alone is worse on some tables
 _GRIDS = (64, 32, 16, 8)
 _RANK_ERROR = 0.06  # the finest grid is taken whose noise moves ranks by no more
+_GROUPS = {32: 0.25, 16: 0.25, 8: 0.25, 4: 0.75}
+"""The most groups of a number's values are taken whose log-odds noise moves by no more; four, which only tell the
+middle from the ends, are worth more noise."""
+_GROUP_LEAST = 250  # records of a group
+_WIDEST = 4.0  # prior variance of the log-odds of a group, at most
+_ODDS = 0.16  # p (1 - p) of a usual outcome
 _STEP, _ROUNDS = 0.7, 4  # of Newton's method, with a bound in place of the Hessian
+
+
+Tables = Sequence[Whole]
+"""Shape functions of every feature, codes x columns; then, where there are groups, those of every feature."""
 
 
 class _Level(IntEnum):
@@ -90,13 +105,24 @@ def grow_additive(
     classes = records.class_counts(_everybody, 1, units=_units(records, CLASSES))
     size = max(float(classes.values.sum()), 20.0)
     plan = _plan(features, records.meter, size)
-    tables = _tables(features, records, plan, size)
-    fit = _measure(records, tables, plan, classes, size)
+    tables, ranked = _tables(features, records, plan, size)
+    fit, intercept = _measure(records, tables, plan, classes, size)
+    if plan.groups:
+        fit, tables = _regrouped(records, tables, ranked, plan, fit, intercept)
     cut = _Cut(fit=fit, tables=tables)
     bands = records.class_counts(cut.band, len(MIDDLES), units=_units(records, BANDS))
     generator = stream.generator()  # for the bands of scores only: what is released is fixed by now
-    copies = [_votes(fit.shaken(generator), _shaken(bands, generator), fit, tables) for _ in range(replicates)]
-    intercept, votes = _votes(fit.weights, bands, fit, tables)
+    copies = [
+        _votes(
+            fit.shaken(generator),
+            _shaken(bands, generator),
+            fit,
+            _moved(tables, ranked, plan, generator),
+            len(features),
+        )
+        for _ in range(replicates)
+    ]
+    intercept, votes = _votes(fit.weights, bands, fit, tables, len(features))
     forest = VoteForest(
         intercept=intercept,
         votes=votes,
@@ -130,6 +156,9 @@ class _Plan:
     labels: int
     moments: int
     rounds: int
+    groups: int = 0
+    """Of the values of each number, in which residuals are summed at the end; 0 for none."""
+    residuals: int = 0
 
 
 def _plan(features: Sequence[Feature], meter: Meter, size: float) -> _Plan:
@@ -145,6 +174,21 @@ def _plan(features: Sequence[Feature], meter: Meter, size: float) -> _Plan:
         if noise <= noise_at:
             rounds = _ROUNDS if level is _Level.CURVED and noise <= _NEWTON_AT else 1
             plan = _Plan(level=level, bound=bound, ranks=ranks, labels=labels, moments=moments, rounds=rounds)
+    return _with_groups(plan, sum(map(_is_ordered, features)), meter, size)
+
+
+def _with_groups(plan: _Plan, numbers: int, meter: Meter, size: float) -> _Plan:
+    """The plan that sums residuals in groups too, if noise leaves so much of them."""
+    if not plan.ranks or not numbers:
+        return plan
+    rest = plan.ranks + plan.labels + plan.moments
+    residuals, ranks, labels = int(GROUPS * rest), int((1 - GROUPS) * plan.ranks), int((1 - GROUPS) * plan.labels)
+    variance = meter.sums_variance(squared=LEAN**2 * sums_squared(LEAN**2 * numbers), units=residuals)
+    noise = math.sqrt(variance or math.inf) / LEAN**2
+    for groups, error in _GROUPS.items():
+        if size >= _GROUP_LEAST * groups and noise <= error * _ODDS * size / groups:
+            moments = rest - residuals - ranks - labels
+            return replace(plan, ranks=ranks, labels=labels, moments=moments, groups=groups, residuals=residuals)
     return plan
 
 
@@ -159,21 +203,53 @@ def _bound(features: Sequence[Feature], level: _Level) -> int:
     return max(int(LEAN**2 * (length * ordered + len(features) - ordered)), LEAN**2)
 
 
-def _tables(features: Sequence[Feature], records: RecordSums, plan: _Plan, size: float) -> list[Whole]:
-    """Shape functions of every feature: codes x columns."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Ranked:
+    """A noisy histogram of a number, from which ranks follow."""
+
+    group: Whole
+    """Of every code but the missing one."""
+    counts: Measured
+    size: float
+
+    def below(self, noise: Values | float = 0.0) -> Values:
+        """Share of records below each end of a code."""
+        return _cumulative(self.group, self.counts.values + noise, self.size)
+
+    def shaken(self, generator: np.random.Generator) -> Values:
+        """The same with the noise drawn once more on top."""
+        return self.below(generator.normal(0.0, self.counts.deviation, len(self.counts.values)))
+
+
+def _tables(
+    features: Sequence[Feature], records: RecordSums, plan: _Plan, size: float
+) -> tuple[Tables, dict[int, _Ranked]]:
+    """Shape functions of every feature, codes x columns; and the histograms of those that follow ranks."""
     ordered = [place for place, feature in enumerate(features) if _is_ordered(feature)]
     shapes: dict[int, Values] = {place: _straight(features[place].column.proper_levels)[:, None] for place in ordered}
+    ranked: dict[int, _Ranked] = {}
     if plan.ranks and ordered:
         variance = records.meter.sums_variance(squared=len(ordered), units=plan.ranks)
         noise = math.sqrt(variance or math.inf)
         # noise on g groups moves a rank by about its deviation x sqrt(g / 6): a bridge between two known ends
         grid = next((g for g in _GRIDS if noise * math.sqrt(g / 6) <= _RANK_ERROR * size), _GRIDS[-1])
         groups = [_grouped(features[place], grid) for place in ordered]
-        counts = records.histograms(ordered, groups, units=plan.ranks)
-        for place, group, count in zip(ordered, groups, counts, strict=True):
-            levels = features[place].column.proper_levels
-            shapes[place] = _shapes(_cumulative(group[:levels], count.values, size), plan.level)
-    return [_table(feature, shapes.get(place)) for place, feature in enumerate(features)]
+        for place, group, counts in zip(
+            ordered, groups, records.histograms(ordered, groups, units=plan.ranks), strict=True
+        ):
+            ranked[place] = _Ranked(group=group[: features[place].column.proper_levels], counts=counts, size=size)
+            shapes[place] = _shapes(ranked[place].below(), plan.level)
+    return [_table(feature, shapes.get(place)) for place, feature in enumerate(features)], ranked
+
+
+def _moved(tables: Tables, ranked: dict[int, _Ranked], plan: _Plan, generator: np.random.Generator) -> list[Whole]:
+    """The tables with other ranks, as fresh noise would give them."""
+    moved = list(tables)
+    for place, each in ranked.items():
+        shapes = _shapes(each.shaken(generator), plan.level)
+        moved[place] = tables[place].copy()
+        moved[place][: len(shapes), : shapes.shape[1]] = _whole(shapes)
+    return moved
 
 
 def _straight(levels: int) -> Values:
@@ -221,21 +297,14 @@ def _table(feature: Feature, shapes: Values | None) -> Whole:
     if shapes is None:
         shapes = np.array([[-1.0], [1.0]]) if levels == 2 else np.eye(levels)
     whole = np.zeros((size, shapes.shape[1] + size - levels), dtype=np.int64)
-    whole[:levels, : shapes.shape[1]] = np.clip(np.rint(shapes * LEAN), -LEAN, LEAN)
+    whole[:levels, : shapes.shape[1]] = _whole(shapes)
     whole[levels:, shapes.shape[1] :] = LEAN * np.eye(size - levels, dtype=np.int64)
     return whole
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Step:
-    """One linear estimate from released numbers, and what it takes to repeat it under fresh noise."""
-
-    estimate: Values
-    matrix: Values
-    """The estimate is this times the numbers."""
-    deviation: float
-    kept: float
-    """How much of its error the later steps leave."""
+def _whole(shapes: Values) -> Whole:
+    whole: Whole = np.clip(np.rint(shapes * LEAN), -LEAN, LEAN).astype(np.int64)
+    return whole
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -249,7 +318,8 @@ class _Fit:
     """Central second moments, summed over records."""
     size: float
     base: float
-    steps: tuple[_Step, ...]
+    spread: Values
+    """What the weights make of standard normal noise."""
 
     @property
     def width(self) -> float:
@@ -262,12 +332,9 @@ class _Fit:
         return float(self.means @ self.weights)
 
     def shaken(self, generator: np.random.Generator) -> Values:
-        """The weights with the noise of the sums with the label drawn once more on top."""
-        weights = self.weights.copy()
-        for step in self.steps:
-            noise = step.matrix @ generator.normal(0.0, step.deviation, step.matrix.shape[1])
-            weights = weights + step.kept * noise[-len(weights) :]
-        return weights
+        """The weights with the noise drawn once more on top."""
+        shaken: Values = self.weights + self.spread @ generator.standard_normal(self.spread.shape[1])
+        return shaken
 
 
 def _centre(records: RecordSums, plan: _Plan, classes: Measured, size: float) -> float:
@@ -287,8 +354,8 @@ def _centre(records: RecordSums, plan: _Plan, classes: Measured, size: float) ->
     return float(centres[np.argmin(noise)])
 
 
-def _measure(records: RecordSums, tables: Sequence[Whole], plan: _Plan, classes: Measured, size: float) -> _Fit:
-    """Sums with the label, second moments where the plan has them, and the weights that follow."""
+def _measure(records: RecordSums, tables: Tables, plan: _Plan, classes: Measured, size: float) -> tuple[_Fit, float]:
+    """Sums with the label, second moments where the plan has them; the weights that follow, and an intercept."""
     columns = sum(table.shape[1] for table in tables)
     centre = _centre(records, plan, classes, size)
     labels = records.residual_sums(
@@ -313,13 +380,12 @@ def _measure(records: RecordSums, tables: Sequence[Whole], plan: _Plan, classes:
     sums = labels.values[1:] + (centre - base) * size * means
     odds = base * (1 - base)
     penalties = np.full(columns, _PRIOR[plan.level] ** -2)
-    matrix = _posterior(odds * second, noise**2, odds**2 * moved, penalties, sums)
-    step = _Step(estimate=matrix @ sums, matrix=matrix, deviation=noise, kept=(1 - _STEP) ** (plan.rounds - 1))
-    fit = _Fit(weights=step.estimate, means=means, second=second, size=size, base=base, steps=(step,))
+    matrix, spread = _posterior(odds * second, noise**2, odds**2 * moved, np.diag(penalties), sums)
+    fit = _Fit(weights=matrix @ sums, means=means, second=second, size=size, base=base, spread=spread)
     intercept = math.log(base / (1 - base)) - fit.middle
-    for round_ in range(1, plan.rounds):
-        fit, intercept = _newton(records, tables, plan, fit, intercept, left=plan.rounds - 1 - round_)
-    return fit
+    for _ in range(1, plan.rounds):
+        fit, intercept = _newton(records, tables, plan, fit, intercept)
+    return fit, intercept
 
 
 def _kept(signal: float, noise: float) -> float:
@@ -350,57 +416,114 @@ def _shrunk(second: Values, spread: Values, variance: float) -> tuple[Values, fl
     return positive, left
 
 
-def _heard(hessian: Values, noise: float, penalties: Values) -> tuple[Values, Values]:
+def _heard(hessian: Values, noise: float, penalty: Values) -> tuple[Values, Values]:
     """Posterior covariance of weights w, and the matrix that turns sums = hessian w + noise into their mean."""
     heard = np.linalg.solve(hessian + noise * np.eye(len(hessian)), hessian)  # the two commute
-    covariance: Values = np.linalg.inv(hessian @ heard + np.diag(penalties))
+    covariance: Values = np.asarray(np.linalg.inv(hessian @ heard + penalty), dtype=np.float64)
     return covariance, covariance @ heard
 
 
-def _posterior(hessian: Values, noise: float, moved: float, penalties: Values, sums: Values) -> Values:
-    """The matrix that turns sums into the posterior mean of the weights.
+def _posterior(hessian: Values, noise: float, moved: float, penalty: Values, sums: Values) -> tuple[Values, Values]:
+    """The matrix that turns sums into the posterior mean of the weights, and what it makes of their noise.
 
     Noise of the second moments, ``moved``, moves the sums by so much for each unit of the weights' squared length.
     """
-    length = 1.0
+    length, whole = 1.0, noise
     matrix = np.zeros_like(hessian)
     for _ in range(5):  # the length of the weights and what it adds to the noise
-        _, matrix = _heard(hessian, noise + moved * length, penalties)
+        whole = noise + moved * length
+        _, matrix = _heard(hessian, whole, penalty)
         weights = matrix @ sums
         length = max(float(weights @ weights), 0.5)
-    return matrix
+    return matrix, math.sqrt(whole) * matrix
 
 
-def _newton(
-    records: RecordSums, tables: Sequence[Whole], plan: _Plan, fit: _Fit, intercept: float, *, left: int
-) -> tuple[_Fit, float]:
-    """One step towards the logistic fit, from what the weights so far leave over."""
-    now = _Score(intercept=intercept, weights=fit.weights, tables=tables)
-    rest = records.residual_sums(tables, now.chance, bound=plan.bound, units=plan.labels // plan.rounds)
+def _mean_odds(fit: _Fit, intercept: float) -> float:
+    """Mean of p (1 - p), were the scores normal."""
     at = np.linspace(-2.5, 2.5, 21)
     weight = np.exp(-(at**2) / 2)
     chance = sigmoid(intercept + fit.middle + fit.width * at)
-    odds = max(float((weight * chance * (1 - chance)).sum() / weight.sum()), 0.3 * fit.base * (1 - fit.base))
+    return max(float((weight * chance * (1 - chance)).sum() / weight.sum()), 0.3 * fit.base * (1 - fit.base))
+
+
+def _newton(records: RecordSums, tables: Tables, plan: _Plan, fit: _Fit, intercept: float) -> tuple[_Fit, float]:
+    """One step towards the logistic fit, from what the weights so far leave over."""
+    now = _Score(intercept=intercept, weights=fit.weights, tables=tables)
+    rest = records.residual_sums(tables, now.chance, bound=plan.bound, units=plan.labels // plan.rounds)
     size, means = fit.size, fit.means
     hessian = np.empty((len(means) + 1, len(means) + 1))
     hessian[0, 0], hessian[0, 1:], hessian[1:, 0] = size, size * means, size * means
     hessian[1:, 1:] = fit.second + size * np.outer(means, means)
-    hessian *= odds
+    hessian *= _mean_odds(fit, intercept)
     penalties = np.full(len(hessian), _PRIOR[plan.level] ** -2)
     penalties[0] = 1e-3
-    covariance, matrix = _heard(hessian, rest.deviation**2, penalties)
-    matrix = _STEP * matrix
-    move = matrix @ rest.values - _STEP * covariance @ (penalties * np.concatenate([[0.0], fit.weights]))
-    step = _Step(estimate=move[1:], matrix=matrix, deviation=rest.deviation, kept=(1 - _STEP) ** left)
-    fit = _Fit(
-        weights=fit.weights + move[1:],
-        means=means,
-        second=fit.second,
-        size=size,
-        base=fit.base,
-        steps=(*fit.steps, step),
-    )
-    return fit, intercept + float(move[0])
+    covariance, matrix = _heard(hessian, rest.deviation**2, np.diag(penalties))
+    move = _STEP * (matrix @ rest.values - covariance @ (penalties * np.concatenate([[0.0], fit.weights])))
+    # a step leaves so much of the errors before it, and adds its own
+    spread = np.hstack([(1 - _STEP) * fit.spread, _STEP * rest.deviation * matrix[1:]])
+    return replace(fit, weights=fit.weights + move[1:], spread=spread), intercept + float(move[0])
+
+
+def _regrouped(
+    records: RecordSums, tables: Tables, ranked: dict[int, _Ranked], plan: _Plan, fit: _Fit, intercept: float
+) -> tuple[_Fit, Tables]:
+    """A column for each group of a number's values, whose weight follows from what the fit leaves over there."""
+    groups = [_in_groups(table, ranked.get(place), plan.groups) for place, table in enumerate(tables)]
+    now = _Score(intercept=intercept, weights=fit.weights, tables=tables)
+    rest = records.residual_sums(groups, now.chance, bound=LEAN**2 * len(ranked), units=plan.residuals)
+    odds, at = _mean_odds(fit, intercept), 1
+    for place, each in ranked.items():
+        group = groups[place]
+        shares = np.diff(each.below()) @ group[: len(each.group)] / LEAN
+        sums, at = rest.values[at : at + len(shares)], at + len(shares)
+        moves, spread = _smoothed(sums, odds * fit.size * shares, rest.deviation**2)
+        fit = replace(
+            fit,
+            weights=np.concatenate([fit.weights, moves]),
+            means=np.concatenate([fit.means, shares]),
+            second=_side_by_side(fit.second, fit.size * (np.diag(shares) - np.outer(shares, shares))),
+            spread=_side_by_side(fit.spread, spread),
+        )
+    return fit, [*tables, *groups]
+
+
+def _in_groups(table: Whole, ranked: _Ranked | None, groups: int) -> Whole:
+    """Membership of neighbouring values, cut evenly along the first shape function; other features have none."""
+    if ranked is None:
+        return table[:, :0]
+    levels = len(ranked.group)
+    along = (table[:levels, 0] - table[0, 0]) / max(table[levels - 1, 0] - table[0, 0], 1)
+    _, at = np.unique(np.minimum(np.floor(groups * along), groups - 1), return_inverse=True)
+    member = np.zeros((len(table), int(at.max()) + 1), dtype=np.int64)
+    member[np.arange(levels), at] = LEAN
+    return member
+
+
+def _smoothed(sums: Values, hessian: Values, noise: float) -> tuple[Values, Values]:
+    """Posterior mean of the log-odds of neighbouring groups about their mean, and what it makes of noise.
+
+    The prior is half independent, half a random walk. Its variance is that of the sums beyond their noise, less a
+    standard error of it: what noise alone has made is seldom taken for a shape.
+    """
+    groups, variance = len(sums), hessian + noise
+    beyond = float((sums**2 - variance).sum()) - math.sqrt(2 * float((variance**2).sum()))
+    if groups < 2 or beyond <= 0:
+        return np.zeros(groups), np.zeros((groups, 0))
+    prior = min(beyond / float((hessian**2).sum()), _WIDEST)
+    steps = np.diff(np.eye(groups), axis=0)
+    # a walk of g steps lies about its mean with a variance of g / 6 steps
+    penalty = (0.5 * np.eye(groups) + 0.5 * groups / 6 * steps.T @ steps) / prior
+    centred = np.eye(groups) - hessian / max(float(hessian.sum()), 1e-9)
+    exact = np.diag(np.maximum(hessian, 1e-3))  # a group that seems empty
+    matrix = centred @ _heard(exact, noise, penalty)[1]
+    return matrix @ sums, math.sqrt(noise) * matrix
+
+
+def _side_by_side(first: Values, second: Values) -> Values:
+    joined = np.zeros((first.shape[0] + second.shape[0], first.shape[1] + second.shape[1]))
+    joined[: first.shape[0], : first.shape[1]] = first
+    joined[first.shape[0] :, first.shape[1] :] = second
+    return joined
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -409,12 +532,12 @@ class _Score:
 
     intercept: float
     weights: Values
-    tables: Sequence[Whole]
+    tables: Tables
 
     def total(self, codes: CodeMatrix) -> Values:
         log_odds = np.full(len(codes), self.intercept)
-        for place, votes in enumerate(_by_feature(self.weights, self.tables)):
-            log_odds += votes[codes[:, place]]
+        for place, votes in enumerate(_by_table(self.weights, self.tables)):
+            log_odds += votes[codes[:, place % codes.shape[1]]]
         return log_odds
 
     def chance(self, codes: CodeMatrix) -> Values:
@@ -426,14 +549,14 @@ class _Cut:
     """Which of nine bands a score lies in; where they end follows from released numbers."""
 
     fit: _Fit
-    tables: Sequence[Whole]
+    tables: Tables
 
     def band(self, codes: CodeMatrix) -> npt.NDArray[np.intp]:
         score = _Score(intercept=-self.fit.middle, weights=self.fit.weights, tables=self.tables)
         return np.searchsorted(CUTS * self.fit.width, score.total(codes))
 
 
-def _by_feature(weights: Values, tables: Sequence[Whole]) -> list[Values]:
+def _by_table(weights: Values, tables: Tables) -> list[Values]:
     ends = np.cumsum([table.shape[1] for table in tables])[:-1]
     return [table @ part / LEAN for table, part in zip(tables, np.split(weights, ends), strict=True)]
 
@@ -444,13 +567,15 @@ def _shaken(bands: Measured, generator: np.random.Generator) -> Measured:
 
 
 def _votes(
-    weights: Values, bands: Measured, fit: _Fit, tables: Sequence[Whole]
+    weights: Values, bands: Measured, fit: _Fit, tables: Tables, features: int
 ) -> tuple[float, tuple[tuple[float, ...], ...]]:
     """Intercept and the votes of every code, on the scale of the log-odds."""
     start = math.log(fit.base / (1 - fit.base))
     intercept, slope = fit_scale(bands.values, bands.deviation / math.sqrt(2), fit.width * MIDDLES, start)
-    votes = tuple(tuple(float(f"{slope * v:.6g}") for v in vote) for vote in _by_feature(weights, tables))
-    return intercept - slope * fit.middle, votes
+    parts = _by_table(weights, tables)
+    summed = [slope * sum(parts[place::features], np.zeros(1)) for place in range(features)]
+    votes = tuple(tuple(float(f"{v:.6g}") for v in vote) for vote in summed)
+    return intercept - slope * float(fit.means @ weights), votes
 
 
 def _described(feature: Feature, vote: Sequence[float]) -> dict[str, Any]:

@@ -109,12 +109,15 @@ class _PerCall(Scorer):
 
 
 def _quantiles(replicates: Values) -> tuple[Values, Values]:
-    """Ends of the band for each row: what ``np.quantile`` gives, in a tenth of its time for one row."""
+    """Ends of the band for each row: what ``np.quantile`` by Weibull gives, in a tenth of its time for one row.
+
+    The k-th of n replicates has a share of k / (n + 1) of all further ones below it.
+    """
     ordered = np.sort(replicates, axis=1)
     last = ordered.shape[1] - 1
     ends = []
     for share in ((1 - BAND) / 2, (1 + BAND) / 2):
-        place, part = divmod(share * last, 1.0)
+        place, part = divmod(min(max(share * (last + 2) - 1, 0.0), last), 1.0)
         at = int(place)
         following = ordered[:, min(at + 1, last)]
         ends.append(ordered[:, at] + part * (following - ordered[:, at]))
