@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import ParameterError
+from understudy.errors import ParameterError, RefusalError
 from understudy.infer.inference import Figure, Inference, answered, quantile_of, total_of
 from understudy.infer.opened import OpenedRelease, open_release
 from understudy.infer.questions import (
@@ -73,7 +73,7 @@ class Asked:
         return [getattr(self, kind) for kind in MODELS]
 
     def answer(self, source: Release | str | Path) -> Inference:
-        """All figures, from the release alone."""
+        """All figures, from the release alone; where none can be told, the reason is an error."""
         release = open_release(source)
         whole = Part.of(release, self.where)
         figures: list[Figure] = []
@@ -88,6 +88,8 @@ class Asked:
         for kind in MODELS:
             for formula in getattr(self, kind):
                 figures += self._answered(release, regression_of(release, kind, formula, whole))
+        if figures and all(figure.refused is not None for figure in figures):
+            raise RefusalError(str(figures[0].refused))
         return Inference(
             figures=tuple(figures),
             target=self.target,

@@ -91,7 +91,7 @@ class Model:
             try:
                 step = np.linalg.solve(curved, uphill)
             except np.linalg.LinAlgError:
-                raise self._unsolved("two of its terms say the same") from None
+                break
             missed = float(np.abs(step * self._scale).max())
             if missed < enough or not np.isfinite(missed):
                 break
@@ -99,8 +99,10 @@ class Model:
             if np.abs(design @ beta).max() > far:
                 break
         if not missed < enough:
-            raise self._unsolved(
-                "its answers are foretold with certainty by some of its terms (perfect separation), or hidden by noise"
+            raise RefusalError(
+                f"the {self.kind} model {self.formula!r} has no solution: some of its terms foretell the answers with "
+                "certainty (perfect separation), or cannot be told apart under the noise. Leave a term out, or join "
+                "rare levels."
             )
         influence = (design * (response - mean)[:, None]) @ np.linalg.inv(curved).T
         return [
@@ -133,11 +135,6 @@ class Model:
             mean = np.exp(np.clip(predicted, -500, 500))
             return mean, mean
         return predicted, np.ones_like(predicted)
-
-    def _unsolved(self, why: str) -> RefusalError:
-        return RefusalError(
-            f"the {self.kind} model {self.formula!r} has no solution: {why}. Leave a term out, or join rare levels."
-        )
 
 
 _STEPS, _ENOUGH, _LONGEST, _FAR = 60, 1e-7, 4.0, 60.0

@@ -16,6 +16,7 @@ from understudy.errors import ParameterError, RefusalError, ReleaseError
 from understudy.evaluate.values import codes_of, is_ordered, values_of
 from understudy.infer.calibration import Calibration, Records
 from understudy.release import Release
+from understudy.release.folders import digest_of
 from understudy.release.manifest import read_manifest
 from understudy.release.release import CODEBOOK
 from understudy.release.verify import Looked, read_manifest_file
@@ -114,6 +115,16 @@ class _Folder:
     def facts(self) -> dict[str, Any]:
         return read_manifest_file(self.place)
 
+    def read(self, path: Path) -> pa.Table:
+        """A table that is what the manifest says."""
+        name = path.relative_to(self.place).as_posix()
+        if digest_of(path) != self.facts["files"].get(name):
+            raise ReleaseError(
+                f"{name} in {str(self.place)!r} was changed after the release: its digest is not the one in the "
+                "manifest. Take the folder again from where it was published."
+            )
+        return pyarrow.parquet.read_table(path)
+
     def tables(self) -> list[Path]:
         return Looked(place=self.place, manifest=self.facts).tables
 
@@ -128,8 +139,8 @@ def open_release(release: Release | str | Path) -> OpenedRelease:
         try:
             manifest = read_manifest(folder.facts, Codebook.load(folder.place / CODEBOOK))
             path = folder.place / MEASUREMENTS
-            measured = pyarrow.parquet.read_table(path) if path.is_file() else None
-            table = pa.concat_tables([pyarrow.parquet.read_table(path) for path in folder.tables()])
+            measured = folder.read(path) if path.is_file() else None
+            table = pa.concat_tables([folder.read(path) for path in folder.tables()])
         except (OSError, LookupError, TypeError, pa.ArrowException) as reason:
             raise ReleaseError(
                 f"the release {str(release)!r} cannot be read ({reason}); take it again from where it was published, "
