@@ -137,7 +137,8 @@ def summary(lines: Sequence[dict[str, Any]], true: dict[str, float]) -> dict[str
             "worst": float(np.min(covered)),
             "naive": float(np.mean(naive)),
             "table": float(np.mean(table)),
-            "width": float(np.mean(width)),
+            "width": float(np.median(width)),
+            "mean_width": float(np.mean(width)),
             "width_rows": float(np.mean(wide)),
             "refused": 1 - told / max(asked, 1),
         }
@@ -147,17 +148,22 @@ def summary(lines: Sequence[dict[str, Any]], true: dict[str, float]) -> dict[str
 def show(path: Path) -> None:
     """Print what a run found."""
     lines = read(path)
+    print("| population | ε | releases |", " | ".join(GROUPS), "|\n|", " | ".join(["---"] * (3 + len(GROUPS))), "|")
     for name in dict.fromkeys(line["population"] for line in lines):
         population = POPULATIONS[name](DATA)
         true = truth(population, population.codes)
         for epsilon in sorted({line["epsilon"] for line in lines if line["population"] == name}):
             own = [line for line in lines if line["population"] == name and line["epsilon"] == epsilon]
-            print(f"{name}, epsilon {epsilon:g}, {len(own)} releases")
-            for group, facts in summary(own, true).items():
-                print(f"  {group:12s}", "  ".join(f"{key} {value:.3g}" for key, value in facts.items()))
+            cells = [
+                f"{facts['naive']:.2f} → **{facts['coverage']:.2f}**, least {facts['worst']:.2f}, width "
+                f"{facts['width']:.2f} ({facts['mean_width']:.2f})"
+                + (f", refused {facts['refused']:.1%}" if facts["refused"] else "")
+                for facts in summary(own, true).values()
+            ]
+            print(f"| {name} | {epsilon:g} | {len(own)} |", " | ".join(cells), "|")
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path)
     parser.add_argument("--show", type=Path)
@@ -165,7 +171,7 @@ def main() -> None:
     parser.add_argument("--epsilon", action="append", type=float)
     parser.add_argument("--releases", type=int, default=100)
     parser.add_argument("--first", type=int, default=1)
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
     if asked.out:
         run(asked.out, asked.population or list(POPULATIONS), asked.epsilon or EPSILONS, asked.first, asked.releases)
     if asked.show or asked.out:

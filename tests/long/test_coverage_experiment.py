@@ -1,7 +1,12 @@
 """The coverage experiment in a quick form: simulated discharges, few releases."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # experiments are no part of the package
 
 from experiments.coverage import releases
 from experiments.coverage.populations import discharges

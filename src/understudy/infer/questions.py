@@ -253,19 +253,20 @@ class Regression(Question):
 
         left, right = sides_of(self.formula, release.codebook.names)
         among = self.part.among(records)
-        frame: dict[str, Any] = {}
         for name in self.names:
-            column, codes = release.column(name), records.of_column(name)
             among &= _present(release, records, name)
-            if is_ordered(column):
-                frame[name] = release.values(name)[codes]
-            else:
-                held = np.bincount(codes[among], minlength=column.size) > 0
-                levels = [label for label, ok in zip(column.labels, held, strict=True) if ok]
-                frame[name] = pd.Categorical(np.array(column.labels, dtype=object)[codes], categories=levels)
         if not among.any():
             raise RefusalError(f"no row of the release has all of {', '.join(self.names)}; choose other columns.")
-        kept = pd.DataFrame(frame)[among]
+        values: dict[str, Any] = {}
+        for name in self.names:
+            column, codes = release.column(name), records.of_column(name)[among]
+            if is_ordered(column):
+                values[name] = release.values(name)[codes]
+            else:
+                held = np.bincount(codes, minlength=column.size) > 0
+                levels = [label for label, ok in zip(column.labels, held, strict=True) if ok]
+                values[name] = pd.Categorical(np.array(column.labels, dtype=object)[codes], categories=levels)
+        kept = pd.DataFrame(values)
         response = left_side(kept, left, kind=self.kind, called="released", formula=self.formula)
         if self.kind == "poisson" and (response < 0).any():
             raise ParameterError(f"the left side of {self.formula!r} is negative somewhere; a Poisson model counts.")
