@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 _VAGUE = 1.0
 """T: a cell that the rows give the share p may in truth be off by as much as its square root, which excludes nothing.
-A hundredth or a hundred times as much changes coverage by less than a percentage point."""
+A third or ten times as much changes coverage by less than a percentage point; a thirtieth leaves bias in models."""
 _MOST_CELLS = 4_000
 """Of all tables together, whose equations are solved at once."""
 
