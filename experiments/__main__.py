@@ -16,6 +16,7 @@ from experiments import (
     prices,
     sbhg,
 )
+from experiments.coverage import releases
 
 QUICK = {
     "prices": prices.main,
@@ -32,6 +33,7 @@ HEAVY = {
     "onthemap": onthemap.main,
     "dpat": dpat.main,
     "nhds": nhds.main,
+    "intervals": lambda: releases.main(["--out", "coverage.jsonl"]),
 }
 """Run only when named: each takes many minutes."""
 

@@ -23,6 +23,7 @@ COMMANDS = (
     ("verify",),
     ("audit",),
     ("evaluate",),
+    ("infer",),
     ("combine",),
     ("rumap",),
     ("diagnose",),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.codebooks import draft as draft
     from understudy.facade.codebooks import records_per_cell as records_per_cell
     from understudy.facade.commutes import commute as commute
+    from understudy.facade.inference import infer as infer
     from understudy.facade.looks import audit as audit
     from understudy.facade.looks import diagnose as diagnose
     from understudy.facade.looks import evaluate as evaluate
@@ -78,6 +79,7 @@ _HOME = {
     "draw": "understudy.facade.tables",
     "evaluate": "understudy.facade.looks",
     "impute": "understudy.facade.tables",
+    "infer": "understudy.facade.inference",
     "load_model": "understudy.synth.model_file",
     "make_recipe": "understudy.synth",
     "open": "understudy.sources",
@@ -94,7 +96,7 @@ _HOME = {
 }
 """Where everyday names live; recipes stand beside them by the names of their classes (`understudy.synth`)."""
 _CALLED = {"open": "open_source"}
-_ROOMS = ("anonymize", "commute", "datasets", "evaluate", "reconstruct")
+_ROOMS = ("anonymize", "commute", "datasets", "evaluate", "infer", "reconstruct")
 """Names of rooms; all but the data sets can be called like a function."""
 answer_calls(__name__, {name: _HOME[name] for name in _ROOMS if name != "datasets"})
 

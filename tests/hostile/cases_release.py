@@ -250,6 +250,27 @@ DRAWN = cases(
 )  # fmt: skip
 
 ESTIMATES = cases(
+    "infer",
+    ("no release", "gone|--share|sex=F", MISTAKE, ("no release folder", "gone")),
+    ("an empty folder", "f|--share|sex=F", MISTAKE, ("f", "manifest"), {"f": _folder}),
+    ("another kind of file", "@book|--share|sex=F", MISTAKE, ("book.toml", "no release folder")),
+    ("no measurements", "@release|--share|sex=F", REFUSED, ("sba", "no measurements", "combine")),
+    ("no question", "@measured", MISTAKE, ("nothing is asked", "--share")),
+    ("an unknown column", "@measured|--share|nobody=1", MISTAKE, ("'nobody'", "choose among")),
+    ("an unknown level", "@measured|--share|sex=X", MISTAKE, ("'X'", "no level of 'sex'")),
+    ("a mean of levels", "@measured|--mean|region", MISTAKE, ("'region'", "without an order", "share")),
+    ("an unknown target", "@measured|--share|sex=F|--for|me", MISTAKE, ("--for is 'me'", "population")),
+    ("certainty", "@measured|--share|sex=F|--level|1", MISTAKE, ("--level is 1.0",)),
+    ("no groups", "@measured|--share|sex=F|--difference", MISTAKE, ("--difference", "--by")),
+    ("no size", "@measured|--total|sex=F", MISTAKE, ("--population-size", "table")),
+    ("no formula", "@measured|--linear|age", MISTAKE, ("one", "~")),
+    ("a formula of nobody", "@measured|--linear|age ~ nobody", MISTAKE, ("'nobody'", "neither a column")),
+    ("a program", "@measured|--linear|age ~ __import__('os')", MISTAKE, ("__import__", "neither a column")),
+    ("a formula of numbers", "@measured|--linear|1 ~ 1", MISTAKE, ("names no column",)),
+    ("an unknown part", "@measured|--share|sex=F|--where|region=moon", MISTAKE, ("moon", "no level")),
+    ("one column twice", "@measured|--correlation|age,age", MISTAKE, ("name two columns",)),
+    ("no place", "@measured|--share|sex=F|-o|no/such/p.html", MISTAKE, ("no/such",)),
+) + cases(
     "combine",
     ("no rule", "@release|--share|sex=F", MISTAKE, ("--kind",)),
     ("an unknown rule", "@release|--kind|mean|--share|sex=F", MISTAKE, ("--kind is 'mean'", "plug-in")),

@@ -84,6 +84,7 @@ def make_bench(folder: Path) -> Bench:
     us.synthesize(
         data, BOOK, 60, "sba", out=folder / "release", save_model=folder / "model.us", epsilon=2.0, delta=1e-6
     )
+    us.synthesize(data, BOOK, 300, out=folder / "measured", epsilon=5.0, delta=1e-6)
     us.anonymize(
         str(data), book, recipe=Recipe(steps=(FullDomain(k=3, suppression=0.1, loss="entropy"),), hierarchies={}),
         out=folder / "anonymous",
@@ -107,7 +108,8 @@ def make_bench(folder: Path) -> Bench:
         else:
             os.environ["UNDERSTUDY_MODEL_KEY"] = before
     names = {
-        "data": data, "book": book, "release": folder / "release", "model": folder / "model.us", "flows": flows,
+        "data": data, "book": book, "release": folder / "release", "measured": folder / "measured",
+        "model": folder / "model.us", "flows": flows,
         "anonymous": folder / "anonymous", "places": places, "trips": folder / "trips", "free": folder / "free.us",
         "paid": folder / "paid.us", "people": folder / "people.csv", "counties": folder / "counties.csv",
     }  # fmt: skip

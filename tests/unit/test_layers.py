@@ -35,6 +35,7 @@ ORDER = [
     ("synth",),
     ("datasets",),
     ("evaluate",),
+    ("infer",),
     ("anonymize",),
     ("commute",),
     ("reconstruct",),

@@ -21,6 +21,7 @@ from understudy.release.verify import verify_release
 from understudy.sources import EncodedSource
 from understudy.sources.tables import CountTable
 from understudy.synth import METHODS, make_recipe
+from understudy.synth.measurements import MEASUREMENTS
 from understudy.synth.model_file import load_model
 from understudy.synth.ways import Agreeing, Cells, Chains, Network
 
@@ -79,7 +80,8 @@ def test_a_model_holds_nothing_but_noisy_counts(method, tmp_path):
     pairs = [(f"table-{i}-codes.npy", f"table-{i}-noisy-counts.npy") for i in range(len(tables))]
     classes = [f"{name}.npy" for name in fitted.model.way.arrays()]
     assert len(classes) == (1 + len(SIZES) if isinstance(fitted.model.way, Agreeing) else 0)
-    assert set(raw) == {"model.json", "codebook.toml", *(name for pair in pairs for name in pair), *classes}
+    also = [MEASUREMENTS] if method == "marginals" else []
+    assert set(raw) == {"model.json", "codebook.toml", *(name for pair in pairs for name in pair), *classes, *also}
     assert raw["codebook.toml"].decode() == BOOK.to_toml()
     cells_in_all = right = 0
     for (cells, counts), table in zip(pairs, tables, strict=True):

@@ -39,6 +39,8 @@ _CAUTION = 0.25
 """Share of its error that a pair must be worth to be measured: what is measured helps others too."""
 _TRUST = (3, 1)
 """In a table shrunk by its directions, and in the model: equal parts are as good on most tables, worse on sparse."""
+_CHANCE = 0.7
+"""The part of what chance alone would show that is taken off a score."""
 _MOST_ONES = 0.65
 """Share of the budget that the one-way tables get at most."""
 _MOST_TRIPLES, _LEAST_TRIPLES, _TRIPLE_NOISE, _PILOT = 600, 0.01, 0.05, 0.2
@@ -257,7 +259,7 @@ class MarginalFit:
         expected = (np.outer(self.ones[i], self.ones[j]) / self.total for i, j in counts)
         distances = self.meter.dependences(list(counts.values()), expected, copies=copies)
         for (i, j), distance in zip(counts, distances, strict=True):
-            self.gains[i, j] = max(0.0, float(distance) - 0.7 * self._chance(i, j))
+            self.gains[i, j] = max(0.0, float(distance) - _CHANCE * self._chance(i, j))
         self.shown = strongest(self.gains, most=_MOST_PAIRS)
         deviation = math.sqrt(self.meter.variance(1) * min(len(counts), 30) / self._left())
         self.groups = self._merged(patience * deviation)
@@ -423,6 +425,10 @@ class MarginalFit:
             least = 1.5 * max(least, 1.0)
             groups = [group_small(table, least) for table in self.ones]
         return groups
+
+    def score_error(self, pair: Pair) -> float:
+        """How far the score of a pair may lie from its dependence: its noise, and what was taken off it for chance."""
+        return math.hypot(self.score_deviation, _CHANCE * self._chance(*pair))
 
     def _chance(self, first: int, second: int) -> float:
         """The distance from independence that noise and sampling alone would show."""

@@ -19,6 +19,7 @@ from understudy.cli import (
     endings,
     evaluate,
     impute,
+    infer,
     keys,
     methods,
     recipe,
@@ -55,7 +56,7 @@ PANELS: dict[str, tuple[Any, ...]] = {
         ("commute", commute.app),
         train.train,
     ),
-    "Look": (methods.methods, evaluate.evaluate, combine.combine, rumap.rumap, diagnose.diagnose),
+    "Look": (methods.methods, evaluate.evaluate, infer.infer, combine.combine, rumap.rumap, diagnose.diagnose),
     "Guard": (("codebook", codebook.app), synth.quote, ("account", account.app), verify.verify, audit.audit),
     "Serve": (serve.serve, ("keys", keys.app)),
 }

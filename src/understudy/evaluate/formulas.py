@@ -1,15 +1,24 @@
-"""What may stand in a formula: columns, arithmetic and a few functions; anything else would be run as a program.
+"""Formulas of models, and what may stand in them: columns, arithmetic and a few functions.
 
-The library that reads formulas evaluates their terms as Python, so ``__import__("os")`` in one would be carried out.
+The library that reads formulas evaluates their terms as Python: ``__import__("os")`` in one would be run as a program.
 Names are therefore held against a list before it sees them: without other names there is nothing to reach.
 """
 
 import io
 import keyword
+import re
 import tokenize
 from collections.abc import Collection
+from typing import Any
 
-from understudy.errors import ParameterError
+import numpy as np
+import numpy.typing as npt
+
+from understudy.codebook import Codebook
+from understudy.errors import DataError, ParameterError
+from understudy.extras import need
+
+Floats = npt.NDArray[np.float64]
 
 _TERMS = frozenset({"C", "I", "Q", "Treatment", "Sum", "Poly", "Diff", "Helmert", "bs", "cr", "center", "standardize"})
 _SETTINGS = frozenset({"reference", "levels", "df", "degree"})
@@ -53,3 +62,90 @@ def _refused(formula: str, what: str) -> ParameterError:
         f"`formula` is {formula[:120]!r}; {what} is neither a column nor one of the functions that a formula may use "
         f"(np.{', np.'.join(sorted(_NUMBERS))}, C, Q). Name columns, as in charge > 25 ~ age + sex."
     )
+
+
+def sides_of(formula: str, columns: Collection[str]) -> tuple[str, str]:
+    """What a formula explains, and by what; anything that is no formula of these columns is refused."""
+    if formula.count("~") != 1:
+        raise ParameterError(
+            f'`formula` is {formula!r}; it must have one "~" between response and terms, as y ~ a + b.'
+        )
+    check_formula(formula, columns)
+    left, right = (side.strip() for side in formula.split("~"))
+    return left, right
+
+
+def mentioned_in(book: Codebook, formula: str) -> tuple[str, ...]:
+    """The columns that a formula names."""
+    mentioned = [name for name in book.names if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", formula)]
+    if not mentioned:
+        raise ParameterError(
+            f"`formula` is {formula!r}, which names no column; the tables have {', '.join(book.names)}."
+        )
+    return tuple(mentioned)
+
+
+def left_side(frame: Any, left: str, *, kind: str, called: str, formula: str) -> Floats:
+    """The values of what a model explains."""
+    need("patsy", extra="report", what="a formula")
+    from patsy import EvalEnvironment, PatsyError, dmatrix
+
+    try:
+        made = dmatrix(
+            f"0 + I({left})", frame, EvalEnvironment([{"np": np}]), return_type="dataframe", NA_action="raise"
+        )
+    except (PatsyError, TypeError, ValueError) as reason:
+        raise ParameterError(
+            f"the left side of {formula!r} cannot be computed ({first_line(reason)}); write a column with an order, "
+            "or a comparison such as charge > 25000 or sex == 'F'."
+        ) from None
+    if made.shape[1] > 2 or (made.shape[1] == 2 and not str(made.columns[-1]).endswith("[True]")):
+        raise ParameterError(
+            f"the left side of {formula!r} is a column of levels without an order; compare it with one of them, as in "
+            f"{left} == 'level'."
+        )
+    values = np.asarray(made.iloc[:, -1], dtype=np.float64)
+    if kind == "logistic" and not np.isin(values, (0, 1)).all():
+        raise ParameterError(
+            f"the left side of {formula!r} is not a question with two answers; compare it with a number, as in "
+            f"{left} > 3."
+        )
+    if len(np.unique(values)) < 2:
+        raise DataError(
+            f"the left side of {formula!r} has one value in the {called} table; a model needs two. Choose another."
+        )
+    return values
+
+
+def right_side(frame: Any, right: str) -> Any:
+    """The terms of a model as a frame, one column for each coefficient."""
+    need("patsy", extra="report", what="a formula")
+    from patsy import EvalEnvironment, PatsyError, dmatrix
+
+    try:
+        return dmatrix(right, frame, EvalEnvironment([{"np": np}]), return_type="dataframe", NA_action="raise")
+    except (PatsyError, TypeError, ValueError) as reason:
+        raise ParameterError(
+            f"the right side {right!r} cannot be computed ({first_line(reason)}); name columns of the tables, as in "
+            'age + sex, and write Q("a name") for names with spaces or dots.'
+        ) from None
+
+
+def estimable(matrix: Floats) -> npt.NDArray[np.bool_]:
+    """Columns that are not a combination of those before them, by Gram and Schmidt, twice for accuracy."""
+    free = np.zeros(matrix.shape[1], dtype=np.bool_)
+    basis = np.zeros((len(matrix), 0))
+    for position, column in enumerate(matrix.T):
+        length = np.sqrt(column @ column)
+        rest = column - basis @ (basis.T @ column)
+        rest = rest - basis @ (basis.T @ rest)
+        left = np.sqrt(rest @ rest)
+        if length > 0 and left > 1e-8 * length:
+            free[position] = True
+            basis = np.column_stack([basis, rest / left])
+    return free
+
+
+def first_line(reason: object) -> str:
+    """What another library said, for a sentence of ours."""
+    return str(reason).strip().splitlines()[0].rstrip(".")

@@ -15,7 +15,7 @@ import pyarrow.parquet
 from understudy.codebook import Codebook, Levelled
 from understudy.extras import need
 from understudy.privacy.card import card
-from understudy.privacy.provenance import InputRole, Made
+from understudy.privacy.provenance import MARK, InputRole, Made
 from understudy.privacy.spelling import short_promise
 from understudy.release.folders import Commit, digest_of, digest_of_bytes, new_folder
 from understudy.release.manifest import Manifest
@@ -46,10 +46,16 @@ class Release:
     """Public tables that go with it, by file name (Parquet)."""
 
     def __post_init__(self) -> None:
-        """Mark the table with its provenance, so that it is not taken for a table of people."""
+        """Mark the tables with their provenance, so that they are not taken for tables of people."""
         kept = self.table.schema.metadata or {}
         marked = self.table.replace_schema_metadata({**kept, **self.manifest.provenance.mark()})
         object.__setattr__(self, "table", marked)
+        object.__setattr__(self, "attachments", {name: self._marked(also) for name, also in self.attachments.items()})
+
+    def _marked(self, table: pa.Table) -> pa.Table:
+        """What has no mark of its own is part of this release."""
+        kept = table.schema.metadata or {}
+        return table if MARK in kept else table.replace_schema_metadata({**kept, **self.manifest.provenance.mark()})
 
     @property
     def codebook(self) -> Codebook:

@@ -97,7 +97,7 @@ Check = Callable[[Looked], None]
 def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
     """Recompute everything that can be recomputed without the confidential data."""
     place = Path(folder)
-    looked = Looked(place=place, manifest=_read_manifest(place))
+    looked = Looked(place=place, manifest=read_manifest_file(place))
 
     def table(looked: Looked) -> Looked:
         _check_files(looked)
@@ -148,7 +148,8 @@ def _what(looked: Looked) -> str:
     return f"{kinds.get(looked.made, 'a synthetic table of {:,} rows').format(number)} by {method}"
 
 
-def _read_manifest(place: Path) -> dict[str, Any]:
+def read_manifest_file(place: Path) -> dict[str, Any]:
+    """The manifest in a folder, as plain data."""
     if not place.is_dir():
         raise ReleaseError(f"there is no release folder {str(place)!r}; give the folder that holds {MANIFEST}.")
     try:

@@ -22,6 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pyarrow as pa
+import pyarrow.parquet
+
 from understudy.codec import from_plain, to_plain
 from understudy.errors import ReleaseError
 from understudy.privacy.transaction import Claim
@@ -200,14 +203,27 @@ class Workshop:
         warnings = (text for _, receipt in sorted(self.receipts().items()) for text in receipt.warnings)
         return tuple(dict.fromkeys(warnings))
 
-    def finish(self, manifest: Manifest, commit: Commit | None) -> Path:
+    def finish(
+        self, manifest: Manifest, commit: Commit | None, attachments: Mapping[str, pa.Table] | None = None
+    ) -> Path:
         """Codebook, manifest, charge, name: in this order, so that no release appears unpaid or in part."""
         done = self.destroy_strays()
+        also = {name: self._content / name for name in attachments or {}}
+        for name, table in (attachments or {}).items():
+            kept = {**(table.schema.metadata or {}), **manifest.provenance.mark()}
+            pyarrow.parquet.write_table(table.replace_schema_metadata(kept), also[name])
         (self._content / CODEBOOK).write_text(manifest.codebook.to_toml(), encoding="utf-8", newline="\n")
         files = {f"{PARTS}/{receipt.name}": receipt.digest for receipt in done.values()}
+        files = {name: digest_of(path) for name, path in also.items()} | files
         files = {CODEBOOK: digest_of(self._content / CODEBOOK), **dict(sorted(files.items()))}
         (self._content / MANIFEST).write_text(manifest_text(manifest, files), encoding="utf-8", newline="\n")
-        for path in (self._content / CODEBOOK, self._content / MANIFEST, self.parts_folder, self._content):
+        for path in (
+            *also.values(),
+            self._content / CODEBOOK,
+            self._content / MANIFEST,
+            self.parts_folder,
+            self._content,
+        ):
             sync(path)
         return self._publish(commit)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
@@ -25,6 +27,7 @@ from understudy.sources.tables import CountTable
 from understudy.synth.detail_where import draw_part, part_facts
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
+from understudy.synth.measurements import MEASUREMENTS, attached
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
 from understudy.synth.ways import Way
 
@@ -70,6 +73,10 @@ def _packed(model: ReleasedModel) -> bytes:
             archive.writestr(f"table-{number}-noisy-counts.npy", _array(counts))
         for name, values in model.way.arrays().items():
             archive.writestr(f"{name}.npy", _array(values))
+        if model.measurements is not None:
+            written = io.BytesIO()
+            pyarrow.parquet.write_table(model.measurements, written)
+            archive.writestr(MEASUREMENTS, written.getvalue())
     return buffer.getvalue()
 
 
@@ -131,6 +138,7 @@ _BROKEN = (
     ValueError,
     TypeError,
     AttributeError,
+    pa.ArrowException,
     RuntimeError,  # with NotImplementedError: encrypted, or packed in an unknown way
 )
 
@@ -172,7 +180,15 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         charged_as=str(described.get("charged_as", "")),
         looked=described.get("looked") is True,
         warnings=tuple(described["warnings"]),
+        measurements=_measurements(archive),
     )
+
+
+def _measurements(archive: zipfile.ZipFile) -> pa.Table | None:
+    """What the tables were made of; models of earlier versions and of other methods have none."""
+    if MEASUREMENTS not in archive.namelist():
+        return None
+    return pyarrow.parquet.read_table(io.BytesIO(archive.read(MEASUREMENTS)))
 
 
 def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
@@ -224,7 +240,8 @@ class LoadedModel:
         )
         sizes = sizes_of(model.codebook, model.people)
         table = decode_drawn(model.codebook, model.details, codes, stream, people=sizes, only=only)
-        return Release(table=table, manifest=manifest)
+        also = {} if where is not None else attached(model.measurements)  # which describe the whole population
+        return Release(table=table, manifest=manifest, attachments=also)
 
     def payment(self, release_id: str | None = None) -> Payment:
         """Nothing is paid any more, and the manifest says who did."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from understudy.codebook import Codebook
 from understudy.mechanisms.stream import Stream
@@ -45,6 +46,8 @@ class ReleasedModel:
     """Tables of the detail columns and measured numbers, then of smooth numbers that were measured too."""
     people: tuple[int, ...] = ()
     """How common each number of records per synthetic person is, where that was counted."""
+    measurements: pa.Table | None = None
+    """What the tables were made of, if it is kept (:mod:`understudy.synth.measurements`)."""
 
     def faults(self) -> list[str]:
         """Everything in which tables, codebook and way of drawing contradict each other."""

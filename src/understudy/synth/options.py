@@ -12,7 +12,7 @@ from understudy.blocks.priors import PriorShape, PublicShape, Shape
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.mechanisms.smoothing import declared_public
-from understudy.parameters import DELTA, EPSILON, REQUIRED, Number, OneOf, Panel, Rule, Whole, option, shown_value
+from understudy.parameters import DELTA, EPSILON, REQUIRED, Flag, Number, OneOf, Panel, Rule, Whole, option, shown_value
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.provenance import InputRole
 from understudy.sources import open_source
@@ -235,6 +235,18 @@ def delta_option(default: Any = REQUIRED) -> Any:
 def neighbours_option() -> Any:
     """The relation under which the price holds."""
     return option(Neighbours.ADD_REMOVE, rule=NeighboursRule(), panel=Panel.PRIVACY, help="add-remove or replace-one.")
+
+
+def measurements_option() -> Any:
+    """Whether a release carries what it was made from."""
+    return option(
+        True,
+        rule=Flag(),
+        panel=Panel.INPUT,
+        flag="--measurements/--no-measurements",
+        help="Keep the noisy tables beside the rows, as they were measured: `understudy infer` needs them, and they "
+        "are paid for.",
+    )
 
 
 def parents_option(default: Any = None) -> Any:

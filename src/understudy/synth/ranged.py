@@ -31,6 +31,7 @@ from understudy.synth.detail_file import read_details, write_details
 from understudy.synth.details import Details, count_details
 from understudy.synth.drawers import ModelDrawer
 from understudy.synth.grouping import count_people
+from understudy.synth.measurements import attached
 from understudy.synth.methods.plugs import PLUGS
 from understudy.synth.model_file import load_model, write_model
 from understudy.synth.outside import refuse_openers, unopened
@@ -122,7 +123,7 @@ def draw_parts(
             mark = manifest.provenance.mark()
             warnings = draw_all(drawer, loaded.model.codebook, order, workshop, loaded.model.people, mark)
             manifest = loaded.manifest(rows, payment, secure=True, warnings=warnings, parts=len(workshop.receipts()))
-            folder = workshop.finish(manifest, commit=None)
+            folder = workshop.finish(manifest, None, attached(loaded.model.measurements))
             return PartedRelease(folder=folder, manifest=manifest)
         except RefusalError:
             workshop.abandon()
@@ -254,8 +255,13 @@ class _Run:
     def _finish(self, payment: Payment, warnings: tuple[str, ...]) -> PartedRelease:
         manifest = self._manifest(payment, warnings)
         payment.reached(Point.DRAWN)
-        folder = self._workshop.finish(manifest, commit=payment.commit)
+        folder = self._workshop.finish(manifest, payment.commit, self._measured())
         return PartedRelease(folder=folder, manifest=manifest)
+
+    def _measured(self) -> dict[str, pa.Table]:
+        """What the released tables were made of: the model of route N was written before anything was drawn."""
+        path = self._workshop.model_path
+        return attached(load_model(path).model.measurements) if path.exists() else {}
 
     def _finished(self, payment: Payment) -> PartedRelease:
         """The last run died between its commit and the name of the release."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
@@ -360,7 +361,11 @@ class Fitted(Making[Release]):
             warnings=(*self.warnings, *part_warnings),
             real_records=self.recipe.shows_records,
         )
-        return Release(table=table, manifest=manifest)
+        return Release(table=table, manifest=manifest, attachments=self._attachments(where))
+
+    def _attachments(self, where: Where | None) -> dict[str, pa.Table]:
+        """Public tables that go with the rows."""
+        return {}
 
     @contextmanager
     def _paying(self, quote: Quote, *, files: int = 1) -> Iterator[Payment]:

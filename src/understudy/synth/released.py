@@ -10,8 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from understudy.codebook import Codebook
+from understudy.codebook.where import Where
 from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
@@ -23,6 +25,7 @@ from understudy.release.folders import check_file
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.drawers import ModelDrawer
+from understudy.synth.measurements import attached
 from understudy.synth.model_file import write_model
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
 from understudy.synth.recipe import Fitted, Recipe
@@ -39,6 +42,8 @@ class Perturbed:
     entries: Sequence[Entry]
     pieces: Sequence[CountTable] = ()
     """Of smooth numbers whose pieces were measured too."""
+    measurements: pa.Table | None = None
+    """What was measured, before it was made plausible (:mod:`understudy.synth.measurements`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +92,7 @@ class FittedReleased(Fitted):
             charged=NOT_CHARGED if self._account is None else f"charged to the account of {self._account.dataset!r}",
             details=self._details,
             people=self._people,
+            measurements=perturbed.measurements,
         )
 
     @property
@@ -94,6 +100,10 @@ class FittedReleased(Fitted):
         """The released tables, once they are paid for; from then on they may go anywhere."""
         self._require_paid("the perturbed tables")
         return self._model
+
+    def _attachments(self, where: Where | None) -> dict[str, pa.Table]:
+        """The measurements describe the whole population, so rows of a part of it go without."""
+        return {} if where is not None else attached(self._perturbed.measurements)
 
     def _draw(self, rows: int, ledger: Ledger) -> Sequence[npt.NDArray[np.unsignedinteger]]:
         return self._draw_where(rows, ledger, {})

@@ -5,7 +5,6 @@ errors and intervals are those of the rows themselves. Numbers stand at the midd
 their rank; records with a missing value among the named columns are left out, as statistical software does.
 """
 
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError
 from understudy.evaluate.checks import check_comparable
-from understudy.evaluate.formulas import check_formula
+from understudy.evaluate.formulas import estimable, first_line, left_side, mentioned_in, right_side, sides_of
 from understudy.evaluate.metric import Metric, Score
 from understudy.evaluate.opened import open_grids
 from understudy.evaluate.risk.intervals import Z95
@@ -121,13 +119,8 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     """
     check_comparable(real, synthetic)
     OneOf(("logistic", "linear")).check("kind", kind)
-    if formula.count("~") != 1:
-        raise ParameterError(
-            f'`formula` is {formula!r}; it must have one "~" between response and terms, as y ~ a + b.'
-        )
-    check_formula(formula, real.codebook.names)
-    left, right = (side.strip() for side in formula.split("~"))
-    used = _mentioned(real.codebook, formula)
+    left, right = sides_of(formula, real.codebook.names)
+    used = mentioned_in(real.codebook, formula)
     shared = {name: (a > 0) & (b > 0) for (name,), a, b in grids(real, synthetic, [(name,) for name in used])}
     survey = weights_by_code(real.codebook)
     frames = [_frame(source, used, shared, survey) for source in (real, synthetic)]
@@ -136,7 +129,7 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     for (frame, weights, dropped, each), called in zip(frames, ("real", "synthetic"), strict=True):
         if dropped:
             notes.append(f"{dropped:,} {called} rows left out (a missing value, or a level that only one table has)")
-        response = _response(frame, left, kind=kind, called=called, formula=formula)
+        response = left_side(frame, left, kind=kind, called=called, formula=formula)
         fits.append(_fit(frame, weights, response, right, kind=kind, called=called, notes=notes, each=each))
     names = [name for name in fits[0] if name in fits[1]]
     if not names:
@@ -154,15 +147,6 @@ def compare_models(real: Source, synthetic: Source, *, formula: str, kind: Kind)
     return Comparison(
         formula=formula, kind=kind, names=tuple(names), real=sides[0], synthetic=sides[1], note="; ".join(notes)
     )
-
-
-def _mentioned(book: Codebook, formula: str) -> tuple[str, ...]:
-    mentioned = [name for name in book.names if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", formula)]
-    if not mentioned:
-        raise ParameterError(
-            f"`formula` is {formula!r}, which names no column; the tables have {', '.join(book.names)}."
-        )
-    return tuple(mentioned)
 
 
 def _frame(
@@ -196,37 +180,6 @@ def _frame(
     return pd.DataFrame(data), chosen.weights, int(table.rows - chosen.rows), each
 
 
-def _response(frame: Any, left: str, *, kind: Kind, called: str, formula: str) -> Floats:
-    need("patsy", extra="report", what="the comparison of regressions")
-    from patsy import EvalEnvironment, PatsyError, dmatrix
-
-    try:
-        made = dmatrix(
-            f"0 + I({left})", frame, EvalEnvironment([{"np": np}]), return_type="dataframe", NA_action="raise"
-        )
-    except (PatsyError, TypeError, ValueError) as reason:
-        raise ParameterError(
-            f"the left side of {formula!r} cannot be computed ({_first_line(reason)}); write a column with an order, "
-            "or a comparison such as charge > 25000 or sex == 'F'."
-        ) from None
-    if made.shape[1] > 2 or (made.shape[1] == 2 and not str(made.columns[-1]).endswith("[True]")):
-        raise ParameterError(
-            f"the left side of {formula!r} is a column of levels without an order; compare it with one of them, as in "
-            f"{left} == 'level'."
-        )
-    values = np.asarray(made.iloc[:, -1], dtype=np.float64)
-    if kind == "logistic" and not np.isin(values, (0, 1)).all():
-        raise ParameterError(
-            f"the left side of {formula!r} is not a question with two answers; compare it with a number, as in "
-            f"{left} > 3."
-        )
-    if len(np.unique(values)) < 2:
-        raise DataError(
-            f"the left side of {formula!r} has one value in the {called} table; a model needs two. Choose another."
-        )
-    return values
-
-
 def _fit(
     frame: Any,
     weights: Floats,
@@ -240,17 +193,10 @@ def _fit(
 ) -> dict[str, tuple[float, float, float, float]]:
     need("statsmodels", "patsy", extra="report", what="the comparison of regressions")
     import statsmodels.api as sm
-    from patsy import EvalEnvironment, PatsyError, dmatrix
 
-    try:
-        design = dmatrix(right, frame, EvalEnvironment([{"np": np}]), return_type="dataframe", NA_action="raise")
-    except (PatsyError, TypeError, ValueError) as reason:
-        raise ParameterError(
-            f"the right side {right!r} cannot be computed ({_first_line(reason)}); name columns of the tables, as in "
-            'age + sex, and write Q("a name") for names with spaces or dots.'
-        ) from None
+    design = right_side(frame, right)
     matrix = np.asarray(design, dtype=np.float64)
-    free = _estimable(matrix)
+    free = estimable(matrix)
     if not free.all():
         lost = [str(name) for name, ok in zip(design.columns, free, strict=True) if not ok]
         notes.append(f"the {called} table cannot estimate {', '.join(lost)}")
@@ -263,7 +209,7 @@ def _fit(
         if each is not None:
             errors = _sandwich(matrix[:, free], response, fitted.mu, weights, each, kind)
             ends = np.column_stack([fitted.params - Z95 * errors, fitted.params + Z95 * errors])
-    notes.extend(sorted({f"{called}: {_first_line(word.message)}" for word in heard}))
+    notes.extend(sorted({f"{called}: {first_line(word.message)}" for word in heard}))
     names = [str(name) for name, ok in zip(design.columns, free, strict=True) if ok]
     values = zip(names, fitted.params, errors, ends[:, 0], ends[:, 1], strict=True)
     return {name: (float(a), float(b), float(c), float(d)) for name, a, b, c, d in values}
@@ -276,25 +222,6 @@ def _sandwich(matrix: Floats, response: Floats, mean: Floats, counts: Floats, ea
     meat = (matrix * (counts * each**2 * (response - mean) ** 2)[:, None]).T @ matrix
     errors: Floats = np.sqrt(np.maximum(np.diag(bread @ meat @ bread), 0.0))
     return errors
-
-
-def _estimable(matrix: Floats) -> npt.NDArray[np.bool_]:
-    """Columns that are not a combination of those before them, by Gram and Schmidt, twice for accuracy."""
-    free = np.zeros(matrix.shape[1], dtype=np.bool_)
-    basis = np.zeros((len(matrix), 0))
-    for position, column in enumerate(matrix.T):
-        length = np.sqrt(column @ column)
-        rest = column - basis @ (basis.T @ column)
-        rest = rest - basis @ (basis.T @ rest)
-        left = np.sqrt(rest @ rest)
-        if length > 0 and left > 1e-8 * length:
-            free[position] = True
-            basis = np.column_stack([basis, rest / left])
-    return free
-
-
-def _first_line(reason: object) -> str:
-    return str(reason).strip().splitlines()[0].rstrip(".")
 
 
 def distance_of_coefficients(fitted: Comparison) -> Score:

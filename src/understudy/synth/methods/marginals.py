@@ -33,8 +33,15 @@ from understudy.privacy.secret import Secret
 from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
+from understudy.synth.measurements import measurements_table
 from understudy.synth.method_facts import synthesis_facts
-from understudy.synth.options import NumbersByColumn, delta_option, epsilon_option, neighbours_option
+from understudy.synth.options import (
+    NumbersByColumn,
+    delta_option,
+    epsilon_option,
+    measurements_option,
+    neighbours_option,
+)
 from understudy.synth.released import Perturbed, ReleasedRecipe, public_size
 from understudy.synth.ways import Agreeing
 
@@ -84,6 +91,7 @@ class Marginals(ReleasedRecipe):
         help="COLUMN=WEIGHT, repeated: columns that matter more (or less) than 1. The dependence of a pair counts by "
         "the product of its two weights.",
     )
+    measurements: bool = measurements_option()
 
     def units(self, book: Codebook) -> int:
         """Measurements in all: fine enough to be split, for a score of every pair, and for noise in whole numbers."""
@@ -152,6 +160,7 @@ class Marginals(ReleasedRecipe):
             tables=[_table(tuple(names[column] for column in columns), table) for columns, table in shown.items()],
             entries=[Entry(stage="tables", reads="all measurements", event=event)],
             pieces=pieces_shown,
+            measurements=measurements_table(fit, book) if self.measurements else None,
         )
 
     def _one_share(self) -> float:

@@ -1,0 +1,177 @@
+"""A release as inference sees it: codes of its rows, values of its codes, and its measurements."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
+
+from understudy.codebook import Codebook, Column, Detail, Levelled, Number
+from understudy.errors import ParameterError, RefusalError, ReleaseError
+from understudy.evaluate.values import codes_of, is_ordered, values_of
+from understudy.infer.calibration import Calibration, Records
+from understudy.release import Release
+from understudy.release.folders import digest_of
+from understudy.release.manifest import read_manifest
+from understudy.release.release import CODEBOOK
+from understudy.release.verify import Looked, read_manifest_file
+from understudy.synth.measurements import MEASUREMENTS, Measurements, read_measurements
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenedRelease:
+    """Rows and measurements of one release."""
+
+    codebook: Codebook
+    table: pa.Table
+    measured: Measurements
+    statement: str
+    release_id: str
+    _codes: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    _calibrations: dict[tuple[str, ...], Calibration] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Of the table."""
+        return int(self.table.num_rows)
+
+    @property
+    def records(self) -> float:
+        """Confidential records, as measured."""
+        return max(1.0, float(self.measured.records.values[0]))
+
+    def column(self, name: str) -> Column:
+        """A column that something can be said of; a detail code is refused."""
+        known = [column.name for column in self.codebook.modelled]
+        if name in known:
+            return self.codebook.column(name)
+        detail = next((column for column in self.codebook.details if column.name == name), None)
+        if isinstance(detail, Detail):
+            raise RefusalError(
+                f"{name!r} is a detail code: its rows were drawn given {detail.detail_of!r} alone, and nobody measured "
+                f"it with other columns. Ask for {detail.detail_of!r}, or release counts of {name!r} with `understudy "
+                "count`."
+            )
+        raise ParameterError(f"the release has no column {name!r}; choose among {', '.join(known)}.")
+
+    def codes(self, name: str) -> npt.NDArray[np.int64]:
+        """Of all rows."""
+        if name not in self._codes:
+            codes = codes_of(self.table.column(name), self.column(name))
+            if (codes < 0).any():
+                raise ReleaseError(f"column {name!r} of the release holds values that its codebook does not know.")
+            self._codes[name] = codes
+        return self._codes[name]
+
+    def values(self, name: str) -> Floats:
+        """One number per code; NaN for the missing level. A column without an order is refused."""
+        column = self.column(name)
+        if not is_ordered(column):
+            raise ParameterError(
+                f"{name!r} has levels without an order, so it has no mean, quantile or correlation; ask for the share "
+                f"of one of them, as {name}={column.labels[0]}."
+            )
+        if isinstance(column, Number):
+            return self._bin_means(column)
+        proper = values_of(column)
+        if isinstance(column, Levelled):
+            with suppress(ValueError):  # levels that are no numbers stand at their rank
+                proper[: column.proper_levels] = [float(level) for level in column.levels]
+        return proper
+
+    def _bin_means(self, column: Number) -> Floats:
+        """The mean of the released values in each bin; of an empty one its middle."""
+        codes = self.codes(column.name)
+        shown = np.asarray(self.table.column(column.name).cast(pa.float64()).fill_null(0.0))
+        counts = np.bincount(codes, minlength=column.size)
+        sums = np.bincount(codes, shown, minlength=column.size)
+        values = values_of(column)
+        return np.where((counts > 0) & ~np.isnan(values), sums / np.maximum(counts, 1), values)
+
+    def calibrated(self, names: set[str]) -> Calibration:
+        """Weights of the distinct records of these columns."""
+        columns = tuple(name for name in self.codebook.names if name in names)
+        if columns not in self._calibrations:
+            sizes = [self.codebook.column(name).size for name in columns]
+            records = Records.of(columns, sizes, [self.codes(name) for name in columns])
+            self._calibrations[columns] = Calibration(self.measured, records)
+        return self._calibrations[columns]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Folder:
+    """What lies in a folder."""
+
+    place: Path
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return read_manifest_file(self.place)
+
+    def read(self, path: Path) -> pa.Table:
+        """A table that is what the manifest says."""
+        name = path.relative_to(self.place).as_posix()
+        if digest_of(path) != self.facts["files"].get(name):
+            raise ReleaseError(
+                f"{name} in {str(self.place)!r} was changed after the release: its digest is not the one in the "
+                "manifest. Take the folder again from where it was published."
+            )
+        return pyarrow.parquet.read_table(path)
+
+    def tables(self) -> list[Path]:
+        return Looked(place=self.place, manifest=self.facts).tables
+
+
+def open_release(release: Release | str | Path) -> OpenedRelease:
+    """A release folder, or a release in memory; one without measurements is refused."""
+    if isinstance(release, Release):
+        manifest, table = release.manifest, release.table
+        measured = release.attachments.get(MEASUREMENTS)
+    else:
+        folder = _Folder(place=Path(release))
+        try:
+            manifest = read_manifest(folder.facts, Codebook.load(folder.place / CODEBOOK))
+            path = folder.place / MEASUREMENTS
+            measured = folder.read(path) if path.is_file() else None
+            table = pa.concat_tables([folder.read(path) for path in folder.tables()])
+        except (OSError, LookupError, TypeError, pa.ArrowException) as reason:
+            raise ReleaseError(
+                f"the release {str(release)!r} cannot be read ({reason}); take it again from where it was published, "
+                "and look at it with `understudy verify`."
+            ) from None
+    if measured is None:
+        raise RefusalError(_without(manifest.method, manifest.route, manifest.parameters))
+    return OpenedRelease(
+        codebook=manifest.codebook,
+        table=table,
+        measured=read_measurements(measured, manifest.codebook),
+        statement=manifest.statement,
+        release_id=manifest.release_id,
+    )
+
+
+def _without(method: str, route: str, parameters: Any) -> str:
+    """Why there are no measurements, and what to do."""
+    if "where" in parameters:
+        return (
+            "this release holds rows of a sub-population, and its measurements would be those of everybody; make "
+            "inferences from a release of the whole population, and name the part there (`where`)."
+        )
+    if method == "marginals":
+        return (
+            f"this release carries no {MEASUREMENTS}: it was written by an earlier version or with --no-measurements. "
+            "Make it again with them, or draw from its model file, if that has them; they cost nothing more."
+        )
+    way = "plug-in" if route == "N" else "the kind of the method"
+    return (
+        f"releases by {method} carry no measurements, so that nobody can say how far their rows are off. Draw several "
+        f"files and combine them (`understudy combine --kind {'plug-in' if route == 'N' else 'KIND'}`: {way}), whose "
+        "rules know nothing of noise and smoothing; or make the release by marginals."
+    )

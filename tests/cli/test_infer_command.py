@@ -1,0 +1,36 @@
+"""`infer`: the command line says what Python says."""
+
+import json
+
+import pytest
+
+import understudy as us
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, discharges):
+    data, book = discharges
+    place = tmp_path_factory.mktemp("infer") / "release"
+    us.synthesize(data, book, 500, out=place, epsilon=5, delta=1e-6)
+    return place
+
+
+def test_the_command_says_what_python_says(run, folder):
+    words = ("--share", "cat", "--mean", "los", "--where", "sex=Female", "--for", "table", "--level", 0.9)
+    said = run("infer", folder, *words, "--json")
+    expected = us.infer(folder, share="cat", mean="los", where={"sex": "Female"}, target="table", level=0.9)
+    assert json.loads(said.out) == json.loads(json.dumps(expected.to_dict()))
+
+
+def test_figures_are_a_table_and_a_page(run, folder, tmp_path):
+    page = tmp_path / "page.html"
+    said = run("infer", folder, "--share", "cat", "--linear", "los ~ sev", "-o", page)
+    assert "cat=Surgical" in said.out
+    assert "differentially private" in said.out
+    assert f"wrote {page}" in said.out.replace("\n", "")
+    assert page.stat().st_size > 1000
+
+
+def test_what_is_not_told_is_said_beside_what_is(run, folder):
+    said = run("infer", folder, "--share", "cat=Surgical", "--logistic", "sev > 1 ~ I(sev > 1)")
+    assert "not told" in said.out and "perfect separation" in said.out
