@@ -96,6 +96,7 @@ class Asked:
             level=self.level,
             release=release.release_id,
             statement=release.statement,
+            notes=release.notes,
         )
 
     def _answered(self, release: OpenedRelease, question: Question) -> list[Figure]:

@@ -107,16 +107,19 @@ class Variances:
 class Calibration:
     """Weights of the records of some columns."""
 
-    def __init__(self, measured: Measurements, records: Records) -> None:
+    def __init__(self, measured: Measurements, records: Records, *, clustered: int = 1) -> None:
+        """``clustered``: how many records of one person there may be."""
         self.records = records
-        self._measured = measured
-        self._tables = [_everybody(records), *_tables(measured, records)]
-        self._starts = np.cumsum([0, *(table.size for table in self._tables)])
-        if self._starts[-1] > _MOST_CELLS:
+        self._measured, self._clustered = measured, clustered
+        shapes = [_shape(measured, columns) for columns in _table_columns(measured, records.names)]
+        cells = 1 + sum(map(math.prod, shapes))
+        if cells > _MOST_CELLS:
             raise RefusalError(
-                f"{', '.join(records.names)} have {self._starts[-1]:,} cells in their pairs; at most {_MOST_CELLS:,} "
+                f"{', '.join(records.names)} have {cells:,} cells in their pairs; at most {_MOST_CELLS:,} "
                 "are calibrated together. Ask for fewer columns at a time, or for columns of fewer levels."
             )
+        self._tables = [_everybody(records), *_tables(measured, records)]
+        self._starts = np.cumsum([0, *(table.size for table in self._tables)])
 
     @cached_property
     def weights(self) -> Floats:
@@ -145,7 +148,8 @@ class Calibration:
         records = max(1.0, float(self._measured.records.values[0]))
         # weights may make a variance of few records too small, or negative
         spread = np.maximum(self.weights @ influence**2, 0.5 * (shares @ influence**2))
-        return Variances(sampling=spread / records, noise=noise, unmeasured=unmeasured)
+        # a sum over people of up to k records each varies at most k times as much as one over independent records
+        return Variances(sampling=self._clustered * spread / records, noise=noise, unmeasured=unmeasured)
 
     @cached_property
     def _factor(self) -> Any:
@@ -195,21 +199,27 @@ def _everybody(records: Records) -> _Table:
 
 
 def _tables(measured: Measurements, records: Records) -> list[_Table]:
-    """Of every column, pair and measured triple of the records."""
-    names = records.names
-    tables = [_one_table(measured, records, (name,)) for name in names]
-    tables += [_one_table(measured, records, pair) for pair in itertools.combinations(names, 2)]
+    return [_one_table(measured, records, columns) for columns in _table_columns(measured, records.names)]
+
+
+def _table_columns(measured: Measurements, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Every column, pair and measured triple."""
     triples = [triple for triple in itertools.combinations(names, 3) if triple in measured.tables]
-    return tables + [_one_table(measured, records, triple) for triple in triples]
+    return [*((name,) for name in names), *itertools.combinations(names, 2), *triples]
+
+
+def _shape(measured: Measurements, columns: tuple[str, ...]) -> tuple[int, ...]:
+    """Levels of a table; of a pair they are the groups that it was measured in."""
+    if len(columns) == 2:
+        return tuple(int(measured.groups[name].max()) + 1 for name in columns)
+    return measured.tables[columns].values.shape
 
 
 def _one_table(measured: Measurements, records: Records, columns: tuple[str, ...]) -> _Table:
     codes = [records.of_column(name) for name in columns]
     if len(columns) == 2:
         codes = [measured.groups[name][own] for name, own in zip(columns, codes, strict=True)]
-        shape = tuple(int(measured.groups[name].max()) + 1 for name in columns)
-    else:
-        shape = measured.tables[columns].values.shape
+    shape = _shape(measured, columns)
     cells = np.ravel_multi_index(tuple(codes), shape).astype(np.int64)
     size = math.prod(shape)
     shown: Floats = np.bincount(cells, records.shares, minlength=size).astype(np.float64).reshape(shape)

@@ -63,11 +63,13 @@ class Inference:
     release: str
     statement: str
     """The promise of the release, which its figures share."""
+    notes: tuple[str, ...] = ()
+    """What a reader of any of them should know."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of all figures, each once."""
-        return tuple(dict.fromkeys(word for figure in self.figures for word in figure.warnings))
+        """Notes, then those of all figures, each once."""
+        return (*self.notes, *dict.fromkeys(word for figure in self.figures for word in figure.warnings))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -76,6 +78,7 @@ class Inference:
             "statement": self.statement,
             "for": self.target,
             "level": self.level,
+            "notes": list(self.notes),
             "figures": [figure.to_dict() for figure in self.figures],
         }
 

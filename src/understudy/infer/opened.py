@@ -47,6 +47,27 @@ class OpenedRelease:
         """Confidential records, as measured."""
         return max(1.0, float(self.measured.records.values[0]))
 
+    @property
+    def records_of_one(self) -> int:
+        """How many records of one person may be among them."""
+        return 1 if self.codebook.unit is None else self.codebook.unit.cap
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of any figure should know."""
+        unit, notes = self.codebook.unit, []
+        if unit is not None and unit.cap > 1:
+            notes.append(
+                f"one person may have up to {unit.cap} records: figures are of records (at most {unit.cap} of each "
+                "person take part), and sampling is stated for the worst case, records of a person that are all alike."
+            )
+        if self.codebook.weight is not None:
+            notes.append(
+                f"figures are of records, not of the people that the survey weight {self.codebook.weight!r} says they "
+                "stand for."
+            )
+        return tuple(notes)
+
     def column(self, name: str) -> Column:
         """A column that something can be said of; a detail code is refused."""
         known = [column.name for column in self.codebook.modelled]
@@ -101,7 +122,7 @@ class OpenedRelease:
         if columns not in self._calibrations:
             sizes = [self.codebook.column(name).size for name in columns]
             records = Records.of(columns, sizes, [self.codes(name) for name in columns])
-            self._calibrations[columns] = Calibration(self.measured, records)
+            self._calibrations[columns] = Calibration(self.measured, records, clustered=self.records_of_one)
         return self._calibrations[columns]
 
 
