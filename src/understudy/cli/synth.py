@@ -119,7 +119,11 @@ def synth(
     if files != 1:
         tell_releases(several, output, csv=csv, json=json)
         return
-    tell_release(release, output, csv=csv, json=json)
+    certificate = release.manifest.certificate
+    lines = [] if certificate is None else releases.certificate_lines(certificate)
+    tell_release(release, output, csv=csv, json=json, lines=lines)
+    if certificate is not None and not certificate["accepted"]:
+        raise typer.Exit(1)
     if save_model is not None and not json:
         out.print(f"wrote {save_model}", markup=False)
     if account is not None and engine is None and not json:

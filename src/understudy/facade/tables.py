@@ -179,7 +179,8 @@ def synthesize(
         refuse_model_of(find_provenance(data))
     fitted = _fitted(data, book, rows, recipe, account=account, unknown=unknown, table=table, seed=seed, report=report)
     release = fitted.sample(rows) if out is None else fitted.write(out, rows, csv=csv)
-    if save_model is not None:
+    certificate = release.manifest.certificate
+    if save_model is not None and (certificate is None or certificate["accepted"]):
         assert isinstance(fitted, FittedReleased)  # checked above
         fitted.save_model(Path(save_model))
     return release
