@@ -335,7 +335,7 @@ def regression_faults(certificate: Mapping[str, Any], book: Codebook, table: pa.
         [wish] = read_wishes([item["words"]], book)
         if wish.outcome is None:
             continue
-        codes = {name: _codes_of(book.column(name), table.column(name)) for name in wish.clique}
+        codes = {name: codes_of(book.column(name), table.column(name)) for name in wish.clique}
         fitted = regression_of(wish, book, released_counts(book, wish.clique, codes))
         stated = [(known["name"], known["released"]) for known in item["coefficients"]]
         same = [name for name, _ in stated] == list(fitted.names) and np.allclose(
@@ -346,7 +346,7 @@ def regression_faults(certificate: Mapping[str, Any], book: Codebook, table: pa.
     return faults
 
 
-def _codes_of(column: Column, values: pa.ChunkedArray) -> Codes:
+def codes_of(column: Column, values: pa.ChunkedArray) -> Codes:
     """Codes of released values, each distinct one encoded once."""
     coded = values.combine_chunks().dictionary_encode()
     known = [encode_value(column, value) for value in (*coded.dictionary.to_pylist(), None)]

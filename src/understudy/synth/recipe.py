@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from understudy.blocks.foreseen import Foreseen
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
 from understudy.codec import to_plain
@@ -143,6 +144,10 @@ class Recipe(Declared, ABC):
     @abstractmethod
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """The recipe's own entries for ``rows`` rows."""
+
+    def foresee(self, book: Codebook, records: int) -> tuple[Foreseen, Foreseen] | None:
+        """Expected errors of an easy and of a hard table of so many records, where a method can tell them."""
+        return None
 
     def paper_figure(self, book: Codebook) -> dict[str, Any] | None:
         """What the paper would print, beside the total and never instead of it."""
