@@ -47,6 +47,7 @@ ALL = {
     "utility": utility.main,
     "unseen": unseen.main,
     "forecast": forecast.main,
+    "certificate": forecast.certificates,
     "peers": peers.main,
     "report": report.main,
     "anonymize": anonymize.main,

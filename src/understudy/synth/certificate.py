@@ -149,19 +149,30 @@ def certificate_warnings(recipe: "Recipe", book: Codebook) -> list[str]:
         f"the certificate of {wish.words!r} has noise of its own: even a perfect release passes for sure only if there "
         f"are {needed:,} records or more. With fewer, raise `certify_epsilon` or the tolerance, or ask for fewer "
         "things."
-        for wish, event in zip(plan.wishes, plan.each, strict=True)
-        if (needed := records_needed(wish, event)) is not None
+        for place, wish in enumerate(plan.wishes)
+        if (needed := records_needed(plan, place)) is not None
     ]
 
 
-def records_needed(wish: Wish, event: CertifiedNumbers) -> int | None:
-    """From so many records on a release without any error passes in 98 of 100 cases; None for a regression.
+def records_needed(plan: CertificatePlan, place: int) -> int | None:
+    """From so many records on a release without any error passes in 95 of 100 cases; None for a regression.
 
-    The interval reaches the half-width above a number that noise puts up to another half-width too high.
+    The interval reaches the half-width above a number that noise puts up to another half-width too high, and divides by
+    the number of records, which is known as well only up to noise.
     """
+    wish, around = plan.wishes[place], half_width(plan.records.scale, miss=_RECORDS_MISS)
     if wish.outcome is not None:
         return None
-    return int((2 * half_width(event.scale, miss=_MISS) + 1) / wish.tolerance) + 1
+    return int((2 * half_width(plan.each[place].scale, miss=_MISS) + 1) / wish.tolerance) + 2 * around + 1
+
+
+def expected_half_width(plan: CertificatePlan, place: int, records: int) -> float | None:
+    """How far the interval of a table that just meets its tolerance reaches up, as a share; None for a regression."""
+    wish, around = plan.wishes[place], half_width(plan.records.scale, miss=_RECORDS_MISS)
+    if wish.outcome is not None:
+        return None
+    reach = half_width(plan.each[place].scale, miss=_MISS) + 1 + wish.tolerance * around
+    return min(1.0, reach / (records - around)) if records > around else 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

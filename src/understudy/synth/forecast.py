@@ -27,7 +27,7 @@ from understudy.sources import open_source
 from understudy.sources.base import Report
 from understudy.sources.inputs import public_provenance
 from understudy.sources.rows import rows_of
-from understudy.synth.certificate import certificate_plan, codes_of, records_needed
+from understudy.synth.certificate import certificate_plan, codes_of, expected_half_width, records_needed
 from understudy.synth.people import of_people
 from understudy.synth.recipe import Recipe
 from understudy.synth.wishes import table_columns
@@ -37,8 +37,8 @@ ROUNDS = 3
 _MOST_PAIRS = 500
 """Two-way tables that are compared; of more columns every so manieth pair."""
 _LEAST_EPSILON, _MOST_EPSILON, _CLOSE = 0.01, 100.0, 1.05
-_NORMAL = 1.96
-_SHOWN = 0.95
+"""Where the smallest epsilon is looked for, and up to which factor it is found."""
+_NORMAL, _SHOWN = 1.96, 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +155,8 @@ class Forecast:
     def lines(self) -> list[str]:
         """In words."""
         basis = "the method was run on the public table" if self.from_public else "from codebook and size alone"
-        outlooks = (*self.thresholds, *self.details, *self.certificates)
+        outlooks: list[Threshold | DetailOutlook | CertificateOutlook]
+        outlooks = [*self.thresholds, *self.details, *self.certificates]
         sentences = [*self._errors(), *self._levels(), *(outlook.sentence for outlook in outlooks)]
         begun = f"Forecast for {self.method} and about {self.records:,} records ({basis}; no data was read):"
         return [begun, *(f"- {sentence}" for sentence in sentences)]
@@ -345,8 +346,8 @@ def _forecast(
         spans |= _run(alone, public, records, columns, report)
     elif columns and "table_error" not in spans:
         raise ParameterError(
-            f"`wanted` names {' x '.join(columns)}, whose error cannot be told from codebook and size alone; name one or "
-            "two columns and use marginals, or give a public table of the same shape (`public`)."
+            f"`wanted` names {' x '.join(columns)}, whose error cannot be told from codebook and size alone; name one "
+            "or two columns and use marginals, or give a public table of the same shape (`public`)."
         )
     return Forecast(
         method=recipe.name,
@@ -387,10 +388,10 @@ def _certificates(recipe: Recipe, book: Codebook, records: int) -> tuple[Certifi
     return tuple(
         CertificateOutlook(
             words=wish.words,
-            half_width=None if wish.outcome is not None else (half_width(event.scale, miss=0.04) + 1) / records,
-            records_needed=records_needed(wish, event),
+            half_width=expected_half_width(plan, place, records),
+            records_needed=records_needed(plan, place),
         )
-        for wish, event in zip(plan.wishes, plan.each, strict=True)
+        for place, wish in enumerate(plan.wishes)
     )
 
 
