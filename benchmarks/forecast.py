@@ -2,10 +2,10 @@
 
 Each table is divided at random into a public and a confidential part of at most ``ROWS`` rows. ``marginals`` runs on
 the confidential part at every epsilon; its mean two-way error stands beside the range from codebook and size. At the
-epsilons of UNDERSTUDY_EPSILONS the mean of three runs stands beside the forecast that the public part gives. Then the range is calibrated anew without each table in turn:
-its two factors are quantiles of the other tables. Codebooks are drafted from the whole table: only errors are compared.
-Bars: the range holds in 90 % of cases; with a public table the forecast is within 25 %; a certificate's 95 % intervals
-cover in 91 % of 200 runs.
+epsilons of UNDERSTUDY_EPSILONS the mean of three runs stands beside the forecast that the public part gives. Then the
+range is calibrated anew without each table in turn: its two factors are quantiles of the other tables. Codebooks are
+drafted from the whole table: only errors are compared. Bars: the range holds in 90 % of cases; with a public table the
+forecast is within 25 %; a certificate's 95 % intervals cover in 91 % of 200 runs.
 """
 
 import itertools
