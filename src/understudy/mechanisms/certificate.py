@@ -89,7 +89,7 @@ def half_width(scale: Fraction, *, miss: float) -> int:
     """The smallest w with P(abs(noise) > w) at most ``miss``: 2 q^(w + 1) / (1 + q) with q = e^(-1/scale).
 
     >>> half_width(Fraction(10), miss=0.05)
-    29
+    30
     """
     rate = float(1 / scale)
     wanted = math.log(miss / 2) + math.log1p(math.exp(-rate))
