@@ -21,6 +21,7 @@ COMMANDS = {
     "--account a.account",
     "synth and its model": "synth data.parquet -c book.toml -m laplace --epsilon 1 -n 9 -o out --save-model m.us "
     "--account a.account",
+    "synth, certified": "synth data.parquet -c book.toml --recipe wishes.toml -o out --account a.account",
     "synth, in parts": "synth data.parquet -c book.toml -m pegs --alpha 500 -n 40 --engine local --workers 1 "
     "--part-rows 10 -o out --account a.account",
     "count": "count data.parquet -c book.toml --by a,b --epsilon 1 -o out --account a.account",
@@ -30,12 +31,22 @@ COMMANDS = {
     "priced draft": "codebook draft data.parquet -o out --epsilon 2 --delta 1e-6 --account a.account",
 }
 
+WISHES = """
+method = "laplace"
+epsilon = 1
+rows = 50
+certify = ["a x b within 0.9"]
+certify_epsilon = 5
+certify_tries = 3
+"""
+
 
 def prepare(place: Path) -> Path:
     """A folder with everything that the commands need."""
     drawn = np.random.default_rng(3)
     book = Codebook(columns=(Categorical(name="a", levels=("x", "y", "z")), Categorical(name="b", levels=("0", "1"))))
     book.save(place / "book.toml")
+    (place / "wishes.toml").write_text(WISHES, encoding="utf-8")
     rows = {"a": drawn.choice(["x", "y", "z"], 2000), "b": drawn.choice(["0", "1"], 2000)}
     pa.parquet.write_table(pa.table(rows), place / "data.parquet")
     homes = [f"h{number}" for number in range(20)]

@@ -15,6 +15,7 @@ COMMANDS = (
     ("codebook", "show"),
     ("codebook", "cells"),
     ("quote",),
+    ("forecast",),
     ("synth",),
     ("recipe",),
     ("draw",),

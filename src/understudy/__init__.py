@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.codebooks import draft as draft
     from understudy.facade.codebooks import records_per_cell as records_per_cell
     from understudy.facade.commutes import commute as commute
+    from understudy.facade.forecasts import forecast as forecast
     from understudy.facade.inference import infer as infer
     from understudy.facade.looks import audit as audit
     from understudy.facade.looks import diagnose as diagnose
@@ -78,6 +79,7 @@ _HOME = {
     "draft": "understudy.facade.codebooks",
     "draw": "understudy.facade.tables",
     "evaluate": "understudy.facade.looks",
+    "forecast": "understudy.facade.forecasts",
     "impute": "understudy.facade.tables",
     "infer": "understudy.facade.inference",
     "load_model": "understudy.synth.model_file",

@@ -27,6 +27,7 @@ def test_the_commands_that_follow_from_declarations():
             "commute synth",
             "count",
             "diagnose",
+            "forecast",
             "impute",
             "quote",
             "reconstruct files",

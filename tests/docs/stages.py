@@ -219,6 +219,14 @@ def discharges(folder: Path, number: int) -> None:
     us.datasets.discharges_codebook().save(folder / "discharges.toml")
 
 
+def years(folder: Path, number: int) -> None:
+    """Patients of this year, and of the last one, which is public."""
+    if number:
+        return
+    patients(folder)
+    pv.write_csv(patient_table(1000, 4), folder / "last-year.csv")
+
+
 def nothing(folder: Path, number: int) -> None:
     """A page whose commands make everything themselves."""
 
@@ -228,6 +236,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/anonymize.md": newborns,
     "docs/guide/commute.md": nothing,
     "docs/guide/evaluate.md": evaluation,
+    "docs/guide/forecast.md": years,
     "docs/guide/priced-draft.md": visits,
     "docs/guide/reconstruct.md": averages,
     "docs/guide/service.md": service,

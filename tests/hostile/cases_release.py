@@ -161,6 +161,44 @@ PRICES = cases(
     ("l of a column unknown", "@data|-c|@book|-m|lugs|--l|nobody=2|-n|5|-o|out", MISTAKE, ("nobody",)),
 )  # fmt: skip
 
+_F = "-c|@book|--rows-about|1000|--delta|1e-6"
+_WISH = f"{_LAPLACE}|--certify-epsilon|1|--certify"
+FORECASTS = cases(
+    "forecast",
+    ("no codebook given", "--rows-about|1000|--epsilon|1|--delta|1e-6", MISTAKE, ("--codebook",)),
+    ("codebook missing", "-c|gone.toml|--rows-about|9|--epsilon|1|--delta|1e-6", MISTAKE, ("gone.toml", "no codebook")),
+    ("no size", "-c|@book|--epsilon|1|--delta|1e-6", MISTAKE, ("--rows-about", "Try 10000")),
+    ("size 0", "-c|@book|--rows-about|0|--epsilon|1|--delta|1e-6", MISTAKE, ("0", "from 1 to")),
+    ("size in words", "-c|@book|--rows-about|many|--epsilon|1|--delta|1e-6", MISTAKE, ("'many'", "digits")),
+    ("no epsilon", _F, MISTAKE, ("--epsilon", "no default")),
+    ("epsilon and error", f"{_F}|--epsilon|1|--error|0.1", MISTAKE, ("--error", "--epsilon", "leave one of them out")),
+    ("error 0", f"{_F}|--error|0", MISTAKE, ("--error", "above 0 and below 1")),
+    ("error in words", f"{_F}|--error|small", MISTAKE, ("'small'",)),
+    ("error too small", f"{_F}|--error|1e-9", MISTAKE, ("--error", "1e-09", "even epsilon 100")),
+    ("table unknown", f"{_F}|--epsilon|1|--for|sex by nobody", MISTAKE, ("--for", "'nobody'", "region")),
+    ("table twice", f"{_F}|--epsilon|1|--for|sex by sex", MISTAKE, ("twice",)),
+    ("method cannot tell", "-c|@book|--rows-about|9|-m|laplace|--error|0.1", MISTAKE, ("laplace", "--public")),
+    ("public missing", f"{_F}|--epsilon|1|--public|gone.csv", MISTAKE, ("gone.csv",)),
+    ("public is an anonymised table", f"{_F}|--epsilon|1|--public|@anonymous/anonymized.parquet", MISTAKE, ("stand-in",)),
+) + cases(
+    "quote",
+    ("public without size", f"{_Q}|--epsilon|1|--delta|1e-6|--public|@data", MISTAKE, ("--public", "--rows-about")),
+    ("public is the data", f"{_Q}|--epsilon|1|--delta|1e-6|--rows-about|9|--public|@data", MISTAKE, ("confidential table itself",)),
+) + cases(
+    "synth",
+    ("wish of no column", f"{_WISH}|sex x nobody within 0.1", MISTAKE, ("'nobody'", "region")),
+    ("wish without tolerance", f"{_WISH}|sex x region", MISTAKE, ("--certify", "within 0.02")),
+    ("wish of 0", f"{_WISH}|sex within 0", MISTAKE, ("tolerance", "above 0 and below 1")),
+    ("wish beyond 1", f"{_WISH}|sex within 2", MISTAKE, ("tolerance", "above 0 and below 1")),
+    ("wish without price", f"{_LAPLACE}|--certify|sex within 0.1", MISTAKE, ("--certify-epsilon", "no default")),
+    ("price without wish", f"{_LAPLACE}|--certify-epsilon|1", MISTAKE, ("nothing is to be certified", "--certify")),
+    ("wish in a method without promise", "@data|-c|@book|-m|contingency|-n|5|-o|out|--certify|sex within 0.1|--certify-epsilon|1", MISTAKE, ("contingency", "no differential privacy")),
+    ("wish at no price to speak of", f"{_WISH.replace('epsilon|1|--certify', 'epsilon|1e-9|--certify')}|sex within 0.1", MISTAKE, ("larger epsilon",)),
+    ("wish in parts", f"{_WISH}|sex within 0.1|--engine|local", MISTAKE, ("--certify", "leave the engine out")),
+    ("wish of files", f"{_WISH}|sex within 0.1|--files|2", MISTAKE, ("--certify", "one release")),
+    ("tries of route S", "@data|-c|@book|-m|pegs|--alpha|9|-n|5|-o|out|--certify|sex within 0.1|--certify-epsilon|1|--certify-tries|5", MISTAKE, ("--certify-tries", "route N")),
+)  # fmt: skip
+
 _DRAW = "@model|-n|20|-o|out"
 DRAWN = cases(
     "draw",
@@ -298,7 +336,7 @@ ESTIMATES = cases(
     ("unknown parent", "@book|--public-rows|9|--parents|sex=nobody", MISTAKE, ("'nobody'", "choose parents among")),
 )  # fmt: skip
 
-RELEASE_CASES: list[Case] = [*COUNTS, *BOOKS, *PRICES, *DRAWN, *ESTIMATES]
+RELEASE_CASES: list[Case] = [*COUNTS, *BOOKS, *PRICES, *FORECASTS, *DRAWN, *ESTIMATES]
 # the answer of `verify` and of `codebook check` is "no", told on standard output
 RELEASE_CASES += [
     Case(

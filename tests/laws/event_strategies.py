@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from understudy.mechanisms import (
     BoundedSums,
+    CertifiedNumbers,
     DirichletDraws,
     DirichletResetBlocks,
     ExponentialSelection,
@@ -20,6 +21,7 @@ from understudy.mechanisms import (
     PeopleHistogram,
     PerturbedPrediction,
     PricedDraft,
+    SelectedTry,
     SparseHistogram,
     StabilityHistogram,
     StableSplits,
@@ -48,6 +50,15 @@ def priced(relation):
     return {
         BoundedSums: st.builds(
             BoundedSums, scale=scales, reach=st.sampled_from([1, 3, 1024]), neighbours=st.just(relation)
+        ),
+        CertifiedNumbers: st.builds(
+            CertifiedNumbers, scale=scales, moved=st.sampled_from([1, 2, 1 << 14]), neighbours=st.just(relation)
+        ),
+        SelectedTry: st.builds(
+            SelectedTry,
+            epsilon=st.sampled_from([0.01, 0.5, 8.0]),
+            tries=st.sampled_from([1, 2, 10, 1000]),
+            neighbours=st.just(relation),
         ),
         DirichletDraws: st.builds(DirichletDraws, priors=columns, draws=numbers, neighbours=st.just(relation)),
         DirichletResetBlocks: st.builds(

@@ -147,8 +147,8 @@ def test_editors_see_the_names_that_are_there():
 
 @pytest.mark.parametrize(
     "name",
-    ["anonymize", "audit", "check", "commute", "count", "draft", "evaluate", "quote", "reconstruct", "rumap",
-     "synthesize", "train", "verify"],
+    ["anonymize", "audit", "check", "commute", "count", "draft", "evaluate", "forecast", "quote",
+     "reconstruct", "rumap", "synthesize", "train", "verify"],
 )  # fmt: skip
 def test_help_explains_every_argument(name):
     """Also where a room of the same name has been imported meanwhile."""

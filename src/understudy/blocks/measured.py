@@ -33,7 +33,7 @@ Pair = tuple[int, int]
 Triple = tuple[int, int, int]
 _PENALTY, _ITERATIONS, _MOST, _POOL = 10.0, 400, 96, 256
 """Of the latent classes: strength of the prior, steps (more of them tell less of triples), and classes in all."""
-_MEAN_SIZE = 0.8
+MEAN_SIZE = 0.8
 """Mean size of a standard normal number: sqrt(2 / pi)."""
 _CAUTION = 0.25
 """Share of its error that a pair must be worth to be measured: what is measured helps others too."""
@@ -136,7 +136,7 @@ def choose_pairs(gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, i
     for place in np.flatnonzero(~is_free):
         pair, share = waiting[place], float(part[place] / weight)
         shares[pair] = share
-        raw = _MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
+        raw = MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
         errors[pair] = float(raw * gain[place] / math.hypot(raw, gain[place]))  # as shrinking towards nothing leaves it
     return PairPlan(shares=shares, errors=errors)
 
@@ -181,6 +181,12 @@ def _copies(wanted: float) -> int:
     return min(max(1, int(wanted)), MOST_COPIES)
 
 
+def one_way_weights(sizes: Sequence[int]) -> Values:
+    """Parts of the budget of the one-way tables: of the number of records, then of every column."""
+    weights = np.array([(size * size * (1 - 1 / size)) ** (1 / 3) if size > 1 else 0.0 for size in sizes])
+    return np.array([float(weights.mean()) or 1.0, *weights])
+
+
 @dataclass(kw_only=True)
 class MarginalFit:
     """The state of one fit: what was measured so far, and how well it is known."""
@@ -216,9 +222,8 @@ class MarginalFit:
 
     def measure_ones(self, counts: Sequence[Secret[CountTable]], *, share: float) -> None:
         """All one-way tables, the larger ones more often, and the number of records; again adds to what is known."""
-        weights = np.array([(size * size * (1 - 1 / size)) ** (1 / 3) if size > 1 else 0.0 for size in self.sizes])
-        mean = float(weights.mean()) or 1.0
-        portions = share * self._budget * np.array([mean, *weights]) / (mean + weights.sum())
+        weights = one_way_weights(self.sizes)
+        portions = share * self._budget * weights / weights.sum()
         copies = [_copies(portion) for portion in portions]
         everybody = np.zeros(self.sizes[0], dtype=np.int64)
         counted = self.meter.table(counts[0], copies=copies[0], groups=(everybody,))
@@ -305,7 +310,7 @@ class MarginalFit:
         spent = 1 - self._left() / self._budget
         rest = left / self._budget
         margins = [
-            _MEAN_SIZE * float(np.minimum(self._deviation(column) * math.sqrt(spent), np.maximum(one, 1.0)).sum())
+            MEAN_SIZE * float(np.minimum(self._deviation(column) * math.sqrt(spent), np.maximum(one, 1.0)).sum())
             for column, one in enumerate(self.ones)
         ]
         most = max(0.0, (_MOST_ONES * (rest + spent) - spent) / rest)
@@ -359,7 +364,7 @@ class MarginalFit:
         """L1 error of the interaction of three columns per unit of noise."""
         sizes = [self.sizes[column] for column in triple]
         # sqrt(free numbers x cells) times the length of a record's contrast, sqrt(prod (1 - 1/size))
-        return _MEAN_SIZE * math.prod(size - 1 for size in sizes)
+        return MEAN_SIZE * math.prod(size - 1 for size in sizes)
 
     def try_triples(self, counts: Mapping[Triple, Secret[CountTable]], classes: LatentClasses, *, share: float) -> bool:
         """A few measurements of interactions of three columns, and whether they stand out from latent classes.
@@ -434,7 +439,7 @@ class MarginalFit:
         """The distance from independence that noise and sampling alone would show."""
         noise, roots = 0.0, 0.64 / math.sqrt(self.total)
         for column in (first, second):
-            noise += _MEAN_SIZE * self._deviation(column) * int((self.ones[column] > 0).sum())
+            noise += MEAN_SIZE * self._deviation(column) * int((self.ones[column] > 0).sum())
             roots *= float(np.sqrt(np.maximum(self.ones[column], 0)).sum())
         return noise + roots
 

@@ -18,6 +18,7 @@ from understudy.cli import (
     diagnose,
     endings,
     evaluate,
+    forecast,
     impute,
     infer,
     keys,
@@ -57,12 +58,19 @@ PANELS: dict[str, tuple[Any, ...]] = {
         train.train,
     ),
     "Look": (methods.methods, evaluate.evaluate, infer.infer, combine.combine, rumap.rumap, diagnose.diagnose),
-    "Guard": (("codebook", codebook.app), synth.quote, ("account", account.app), verify.verify, audit.audit),
+    "Guard": (
+        ("codebook", codebook.app),
+        synth.quote,
+        forecast.forecast,
+        ("account", account.app),
+        verify.verify,
+        audit.audit,
+    ),
     "Serve": (serve.serve, ("keys", keys.app)),
 }
 """Commands by what a person wants: make tables and scores, look at them, guard the promise, serve."""
 _CLASSES: dict[Any, Any] = {
-    **dict.fromkeys((synth.quote, synth.synth, audit.audit), synth.MethodCommand),
+    **dict.fromkeys((synth.quote, forecast.forecast, synth.synth, audit.audit), synth.MethodCommand),
     impute.impute: impute.FillingCommand,
     count.count: count.CountCommand,
     diagnose.diagnose: diagnose.DiagnoseCommand,

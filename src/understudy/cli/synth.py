@@ -52,18 +52,23 @@ def quote(
     method: o.Method = None,
     recipe: o.Recipe = None,
     account: AccountToFix = None,
+    rows_about: Annotated[
+        int | None, whole_option("About how many records DATA has, a public guess: adds a forecast.")
+    ] = None,
+    public: Annotated[str | None, option("Public table of the same shape, for the forecast.")] = None,
     json: o.Json = False,
 ) -> None:
     """Say what a release would cost. Reads no row of DATA."""
     choices, rows = choices_of(context, method, recipe, rows)
-    priced = tables.quote(codebook, rows, choices, data=data, account=account)
+    priced = tables.quote(codebook, rows, choices, data=data, account=account, rows_about=rows_about, public=public)
     entries = (
         # the proof as `understudy methods --all` names it
         (entry.stage, entry.reads, releases.spelled_promise(entry.guarantee), _stem(entry.event.proof))
         for entry in priced.ledger.entries
     )
+    forecast = [] if priced.forecast is None else priced.forecast.lines()
     ledger = plain_table(("stage", "reads", "price", "proof"), entries, whole=("proof",))
-    tell(priced, [f"{choices.method}, {rows:,} rows of {data}", ledger, priced.statement], json=json)
+    tell(priced, [f"{choices.method}, {rows:,} rows of {data}", ledger, priced.statement, *forecast], json=json)
     if not json:
         warn(priced.warnings)
 
@@ -119,7 +124,11 @@ def synth(
     if files != 1:
         tell_releases(several, output, csv=csv, json=json)
         return
-    tell_release(release, output, csv=csv, json=json)
+    certificate = release.manifest.certificate
+    lines = [] if certificate is None else releases.certificate_lines(certificate)
+    tell_release(release, output, csv=csv, json=json, lines=lines)
+    if certificate is not None and not certificate["accepted"]:
+        raise typer.Exit(1)
     if save_model is not None and not json:
         out.print(f"wrote {save_model}", markup=False)
     if account is not None and engine is None and not json:

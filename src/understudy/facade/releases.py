@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError, ReleaseError
 from understudy.facade.documented import documented
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from understudy.privacy.account import Account, Charge
     from understudy.privacy.guarantees import Guarantee
     from understudy.release.verify import Verdict
+
+
+def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
+    """The certificate of a release (``release.manifest.certificate``) in words."""
+    from understudy.synth import certificate as certificates
+
+    return certificates.certificate_lines(certificate)
 
 
 def verify(path: str | Path) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,8 @@ def quote(
     *,
     data: Any = None,
     account: Account | str | Path | None = None,
+    rows_about: int | None = None,
+    public: Any = None,
     **options: Any,
 ) -> Quote:
     """Say what a release would cost. Reads no row of the data.
@@ -96,23 +98,36 @@ def quote(
         The table, only to learn whether it is itself a release: that changes what is promised.
     account
         These choices are written down there, so that no later look at the data can have made them. Nothing is charged.
+    rows_about
+        About how many records the table has, a public guess: adds a forecast (:func:`understudy.forecast`).
+    public
+        Public table of the same shape, for the forecast.
     **options
         Options of the method, such as ``epsilon=1, delta=1e-6``.
 
     Returns
     -------
     Quote
-        ``.total``, ``.statement``, ``.ledger`` and ``.warnings``.
+        ``.total``, ``.statement``, ``.ledger``, ``.warnings`` and ``.forecast``.
     """
     from understudy.privacy.account import account_at
+    from understudy.privacy.provenance import InputRole
     from understudy.release.making import choices_of
     from understudy.sources.inputs import find_provenance
+    from understudy.sources.same import refuse_same
     from understudy.synth.people import of_people
 
     book = load_codebook(book)
     recipe = recipe_of(method, options, book, rows)
     recipe.public_inputs(data)
     priced = recipe.quote(book, rows).with_data(find_provenance(data))
+    if rows_about is not None:
+        from understudy.synth.forecast import forecast
+
+        refuse_same(data, public, InputRole.STAND_IN.value)
+        priced = replace(priced, forecast=forecast(recipe, book, rows_about, public=public))
+    elif public is not None:
+        raise ParameterError("`public` is for the forecast; say about how many records there are: `rows_about`.")
     opened = account_at(account)
     if opened is not None:
         chosen, public = of_people(recipe, book).parameters(), recipe.public_tables.values()
@@ -179,7 +194,8 @@ def synthesize(
         refuse_model_of(find_provenance(data))
     fitted = _fitted(data, book, rows, recipe, account=account, unknown=unknown, table=table, seed=seed, report=report)
     release = fitted.sample(rows) if out is None else fitted.write(out, rows, csv=csv)
-    if save_model is not None:
+    certificate = release.manifest.certificate
+    if save_model is not None and (certificate is None or certificate["accepted"]):
         assert isinstance(fitted, FittedReleased)  # checked above
         fitted.save_model(Path(save_model))
     return release

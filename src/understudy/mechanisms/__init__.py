@@ -4,6 +4,7 @@ Importing this package registers every pricing event, so that any ledger can be 
 """
 
 from understudy.mechanisms.bounded_sums import BoundedSums
+from understudy.mechanisms.certificate import CertifiedNumbers, SelectedTry
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
 from understudy.mechanisms.drafting import PricedDraft
 from understudy.mechanisms.exponential import ExponentialSelection
@@ -25,6 +26,7 @@ from understudy.mechanisms.weighted import WeightedHistogram
 
 __all__ = [
     "BoundedSums",
+    "CertifiedNumbers",
     "DirichletDraws",
     "DirichletResetBlocks",
     "ExponentialSelection",
@@ -39,6 +41,7 @@ __all__ = [
     "PeopleHistogram",
     "PerturbedPrediction",
     "PricedDraft",
+    "SelectedTry",
     "SparseHistogram",
     "StabilityHistogram",
     "StableSplits",

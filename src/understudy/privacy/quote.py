@@ -41,6 +41,8 @@ class Quote:
     """What it was computed for; a price for anything else is computed anew."""
     call: Guarantee | None = None
     """What every answer adds, for scores that are paid for by the call."""
+    forecast: Any = field(default=None, repr=False, compare=False)
+    """What to expect of the release (:class:`understudy.synth.forecast.Forecast`), where a size was given."""
     files: int = 1
     """How many files it pays for, each at the price of its own."""
 
@@ -152,4 +154,5 @@ class Quote:
             "inputs": {role.value: table.to_dict() for role, table in self.inputs.items()},
             "statement": self.statement,
             "warnings": list(self.warnings),
+            **({} if self.forecast is None else {"forecast": self.forecast.to_dict()}),
         }

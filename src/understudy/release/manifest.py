@@ -54,6 +54,8 @@ class Manifest:
     """What an anonymised table was asked to satisfy, and what was measured in it."""
     score: Mapping[str, Any] | None = None
     """What a risk score asks and answers."""
+    certificate: Mapping[str, Any] | None = None
+    """What the release had to be good for, and how well it was measured to be."""
     parts: int | None = None
     """Number of files that the table is spread over; None for one file."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
@@ -144,6 +146,7 @@ class Manifest:
             "files": dict(files or {}),
             **({} if self.anonymity is None else {"anonymity": dict(self.anonymity)}),
             **({} if self.score is None else {"score": dict(self.score)}),
+            **({} if self.certificate is None else {"certificate": dict(self.certificate)}),
         }
 
 
@@ -181,6 +184,7 @@ def read_manifest(facts: Mapping[str, Any], codebook: Codebook) -> Manifest:
         real_records=facts["real_records"],
         anonymity=facts.get("anonymity"),
         score=facts.get("score"),
+        certificate=facts.get("certificate"),
         parts=facts.get("parts"),
         created=facts["created"],
     )

@@ -27,7 +27,7 @@ def of_people(recipe: AnyRecipe, book: Codebook) -> AnyRecipe:
         return recipe
     person_targets: dict[str, Any] = {"records": book.unit.cap}
     changed: dict[str, Any] = {}
-    for epsilon_name, delta_name in recipe.shared_targets:
+    for epsilon_name, delta_name in (*recipe.shared_targets, ("certify_epsilon", None)):
         epsilon = getattr(recipe, epsilon_name, None)
         delta = getattr(recipe, delta_name, None) if delta_name else None
         if epsilon is None:

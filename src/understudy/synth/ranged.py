@@ -78,6 +78,8 @@ def synthesize_parts(
     """Fit, pay, draw in parts and write; after a crash, call it again with the same arguments to continue."""
     order = order_of(out, rows, part_rows, seed, workers, report)
     _refuse_shared_budgets(recipe)
+    if recipe.certify:
+        raise ParameterError("`certify` is measured on the rows as a whole; leave the engine out, or the certificate.")
     if not recipe.ranged:
         raise ParameterError(
             f"{recipe.name} draws its file as a whole, so it cannot be spread over parts or workers; leave the engine "

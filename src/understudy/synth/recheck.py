@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pyarrow.parquet
+
 from understudy.codebook import Codebook
 from understudy.errors import UnderstudyError
 from understudy.privacy.guarantees import Neighbours
@@ -11,9 +13,12 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
 from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs
+from understudy.synth.certificate import faults_of, regression_faults
 from understudy.synth.choices import remade
 from understudy.synth.counts import Counts
 from understudy.synth.paid_books import bought_codebook
+from understudy.synth.people import of_people
+from understudy.synth.recipe import Recipe
 from understudy.synth.registry import METHODS
 
 
@@ -24,13 +29,14 @@ def recheck_method(looked: Looked) -> None:
         return
     if manifest["format"] != 1:  # whose words were other ones
         _recheck_words(looked, book)
+        _recheck_certificate(looked, book)
     if total is None or not total.is_formal:
         return
     faults = cheaper_than_its_method(
         manifest["method"],
         manifest["parameters"],
         book,
-        rows=int(manifest["rows"]["number"]),
+        rows=_rows_asked(manifest),
         ledger=Ledger.from_list(manifest["ledger"]),
         delta=manifest["delta_for_total"],
         inputs=bought_inputs(manifest),
@@ -47,13 +53,41 @@ def _recheck_words(looked: Looked, book: Codebook) -> None:
     """What the paper claims of the method, and what a reader is warned of before the draw."""
     manifest = looked.manifest
     try:
-        quote = _price(manifest["method"], manifest["parameters"], book, int(manifest["rows"]["number"]))
+        quote = _price(manifest["method"], manifest["parameters"], book, _rows_asked(manifest))
     except UnderstudyError:
         return  # the manifest has only words for a choice
     if manifest["paper"] != (dict(quote.paper) if quote.paper else None):
         looked.problems.append("what the manifest says of the paper's claim is not what the method says of it")
     missing = [warning for warning in quote.warnings if warning not in manifest["warnings"]]
     looked.problems.extend(f"the manifest leaves out a warning of the method: {warning}" for warning in missing)
+
+
+def _rows_asked(manifest: Mapping[str, Any]) -> int:
+    """How many rows were priced; a release whose certificate rejected them has none."""
+    return int(manifest.get("certificate", {}).get("rows", manifest["rows"]["number"]))
+
+
+def _recheck_certificate(looked: Looked, book: Codebook) -> None:
+    """What follows from the measurements of a certificate is computed again, from released rows too."""
+    certificate, parameters = looked.manifest.get("certificate"), looked.manifest["parameters"]
+    if certificate is None:
+        return
+    try:
+        recipe = of_people(_recipe(looked.manifest["method"], parameters), book)
+    except UnderstudyError:
+        looked.passed.append("(the certificate is not computed anew: the manifest has only words for a choice)")
+        return
+    faults = faults_of(certificate, recipe, book, rows=int(looked.manifest["rows"]["number"]))
+    if not faults and certificate["accepted"]:
+        faults = regression_faults(certificate, book, pyarrow.parquet.read_table(looked.table))
+    words = "accepts the release" if certificate["accepted"] else "rejects the release, whose rows are withheld"
+    looked.conclude(faults, f"the certificate follows from its measurements, and {words}")
+
+
+def _recipe(method: str, parameters: Mapping[str, Any]) -> Recipe:
+    asked = dict(parameters.get("per_person") or {})
+    asked.pop("records", None)  # the targets of a person; the fields hold the share of one record
+    return remade(method, {**parameters, **asked})
 
 
 def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int) -> Quote:
@@ -66,9 +100,7 @@ def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int
             neighbours=Neighbours(parameters["neighbours"]),
         )
         return plan.quote()
-    asked = dict(parameters.get("per_person") or {})
-    asked.pop("records", None)  # the targets of a person; the fields hold the share of one record
-    return remade(method, {**parameters, **asked}).quote(book, rows)
+    return _recipe(method, parameters).quote(book, rows)
 
 
 def cheaper_than_its_method(

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from understudy.blocks.foreseen import Foreseen
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
 from understudy.codec import to_plain
@@ -34,12 +36,19 @@ from understudy.release.manifest import DECLARED_ROWS
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 from understudy.sources.inputs import public_provenance
+from understudy.synth.certificate import (
+    certificate_entries,
+    certificate_warnings,
+    count_certificate,
+    withheld_rows,
+)
 from understudy.synth.detail_where import draw_part, part_facts, public_part
 from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
 from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
 from understudy.synth.outside import outside_entries, unchecked, unopened, watched
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
+from understudy.synth.wishes import Wishes
 
 Codes = npt.NDArray[np.unsignedinteger]
 FILES = Whole(tried=5)
@@ -75,6 +84,23 @@ class Recipe(Declared, ABC):
         rule=EPSILON,
         panel=Panel.PRIVACY,
         help="Epsilon for counting how many records people have, where the codebook's [unit] asks for it.",
+    )
+    certify: tuple[str, ...] = option(
+        (),
+        rule=Wishes(),
+        panel=Panel.PRIVACY,
+        help="What the release must be good for, repeated: 'sex x age within 0.02', or 'died=yes ~ sex + age within "
+        "0.2'. A certificate goes into the manifest; rows that fail are withheld.",
+    )
+    certify_epsilon: float | None = option(
+        None, rule=EPSILON, panel=Panel.PRIVACY, help="Epsilon of the whole certificate, beside that of the release."
+    )
+    certify_tries: int = option(
+        1,
+        rule=Whole(most=1_000, tried=10),
+        panel=Panel.PRIVACY,
+        help="So many draws of the rows on average until one passes (route N); the choice is paid from the epsilon of "
+        "the certificate.",
     )
     trust: tuple[str, ...] = option(
         (),
@@ -119,6 +145,10 @@ class Recipe(Declared, ABC):
     @abstractmethod
     def price(self, book: Codebook, rows: int) -> list[Entry]:
         """The recipe's own entries for ``rows`` rows."""
+
+    def foresee(self, book: Codebook, records: int) -> tuple[Foreseen, Foreseen] | None:
+        """Expected errors of an easy and of a hard table of so many records, where a method can tell them."""
+        return None
 
     def paper_figure(self, book: Codebook) -> dict[str, Any] | None:
         """What the paper would print, beside the total and never instead of it."""
@@ -169,6 +199,7 @@ class Recipe(Declared, ABC):
         ROWS.check("rows", rows)
         recipe = of_people(self, book)
         records = [*outside_entries(recipe, recipe.price(book, rows)), *detail_entries(recipe, book)]
+        records += certificate_entries(recipe, book, records)
         priced = person_entries(records, book)
         counted = people_entries(recipe, book)
         own = Ledger.of([*drafted_entries(book), *priced, *counted, *stream_entries(secure)])
@@ -179,7 +210,7 @@ class Recipe(Declared, ABC):
             rows=rows,
             own_delta=recipe.total_delta,
             paper=recipe.paper_figure(book),
-            warnings=(*recipe.warnings(book), *people_warnings(book)),
+            warnings=(*recipe.warnings(book), *people_warnings(book), *certificate_warnings(recipe, book)),
             bought=bought_codebook(book),
             basis=(self, book.digest, secure),
         )
@@ -230,6 +261,9 @@ class Fitted(Making[Release]):
         self.codebook = source.codebook
         self._details = count_details(recipe, source, stream)
         self._people = count_people(recipe, source, stream)
+        self._judge = count_certificate(recipe, source)
+        self._is_rejected: bool | None = None
+        """What the certificate said of the release, once it was drawn."""
         self.warnings: tuple[str, ...] = ()
         """What a user should know about the last draw."""
         self._is_paid = False
@@ -259,11 +293,19 @@ class Fitted(Making[Release]):
         return self._people
 
     def _require_paid(self, what: str) -> None:
-        """Nothing that was read from the data is shown before the account was charged for it."""
+        """Nothing that was read from the data is shown before the account was charged for it, or after a rejection."""
+        self._require_accepted(what)
         if self._account is not None and not self._is_paid:
             raise RefusalError(
                 f"{what} of this fit are not paid for yet, so they are not shown; draw a release or write the model, "
                 f"which charges the account of {self._account.dataset!r}."
+            )
+
+    def _require_accepted(self, what: str) -> None:
+        if self._is_rejected:
+            raise RefusalError(
+                f"{what} of this fit are withheld, because its certificate rejected the release; fit again, with other "
+                "options, which is charged."
             )
 
     @abstractmethod
@@ -312,14 +354,19 @@ class Fitted(Making[Release]):
 
     def sample_many(self, rows: int, *, files: int) -> list[Release]:
         """Several files, drawn one after the other; on route S each of them pays."""
-        return [self.sample(rows) for _ in range(FILES.check("files", files))]
+        return [self.sample(rows) for _ in range(self._checked_files(files))]
 
     def write_many(self, out: str | Path, rows: int, *, files: int, csv: bool = False) -> list[Release]:
         """Several files in numbered folders: all of them written and paid for, in one charge, or none."""
-        FILES.check("files", files)
+        self._checked_files(files)
         each = self.quote(rows)
         price = each if self.recipe.route == "N" else each.times(files)
         return self._write_many(out, each, price=price, files=files, csv=csv)
+
+    def _checked_files(self, files: int) -> int:
+        if FILES.check("files", files) > 1 and self._judge is not None:
+            raise ParameterError("`certify` is about one release; leave `files` out, or the certificate.")
+        return files
 
     def _numbered(self, release: Release, number: int, files: int) -> Release:
         release = super()._numbered(release, number, files)
@@ -331,7 +378,11 @@ class Fitted(Making[Release]):
         return replace(release, manifest=replace(manifest, warnings=(*manifest.warnings, warning)))
 
     def _check(self, quote: Quote, **how: Any) -> None:
+        if self.recipe.route == "N":  # elsewhere a further draw pays for everything again
+            self._require_accepted("the rows")
         if (where := how.get("where")) is not None:
+            if self._judge is not None and self._is_rejected is None:
+                raise ParameterError("`certify` is about rows of everybody; draw those first, or leave `where` out.")
             self._check_free()
             # refuse what the rules exclude before anything is paid
             self.codebook.allowed.within(public_part(self.codebook, where_codes(self.codebook, where))[0])
@@ -344,8 +395,17 @@ class Fitted(Making[Release]):
             whole = part is None
             return self._draw(number, quote.ledger) if whole else self._draw_where(number, quote.ledger, own)
 
+        def draw_rows() -> tuple[Sequence[Codes], dict[str, list[int]] | None]:
+            return draw_part(self.codebook, self._details, part, quote.rows, self._stream, draw)
+
+        certificate = None
         with unopened(self.recipe):
-            codes, only = draw_part(self.codebook, self._details, part, quote.rows, self._stream, draw)
+            # on route N what is paid for once is measured once: further rows are free, and have no certificate
+            if self._judge is None or (self._is_rejected is not None and self.recipe.route == "N"):
+                codes, only = draw_rows()
+            else:
+                (codes, only), certificate = self._judge.judged(draw_rows, itemgetter(0), quote.rows, self._stream)
+                self._is_rejected = not certificate["accepted"]
         self._tell("decoding", 0, 1)
         sizes = sizes_of(self.codebook, self._people)
         table = decode_drawn(self.codebook, self._details, codes, self._stream, people=sizes, only=only)
@@ -355,13 +415,16 @@ class Fitted(Making[Release]):
             quote,
             payment,
             parameters=parameters,
-            rows_origin=self.rows_origin,
             codebook=self.codebook,
             secure=self._stream.is_secure,
             warnings=(*self.warnings, *part_warnings),
             real_records=self.recipe.shows_records,
+            certificate=certificate,
+            **{"rows_origin": self.rows_origin, **withheld_rows(certificate)},
         )
-        return Release(table=table, manifest=manifest, attachments=self._attachments(where))
+        shown = table.slice(0, manifest.rows)
+        # where a certificate withholds the rows, it withholds what goes with them
+        return Release(table=shown, manifest=manifest, attachments=self._attachments(where) if manifest.rows else {})
 
     def _attachments(self, where: Where | None) -> dict[str, pa.Table]:
         """Public tables that go with the rows."""
@@ -370,8 +433,13 @@ class Fitted(Making[Release]):
     @contextmanager
     def _paying(self, quote: Quote, *, files: int = 1) -> Iterator[Payment]:
         with ExitStack() as ended, super()._paying(quote, files=files) as payment:
-            ended.callback(lambda: setattr(self, "_is_paid", self._is_paid or payment.is_committed))
+            ended.push(lambda *error: self._settled(payment, failed=error[0] is not None))
             yield payment
+
+    def _settled(self, payment: Payment, *, failed: bool) -> None:
+        self._is_paid = self._is_paid or payment.is_committed
+        if failed and not payment.is_charged:
+            self._is_rejected = None  # nobody saw the verdict, and it was given back
 
     def _check_free(self) -> None:
         """Refuse sub-populations where they are not free, before anything is paid."""

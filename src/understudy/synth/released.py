@@ -137,6 +137,9 @@ class FittedReleased(Fitted):
             raise RefusalError(
                 f"a fit of {self.recipe.name} holds exact counts, so it is not written to a file; sample it."
             )
+        if self._judge is not None and self._is_rejected is not False:
+            self._require_accepted("the perturbed tables")
+            raise RefusalError("the model is written once the certificate has accepted a release; draw that first.")
         refuse_model_of(self._provenance)
         check_file(Path(path), what="the model")
         with self._paying(self.quote(1)) as payment:

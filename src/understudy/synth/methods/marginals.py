@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.blocks.densities import measure_inside
+from understudy.blocks.foreseen import EASY, HARD, Budget, Foreseen, foreseen
 from understudy.blocks.latent import LatentClasses
 from understudy.blocks.measured import MarginalFit, Triple
 from understudy.codebook import Codebook
 from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE, MAX_DEVIATION
+from understudy.mechanisms.discrete_laplace import count_sensitivity
 from understudy.mechanisms.gaussian_measurements import (
     GaussianMeasurements,
     Meter,
@@ -121,6 +123,18 @@ class Marginals(ReleasedRecipe):
                 assumptions=(*public_size(book, self.neighbours), *weighed),
             )
         ]
+
+    def foresee(self, book: Codebook, records: int) -> tuple[Foreseen, Foreseen]:
+        """The errors of two imagined tables: one that is easy, and one that is hard."""
+        event = self.event(book)
+        budget = Budget(
+            variance=float(event.variance),
+            copies=event.units / count_sensitivity(self.neighbours),
+            one_share=self._one_share(),
+            score_share=_SCORE_SHARE,
+            patience=self._patience(),
+        )
+        return foreseen(book.sizes, records, budget, EASY), foreseen(book.sizes, records, budget, HARD)
 
     def perturb(self, source: Source, stream: Stream, report: Report | None) -> Perturbed:
         """Measure, choose, measure, make plausible."""
