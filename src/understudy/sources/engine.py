@@ -47,7 +47,8 @@ class EngineSource(Source):
         self._columns = codebook.without_smooth_pieces
         """What the engine encodes. Pieces take a long query, so they wait until somebody counts them there."""
         self._opened_table = opened.table
-        expression = self._encoding()
+        is_local = local_bytes > 0 and opened.connection.name == "duckdb"
+        expression = self._encoding([number.name for number in codebook.smooth] if is_local else ())
         self._has_ids = PERSON in expression.columns
         self.bench: Bench = bench_for(opened.connection, expression)
         self._local_bytes = 0 if self.bench.stays_in_engine else local_bytes
@@ -63,8 +64,8 @@ class EngineSource(Source):
             self._verify()  # the file behind the table is whole
         if isinstance(self.bench, DuckBench) and self.bench.codes is None:
             self.bench.on_disk = self._is_large()
-            if self._local_bytes and not self.bench.on_disk and not self._counts_pieces:
-                self.bench.expression = self._encoding([number.name for number in self.codebook.smooth])
+            if self.bench.on_disk and not self._counts_pieces:
+                self.bench.expression = self._encoding()  # without numbers, which only our own memory has a use for
         codes = self.bench.encode(report)
         if not self._checked:
             self._refuse_unknown(codes)

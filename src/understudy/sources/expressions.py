@@ -23,6 +23,8 @@ UNKNOWN = OneOf(("error", "missing", "other", "other-or-missing", "clamp"))
 """Where values outside the codebook go; ``clamp`` sends numbers and dates to the nearest value within their bounds."""
 _LISTED = 256
 """Up to so many levels are written into the query as a list."""
+_REPEATED = 200
+"""Bins of numbers from which on their values are read in a query of its own, which takes a while to write."""
 _LOOKED_UP = "understudy looked up "
 
 
@@ -41,30 +43,35 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
     engine = dialects.engine_of(table)
     signed = engine in dialects.WITHOUT_UNSIGNED
     ids = None if book.unit is None or book.unit.id not in table.columns else book.unit.id
-    # in two steps: one step would repeat every reading in every bin
-    readings = {}
-    for position, column in enumerate(columns):
-        readings[f"v{position}"], readings[f"a{position}"] = _reading(column, table[column.reads], unknown)
-    if ids is not None:
-        readings[PERSON] = person_of(table[ids])
-    table = dialects.staged(table.select(**readings))
-    joined = set()
-    for position, column in enumerate(columns):
-        if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED:
-            table = _joined_codes(table, column, position)
-            joined.add(position)
-    for position, column in enumerate(columns):
+    readings = [_reading(column, table[column.reads], unknown) for column in columns]
+    person = None if ids is None else person_of(table[ids])
+    repeated = sum(column.size for column in columns if isinstance(column, Number))
+    looked_up = {
+        place: column
+        for place, column in enumerate(columns)
+        if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED
+    }
+    if engine == "pyspark" or repeated > _REPEATED or looked_up:
+        # in two steps: one step would repeat every reading in every bin
+        read_once = {f"v{place}": value for place, (value, _) in enumerate(readings)}
+        read_once |= {f"a{place}": absent for place, (_, absent) in enumerate(readings)}
+        table = dialects.staged(table.select(**read_once, **({} if person is None else {PERSON: person})))
+        for place, levelled in looked_up.items():
+            table = _joined_codes(table, levelled, place)
+        readings = [(table[f"v{place}"], table[f"a{place}"]) for place in range(len(columns))]
+        person = None if person is None else table[PERSON]
+    for place, (column, (value, absent)) in enumerate(zip(columns, readings, strict=True)):
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
-        if position in joined:
-            code = _or_missing(column, table[f"a{position}"], table[f"{_LOOKED_UP}{position}"])
+        if place in looked_up:
+            code = _or_missing(column, absent, table[f"{_LOOKED_UP}{place}"])
         else:
-            code = _code(column, table[f"v{position}"], table[f"a{position}"])
-        codes[f"c{position}"] = ibis.coalesce(code, ibis.literal(stand_in(column, unknown))).cast(kind)
-    places = {column.name: position for position, column in enumerate(columns)}
-    codes |= {f"r{place}": table[f"v{places[name]}"] for place, name in enumerate(read)}
-    if ids is not None:
-        codes[PERSON] = table[PERSON]
+            code = _code(column, value, absent)
+        codes[f"c{place}"] = ibis.coalesce(code, ibis.literal(stand_in(column, unknown))).cast(kind)
+    places = {column.name: place for place, column in enumerate(columns)}
+    codes |= {f"r{number}": readings[places[name]][0] for number, name in enumerate(read)}
+    if person is not None:
+        codes[PERSON] = person
     return table.select(**codes)
 
 
@@ -74,11 +81,11 @@ def person_of(value: Any) -> Any:
     return (dialects.stripped(text) == "").ifelse(ibis.null("string"), text)
 
 
-def _joined_codes(table: Any, column: Levelled, position: int) -> Any:
+def _joined_codes(table: Any, column: Levelled, place: int) -> Any:
     """The table with the codes of one column of very many levels: a hash join instead of a search through a list."""
-    text, code = f"{_LOOKED_UP}text{position}", f"{_LOOKED_UP}{position}"
+    text, code = f"{_LOOKED_UP}text{place}", f"{_LOOKED_UP}{place}"
     levels = ibis.memtable(pa.table({text: list(column.levels), code: list(range(len(column.levels)))}))
-    return table.left_join(levels, table[f"v{position}"] == levels[text]).drop(text)
+    return table.left_join(levels, table[f"v{place}"] == levels[text]).drop(text)
 
 
 def _or_missing(column: Column, absent: Any, code: Any) -> Any:
