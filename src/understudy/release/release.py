@@ -15,7 +15,7 @@ import pyarrow.parquet
 from understudy.codebook import Codebook, Levelled
 from understudy.extras import need
 from understudy.privacy.card import card
-from understudy.privacy.provenance import MARK, InputRole, Made
+from understudy.privacy.provenance import InputRole, Made
 from understudy.privacy.spelling import short_promise
 from understudy.release.folders import Commit, digest_of, digest_of_bytes, new_folder
 from understudy.release.manifest import Manifest
@@ -36,6 +36,11 @@ INPUT_MANIFEST = "input-manifest.json"
 """The manifest of the release that the rows were drawn from, word for word."""
 
 
+def marked(table: pa.Table, manifest: Manifest) -> pa.Table:
+    """The table with the provenance of this release in its metadata."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **manifest.provenance.mark()})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """A table that may be published, with its manifest."""
@@ -43,19 +48,11 @@ class Release:
     table: pa.Table
     manifest: Manifest
     attachments: Mapping[str, pa.Table] = field(default_factory=dict, repr=False, compare=False)
-    """Public tables that go with it, by file name (Parquet)."""
+    """Public tables that go with it, by file name (Parquet), each marked as what it is."""
 
     def __post_init__(self) -> None:
         """Mark the tables with their provenance, so that they are not taken for tables of people."""
-        kept = self.table.schema.metadata or {}
-        marked = self.table.replace_schema_metadata({**kept, **self.manifest.provenance.mark()})
-        object.__setattr__(self, "table", marked)
-        object.__setattr__(self, "attachments", {name: self._marked(also) for name, also in self.attachments.items()})
-
-    def _marked(self, table: pa.Table) -> pa.Table:
-        """What has no mark of its own is part of this release."""
-        kept = table.schema.metadata or {}
-        return table if MARK in kept else table.replace_schema_metadata({**kept, **self.manifest.provenance.mark()})
+        object.__setattr__(self, "table", marked(self.table, self.manifest))
 
     @property
     def codebook(self) -> Codebook:

@@ -30,7 +30,7 @@ from understudy.errors import ReleaseError
 from understudy.privacy.transaction import Claim
 from understudy.release.folders import Commit, appear, digest_of, refuse_existing, sync
 from understudy.release.manifest import Manifest
-from understudy.release.release import CODEBOOK, MANIFEST, manifest_text
+from understudy.release.release import CODEBOOK, MANIFEST, manifest_text, marked
 
 PARTS = "synthetic"
 """Folder of the parts inside a release."""
@@ -210,8 +210,7 @@ class Workshop:
         done = self.destroy_strays()
         also = {name: self._content / name for name in attachments or {}}
         for name, table in (attachments or {}).items():
-            kept = {**(table.schema.metadata or {}), **manifest.provenance.mark()}
-            pyarrow.parquet.write_table(table.replace_schema_metadata(kept), also[name])
+            pyarrow.parquet.write_table(marked(table, manifest), also[name])
         (self._content / CODEBOOK).write_text(manifest.codebook.to_toml(), encoding="utf-8", newline="\n")
         files = {f"{PARTS}/{receipt.name}": receipt.digest for receipt in done.values()}
         files = {name: digest_of(path) for name, path in also.items()} | files

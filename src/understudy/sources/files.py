@@ -19,6 +19,7 @@ from understudy.sources.faults import engine_errors
 
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills to a private temporary folder."""
+_BESIDE_ROWS = {"measurements.parquet", "places.parquet"}
 _GZIP_SHRINKS = 10
 """Tables of short codes shrink about so much; a wrong guess costs a little time, nothing else."""
 
@@ -188,7 +189,8 @@ def find_files(address: str) -> list[Path]:
     if Path(address).exists() or not has_magic(address):  # a real file's name may hold a bracket
         paths = [Path(address)]
     else:
-        paths = [Path(name) for name in sorted(glob(address, recursive=True))]  # noqa: PTH207 (may be absolute)
+        found = [Path(name) for name in sorted(glob(address, recursive=True))]  # noqa: PTH207 (may be absolute)
+        paths = [path for path in found if not _goes_with_release(path)]
     if paths and paths[0].is_dir():
         inside = str(Path(address) / "*.parquet")
         raise DataError(f"{address!r} is a folder; give a file or a pattern such as {inside!r}.")
@@ -204,6 +206,11 @@ def find_files(address: str) -> list[Path]:
     if len(kinds := sorted({file_kind(path) for path in paths})) != 1:
         raise DataError(f"{address!r} matches files of different kinds ({', '.join(kinds)}); give one kind.")
     return paths
+
+
+def _goes_with_release(path: Path) -> bool:
+    """Whether a file lies beside the rows of a release and is no part of them."""
+    return path.name in _BESIDE_ROWS and (path.parent / "manifest.json").is_file()
 
 
 def file_kind(path: Path) -> str:

@@ -22,6 +22,7 @@ from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
 from understudy.release import Manifest, Release, describe
 from understudy.release.folders import Commit, new_file
+from understudy.release.release import marked
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
 from understudy.synth.detail_where import draw_part, part_facts
@@ -241,7 +242,9 @@ class LoadedModel:
         sizes = sizes_of(model.codebook, model.people)
         table = decode_drawn(model.codebook, model.details, codes, stream, people=sizes, only=only)
         also = {} if where is not None else attached(model.measurements)  # which describe the whole population
-        return Release(table=table, manifest=manifest, attachments=also)
+        return Release(
+            table=table, manifest=manifest, attachments={name: marked(one, manifest) for name, one in also.items()}
+        )
 
     def payment(self, release_id: str | None = None) -> Payment:
         """Nothing is paid any more, and the manifest says who did."""

@@ -214,7 +214,7 @@ class _Run:
                     return self._finished(payment)
                 model = load_model(workshop.model_path).model
                 warnings = draw_all(ModelDrawer(model), self._book, order, workshop, model.people, self._mark(payment))
-                return self._finish(payment, warnings)
+                return self._finish(payment, warnings, attached(model.measurements))
         source = opened()
         if isinstance(self._recipe, PLUGS) and _on_spark(source, order.workers):
             return self._on_spark(source)
@@ -229,7 +229,7 @@ class _Run:
                 drawer.details = self._kept_details(fitted.details)
                 people, mark = self._people(fitted.people), self._mark(payment)
                 warnings = draw_all(drawer, self._book, order, workshop, people, mark)
-            return self._finish(payment, warnings)
+            return self._finish(payment, warnings, fitted.attachments(None))
 
     @contextmanager
     def _paying(self) -> Iterator[Payment]:
@@ -254,16 +254,13 @@ class _Run:
             payment.shown()  # parts on a disk may be seen: from here on the price stays
             yield payment
 
-    def _finish(self, payment: Payment, warnings: tuple[str, ...]) -> PartedRelease:
+    def _finish(
+        self, payment: Payment, warnings: tuple[str, ...], attachments: Mapping[str, pa.Table] | None = None
+    ) -> PartedRelease:
         manifest = self._manifest(payment, warnings)
         payment.reached(Point.DRAWN)
-        folder = self._workshop.finish(manifest, payment.commit, self._measured())
+        folder = self._workshop.finish(manifest, payment.commit, attachments)
         return PartedRelease(folder=folder, manifest=manifest)
-
-    def _measured(self) -> dict[str, pa.Table]:
-        """What the released tables were made of: the model of route N was written before anything was drawn."""
-        path = self._workshop.model_path
-        return attached(load_model(path).model.measurements) if path.exists() else {}
 
     def _finished(self, payment: Payment) -> PartedRelease:
         """The last run died between its commit and the name of the release."""

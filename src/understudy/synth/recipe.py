@@ -33,6 +33,7 @@ from understudy.release import Release, describe
 from understudy.release.making import Fitted as Making
 from understudy.release.making import choices_of
 from understudy.release.manifest import DECLARED_ROWS
+from understudy.release.release import marked
 from understudy.sources import open_source
 from understudy.sources.base import Report, Source
 from understudy.sources.inputs import public_provenance
@@ -424,9 +425,12 @@ class Fitted(Making[Release]):
         )
         shown = table.slice(0, manifest.rows)
         # where a certificate withholds the rows, it withholds what goes with them
-        return Release(table=shown, manifest=manifest, attachments=self._attachments(where) if manifest.rows else {})
+        also = self.attachments(where) if manifest.rows else {}
+        return Release(
+            table=shown, manifest=manifest, attachments={name: marked(one, manifest) for name, one in also.items()}
+        )
 
-    def _attachments(self, where: Where | None) -> dict[str, pa.Table]:
+    def attachments(self, where: Where | None) -> dict[str, pa.Table]:
         """Public tables that go with the rows."""
         return {}
 

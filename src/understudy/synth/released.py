@@ -101,7 +101,7 @@ class FittedReleased(Fitted):
         self._require_paid("the perturbed tables")
         return self._model
 
-    def _attachments(self, where: Where | None) -> dict[str, pa.Table]:
+    def attachments(self, where: Where | None) -> dict[str, pa.Table]:
         """The measurements describe the whole population, so rows of a part of it go without."""
         return {} if where is not None else attached(self._perturbed.measurements)
 
