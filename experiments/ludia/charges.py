@@ -132,10 +132,9 @@ def charges(*, quick: bool) -> dict[str, Any]:
 
 def spread(study: dict[str, Any], values: Sequence[float]) -> tuple[float, float]:
     """Mean and standard error: of independent draws, or the jackknife's where every repeat leaves out one part."""
-    mean, count = float(np.mean(values)), len(values)
-    squares = float(((np.asarray(values) - mean) ** 2).sum())
-    return mean, math.sqrt(
-        squares / (count * max(count - 1, 1)) if study["invented"] else squares * (count - 1) / count
+    variance = float(np.var(values, ddof=1)) if len(values) > 1 else math.nan
+    return float(np.mean(values)), math.sqrt(
+        variance * (1 / len(values) if study["invented"] else (_PARTS - 1) ** 2 / _PARTS)
     )
 
 

@@ -1,5 +1,6 @@
 """The figures of chapter 4, as SVG."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,9 +103,7 @@ def _bands(part: dict[str, Any], names: Sequence[str], *, title: str, low: float
     panel = Panel(
         title=title, x="original", y="mean reconstructed", lines=lines, low=low, high=high, from_zero=low <= 0
     )
-    return chart(
-        "Figure 4.6a again, in bands", [panel], note="Each mark: the people whose value falls into one of ten bands."
-    )
+    return chart("Figure 4.6a again, in bands", [panel], note="Each mark: the people of one of ten bands, at least 50.")
 
 
 def daily(found: dict[str, Any]) -> str:
@@ -124,21 +123,25 @@ def _ratios(title: str, part: dict[str, Any], names: Sequence[str], *, x: str, n
     def pairs(shares: Sequence[float]) -> list[tuple[float, float]]:
         return [(x, a + b) for x, a, b in zip(middles, shares[::2], shares[1::2], strict=True)]
 
+    names = [name for name in names if name in part["answers"]]
+    highest = max(
+        y for shares in [part["original"], *(part["answers"][k]["shares"] for k in names)] for _, y in pairs(shares)
+    )
     panels = [
         Panel(
             title=f"{name}: distance {part['answers'][name]['wasserstein']:.2f}",
             x=x,
             y="share",
             from_zero=min(middles) < 2,
+            high=highest,
             lines=[
                 Line(label="original", style=0, points=pairs(part["original"])),
                 Line(label="reconstructed", style=1, points=pairs(part["answers"][name]["shares"])),
             ],
         )
         for name in names
-        if name in part["answers"]
     ]
-    return chart(title, panels, note=note)
+    return chart(title, panels, across=3, note=note)
 
 
 def lines(found: dict[str, Any]) -> str:
@@ -211,7 +214,15 @@ def charges_table(found: dict[str, Any]) -> str:
             across = Scale(low=0.2, high=1.1, start=x0, end=x0 + width - 44)
             up = Scale(low=0, high=len(names), start=y0 + len(names) * row, end=y0)
             groups = sum(part["groups"]) // len(part["groups"])
-            parts.append(text(x0, y0 - 10, f"{_TABLES[table]}, {_LEVELS.get(level, level)} ({groups} averages)", size=12.5, weight=600))
+            parts.append(
+                text(
+                    x0,
+                    y0 - 10,
+                    f"{_TABLES[table]}, {_LEVELS.get(level, level)} ({groups} averages)",
+                    size=12.5,
+                    weight=600,
+                )
+            )
             parts.append(axes(across, up, labels=(None, {})))
             plain = across(spread(study, part["methods"]["MP"]["mae"])[0])
             parts.append(line([(plain, y0), (plain, up.start)], colour=SOFT, width=1, dash="3 3"))
@@ -222,7 +233,7 @@ def charges_table(found: dict[str, Any]) -> str:
                 parts += _error(part["methods"].get(name), study, across, y)
     total = 74 + len(studies) * height
     note = (
-        "Bars: two standard errors, of five draws (simulated) or of five parts left out (New York). Dashed line: plain "
+        "Bars: two standard errors, of draws (simulated) or by the jackknife (New York). Dashed line: plain "
         "group averages. Beyond 1.1 only the number is given; no mark: too few groups for it, or one partition only."
     )
     return svg([*parts, text(14, total - 8, note, size=11)], width=left + 4 * width, height=total, title=title)
@@ -232,6 +243,7 @@ def _error(row: dict[str, Any] | None, study: dict[str, Any], across: Scale, y: 
     if row is None:
         return []
     mean, error = spread(study, row["mae"])
+    error = 0.0 if math.isnan(error) else error  # one repeat
     if mean > across.high:
         return [text(across.end, y + 4, f"{mean:.3g} →", anchor="end", size=11)]
     ends = [across(min(max(end, across.low), across.high)) for end in (mean - 2 * error, mean + 2 * error)]
@@ -239,6 +251,7 @@ def _error(row: dict[str, Any] | None, study: dict[str, Any], across: Scale, y: 
     return [
         bar_of_error,
         dots([(across(mean), y)], size=4, colour=DEEP_BLUE),
+        bar(ends[1] + 6, y - 6, 25, 12, fill="#fff"),
         text(ends[1] + 7, y + 4, f"{mean:.2f}", size=11),
     ]
 
@@ -257,13 +270,14 @@ def charges_points(found: dict[str, Any]) -> str:
 def charges_bands(found: dict[str, Any]) -> str:
     """Figure 4.6a for real people: no mark of it is a person."""
     part = found["figures"]["scatter"]
-    return _bands(part, _CHARGES, title="New York discharges: log charges, averages of hospitals", low=8.0, high=12.0)
+    shown = [name for name in _CHARGES if name != "PC-ER, held-out rank" and not name.startswith("LUDIA, slopes of")]
+    return _bands(part, shown, title="New York: log charges, averages by hospital", low=8.0, high=12.0)
 
 
 def charges_daily(found: dict[str, Any]) -> str:
     """Figure 4.6b: charges a day, the reconstructed charges over the known stay."""
     return _ratios(
-        "Figure 4.6b again: charges per day of stay",
+        "Figure 4.6b again: charges per day of stay, simulated people",
         found["figures"]["daily"],
         _CHARGES,
         x="log of charges per day",
@@ -277,7 +291,7 @@ def charges_lines(found: dict[str, Any]) -> str:
     return _intercepts(
         "Figure 4.7 again: random-intercept lines of simulated hospitals",
         part,
-        _CHARGES,
+        [name for name in _CHARGES if name != "PC-ER, held-out rank"],  # nine panels with the original
         x="log days of stay",
         y="log charges",
         over=part["stay"],
@@ -295,12 +309,21 @@ def charges_lasso(found: dict[str, Any]) -> str:
 def _boxes(title: str, rows: dict[str, Any], *, masked: str) -> str:
     width, left, height = 860, 250, 46
     top = min(max(row["quantiles"][-1] for row in rows.values()) * 1.05, 2.4)
-    total = 60 + height * len(rows) + 40
+    floor = 60 + height * len(rows)
+    across = Scale(low=0.0, high=top, start=left, end=width - 90)
 
     def px(value: float) -> float:
-        return left + min(value / top, 1.0) * (width - left - 90)
+        return across(min(value, top))
 
-    parts = [text(14, 26, title, size=16, weight=600)]
+    parts = [
+        text(14, 26, title, size=16, weight=600),
+        axes(
+            across,
+            Scale(low=0.0, high=1.0, start=floor, end=60.0),
+            names=(f"absolute error of {masked}", ""),
+            labels=(None, {}),
+        ),
+    ]
     for k, (name, row) in enumerate(rows.items()):
         y = 60 + height * k
         a, b, c, d, e = (px(value) for value in row["quantiles"])
@@ -312,11 +335,11 @@ def _boxes(title: str, rows: dict[str, Any], *, masked: str) -> str:
             dots([(px(row["mae"]), y + 14)], shape="diamond", size=6, colour=DEEP_ORANGE),
             text(e + 8, y + 18, f"{row['mae']:.3f}"),
         ]
-    note = (
-        f"Absolute error of {masked} of held-out people. Box: quartiles and median; whiskers: tenths; "
-        f"diamond and number: mean. Cut at {top:.1f}."
+    cut = any(row["quantiles"][-1] > top for row in rows.values())
+    note = "Box: quartiles and median; whiskers: tenths; diamond and number: mean." + (
+        f" Cut at {top:g}." if cut else ""
     )
-    return svg([*parts, text(14, total - 14, note, size=11)], width=width, height=total, title=title)
+    return svg([*parts, text(14, floor + 58, note, size=11)], width=width, height=floor + 70, title=title)
 
 
 def _clouds(title: str, original: Sequence[float], answers: dict[str, Sequence[float]], *, note: str) -> str:
