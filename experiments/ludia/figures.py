@@ -1,15 +1,18 @@
 """The figures of chapter 4, as SVG."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from experiments.chart import Line, Panel, chart
+from experiments.ludia.charges import spread
 from experiments.ludia.simulate import KINDS
 from understudy.pages.charts import (
     DEEP_BLUE,
     DEEP_ORANGE,
     SOFT,
     Scale,
+    axes,
     bar,
     cloud,
     dots,
@@ -29,6 +32,20 @@ _STYLE = {
     "shrunken (ours)": 7,
 }
 _TOP = 2.2
+_DAYS = ("MP", "ER", "WLS-ER, corrected", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)")
+_CHARGES = (
+    "MP",
+    "ER",
+    "LUDIA, held-out rank",
+    "LUDIA, slopes of the stay",
+    "PC-ER, held-out rank",
+    "shrunken (ours)",
+    "LUDIA, held-out rank, stacked",
+    "LUDIA, slopes of the stay, stacked",
+    "shrunken (ours), stacked",
+)
+_TABLES = {"simulated": "simulated", "sparcs": "New York"}
+_LEVELS = {"zip": "ZIP area", "county, hospital and zip": "all three stacked"}
 
 
 def errors(found: dict[str, Any]) -> str:
@@ -73,102 +90,240 @@ def starts(found: dict[str, Any]) -> str:
 
 def scatter(found: dict[str, Any]) -> str:
     """Figure 4.6a, in bands: no point of it is a person."""
-    part = found["scatter"]
+    return _bands(found["scatter"], _DAYS, title="log days of care, averages by region x beds x ownership", high=3.6)
+
+
+def _bands(part: dict[str, Any], names: Sequence[str], *, title: str, low: float = 0.0, high: float) -> str:
     original = part["original"]
-    shown = ("MP", "ER", "WLS-ER, corrected", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)")
     lines = [Line(label="perfect", style=7, points=[(value, value) for value in original])]
     lines += [
         Line(label=name, style=style, points=list(zip(original, part["answers"][name], strict=True)))
-        for style, name in enumerate(shown)
-        if name in part["answers"]
+        for style, name in enumerate(name for name in names if name in part["answers"])
     ]
-    return chart(
-        "Figure 4.6a again, in bands: log days of care",
-        [
-            Panel(
-                title="averages by region x beds x ownership",
-                x="original",
-                y="mean reconstructed",
-                lines=lines,
-                high=3.6,
-            )
-        ],
-        note="Each mark: the people whose stay falls into one of ten bands.",
+    panel = Panel(
+        title=title, x="original", y="mean reconstructed", lines=lines, low=low, high=high, from_zero=low <= 0
     )
+    return chart("Figure 4.6a again, in bands", [panel], note="Each mark: the people of one of ten bands, at least 50.")
 
 
 def daily(found: dict[str, Any]) -> str:
     """Figure 4.6b."""
-    part = found["daily"]
+    return _ratios(
+        "Figure 4.6b again: a ratio of a reconstructed and a known column",
+        found["daily"],
+        ("MP", "ER", "LUDIA, full rank, 100 it.", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)"),
+        x="diagnoses per day of care",
+        note="Distance: mean difference of sorted ratios (Wasserstein-1). The number of diagnoses was masked.",
+    )
+
+
+def _ratios(title: str, part: dict[str, Any], names: Sequence[str], *, x: str, note: str) -> str:
     middles = [(a + b) / 2 for a, b in zip(part["edges"][:-2:2], part["edges"][2::2], strict=True)]
 
     def pairs(shares: Sequence[float]) -> list[tuple[float, float]]:
         return [(x, a + b) for x, a, b in zip(middles, shares[::2], shares[1::2], strict=True)]
 
-    shown = ("MP", "ER", "LUDIA, full rank, 100 it.", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)")
+    names = [name for name in names if name in part["answers"]]
+    highest = max(
+        y for shares in [part["original"], *(part["answers"][k]["shares"] for k in names)] for _, y in pairs(shares)
+    )
     panels = [
         Panel(
             title=f"{name}: distance {part['answers'][name]['wasserstein']:.2f}",
-            x="diagnoses per day of care",
+            x=x,
             y="share",
+            from_zero=min(middles) < 2,
+            high=highest,
             lines=[
                 Line(label="original", style=0, points=pairs(part["original"])),
                 Line(label="reconstructed", style=1, points=pairs(part["answers"][name]["shares"])),
             ],
         )
-        for name in shown
-        if name in part["answers"]
+        for name in names
     ]
-    return chart(
-        "Figure 4.6b again: a ratio of a reconstructed and a known column",
-        panels,
-        note="Distance: mean difference of sorted ratios (Wasserstein-1). The number of diagnoses was masked.",
-    )
+    return chart(title, panels, across=3, note=note)
 
 
 def lines(found: dict[str, Any]) -> str:
     """Figure 4.7."""
-    part = found["lines"]
-    shown = ("MP", "ER", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)")
-    fits = {"original": part["original"], **{name: part["answers"][name] for name in shown if name in part["answers"]}}
+    return _intercepts(
+        "Figure 4.7 again: random-intercept lines by region x beds x ownership",
+        found["lines"],
+        ("MP", "ER", "LUDIA, held-out rank", "PC-ER, held-out rank", "shrunken (ours)"),
+        x="age",
+        y="log days of care",
+        over=(20, 90),
+        ends=(0.0, 2.6),
+    )
+
+
+def _intercepts(
+    title: str,
+    part: dict[str, Any],
+    names: Sequence[str],
+    *,
+    x: str,
+    y: str,
+    over: Sequence[float],
+    ends: tuple[float, float],
+) -> str:
+    fits = {"original": part["original"], **{name: part["answers"][name] for name in names if name in part["answers"]}}
     panels = []
     for name, fit in fits.items():
         order = sorted(range(len(fit["effects"])), key=lambda k: part["original"]["effects"][k])
         picked = [order[round(q * (len(order) - 1))] for q in (0.0, 0.25, 0.5, 0.75, 1.0)]
-        title = name if name == "original" else f"{name}: MSE of effects {fit['mse']:.2g}"
         panels.append(
             Panel(
-                title=title,
-                x="age",
-                y="log days of care",
-                low=0.0,
-                high=2.6,
+                title=name if name == "original" else f"{name}: MSE {fit['mse']:.2g}",
+                x=x,
+                y=y,
+                low=ends[0],
+                high=ends[1],
                 lines=[
                     Line(
                         label=f"group at quantile {q:g} of the original effects",
                         style=style,
-                        points=[(age, fit["level"] + fit["effects"][k] + fit["slope"] * age) for age in (20, 90)],
+                        points=[(place, fit["level"] + fit["effects"][k] + fit["slope"] * place) for place in over],
                     )
                     for style, (q, k) in enumerate(zip((0, 0.25, 0.5, 0.75, 1), picked, strict=True))
                 ],
                 from_zero=False,
             )
         )
-    return chart("Figure 4.7 again: random-intercept lines by region x beds x ownership", panels, across=3)
+    return chart(title, panels, across=3, note="MSE: mean squared error of the groups' effects.")
 
 
 def lasso(found: dict[str, Any]) -> str:
     """Figure 4.8 as boxes: tenths, quartiles and medians of absolute errors on held-out people."""
-    rows = found["lasso"]
+    return _boxes("Figure 4.8 again: Lasso trained on reconstructed values", found["lasso"], masked="log days")
+
+
+def charges_table(found: dict[str, Any]) -> str:
+    """Table 4.3 as marks: errors by level and method, with standard errors."""
+    studies = {name: study for name, study in found.items() if "skipped" not in study}
+    names = list(
+        dict.fromkeys(name for s in studies.values() for part in s["levels"].values() for name in part["methods"])
+    )
+    width, left, row = 330, 200, 21
+    height = len(names) * row + 62
+    title = "Table 4.3 again: mean absolute error of log charges"
+    parts = [text(14, 26, title, size=16, weight=600)]
+    for down, (table, study) in enumerate(studies.items()):
+        for right, (level, part) in enumerate(study["levels"].items()):
+            x0, y0 = left + right * width, 74 + down * height
+            across = Scale(low=0.2, high=1.1, start=x0, end=x0 + width - 44)
+            up = Scale(low=0, high=len(names), start=y0 + len(names) * row, end=y0)
+            groups = sum(part["groups"]) // len(part["groups"])
+            parts.append(
+                text(
+                    x0,
+                    y0 - 10,
+                    f"{_TABLES[table]}, {_LEVELS.get(level, level)} ({groups} averages)",
+                    size=12.5,
+                    weight=600,
+                )
+            )
+            parts.append(axes(across, up, labels=(None, {})))
+            plain = across(spread(study, part["methods"]["MP"]["mae"])[0])
+            parts.append(line([(plain, y0), (plain, up.start)], colour=SOFT, width=1, dash="3 3"))
+            for place, name in enumerate(names):
+                y = y0 + (place + 0.5) * row
+                if not right:
+                    parts.append(text(x0 - 10, y + 4, name, anchor="end"))
+                parts += _error(part["methods"].get(name), study, across, y)
+    total = 74 + len(studies) * height
+    note = (
+        "Bars: two standard errors, of draws (simulated) or by the jackknife (New York). Dashed line: plain "
+        "group averages. Beyond 1.1 only the number is given; no mark: too few groups for it, or one partition only."
+    )
+    return svg([*parts, text(14, total - 8, note, size=11)], width=left + 4 * width, height=total, title=title)
+
+
+def _error(row: dict[str, Any] | None, study: dict[str, Any], across: Scale, y: float) -> list[str]:
+    if row is None:
+        return []
+    mean, error = spread(study, row["mae"])
+    error = 0.0 if math.isnan(error) else error  # one repeat
+    if mean > across.high:
+        return [text(across.end, y + 4, f"{mean:.3g} →", anchor="end", size=11)]
+    ends = [across(min(max(end, across.low), across.high)) for end in (mean - 2 * error, mean + 2 * error)]
+    bar_of_error = line([(ends[0], y), (ends[1], y)], colour=DEEP_BLUE, width=2)
+    return [
+        bar_of_error,
+        dots([(across(mean), y)], size=4, colour=DEEP_BLUE),
+        bar(ends[1] + 6, y - 6, 25, 12, fill="#fff"),
+        text(ends[1] + 7, y + 4, f"{mean:.2f}", size=11),
+    ]
+
+
+def charges_points(found: dict[str, Any]) -> str:
+    """Figure 4.6a: simulated people, by hospital and with all averages stacked."""
+    part = found["figures"]["points"]
+    return _clouds(
+        "Figure 4.6a again: log charges of simulated people, averages by hospital",
+        part["original"],
+        {name: part["answers"][name] for name in _CHARGES if name in part["answers"]},
+        note="First of five simulated tables. Stacked: averages of counties and ZIP areas as well.",
+    )
+
+
+def charges_bands(found: dict[str, Any]) -> str:
+    """Figure 4.6a for real people: no mark of it is a person."""
+    part = found["figures"]["scatter"]
+    shown = [name for name in _CHARGES if name != "PC-ER, held-out rank" and not name.startswith("LUDIA, slopes of")]
+    return _bands(part, shown, title="New York: log charges, averages by hospital", low=8.0, high=12.0)
+
+
+def charges_daily(found: dict[str, Any]) -> str:
+    """Figure 4.6b: charges a day, the reconstructed charges over the known stay."""
+    return _ratios(
+        "Figure 4.6b again: charges per day of stay, simulated people",
+        found["figures"]["daily"],
+        _CHARGES,
+        x="log of charges per day",
+        note="First of five simulated tables, averages by hospital. Distance: mean difference of sorted logs.",
+    )
+
+
+def charges_lines(found: dict[str, Any]) -> str:
+    """Figure 4.7: random intercepts of simulated hospitals about a common slope of the stay."""
+    part = found["figures"]["lines"]
+    return _intercepts(
+        "Figure 4.7 again: random-intercept lines of simulated hospitals",
+        part,
+        [name for name in _CHARGES if name != "PC-ER, held-out rank"],  # nine panels with the original
+        x="log days of stay",
+        y="log charges",
+        over=part["stay"],
+        ends=(7.5, 12.0),
+    )
+
+
+def charges_lasso(found: dict[str, Any]) -> str:
+    """Figure 4.8."""
+    people = "simulated people" if found["invented"] else "New York"
+    title = f"Figure 4.8 again: Lasso trained on reconstructed charges, {people}"
+    return _boxes(title, found["figures"]["lasso"], masked="log charges")
+
+
+def _boxes(title: str, rows: dict[str, Any], *, masked: str) -> str:
     width, left, height = 860, 250, 46
     top = min(max(row["quantiles"][-1] for row in rows.values()) * 1.05, 2.4)
-    total = 60 + height * len(rows) + 40
+    floor = 60 + height * len(rows)
+    across = Scale(low=0.0, high=top, start=left, end=width - 90)
 
     def px(value: float) -> float:
-        return left + min(value / top, 1.0) * (width - left - 90)
+        return across(min(value, top))
 
-    title = "Figure 4.8 again: Lasso trained on reconstructed values, errors on held-out people"
-    parts = [text(14, 26, title, size=16, weight=600)]
+    parts = [
+        text(14, 26, title, size=16, weight=600),
+        axes(
+            across,
+            Scale(low=0.0, high=1.0, start=floor, end=60.0),
+            names=(f"absolute error of {masked}", ""),
+            labels=(None, {}),
+        ),
+    ]
     for k, (name, row) in enumerate(rows.items()):
         y = 60 + height * k
         a, b, c, d, e = (px(value) for value in row["quantiles"])
@@ -180,8 +335,11 @@ def lasso(found: dict[str, Any]) -> str:
             dots([(px(row["mae"]), y + 14)], shape="diamond", size=6, colour=DEEP_ORANGE),
             text(e + 8, y + 18, f"{row['mae']:.3f}"),
         ]
-    note = "Box: quartiles and median of the absolute error of log days; whiskers: tenths; number: mean. Cut at 2.4."
-    return svg([*parts, text(14, total - 14, note, size=11)], width=width, height=total, title=title)
+    cut = any(row["quantiles"][-1] > top for row in rows.values())
+    note = "Box: quartiles and median; whiskers: tenths; diamond and number: mean." + (
+        f" Cut at {top:g}." if cut else ""
+    )
+    return svg([*parts, text(14, floor + 58, note, size=11)], width=width, height=floor + 70, title=title)
 
 
 def _clouds(title: str, original: Sequence[float], answers: dict[str, Sequence[float]], *, note: str) -> str:
@@ -199,10 +357,9 @@ def _clouds(title: str, original: Sequence[float], answers: dict[str, Sequence[f
         parts.append(text(x0, y0 - 8, name, size=12.5, weight=600))
         parts.append(bar(x0, y0, side, side, fill="none", edge="#888"))
         parts.append(line([(x0, y0 + side), (x0 + side, y0)], colour=SOFT, width=1, dash="3 3"))
-        for tick in range(-6, 9, 2 if high - low > 5 else 1):
-            if low < tick < high:
-                parts.append(text(wide(tick), y0 + side + 14, str(tick), anchor="middle", size=10.5))
-                parts.append(text(x0 - 5, up(tick) + 4, str(tick), anchor="end", size=10.5))
+        for tick in wide.ticks():
+            parts.append(text(wide(tick), y0 + side + 14, f"{tick:g}", anchor="middle", size=10.5))
+            parts.append(text(x0 - 5, up(tick) + 4, f"{tick:g}", anchor="end", size=10.5))
         parts.append(cloud([(wide(a), up(b)) for a, b in zip(original, values, strict=True)], colour=DEEP_BLUE))
     note = f"Across: original; up: reconstructed (cut to the frame). {note}"
     return svg([*parts, text(50, height - 12, note, size=11)], width=width, height=height, title=title)

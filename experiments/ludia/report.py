@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from experiments.ludia.charges import spread
 from experiments.ludia.simulated import REFERENCE
 
 
@@ -137,29 +138,28 @@ _MEASURED = {
     "mse": "MSE",
     "daily": "daily charges (4.6b)",
     "effects": "random effects (4.7)",
-    "lasso": "Lasso (4.8)",
 }
 
 
 def _charges(found: dict[str, Any]) -> str:
+    """Means over the repeats with their standard errors."""
     parts = []
     for table, study in found.items():
         if "skipped" in study:
             parts.append(f"{table}: skipped, {study['skipped']}")
             continue
         for level, part in study["levels"].items():
-            head = [f"{table}, by {level} ({sum(part['groups']) // len(part['groups'])} groups)", *_MEASURED.values()]
+            groups, fixed = (sum(part[key]) // len(part[key]) for key in ("groups", "fixed"))
+            head = [f"{table}, by {level} ({groups} groups, {fixed} people given away)", *_MEASURED.values()]
             lines = []
             for name, row in part["methods"].items():
                 kept = f" (fell back {sum(row['fell_back']):.0f} times)" if sum(row.get("fell_back", [])) else ""
-                lines.append([name + kept, *(_spread(row.get(key, [])) for key in _MEASURED)])
+                lines.append([name + kept, *(_spread(study, row.get(key)) for key in _MEASURED)])
             parts.append(_table(head, lines))
+        lines = [[name, _spread(study, row["mae"])] for name, row in study["lasso"].items()]
+        parts.append(_table([f"{table}, Lasso (4.8) trained on", "MAE on held-out people"], lines))
     return "\n\n".join(parts)
 
 
-def _spread(values: list[float]) -> str:
-    if not values:
-        return ""
-    mean = sum(values) / len(values)
-    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1))
-    return f"{mean:.3g} ± {deviation:.2g}"
+def _spread(study: dict[str, Any], values: list[float] | None) -> str:
+    return "" if values is None else "{:.3g} ± {:.2g}".format(*spread(study, values))

@@ -26,6 +26,13 @@ FIGURES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "ludia-4-6b-daily": ("hospital", figures.daily),
     "ludia-4-7-lines": ("hospital", figures.lines),
     "ludia-4-8-lasso": ("hospital", figures.lasso),
+    "ludia-charges-4-3-errors": ("charges", figures.charges_table),
+    "ludia-charges-4-6a-points": ("charges/simulated", figures.charges_points),
+    "ludia-charges-4-6a-new-york": ("charges/sparcs", figures.charges_bands),
+    "ludia-charges-4-6b-daily": ("charges/simulated", figures.charges_daily),
+    "ludia-charges-4-7-lines": ("charges/simulated", figures.charges_lines),
+    "ludia-charges-4-8-lasso": ("charges/simulated", figures.charges_lasso),
+    "ludia-charges-4-8-new-york": ("charges/sparcs", figures.charges_lasso),
 }
 
 
@@ -42,8 +49,11 @@ def main(*, quick: bool = False, only: Sequence[str] | None = None, out: Path = 
         print(f"{part}: {time.perf_counter() - began:.0f} s", flush=True)
         kept.write_text(json.dumps(results, indent=1), encoding="utf-8")
     for name, (part, draw) in FIGURES.items():
-        if part in results and "skipped" not in results[part]:
-            (out / f"{name}.svg").write_text(draw(results[part]), encoding="utf-8")
+        study = results
+        for step in part.split("/"):
+            study = study.get(step, {"skipped": "not run"})
+        if "skipped" not in study:
+            (out / f"{name}.svg").write_text(draw(study), encoding="utf-8")
     print(report(results))
     print(f"numbers and figures: {out}")
     return results

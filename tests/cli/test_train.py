@@ -93,6 +93,24 @@ def test_the_alphas_of_edpat_are_given_on_the_command_line(run, table, tmp_path)
     assert said.code != 0 and "alphas" in said.err
 
 
+def test_people_with_several_records_are_paid_for_as_people_and_refused_where_answers_cost(run, table, tmp_path):
+    """A [unit] in the codebook is all it takes; what is refused leaves no key behind."""
+    data, book = tmp_path / "stays.csv", tmp_path / "stays.toml"
+    head, *rows = table[0].read_text(encoding="utf-8").splitlines()
+    data.write_text("\n".join([f"patient,{head}", *(f"p{k % 200},{row}" for k, row in enumerate(rows))]) + "\n")
+    columns = table[1].read_text(encoding="utf-8")
+    patient = '[unit]\nid = "patient"\ncap = 2\n\n[[columns]]\nname = "patient"\nkind = "text"\nrole = "identifier"\n\n'
+    book.write_text(columns.replace("[[columns]]", f"{patient}[[columns]]", 1))
+    out, key = tmp_path / "model.us", tmp_path / "key"
+    said = run(*words((data, book), "--epsilon", 3, "--delta", 1e-6, "-o", out, "--json"))
+    assert said.code == 0, said.err
+    guarantee = said.json["card"]["privacy"]["guarantee"]
+    assert guarantee["neighbours"] == "add-remove-person" and guarantee["epsilon"] <= 3.0
+    refused = run(*words((data, book), "-m", "edpat", "--call-epsilon", 1, "-o", tmp_path / "x.us", "--new-key", key))
+    assert refused.code == 2 and "[unit]" in refused.err
+    assert not key.exists()
+
+
 def test_quality_on_public_records_names_the_file_only(run, table, tmp_path):
     asked = words(table, "--method", "tree", "--epsilon", 4, "-o", tmp_path / "tree.us")
     refused = run(*asked, "--quality-data", table[0])

@@ -1,50 +1,18 @@
 """The additive score: its price, its plan, and what it learns."""
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from understudy.codebook import Categorical, Codebook, Continuous
+from tests.scored_records import BOOK, FEATURES, held, records, true_odds
+from understudy.codebook import Codebook
 from understudy.errors import ParameterError
-from understudy.mechanisms.labelled import pooled
 from understudy.mechanisms.stream import Stream
-from understudy.privacy import ApproxDP, Ledger, Secret
-from understudy.trees import Additive, make_training, scorers
+from understudy.privacy import ApproxDP, Ledger
+from understudy.trees import Additive, make_training
 from understudy.trees import additive as room
 from understudy.trees.features import features_of
-
-EDGES = tuple(Fraction(k, 8) for k in range(33))
-BOOK = Codebook(
-    columns=(
-        Continuous(name="dose", edges=EDGES, precision=3, missing="NA"),
-        Continuous(name="noise", edges=EDGES, precision=3),
-        Categorical(name="ward", levels=("north", "south", "west")),
-        Categorical(name="sex", levels=("F", "M")),
-        Categorical(name="ill", levels=("no", "yes")),
-    )
-)
-FEATURES = features_of(BOOK, "ill")
-
-
-def records(size, seed=0):
-    """Illness rises with the square of the dose, which is skewed, and with one ward; a missing dose is worst."""
-    rng = np.random.default_rng(seed)
-    dose = np.minimum((rng.exponential(4.0, size)).astype(int), 31)
-    missing = rng.random(size) < 0.05
-    ward = rng.integers(0, 3, size)
-    codes = np.stack([np.where(missing, 32, dose), rng.integers(0, 32, size), ward, rng.integers(0, 2, size)], axis=1)
-    return codes.astype(np.uint8), (rng.random(size) < 1 / (1 + np.exp(-true_odds(codes)))).astype(np.intp)
-
-
-def true_odds(codes):
-    dose = np.where(codes[:, 0] == 32, 3.0, (codes[:, 0] / 6.0) ** 2)
-    return dose - 2.0 + 1.5 * (codes[:, 2] == 2)
-
-
-def held(codes, label):
-    return Secret(pooled(codes, np.eye(2, dtype=np.int64)[label]))
 
 
 def area(label, score):
@@ -137,32 +105,6 @@ def test_more_epsilon_does_not_hurt():
     ]
     assert min(np.diff(means)) > -0.03
     assert means[-1] > area(label, true_odds(codes)) - 0.02
-
-
-def test_the_noise_band_holds_the_score_without_noise_nine_times_in_ten(monkeypatch):
-    """Over 100 fits. Were all records covered or missed together, their share would have a deviation of .03."""
-    fits, level = 100, scorers.BAND
-    asked, cells = records(60, seed=4)[0], held(*records(4_000))
-    event = room.gaussian_sums_event(epsilon=2.0, delta=1e-6, neighbours=room.Neighbours.ADD_REMOVE)
-    plan = room._plan(FEATURES, room.Meter(event, Stream.from_system()), 4_000.0)
-    assert plan.groups and plan.rounds > 1  # every kind of step is in it
-    monkeypatch.setattr(room, "_plan", lambda *given: plan)
-
-    def scored(**given):
-        return room.grow_additive(cells, FEATURES, epsilon=2.0, delta=1e-6, stream=Stream.from_system(), **given)[0]
-
-    bands = [scored().score(asked) for _ in range(fits)]
-    with monkeypatch.context() as patched:  # the same fit, drawn together as if there were noise, without the noise
-        patched.setattr(room.Meter, "_joined", lambda self, exact, share: exact.astype(np.float64))
-        truth = scored(replicates=0).score(asked)[0]
-
-    def covered(width):
-        ends = [(middle - width * (middle - low), middle + width * (high - middle)) for middle, low, high in bands]
-        return float(np.mean([(low <= truth) & (truth <= high) for low, high in ends]))
-
-    tolerance = 4 * (level * (1 - level) / fits) ** 0.5
-    assert covered(1.0) > level - tolerance
-    assert covered(0.5) < level - tolerance  # half a band has 59 in a hundred: it would fail
 
 
 def test_cumulative_shares_never_fall_and_end_at_one():

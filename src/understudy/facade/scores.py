@@ -76,13 +76,14 @@ def train(
     recipe = make_score(method, target=target, **options)
     if key is not None and new_key is not None:
         raise ParameterError("`key` names a key that exists and `new_key` makes one; give one of the two.")
-    if new_key is not None:
-        key = new_key_file(Path(new_key))
     if out is not None:
         check_target(Path(out))
-        if recipe.training.is_sealed:
-            model_key(key)
     recipe.public_inputs(data)
+    recipe.quote(book)  # what the codebook rules out is refused before a key is made
+    if new_key is not None:
+        key = new_key_file(Path(new_key))
+    if out is not None and recipe.training.is_sealed:
+        model_key(key)
     source = open_source(data, book, unknown=recipe.unknown, table=table, account=account)
     fitted = recipe.fit(source, stream=Stream.of_seed(seed), report=report)
     return fitted.sample() if out is None else fitted.write(out, key=key)

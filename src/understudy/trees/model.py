@@ -249,7 +249,8 @@ class ScoreModel:
                 if free
                 else f"every new question costs epsilon {self.price_per_call:g} of training-data privacy",
             },
-            "band": f"low and high are a {BAND:.0%} band of the privacy noise alone, not of the prediction",
+            "band": f"low and high are a {BAND:.0%} band of the privacy noise alone: neither what shrinking "
+            "takes off nor how sure the prediction is",
             "quality": {"measures": {}, "paid": "no quality was measured, so none is stated"}
             if self.quality is None
             else to_plain(self.quality),

@@ -5,8 +5,8 @@
 - :class:`CallForest`: trees whose leaf counts stay secret; every answer draws fresh noise and costs.
 - :class:`LocalNoiseForest`: the chapter's own output layer, for study.
 
-Bands are 90 % bands of the privacy noise alone: they say how far the released number may lie from what the same data
-would have given without noise, not how sure a prediction is.
+Bands are 90 % bands of the privacy noise alone: they say how far the released number may lie from what the same fit,
+shrunk as much, would have given without noise. They leave out what shrinking takes off, and how sure a prediction is.
 """
 
 import math

@@ -7,7 +7,7 @@ from understudy.pages import charts
 from understudy.pages.figures import cut
 from understudy.trees.features import Feature
 from understudy.trees.questions import words_of
-from understudy.trees.scorers import VoteForest
+from understudy.trees.scorers import BAND, VoteForest
 from understudy.trees.tree import Tree
 
 LeafCounts = Sequence[Sequence[int]] | None
@@ -85,18 +85,25 @@ def reliability_picture(bins: Sequence[dict[str, Any]], *, title: str) -> str:
 
 def shapes_picture(shapes: Sequence[dict[str, Any]], *, title: str, inline: bool = False) -> str:
     """A panel for every feature of a card: what its values add to the log-odds, and the noise band."""
-    wide, tall, each_row = 220, 190, 3
+    wide, tall, each_row = 220, 200, 3
     reach = max((abs(v) for shape in shapes for end in ("low", "high") for v in shape[end]), default=0.0) or 1.0
-    parts = [charts.text(16, 24, title, size=15, weight=600)]
+    parts = [
+        charts.text(16, 24, title, size=15, weight=600),
+        charts.text(
+            16, 44, f"What each value adds to the log-odds; pale: {BAND:.0%} band of the privacy noise", size=12
+        ),
+    ]
     for place, shape in enumerate(shapes):
         row, column = divmod(place, each_row)
-        left, top = 52 + column * wide, 58 + row * tall
+        left, top = 52 + column * wide, 82 + row * tall
         count = len(shape["values"])
         across = charts.Scale(low=0, high=count, start=left, end=left + wide - 70)
-        up = charts.Scale(low=-reach, high=reach, start=top + tall - 78, end=top)
+        up = charts.Scale(low=-reach, high=reach, start=top + tall - 88, end=top)
         ends = {0.5: cut(shape["values"][0], 12), count - 0.5: cut(shape["values"][-1], 12)}
         parts.append(charts.text(left, top - 10, cut(shape["feature"], 24), size=12, weight=600))
         parts.append(charts.axes(across, up, labels=(ends if count > 1 else {0.5: ends[0.5]}, None)))
+        adds_most = cut(shape["values"][max(range(count), key=shape["adds"].__getitem__)], 22)
+        parts.append(charts.text(left, up.start + 36, f"highest: {adds_most}", size=11, colour=charts.SOFT))
         edges = [across(edge) for edge in range(count + 1)]
         corners = [edge for k in range(count) for edge in edges[k : k + 2]]
         low, adds, high = ([up(v) for v in shape[end] for _ in range(2)] for end in ("low", "adds", "high"))
@@ -108,7 +115,7 @@ def shapes_picture(shapes: Sequence[dict[str, Any]], *, title: str, inline: bool
     return charts.svg(
         parts,
         width=24 + each_row * wide,
-        height=40 + rows * tall,
+        height=52 + rows * tall,
         title=f"{title}: what each value adds to the log-odds, with the band of the privacy noise",
         description=said,
         inline=inline,
