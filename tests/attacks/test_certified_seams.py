@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
+from understudy.blocks.certified_regression import released_regression
 from understudy.blocks.measured import Known, MarginalFit
 from understudy.cli.app import main
 from understudy.codebook import Categorical, Codebook
@@ -152,6 +153,20 @@ def test_whoever_waits_and_interrupts_the_tries_pays(data, account, monkeypatch)
     with pytest.raises(RefusalError, match="rejected"):
         fitted.sample(50)
     assert len(account.history()) == 3
+
+
+def test_records_without_an_outcome_do_not_make_a_difference_look_small():
+    """One step of Newton's method is near the difference of the coefficients, also where half the outcomes miss."""
+    outcome = Categorical(name="b", levels=("u", "v"), missing="NA")
+    real, drawn = (
+        np.array([[1000 - there, there, 1000] for there in chances]) for chances in ((500, 600, 400), (500, 560, 430))
+    )
+    [fitted, target] = [
+        released_regression([BOOK.column("a")], outcome, "v", rows, most=1 << 14) for rows in (drawn, real)
+    ]
+    assert fitted.names == target.names == ("a=y", "a=z")
+    step = real.ravel() @ (fitted.steps.reshape(real.size, -1) * fitted.unit) / real.sum() - fitted.offset
+    assert step == pytest.approx(target.coefficients - fitted.coefficients, rel=0.1)
 
 
 def swapped(folder, change):

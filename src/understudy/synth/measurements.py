@@ -109,7 +109,7 @@ def units_needed(table: pa.Table, book: Codebook, event: GaussianMeasurements) -
     """Of the units that such an event pays for, what the stated noise took at least; the scores took more."""
     lines, measured = _lines(table), read_measurements(table, book)
     total = max(1.0, float(measured.records.values[0]))
-    units = count_sensitivity(event.neighbours) / lines[()]["variance"]
+    units: float = count_sensitivity(event.neighbours) / lines[()]["variance"]
     for known in measured.tables.values():
         shape = known.values.shape
         moved = squared_sensitivity(shape, event.neighbours) / math.prod(shape) ** 2
