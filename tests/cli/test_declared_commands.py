@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from typer.main import get_command
 
-from understudy.cli.app import app
+from understudy.cli.app import app, main
 from understudy.cli.declared import DeclaredCommand
 from understudy.commute.places import PublicTable
 
@@ -56,3 +56,12 @@ def test_every_option_has_help_and_takes_its_default_and_its_example_back(name):
         if not isinstance(option.rule, PublicTable):  # whose example is a file
             read = option.rule.read(option.name, option.rule.example)
             option.rule.check(option.name, read)
+
+
+def test_the_remedy_of_diagnose_names_options_that_it_has(capsys):
+    with pytest.raises(SystemExit):
+        main(["diagnose", "data.csv", "-c", "data.toml", "--l", "2", "-m", "pegs"])
+    remedy = " ".join(capsys.readouterr().err.split()).partition("understudy diagnose ")[2].rstrip(".")
+    with pytest.raises(SystemExit):
+        main(["diagnose", *remedy.split()])
+    assert "No such option" not in capsys.readouterr().err and "--l" in remedy

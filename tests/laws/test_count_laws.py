@@ -1,15 +1,22 @@
 """Counts of a clique determine the counts of every part of it, and no path to them changes a number."""
 
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.codebook import Categorical, Codebook
+from understudy.codebook import Categorical, Codebook, Continuous, Integer, Number
 from understudy.codebook.decode import decode_table
+from understudy.errors import DataError
 from understudy.mechanisms.stream import Stream
 from understudy.sources import CountTable, EncodedSource, encoded, engine, open_source
 from understudy.sources.encoded import count_codes
@@ -94,6 +101,73 @@ def test_engine_and_memory_count_alike(sizes: list[int], rows: int, seed: int) -
         assert three.grid is None
         assert same(one, two)
         assert same(one, three)
+
+
+@st.composite
+def smooth_numbers(draw: st.DrawFn) -> Number:
+    """Whole or decimal, closed on either side, clipped or not, with a missing level or without."""
+    edges = sorted(draw(st.lists(st.integers(-400, 400), min_size=2, max_size=5, unique=True)))
+    given = {
+        "name": "x",
+        "shape": "smooth",
+        "closed": draw(st.sampled_from(["left", "right"])),
+        "clip": draw(st.booleans()),
+        "missing": draw(st.sampled_from([None, "NA"])),
+    }
+    if draw(st.booleans()):
+        return Integer(edges=tuple(map(Fraction, edges)), **given)
+    return Continuous(edges=tuple(Fraction(edge, 10) for edge in edges), precision=draw(st.integers(1, 3)), **given)
+
+
+def hard_values(column: Number) -> st.SearchStrategy[float]:
+    """On the edges of bins and pieces, just beside them, far away, and nothing at all."""
+    on = st.sampled_from([*column.float_edges, *column.fine.float_edges])
+    beside = st.tuples(on, st.sampled_from([-math.inf, math.inf])).map(lambda pair: math.nextafter(*pair))
+    return on | beside | st.floats(-500, 500) | st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 1e308, 2.0**53])
+
+
+def as_decimals(values: list[float | None]) -> pa.Array:
+    fit = [None if value is None or not abs(value) < 1e6 else Decimal(f"{value:.3f}") for value in values]
+    return pa.array(fit, pa.decimal128(12, 3))
+
+
+KINDS: dict[str, Callable[[list[float | None]], pa.Array]] = {
+    "double": lambda values: pa.array(values, pa.float64(), from_pandas=False),
+    "single": lambda values: pa.array(values, pa.float64(), from_pandas=False).cast(pa.float32(), safe=False),
+    "whole": lambda values: pa.array([int(v) if v is not None and abs(v) < 1e6 else None for v in values], pa.int32()),
+    "decimal": as_decimals,
+    "text": lambda values: pa.array([None if value is None else repr(value) for value in values]),
+    "odd text": lambda values: pa.array([f" {v}" if i % 3 else "1_000" for i, v in enumerate(values)]),
+}
+
+
+@LAWS
+@given(smooth_numbers(), st.sampled_from(sorted(KINDS)), st.sampled_from(["error", "missing", "clamp"]), st.data())
+def test_pieces_found_in_memory_are_those_of_the_engine(
+    column: Number, kind: str, unknown: str, data: st.DataObject
+) -> None:
+    """Numbers that come along and are cut by numpy, or comparisons in the query: the same counts, or the same no."""
+    if column.faults():
+        return
+    values = data.draw(st.lists(st.none() | hard_values(column), min_size=1, max_size=30))
+    table = pa.table({"x": KINDS[kind](values), "y": ["a"] * len(values)})
+    book = Codebook(columns=(column, Categorical(name="y", levels=("a", "b"))))
+    cliques = [(column.fine.name,), ("x",), ("y", column.fine.name)]
+
+    def counted(local_bytes: int) -> list[Any] | str:
+        try:
+            source = open_source(table, book, unknown=unknown, local_bytes=local_bytes)
+            return [secret.open().to_grid().tolist() for secret in source.count(cliques)]
+        except DataError as reason:
+            return str(reason)
+
+    memory = counted(1 << 28)
+    assert memory == counted(0)
+    if not isinstance(memory, str):
+        pieces, bins, start = memory[0], memory[1], 0
+        for code, cuts in enumerate(column.cuts):  # a number lies in a piece of its own bin
+            assert sum(pieces[start : start + len(cuts)]) == bins[code]
+            start += len(cuts)
 
 
 def test_very_wide_cliques_are_counted_sparsely() -> None:

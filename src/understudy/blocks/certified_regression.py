@@ -60,7 +60,8 @@ def released_regression(
     answers = np.broadcast_to(target, rows.shape).ravel()
     weights = (rows * counts).ravel().astype(np.float64)
     known = np.broadcast_to(counts, rows.shape).ravel()
-    total = max(weights.sum(), 1.0)
+    # of all rows: sums over records are divided by all of them too, and those without an outcome add nothing to either
+    total = max(float(rows.sum()), 1.0)
     ridge = np.full(design.shape[1], 1.0 / total)
     coefficients = np.zeros(design.shape[1])
     is_chance = level is not None

@@ -38,7 +38,7 @@ def diagnose(
         if written != METHOD:
             raise ParameterError(
                 f"{where} is {written!r}; only the chains of {METHOD} are diagnosed. Leave it out, and give the "
-                f"options of {METHOD}: understudy diagnose data.csv --codebook data.toml --alpha 1."
+                f"options of {METHOD}: understudy diagnose data.csv --codebook data.toml --l 2."
             )
     words.pop("rows", None)
     with progress(quiet=json) as report:

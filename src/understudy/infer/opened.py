@@ -167,6 +167,11 @@ def open_release(release: Release | str | Path) -> OpenedRelease:
                 f"the release {str(release)!r} cannot be read ({reason}); take it again from where it was published, "
                 "and look at it with `understudy verify`."
             ) from None
+    if manifest.certificate is not None and not manifest.certificate["accepted"]:
+        raise RefusalError(
+            "the certificate rejected this release, so it has no rows and no measurements to infer from; make another "
+            "one, with other options, which is charged."
+        )
     if measured is None:
         raise RefusalError(_without(manifest.method, manifest.route, manifest.parameters))
     return OpenedRelease(

@@ -313,6 +313,11 @@ def withheld_rows(certificate: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"rows": 0, "rows_origin": _WITHHELD}
 
 
+_STATED = {"words", "tolerance", "scale", "met"}
+_PARTS = {True: _STATED | {"moved", "estimate", "low", "high"}, False: _STATED | {"unit", "coefficients"}}
+"""What a certificate states of a table, and of a regression."""
+
+
 def faults_of(certificate: Mapping[str, Any], recipe: "Recipe", book: Codebook, *, rows: int) -> list[str]:
     """Why a certificate in a manifest cannot be that of its recipe: everything that follows is computed again."""
     plan = certificate_plan(recipe, book)
@@ -320,6 +325,8 @@ def faults_of(certificate: Mapping[str, Any], recipe: "Recipe", book: Codebook, 
         return ["the manifest holds a certificate, and nothing was to be certified"]
     faults = []
     items = certificate["asked"]
+    if [set(item) for item in items] != [_PARTS[wish.outcome is None] for wish in plan.wishes]:
+        return ["what the certificate states of a wish is not what is measured for it"]
     if [item["words"] for item in items] != [wish.words for wish in plan.wishes]:
         faults.append("the certificate is about other things than were asked for")
     scales = [certificate["records"]["scale"], *(item["scale"] for item in items)]
@@ -348,9 +355,11 @@ def regression_faults(certificate: Mapping[str, Any], book: Codebook, table: pa.
             continue
         codes = {name: codes_of(book.column(name), table.column(name)) for name in wish.clique}
         fitted = regression_of(wish, book, released_counts(book, wish.clique, codes))
-        stated = [(known["name"], known["released"]) for known in item["coefficients"]]
-        same = [name for name, _ in stated] == list(fitted.names) and np.allclose(
-            [released for _, released in stated], fitted.coefficients, rtol=1e-6, atol=1e-6
+        stated = item["coefficients"]
+        again = {"released": fitted.coefficients, "rounding": fitted.rounding, "offset": fitted.offset}
+        same = [known["name"] for known in stated] == list(fitted.names) and all(
+            np.allclose([known[part] for known in stated], values, rtol=1e-6, atol=1e-6)
+            for part, values in again.items()
         )
         if not same or not math.isclose(item["unit"], fitted.unit, rel_tol=1e-6):
             faults.append(f"the regression {wish.words!r} of the certificate is not that of the released rows")

@@ -17,6 +17,8 @@ import pyarrow as pa
 from understudy.blocks.measured import Groups, Known, MarginalFit
 from understudy.codebook import Codebook, Dates, Number, Ordinal
 from understudy.errors import ReleaseError
+from understudy.mechanisms.discrete_laplace import count_sensitivity
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, squared_sensitivity
 
 MEASUREMENTS = "measurements.parquet"
 """The name of the file in the folder of a release."""
@@ -30,7 +32,7 @@ _SCHEMA = pa.schema(
         ("score", pa.float64()),
         ("score_error", pa.float64()),
         ("variance", pa.float64()),
-        ("values", pa.list_(pa.int32())),
+        ("values", pa.list_(pa.int64())),
     ]
 )
 
@@ -63,7 +65,7 @@ def _line(columns: Sequence[str], known: Known | None, **more: Any) -> dict[str,
     line = {"columns": list(columns), **more}
     if known is not None:
         line["variance"] = known.variance
-        line["values"] = np.rint(known.values.ravel() * _STEPS / math.sqrt(known.variance)).astype(np.int32)
+        line["values"] = np.rint(known.values.ravel() * _STEPS / math.sqrt(known.variance)).astype(np.int64)
     return line
 
 
@@ -88,7 +90,7 @@ def read_measurements(table: pa.Table, book: Codebook) -> Measurements:
     if (table.schema.metadata or {}).get(b"format") != _FORMAT or table.schema.names != _SCHEMA.names:
         raise ReleaseError(f"{MEASUREMENTS} is not of format {_FORMAT.decode()}; use the version that wrote it.")
     try:
-        return _read({tuple(line["columns"]): line for line in table.to_pylist()}, book)
+        return _read(_lines(table), book)
     except (LookupError, ValueError, TypeError) as reason:
         raise ReleaseError(
             f"{MEASUREMENTS} does not fit the codebook of its release ({reason}); take the folder again from where it "
@@ -96,13 +98,40 @@ def read_measurements(table: pa.Table, book: Codebook) -> Measurements:
         ) from None
 
 
+def _lines(table: pa.Table) -> dict[tuple[str, ...], dict[str, Any]]:
+    lines = {tuple(line["columns"]): line for line in table.to_pylist()}
+    if len(lines) != table.num_rows:
+        raise ValueError("two lines are about the same columns")
+    return lines
+
+
+def units_needed(table: pa.Table, book: Codebook, event: GaussianMeasurements) -> float:
+    """Of the units that such an event pays for, what the stated noise took at least; the scores took more."""
+    lines, measured = _lines(table), read_measurements(table, book)
+    total = max(1.0, float(measured.records.values[0]))
+    units: float = count_sensitivity(event.neighbours) / lines[()]["variance"]
+    for known in measured.tables.values():
+        shape = known.values.shape
+        moved = squared_sensitivity(shape, event.neighbours) / math.prod(shape) ** 2
+        units += moved / (known.variance * total**2)
+    return units * float(event.variance)
+
+
 def _read(lines: Mapping[tuple[str, ...], Mapping[str, Any]], book: Codebook) -> Measurements:
     sizes = dict(zip(book.names, book.sizes, strict=True))
+    for columns, line in lines.items():
+        if line["values"] is None and len(columns) != 2:
+            raise ValueError(f"{' x '.join(columns) or 'the number of records'} has no values")
+        if line["values"] is not None and not 0 < line["variance"] < math.inf:
+            raise ValueError(f"a variance of {line['variance']}")
     groups = {
         name: np.arange(size) if lines[name,]["groups"] is None else Groups(of=np.array(lines[name,]["groups"])).of
         for name, size in sizes.items()
     }
     widths = {name: int(of.max()) + 1 for name, of in groups.items()}
+    for name, of in groups.items():
+        if len(of) != sizes[name] or set(of.tolist()) != set(range(widths[name])):
+            raise ValueError(f"the groups of {name!r} are not those of its levels")
     records = _known(lines[()], (1,), 1.0)
     total = max(1.0, float(records.values[0]))
     tables, dependence = {}, {}

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet
 
 from understudy.codebook import Codebook
 from understudy.errors import UnderstudyError
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
@@ -16,6 +18,7 @@ from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs
 from understudy.synth.certificate import faults_of, regression_faults
 from understudy.synth.choices import remade
 from understudy.synth.counts import Counts
+from understudy.synth.measurements import MEASUREMENTS, read_measurements, units_needed
 from understudy.synth.paid_books import bought_codebook
 from understudy.synth.people import of_people
 from understudy.synth.recipe import Recipe
@@ -29,7 +32,8 @@ def recheck_method(looked: Looked) -> None:
         return
     if manifest["format"] != 1:  # whose words were other ones
         _recheck_words(looked, book)
-        _recheck_certificate(looked, book)
+    _recheck_certificate(looked, book)
+    _recheck_measurements(looked, book)
     if total is None or not total.is_formal:
         return
     faults = cheaper_than_its_method(
@@ -63,14 +67,16 @@ def _recheck_words(looked: Looked, book: Codebook) -> None:
 
 
 def _rows_asked(manifest: Mapping[str, Any]) -> int:
-    """How many rows were priced; a release whose certificate rejected them has none."""
-    return int(manifest.get("certificate", {}).get("rows", manifest["rows"]["number"]))
+    """How many rows were priced: those that are there, or those that a certificate rejected."""
+    return int(manifest["rows"]["number"] or manifest.get("certificate", {}).get("rows", 0))
 
 
 def _recheck_certificate(looked: Looked, book: Codebook) -> None:
     """What follows from the measurements of a certificate is computed again, from released rows too."""
     certificate, parameters = looked.manifest.get("certificate"), looked.manifest["parameters"]
     if certificate is None:
+        if parameters.get("certify"):
+            looked.passed.append("(the certificate of this recipe was given to other rows; these have none)")
         return
     try:
         recipe = of_people(_recipe(looked.manifest["method"], parameters), book)
@@ -82,6 +88,25 @@ def _recheck_certificate(looked: Looked, book: Codebook) -> None:
         faults = regression_faults(certificate, book, pyarrow.parquet.read_table(looked.table))
     words = "accepts the release" if certificate["accepted"] else "rejects the release, whose rows are withheld"
     looked.conclude(faults, f"the certificate follows from its measurements, and {words}")
+
+
+def _recheck_measurements(looked: Looked, book: Codebook) -> None:
+    """The measurements beside the rows are such, of this codebook, and not more exact than what was paid for."""
+    if MEASUREMENTS not in looked.manifest.get("files", {}) or not (looked.place / MEASUREMENTS).is_file():
+        return
+    faults = []
+    try:
+        table = pyarrow.parquet.read_table(looked.place / MEASUREMENTS)
+        read_measurements(table, book)
+        events = [entry.event.inner or entry.event for entry in Ledger.from_list(looked.manifest["ledger"])]
+        paid = [event for event in events if isinstance(event, GaussianMeasurements)]
+        if not any(units_needed(table, book, event) <= event.units * (1 + RECHECK_TOLERANCE) for event in paid):
+            faults = [f"{MEASUREMENTS} states less noise than the ledger paid for"]
+    except (UnderstudyError, OSError, pa.ArrowException) as reason:
+        faults = [str(reason)]
+    if "where" in looked.manifest["parameters"]:
+        faults.append(f"{MEASUREMENTS} is about everybody, and the rows are those of a part")
+    looked.conclude(faults, f"{MEASUREMENTS} fits the codebook and has the noise that was paid for")
 
 
 def _recipe(method: str, parameters: Mapping[str, Any]) -> Recipe:

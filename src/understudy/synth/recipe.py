@@ -405,7 +405,10 @@ class Fitted(Making[Release]):
             if self._judge is None or (self._is_rejected is not None and self.recipe.route == "N"):
                 codes, only = draw_rows()
             else:
-                (codes, only), certificate = self._judge.judged(draw_rows, itemgetter(0), quote.rows, self._stream)
+                if self._judge.plan.tried:
+                    payment.shown()  # how long it takes tells how many tries failed, so an interrupt gets nothing back
+                with self._untold(self._judge.plan.tried):
+                    (codes, only), certificate = self._judge.judged(draw_rows, itemgetter(0), quote.rows, self._stream)
                 self._is_rejected = not certificate["accepted"]
         self._tell("decoding", 0, 1)
         sizes = sizes_of(self.codebook, self._people)
@@ -429,6 +432,16 @@ class Fitted(Making[Release]):
         return Release(
             table=shown, manifest=manifest, attachments={name: marked(one, manifest) for name, one in also.items()}
         )
+
+    @contextmanager
+    def _untold(self, tried: Any) -> Iterator[None]:
+        """Tell no progress where it would tell how many tries there were."""
+        report = self._report
+        self._report = None if tried else report
+        try:
+            yield
+        finally:
+            self._report = report
 
     def attachments(self, where: Where | None) -> dict[str, pa.Table]:
         """Public tables that go with the rows."""
