@@ -178,8 +178,8 @@ def _supported(release: OpenedRelease, question: Question) -> list[str]:
     if not pairs:
         return []
     return [
-        f"{question.asked}: nobody measured {' or '.join(pairs)}, since the release's budget went to pairs that depend "
-        "more; the interval allows for as much dependence as their paid score does."
+        f"nobody measured {' or '.join(pairs)}, since the release's budget went to pairs that depend more; intervals "
+        "allow for as much dependence as their paid score does."
     ]
 
 
