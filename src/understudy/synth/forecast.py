@@ -154,11 +154,15 @@ class Forecast:
 
     def lines(self) -> list[str]:
         """In words."""
-        basis = "the method was run on the public table" if self.from_public else "from codebook and size alone"
+        basis = (
+            "the method was run on the table that is called public; nothing else was read"
+            if self.from_public
+            else "from codebook and size alone; no data was read"
+        )
         outlooks: list[Threshold | DetailOutlook | CertificateOutlook]
         outlooks = [*self.thresholds, *self.details, *self.certificates]
         sentences = [*self._errors(), *self._levels(), *(outlook.sentence for outlook in outlooks)]
-        begun = f"Forecast for {self.method} and about {self.records:,} records ({basis}; no data was read):"
+        begun = f"Forecast for {self.method} and about {self.records:,} records ({basis}):"
         return [begun, *(f"- {sentence}" for sentence in sentences)]
 
     def _errors(self) -> list[str]:
