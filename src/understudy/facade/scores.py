@@ -79,8 +79,8 @@ def train(
     if out is not None:
         check_target(Path(out))
     recipe.public_inputs(data)
-    recipe.quote(book)  # what the codebook rules out is refused before a key is made
     if new_key is not None:
+        recipe.quote(book)  # what the codebook rules out is refused before a key is made
         key = new_key_file(Path(new_key))
     if out is not None and recipe.training.is_sealed:
         model_key(key)
