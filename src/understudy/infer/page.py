@@ -25,8 +25,8 @@ def inference_page(inference: Inference) -> str:
     whom = "the population" if inference.target == "population" else "the confidential table"
     groups = [(group, list(own)) for group, own in groupby(inference.figures, key=lambda figure: figure.group)]
     return drawn.figures_page(
-        "infer.html",
-        package="understudy.infer",
+        "summary.html",
+        package="understudy.pages",
         figures=[_picture(place, group, own, inference) for place, (group, own) in enumerate(groups) if _told(own)],
         title="What may be concluded from a release",
         flag="Inference.",

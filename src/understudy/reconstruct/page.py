@@ -35,8 +35,8 @@ def reconstruction_page(
             }
         )
     return figures_page(
-        "reconstruct.html",
-        package="understudy.reconstruct",
+        "summary.html",
+        package="understudy.pages",
         figures=figures,
         title=f"Reconstruction of {', '.join(result.values)}",
         flag="Reconstructed.",

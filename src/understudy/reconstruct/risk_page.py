@@ -13,8 +13,8 @@ def risk_page(doc: Mapping[str, Any]) -> str:
     figures = _figures(doc)
     known = ", ".join(doc["known"]) or "nothing but the group"
     return figures_page(
-        "reconstruct.html",
-        package="understudy.reconstruct",
+        "summary.html",
+        package="understudy.pages",
         figures=figures,
         title=f"What averages of {doc['value']} would give away",
         flag="Confidential.",
