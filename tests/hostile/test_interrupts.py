@@ -11,16 +11,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import understudy as us
+from understudy.cli.app import main
+from understudy.interrupts import not_while_importing
 
 SRC = str(Path(us.__file__).parent)
 FINALIZER = weakref.finalize.__call__.__code__
@@ -92,19 +93,27 @@ def counting(at: int | None, number: int = signal.SIGINT) -> Iterator[Calls]:
 def stopped(run, words, at: int):
     """What a command says that is interrupted at its ``at``-th call.
 
-    A Ctrl-C inside the removal of a scratch folder is heard again by a timer, which may be after the command has ended:
-    then nobody but us hears it.
+    A Ctrl-C inside the removal of a scratch folder or inside an import is sent again a moment later, which may be after
+    the command has ended: then it is nobody's.
     """
-    said = None
-    with suppress(KeyboardInterrupt):
+    before = signal.signal(signal.SIGINT, not_while_importing(heard_by_the_command))
+    try:
         with counting(at):
             said = run(*words)
         gc.collect()
-        for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
-            timer.join()
-            time.sleep(0.01)
-    assert said is not None, "interrupted outside of the command"
+        time.sleep(0.05)  # five times the moment after which it is sent again
+    finally:
+        signal.signal(signal.SIGINT, before)
     return said
+
+
+def heard_by_the_command(number: int, frame) -> None:
+    """What Python does at Ctrl-C, inside the command; nothing outside of it."""
+    within = frame
+    while within is not None and within.f_code is not main.__code__:
+        within = within.f_back
+    if within is not None:
+        signal.default_int_handler(number, frame)
 
 
 def clear(folder: Path) -> None:

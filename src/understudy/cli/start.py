@@ -16,4 +16,8 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         sys.stderr.write("error: interrupted before anything began. Run it again.\n")
         sys.exit(130)
-    run()
+    try:
+        run()
+    finally:  # it has said how it ended: a Ctrl-C that comes now ends Python without a traceback
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
