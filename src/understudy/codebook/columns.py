@@ -7,7 +7,7 @@ values are declared, their level comes last.
 import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar
@@ -175,6 +175,17 @@ class Column:
         from understudy.codebook.toml import column_content
 
         return column_content(self)
+
+    @property
+    def as_published(self) -> "Column":
+        """The column of a table that we write ourselves: by the plain convention, and as attested as it is now."""
+        if self.reading.is_plain:
+            return self
+        plain = replace(self, reading=PLAIN)
+        if self.attestation is None:
+            return plain
+        of = plain.content if self.is_attested else "changed"  # or dropping the rules would revive it
+        return replace(plain, attestation=replace(self.attestation, of=of))
 
     @property
     def is_attested(self) -> bool:

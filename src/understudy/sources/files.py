@@ -5,7 +5,7 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,15 @@ from understudy.codebook import FileReading
 from understudy.errors import DataError
 from understudy.interrupts import interrupts_put_off
 from understudy.sources import databases
-from understudy.sources.csv_files import is_compressed, read_dialect, repeated_names, unique_names
+from understudy.sources.csv_files import (
+    is_compressed,
+    named_columns_of,
+    needs_copy,
+    plain_copy,
+    read_dialect,
+    repeated_names,
+    unique_names,
+)
 from understudy.sources.faults import engine_errors
 
 _MEMORY = "1GB"
@@ -81,6 +89,7 @@ def open_table(
         opened = _in_place(*databases.open_spark_object(what, table))
     else:
         opened = _open_frame(what)
+    opened = replace(opened, header=named_columns_of(opened.header))  # a blank name cannot be written in a codebook
     repeated = repeated_names(opened.header)
     if repeated and not allow_repeats:
         raise DataError(
@@ -171,7 +180,7 @@ def _open_address(address: str, table: str | None, file: FileReading) -> Opened:
     for path in paths:
         if path.stat().st_size == 0:
             raise DataError(f"{str(path)!r} is empty; a table needs a header and rows.")
-    return _open_csv(address, paths) if file_kind(paths[0]) == "csv" else _open_parquet(address, paths)
+    return _open_csv(address, paths, file) if file_kind(paths[0]) == "csv" else _open_parquet(address, paths)
 
 
 def database_of(address: str) -> tuple[Path, str | None] | None:
@@ -262,16 +271,17 @@ def _require_one_header(paths: Sequence[Path], headers: Sequence[tuple[str, ...]
             )
 
 
-def _open_csv(address: str, paths: Sequence[Path]) -> Opened:
-    dialects = [read_dialect(path) for path in paths]
+def _open_csv(address: str, paths: Sequence[Path], file: FileReading) -> Opened:
+    dialects = [read_dialect(path, file) for path in paths]
     header = dialects[0].header
     _require_one_header(paths, [dialect.header for dialect in dialects])
     if len({dialect.delimiter for dialect in dialects}) > 1:
         raise DataError(f"{address!r} matches files with different delimiters; write them all alike.")
     connection = _connect()
+    lying = _plain_copies(connection, paths, file, dialects[0].delimiter) if needs_copy(file) else paths
     with engine_errors(repr(address)):
-        table = connection.read_csv([escape(str(path)) for path in paths], **dialects[0].engine_options)
-    compressed = tuple(path for path in paths if is_compressed(path))
+        table = connection.read_csv([escape(str(path)) for path in lying], **dialects[0].engine_options)
+    compressed = tuple(path for path in lying if is_compressed(path))
     return Opened(
         connection=connection,
         table=table,
@@ -282,6 +292,17 @@ def _open_csv(address: str, paths: Sequence[Path]) -> Opened:
         # a row has at least a separator or an end for each of its columns
         likely_rows=sum(_text_bytes(path) for path in paths) // len(header),
     )
+
+
+def _plain_copies(connection: Any, paths: Sequence[Path], file: FileReading, delimiter: str) -> list[Path]:
+    """The files as the engine reads them, in a private folder that lasts as long as the connection."""
+    folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
+    weakref.finalize(connection, _remove, folder)
+    copies = []
+    for number, path in enumerate(paths):
+        copies.append(Path(folder.name) / f"{number:06d}.csv")
+        plain_copy(path, file, copies[-1], delimiter)
+    return copies
 
 
 def _text_bytes(path: Path) -> int:
