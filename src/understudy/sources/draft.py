@@ -347,16 +347,11 @@ def _said(seen: "_Summary", described: Column | str) -> list[Guess]:
         guesses.append(Guess(column=name, rule="doubt", sentence=f"{seen.why_not}; for now its texts are levels."))
     if isinstance(described, Levelled) and not described.reading.is_plain:
         slips = [(text, level) for level, texts in seen.merged.items() for text in texts if text != level]
-        words = " and ".join(
-            word
-            for word, holds in (("blanks around", described.reading.strip), ("case", described.reading.fold))
-            if holds
-        )
+        rules = (("blanks around", described.reading.strip), ("upper and lower case of", described.reading.fold))
+        words = " and ".join(word for word, holds in rules if holds)
         if slips:
-            guesses.append(
-                Guess(column=name, rule="reading", sentence=f"{words} of its levels are taken for slips of the pen.",
-                      examples=tuple(slips[:5]))
-            )  # fmt: skip
+            sentence = f"{words} its levels do not count; the commonest spelling is kept."
+            guesses.append(Guess(column=name, rule="reading", sentence=sentence, examples=tuple(slips[:5])))
     return guesses
 
 
@@ -545,8 +540,8 @@ def _staged(opened: Opened, names: Sequence[str], found: Mapping[str, Found]) ->
             # not isin() here either
             words = [reading.word(code) for code in (*reading.missing, *guess.special)]
             is_code = ibis.literal(words).contains(word_of(text, reading, always=True))
-            if numbers := [number for code in reading.missing if (number := number_of(code, reading)) is not None]:
-                is_code = is_code | ibis.literal(numbers, "array<float64>").contains(number)
+            if spelled := [each for code in reading.missing if (each := number_of(code, reading)) is not None]:
+                is_code = is_code | ibis.literal(spelled, "array<float64>").contains(number)
             is_code = is_code.fill_null(False)
             text = is_code.ifelse(ibis.null("string"), text)
             number = is_code.ifelse(ibis.null("float64"), number)

@@ -157,9 +157,7 @@ def _guess_delimiter(lines: Sequence[str]) -> tuple[str, list[list[str]]]:
         rank = (share if share >= 0.5 else 0.0, width)
         if best is None or rank > best[0]:
             best = (rank, mark, records)
-    if best is None:
-        raise DataError("the file cannot be parted into fields; save it as CSV with commas and double quotes.")
-    return best[1], best[2]
+    return (",", []) if best is None else (best[1], best[2])
 
 
 def _guess_skip(records: Sequence[list[str]]) -> int:
@@ -171,9 +169,10 @@ def _guess_skip(records: Sequence[list[str]]) -> int:
     if width < 2 or len(records[0]) == width:
         filled = [sum(bool(field.strip()) for field in record) for record in records[:_DEEPEST]]
         # a spreadsheet pads its title with empty fields
-        if width < 2 or not filled or filled[0] > 1 or width < 3:
+        if width < 3 or filled[0] > 1 or not records[0][0].strip():
             return 0
-        return next((place for place, many in enumerate(filled) if many > width // 2), 0)
+        place = next((place for place, many in enumerate(filled) if many > width // 2), 0)
+        return 0 if any(map(_is_value, records[place])) else place
     for place, record in enumerate(records[:_DEEPEST]):
         if len(record) >= width - 1 and sum(bool(field.strip()) for field in record) > width // 2:
             return place

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from understudy.codebook.encode import day_of, number_of
-from understudy.codebook.readings import PLAIN, Reading, tidy
+from understudy.codebook.readings import BLANKS, PLAIN, Reading, tidy
 
 MOST_CODES = 12
 """So many texts among numbers may be codes; where there are more, the column is no number."""
@@ -190,6 +190,7 @@ def guess_numbers(texts: Sequence[str]) -> Found | None:
     reading = replace(
         marks.reading,
         taken_off=tuple(taken),
+        strip=any(blank in text for text in texts for blank in BLANKS),
         parentheses=any(match["open"] and match["close"] for match in amounts.values()),
     )
     odd = list(dict.fromkeys(text for text in tidied if reading.number_text(text) is None))
