@@ -16,10 +16,11 @@ from understudy.errors import DataError
 from understudy.parameters import Whole
 from understudy.sources.base import as_codebook
 from understudy.sources.broken_rules import broken_rules
-from understudy.sources.csv_files import Places, repair_csv, repeated_names
-from understudy.sources.expressions import as_date, as_number, as_text, is_known, is_whole, person_of, present
+from understudy.sources.csv_files import PLAIN_FILE, Places, repair_csv, repeated_names
+from understudy.sources.expressions import as_text, is_known, is_whole, person_of, present, read_day, read_number
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
+from understudy.sources.inputs import find_provenance
 
 CellFault = Literal[
     "missing value", "outside levels", "not a number", "not a whole number", "outside the edges", "not a date"
@@ -70,8 +71,9 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     """
     Whole(tried=20).check("most", most)
     book = as_codebook(codebook)
+    book = book.plain if find_provenance(what).is_release else book
     if not isinstance(what, str | Path) or is_database(str(what)):
-        _, faults = _check_opened(open_table(what, table, allow_repeats=True), book, most)
+        _, faults = _check_opened(open_table(what, table, file=book.file, allow_repeats=True), book, most)
     else:
         paths = find_files(str(what))
         faults = _check_files(paths, book, most)
@@ -98,7 +100,7 @@ def _check_files(paths: Sequence[Path], book: Codebook, most: int) -> list[Fault
 def _check_together(address: str, book: Codebook) -> list[Fault]:
     """Files that fit one by one may still differ in the order of their columns or in their types."""
     try:
-        opened = open_table(address)
+        opened = open_table(address, file=book.file)
         with engine_errors(repr(address)):
             for batch in batched(book.described):
                 _bad_columns(opened, batch)
@@ -127,7 +129,7 @@ def _check_file(path: Path, book: Codebook, most: int) -> tuple[int, list[Fault]
     if path.stat().st_size == 0:
         return 0, [Fault(kind="empty file", sentence=f"{str(path)!r} is empty; a table needs a header and rows.")]
     try:
-        opened = open_table(path, allow_repeats=True)
+        opened = open_table(path, file=book.file, allow_repeats=True)
         opened.verify_whole()
         return _check_opened(opened, book, most)
     except DataError as reason:
@@ -140,7 +142,7 @@ def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple
     """Copy a file that the engine refuses with its faults repaired, so that all other faults are found too."""
     with tempfile.TemporaryDirectory(prefix="understudy-") as folder:
         copy = Path(folder) / "mended.csv"
-        damage = repair_csv(path, copy, most)
+        damage = repair_csv(path, copy, most, book.file or PLAIN_FILE)
         faults = _damaged(
             "encoding", damage.bad_lines, f"{str(path)!r} is not UTF-8 on ", "line", "; save it as UTF-8."
         ) + _damaged(
@@ -271,12 +273,12 @@ def _tests(column: Column, value: Any) -> list[tuple[CellFault, Any]]:
     if isinstance(column, Levelled):
         return [*tests, ("outside levels", None)]
     if isinstance(column, Number):
-        number = as_number(value)
+        number = read_number(column.reading, value)
         tests.append(("not a number", number.isnull()))
         if isinstance(column, Integer):
             tests.append(("not a whole number", ~is_whole(number)))
     elif isinstance(column, Dates):
-        tests.append(("not a date", as_date(value).isnull()))
+        tests.append(("not a date", read_day(column.reading, value).isnull()))
     return [*tests, ("outside the edges", None)]
 
 

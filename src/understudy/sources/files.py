@@ -5,16 +5,25 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from understudy.codebook import FileReading
 from understudy.errors import DataError
 from understudy.interrupts import interrupts_put_off
 from understudy.sources import databases
-from understudy.sources.csv_files import is_compressed, read_dialect, repeated_names, unique_names
+from understudy.sources.csv_files import (
+    is_compressed,
+    named_columns_of,
+    needs_copy,
+    plain_copy,
+    read_dialect,
+    repeated_names,
+    unique_names,
+)
 from understudy.sources.faults import engine_errors
 
 _MEMORY = "1GB"
@@ -66,17 +75,21 @@ class Opened:
                 ) from None
 
 
-def open_table(what: Any, table: str | None = None, *, allow_repeats: bool = False) -> Opened:
+def open_table(
+    what: Any, table: str | None = None, *, file: FileReading | None = None, allow_repeats: bool = False
+) -> Opened:
     """A path, glob, DuckDB address, Arrow table or data frame, without reading a row of it.
 
-    Repeated names in the header are refused, unless the caller only wants to report them.
+    ``file`` is what a codebook says about reading the file. Repeated names in the header are refused, unless the
+    caller only wants to report them.
     """
     if isinstance(what, str | Path):
-        opened = _open_address(str(what), table)
+        opened = _open_address(str(what), table, file or FileReading())
     elif databases.is_spark(what):
         opened = _in_place(*databases.open_spark_object(what, table))
     else:
         opened = _open_frame(what)
+    opened = replace(opened, header=named_columns_of(opened.header))  # a blank name cannot be written in a codebook
     repeated = repeated_names(opened.header)
     if repeated and not allow_repeats:
         raise DataError(
@@ -154,7 +167,7 @@ def is_database(address: str) -> bool:
     return "://" in address or Path(address).suffix.lower() in {".duckdb", ".ddb", ".db"}
 
 
-def _open_address(address: str, table: str | None) -> Opened:
+def _open_address(address: str, table: str | None, file: FileReading) -> Opened:
     if table is not None and not is_database(address):
         raise DataError(
             f"`table` is {table!r}, and the file {address!r} holds one table only; leave it out, or name a database."
@@ -167,7 +180,7 @@ def _open_address(address: str, table: str | None) -> Opened:
     for path in paths:
         if path.stat().st_size == 0:
             raise DataError(f"{str(path)!r} is empty; a table needs a header and rows.")
-    return _open_csv(address, paths) if file_kind(paths[0]) == "csv" else _open_parquet(address, paths)
+    return _open_csv(address, paths, file) if file_kind(paths[0]) == "csv" else _open_parquet(address, paths)
 
 
 def database_of(address: str) -> tuple[Path, str | None] | None:
@@ -258,16 +271,17 @@ def _require_one_header(paths: Sequence[Path], headers: Sequence[tuple[str, ...]
             )
 
 
-def _open_csv(address: str, paths: Sequence[Path]) -> Opened:
-    dialects = [read_dialect(path) for path in paths]
+def _open_csv(address: str, paths: Sequence[Path], file: FileReading) -> Opened:
+    dialects = [read_dialect(path, file) for path in paths]
     header = dialects[0].header
     _require_one_header(paths, [dialect.header for dialect in dialects])
     if len({dialect.delimiter for dialect in dialects}) > 1:
         raise DataError(f"{address!r} matches files with different delimiters; write them all alike.")
     connection = _connect()
+    lying = _plain_copies(connection, paths, file, dialects[0].delimiter) if needs_copy(file) else paths
     with engine_errors(repr(address)):
-        table = connection.read_csv([escape(str(path)) for path in paths], **dialects[0].engine_options)
-    compressed = tuple(path for path in paths if is_compressed(path))
+        table = connection.read_csv([escape(str(path)) for path in lying], **dialects[0].engine_options)
+    compressed = tuple(path for path in lying if is_compressed(path))
     return Opened(
         connection=connection,
         table=table,
@@ -278,6 +292,17 @@ def _open_csv(address: str, paths: Sequence[Path]) -> Opened:
         # a row has at least a separator or an end for each of its columns
         likely_rows=sum(_text_bytes(path) for path in paths) // len(header),
     )
+
+
+def _plain_copies(connection: Any, paths: Sequence[Path], file: FileReading, delimiter: str) -> list[Path]:
+    """The files as the engine reads them, in a private folder that lasts as long as the connection."""
+    folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
+    weakref.finalize(connection, _remove, folder)
+    copies = []
+    for number, path in enumerate(paths):
+        copies.append(Path(folder.name) / f"{number:06d}.csv")
+        plain_copy(path, file, copies[-1], delimiter)
+    return copies
 
 
 def _text_bytes(path: Path) -> int:
