@@ -15,6 +15,7 @@ from understudy.codebook.columns import (
     Text,
 )
 from understudy.codebook.details import Detail
+from understudy.codebook.file_reading import FileReading
 from understudy.codebook.numbers import Continuous, Integer, Number
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
@@ -28,6 +29,7 @@ __all__ = [
     "Dates",
     "Detail",
     "Determines",
+    "FileReading",
     "Generalisation",
     "Grain",
     "Implies",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.codebook.card import codebook_card
 from understudy.codebook.columns import Column, Origin, Role, repeated_in
 from understudy.codebook.details import Detail, detail_faults
+from understudy.codebook.file_reading import FileReading
 from understudy.codebook.numbers import Number
 from understudy.codebook.rules import Rule
 from understudy.codebook.unit import PersonUnit, unit_faults
@@ -75,6 +76,8 @@ class Codebook:
     """The column that says how many people of the population a record stands for."""
     paid: PaidDraft | None = None
     """The price of the columns that a priced draft found."""
+    file: FileReading | None = None
+    """How the file is read, where the file itself does not say it."""
 
     def __post_init__(self) -> None:
         faults = self.faults()
@@ -109,6 +112,7 @@ class Codebook:
         faults += [] if self.unit is None else unit_faults(self.unit, named)
         faults += [] if self.weight is None else weight_faults(self.weight, named)
         faults += [] if self.paid is None else self.paid.faults()
+        faults += [] if self.file is None else self.file.faults()
         if self.paid is None and (bought := [c.name for c in self.columns if c.origin is Origin.PAID]):
             faults.append(
                 f'{", ".join(bought)} have origin = "paid", and the codebook has no [paid] table that says what was '

@@ -13,6 +13,8 @@ from typing import ClassVar
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
 """Names, each with its members, in declared order."""
+ValueLabels = tuple[tuple[str, str], ...]
+"""Codes, each with the words that a statistical package shows for it, in the order of the file."""
 
 
 class Role(StrEnum):
@@ -119,6 +121,8 @@ class Column:
     parents: tuple[str, ...] | None = None
     """Declared keys of this column's conditional table; None leaves the choice to the recipe."""
     hierarchy: tuple[Generalisation, ...] = ()
+    value_labels: ValueLabels = ()
+    """What codes stand for, as in files of SPSS, Stata and SAS: missing codes may have labels too."""
     origin: Origin = Origin.DECLARED
     attestation: Attestation | None = None
 
@@ -194,7 +198,7 @@ class Column:
         faults = []
         if not self.name:
             faults.append("a column has an empty name; every column needs one.")
-        if any("\x00" in text for text in (self.name, *self._texts())):
+        if any("\x00" in text for text in (self.name, *self._texts(), *dict(self.value_labels))):
             faults.append(f"column {self.name!r} has a NUL character in a name or level; no engine takes it.")
         if self.role is Role.IDENTIFIER and not isinstance(self, Text):
             faults.append(
@@ -206,6 +210,8 @@ class Column:
                 faults.append(f"column {self.name!r} is its own parent; remove it from its parents.")
             if len(set(self.parents)) != len(self.parents):
                 faults.append(f"column {self.name!r} names a parent twice; name each once.")
+        if repeated := repeated_in([code for code, _ in self.value_labels]):
+            faults.append(f"column {self.name!r} labels {', '.join(map(repr, repeated))} twice; label each code once.")
         if self.attestation is not None and not (self.attestation.by.strip() and self.attestation.source.strip()):
             faults.append(
                 f"column {self.name!r} has an attestation whose by and source must not be empty; name the person and "

@@ -19,21 +19,32 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from understudy.codebook.book import Codebook, PaidDraft
-from understudy.codebook.columns import Attestation, Categorical, Column, Dates, Generalisation, Groups, Ordinal, Text
+from understudy.codebook.columns import (
+    Attestation,
+    Categorical,
+    Column,
+    Dates,
+    Generalisation,
+    Groups,
+    Ordinal,
+    Text,
+    ValueLabels,
+)
 from understudy.codebook.details import Detail
+from understudy.codebook.file_reading import FileReading, Layout
 from understudy.codebook.numbers import Continuous, Integer
 from understudy.codebook.rules import Determines, Implies, Impossible, Order
 from understudy.codebook.unit import PersonUnit
 from understudy.errors import CodebookError
 
 FORMAT = 1
-_TOP = ("format", "title", "description", "weight", "unit", "paid", "columns", "constraints")
+_TOP = ("format", "title", "description", "weight", "file", "unit", "paid", "columns", "constraints")
 _COLUMNS = {kind.kind: kind for kind in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
 _RULES = {kind.kind: kind for kind in (Impossible, Implies, Order, Determines)}
 
 _CONTENT = (
     "levels", "detail_of", "other", "edges", "closed", "clip", "spikes", "shape", "pieces", "units", "precision",
-    "grain", "start", "end",
+    "grain", "start", "end", "value_labels",
 )  # fmt: skip
 """The keys of what a column may hold, in canonical order."""
 _COLUMN_ORDER = (
@@ -66,6 +77,7 @@ def read_codebook(text: str) -> Codebook:
     rules = _read_tables(data.get("constraints", []), "constraints", _RULES, _RULE_READERS, faults)
     unit = _read_optional(PersonUnit, data.get("unit"), "[unit]", faults)
     paid = _read_optional(PaidDraft, data.get("paid"), "[paid]", faults)
+    file = _read_optional(FileReading, data.get("file"), "[file]", faults)
     if not isinstance(data.get("weight", ""), str):
         faults.append(f"weight is {data['weight']!r}; it must be the name of a column in quotes.")
     if faults:
@@ -80,6 +92,7 @@ def read_codebook(text: str) -> Codebook:
         weight=data.get("weight"),
         unit=unit,
         paid=paid,
+        file=file,
     )
 
 
@@ -215,6 +228,21 @@ def _groups(value: Any) -> Groups:
     return tuple((group, _texts(members)) for group, members in value.items())
 
 
+def _value_labels(value: Any) -> ValueLabels:
+    if not isinstance(value, dict) or not all(isinstance(label, str) for label in value.values()):
+        raise ValueError('it must be a table of codes with their labels, such as { 1 = "yes", 2 = "no" }.')
+    return tuple(value.items())
+
+
+def _layout(value: Any) -> Layout:
+    ranges = list(value.items()) if isinstance(value, dict) else []
+    if not ranges or not all(
+        isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends) for _, ends in ranges
+    ):
+        raise ValueError("it must be a table of columns with first and last character, such as { age = [1, 3] }.")
+    return tuple((name, (first, last)) for name, (first, last) in ranges)
+
+
 def _shares(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) and value else value
 
@@ -228,6 +256,8 @@ _READERS: dict[Any, Reader] = {
     tuple[Fraction, ...]: _numbers,
     tuple[int, ...] | str: _shares,
     Groups: _groups,
+    Layout: _layout,
+    ValueLabels: _value_labels,
     tuple[Generalisation, ...]: _steps,
     Attestation: lambda value: _read_table(Attestation, value, "it", _READERS),
 }
@@ -269,7 +299,7 @@ def write_codebook(book: Codebook) -> str:
     """The canonical text of a codebook; defaults are left out."""
     lines = [f"format = {FORMAT}"]
     lines += [_line(key, getattr(book, key)) for key in ("title", "description", "weight") if getattr(book, key)]
-    for key in ("unit", "paid"):
+    for key in ("file", "unit", "paid"):
         table = getattr(book, key)
         lines += [] if table is None else ["", f"[{key}]", *_lines(table, key)]
     for column in book.columns:
@@ -289,7 +319,7 @@ def _lines(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
     for key in order or kinds:
         if key not in kinds or (value := getattr(table, key)) == _default(cls, key):
             continue
-        if kinds[key] == Groups:
+        if kinds[key] in (Groups, Layout, ValueLabels):
             inner += ["", f"[{header}.{key}]", *_group_lines(value)]
         elif isinstance(value, Attestation):
             inner += ["", f"[{header}.{key}]", *_lines(value, header)]
@@ -301,7 +331,7 @@ def _lines(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
     return [*lines, *inner]
 
 
-def _group_lines(groups: Groups) -> list[str]:
+def _group_lines(groups: Groups | Layout | ValueLabels) -> list[str]:
     return [_line(name if _BARE_KEY.fullmatch(name) else quoted(name), members) for name, members in groups]
 
 

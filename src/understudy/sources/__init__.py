@@ -47,7 +47,7 @@ def open_source(
     [<withheld>]
     """
     book = as_codebook(codebook)
-    opened = open_table(what, table)
+    opened = open_table(what, table, file=book.file)
     absent = [column.name for column in book.described if column.name not in opened.header]
     if absent:
         raise DataError(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from understudy.codebook import FileReading
 from understudy.errors import DataError
 from understudy.interrupts import interrupts_put_off
 from understudy.sources import databases
@@ -66,13 +67,16 @@ class Opened:
                 ) from None
 
 
-def open_table(what: Any, table: str | None = None, *, allow_repeats: bool = False) -> Opened:
+def open_table(
+    what: Any, table: str | None = None, *, file: FileReading | None = None, allow_repeats: bool = False
+) -> Opened:
     """A path, glob, DuckDB address, Arrow table or data frame, without reading a row of it.
 
-    Repeated names in the header are refused, unless the caller only wants to report them.
+    ``file`` is what a codebook says about reading the file. Repeated names in the header are refused, unless the
+    caller only wants to report them.
     """
     if isinstance(what, str | Path):
-        opened = _open_address(str(what), table)
+        opened = _open_address(str(what), table, file or FileReading())
     elif databases.is_spark(what):
         opened = _in_place(*databases.open_spark_object(what, table))
     else:
@@ -154,7 +158,7 @@ def is_database(address: str) -> bool:
     return "://" in address or Path(address).suffix.lower() in {".duckdb", ".ddb", ".db"}
 
 
-def _open_address(address: str, table: str | None) -> Opened:
+def _open_address(address: str, table: str | None, file: FileReading) -> Opened:
     if table is not None and not is_database(address):
         raise DataError(
             f"`table` is {table!r}, and the file {address!r} holds one table only; leave it out, or name a database."

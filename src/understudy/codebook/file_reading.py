@@ -1,0 +1,61 @@
+"""How the file of a table is read: what a codebook says about the file as a whole, besides its columns.
+
+Empty fields mean that the file itself says it (its name, its first bytes, its header), so a codebook of a plain CSV
+file has no ``[file]`` at all.
+"""
+
+from dataclasses import dataclass
+
+from understudy.codebook.columns import repeated_in
+
+Layout = tuple[tuple[str, tuple[int, int]], ...]
+"""Columns of a fixed-width file: each name with its first and last character, counted from 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileReading:
+    """The reading rules of a file; the ``[file]`` table of a codebook."""
+
+    encoding: str = ""
+    """The encoding of a text file, as Python names it: "utf-8", "cp1252", "utf-16"."""
+    delimiter: str = ""
+    """What stands between the fields of a delimited file."""
+    header_row: int | None = None
+    """The row that holds the names, counted from 1 after ``skip``; 0 where no row does, and ``names`` are needed."""
+    skip: int = 0
+    """Rows before the table, such as a title: they are not read."""
+    sheet: str = ""
+    """The sheet of a workbook."""
+    member: str = ""
+    """The file inside a zip archive."""
+    layout: Layout = ()
+    """The columns of a fixed-width file."""
+    names: tuple[str, ...] = ()
+    """Names of all columns in their order, where those of the file are blank or lacking."""
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the file is read as it says itself."""
+        return self == FileReading()
+
+    def faults(self) -> list[str]:
+        """Everything wrong with it on its own."""
+        faults = []
+        for name, (first, last) in self.layout:
+            if not 1 <= first <= last:
+                faults.append(
+                    f"[file] lays column {name!r} out from {first} to {last}; characters are counted from 1, and the "
+                    "last is not before the first."
+                )
+        for what, names in (("layout", [name for name, _ in self.layout]), ("names", list(self.names))):
+            if "" in names:
+                faults.append(f"[file] has an empty name in {what}; give every column one.")
+            if repeated := repeated_in(names):
+                faults.append(f"[file] names {', '.join(map(repr, repeated))} twice in {what}; name each once.")
+        if self.skip < 0 or (self.header_row or 0) < 0:
+            faults.append("[file] counts rows below 0 in skip or header_row; write 0 or more.")
+        if self.header_row == 0 and not self.names and not self.layout:
+            faults.append("[file] says that no row holds the names (header_row = 0); list them in names.")
+        if len(self.delimiter) > 1:
+            faults.append(f"[file] has the delimiter {self.delimiter!r}; it must be one character.")
+        return faults
