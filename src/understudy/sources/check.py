@@ -19,7 +19,8 @@ from understudy.sources.broken_rules import broken_rules
 from understudy.sources.csv_files import Places, repair_csv, repeated_names
 from understudy.sources.expressions import as_date, as_number, as_text, is_known, is_whole, person_of, present
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
+from understudy.sources.files import Opened, files_and_reading, is_database, open_table
+from understudy.sources.kinds import CSV, file_kind
 
 CellFault = Literal[
     "missing value", "outside levels", "not a number", "not a whole number", "outside the edges", "not a date"
@@ -73,8 +74,8 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     if not isinstance(what, str | Path) or is_database(str(what)):
         _, faults = _check_opened(open_table(what, table, allow_repeats=True), book, most)
     else:
-        paths = find_files(str(what))
-        faults = _check_files(paths, book, most)
+        paths, file = files_and_reading(str(what), table, book.file)
+        faults = _check_files(paths, replace(book, file=file), most)
         if len(paths) > 1 and not any(fault.is_fatal for fault in faults):
             faults += _check_together(str(what), book)
     return [_with_sentence(fault, book) for fault in faults]
@@ -98,7 +99,7 @@ def _check_files(paths: Sequence[Path], book: Codebook, most: int) -> list[Fault
 def _check_together(address: str, book: Codebook) -> list[Fault]:
     """Files that fit one by one may still differ in the order of their columns or in their types."""
     try:
-        opened = open_table(address)
+        opened = open_table(address, file=book.file)
         with engine_errors(repr(address)):
             for batch in batched(book.described):
                 _bad_columns(opened, batch)
@@ -127,11 +128,11 @@ def _check_file(path: Path, book: Codebook, most: int) -> tuple[int, list[Fault]
     if path.stat().st_size == 0:
         return 0, [Fault(kind="empty file", sentence=f"{str(path)!r} is empty; a table needs a header and rows.")]
     try:
-        opened = open_table(path, allow_repeats=True)
+        opened = open_table(path, file=book.file, allow_repeats=True)
         opened.verify_whole()
         return _check_opened(opened, book, most)
     except DataError as reason:
-        if file_kind(path) != "csv":
+        if file_kind(path) != CSV:
             return 0, [Fault(kind="unreadable", sentence=str(reason))]
         return _check_repaired(path, book, most, str(reason))
 
