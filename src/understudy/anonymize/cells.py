@@ -128,15 +128,15 @@ def base_texts(column: Column) -> tuple[str, ...]:
     """
     labels = column.labels[: column.proper_levels]
     if isinstance(column, Integer):
-        return tuple(
+        labels = tuple(
             str(first) if width == 1 else label for label, (first, width) in zip(labels, column.grids, strict=True)
         )
     if isinstance(column, Continuous):
-        return tuple(
+        labels = tuple(
             f"{first / 10**column.precision:.{column.precision}f}" if width == 1 else label
             for label, (first, width) in zip(labels, column.grids, strict=True)
         )
-    return labels
+    return (*labels, *column.special)
 
 
 def join_labels(column: Number, low: int, high: int) -> str:

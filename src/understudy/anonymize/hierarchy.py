@@ -84,8 +84,11 @@ def build(column: Column, steps: Sequence[tuple[str, Sequence[str]]], *, top: bo
                 "Send all of one group to one group."
             )
     names, labels, maps = ["as it stands"], [tuple(base_texts(column))], [np.arange(column.size, dtype=np.int32)]
-    for name, groups in steps:
-        assert len(groups) == proper
+    for name, proper_groups in steps:
+        groups = list(proper_groups)
+        if len(groups) == proper and column.special:  # a special code is no number: it stays alone until all are *
+            groups += [STAR if set(groups) == {STAR} else text for text in column.special]
+        assert len(groups) == proper + len(column.special)
         distinct = tuple(dict.fromkeys(groups))
         code = {label: place for place, label in enumerate(distinct)}
         mapping = [code[label] for label in groups]

@@ -133,12 +133,9 @@ def _sets(
 
 
 def _range_label(column: Column, low: int, high: int) -> str:
-    missing = column.missing_code
-    if low == missing:
-        return str(column.missing)
-    if high == missing:
-        return f"{_proper_range(column, low, column.proper_levels - 1)} or {column.missing}"
-    return _proper_range(column, low, high)
+    proper = column.proper_levels
+    behind = column.labels[max(low, proper) : high + 1]  # special codes, and what is missing
+    return " or ".join((*((_proper_range(column, low, min(high, proper - 1)),) if low < proper else ()), *behind))
 
 
 def _proper_range(column: Column, low: int, high: int) -> str:

@@ -27,8 +27,8 @@ def _of_rows(cells: Cells, rows: Codes) -> Cells:
 
 
 def _known(column: Column, codes: Codes) -> npt.NDArray[np.intp]:
-    """The rows whose value is not missing."""
-    return np.flatnonzero(codes != (-1 if column.missing_code is None else column.missing_code))
+    """The rows whose value is not missing, and no special code among numbers."""
+    return np.flatnonzero(codes < column.proper_levels)
 
 
 @dataclass(frozen=True, kw_only=True)

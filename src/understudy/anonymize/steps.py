@@ -138,7 +138,7 @@ def _no_order(column: Column, do: str) -> CodebookError:
 def _binned(state: State, column: Number, edges: Sequence[Fraction], do: str) -> State:
     coarse = replace(column, edges=tuple(edges), parents=None, hierarchy=())
     mapping = [bisect_right(edges, low) - 1 for low in column.edges[:-1]]
-    mapping += [] if column.missing_code is None else [len(edges) - 1]
+    mapping += range(len(edges) - 1, coarse.size)  # special codes and the missing level stay
     cells = state.cells.recoded(column.name, coarse, mapping)
     return state.after(cells, do=do, column=column.name, levels=coarse.size)
 
@@ -147,6 +147,7 @@ def _relabelled(
     state: State, column: Column, labels: Sequence[str], do: str, *, drafted: bool = False, ordered: bool | None = None
 ) -> State:
     """Proper codes to labels; equal labels become one level."""
+    labels = labels if len(labels) > column.proper_levels else [*labels, *column.special]
     levels = tuple(dict.fromkeys(labels))
     code_of = {label: code for code, label in enumerate(levels)}
     mapping = [code_of[label] for label in labels]

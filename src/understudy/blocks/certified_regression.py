@@ -109,7 +109,7 @@ def _terms(column: Column, margin: Floats) -> tuple[list[str], Floats]:
     if has_score(column):
         terms.append(column.name)
         tables.append(_standardised(column, margin))
-        kept = [] if column.missing_code is None or shares[column.missing_code] < _RARE else [column.missing_code]
+        kept = [code for code in range(column.proper_levels, column.size) if shares[code] >= _RARE]
     else:
         reference = int(np.argmax(margin))
         kept = [code for code in range(column.size) if code != reference and shares[code] >= _RARE]

@@ -54,10 +54,12 @@ class EngineChoice:
         return {"*": self.engines} if isinstance(self.engines, str) else self.engines
 
     def engine_of(self, column: Column) -> str:
-        """The engine's name; ``auto`` is linear for numbers and logistic for everything else."""
+        """The engine's name; ``auto`` is linear for numbers without special codes, else logistic."""
         chosen = self._mapping()
         word = chosen.get(column.name, chosen.get("*", "auto"))
-        return ("linear" if isinstance(column, Number) else "logistic") if word == "auto" else word
+        if word != "auto":
+            return word
+        return "linear" if isinstance(column, Number) and not column.special else "logistic"
 
 
 def engine_words(words: str | Sequence[str]) -> str | dict[str, str]:

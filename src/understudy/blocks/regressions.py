@@ -155,6 +155,11 @@ class LinearLearner(Learner):
                 f"column {target!r} is {self.column.kind}, and linear regression needs numbers (integer or "
                 "continuous); use logistic, cart or blocks."
             )
+        if self.column.special:
+            raise ParameterError(
+                f"column {target!r} has special codes among its numbers ({', '.join(map(repr, self.column.special))}), "
+                "and linear regression needs numbers alone; use logistic, cart or blocks."
+            )
         self.edges = np.array(self.column.float_edges)
         self.design = Design(self.read_columns)
         self._missing = None if self.column.missing is None else _MissingLearner(book, target, reads)
@@ -208,11 +213,12 @@ class LinearLearner(Learner):
             (np.ones(chosen.size), chosen.ravel(), np.arange(rows + 1) * len(kept)), shape=(rows, self.design.length)
         )
         missing = [
-            (place, column.missing_code)
+            (place, code)
             for place, column in enumerate(self.read_columns)
-            if isinstance(column, Number) and column.missing is not None
+            if isinstance(column, Number)
+            for code in range(column.proper_levels, column.size)
         ]
-        for place, code in missing:  # a missing number has an effect of its own
+        for place, code in missing:  # a missing number has an effect of its own, and so has each special code
             at = self.design.offsets[place] + code
             absent = places[:, place] == at
             indicators = indicators + sparse.csr_matrix(

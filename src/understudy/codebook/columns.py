@@ -1,6 +1,7 @@
 """Columns of a codebook: the values that each may hold. Public knowledge only; no data is read here.
 
-Codes of a column are 0 .. levels - 1 in declared order; where missing values are declared, their level comes last.
+Codes of a column are 0 .. levels - 1 in declared order; special codes among numbers come after them, and where missing
+values are declared, their level comes last.
 """
 
 import datetime as dt
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar
+
+from understudy.codebook.readings import PLAIN, Reading
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
 """Names, each with its members, in declared order."""
@@ -121,6 +124,8 @@ class Column:
     parents: tuple[str, ...] | None = None
     """Declared keys of this column's conditional table; None leaves the choice to the recipe."""
     hierarchy: tuple[Generalisation, ...] = ()
+    reading: Reading = PLAIN
+    """How its values are written in the data, where that is not the plain convention."""
     value_labels: ValueLabels = ()
     """What codes stand for, as in files of SPSS, Stata and SAS: missing codes may have labels too."""
     origin: Origin = Origin.DECLARED
@@ -138,24 +143,28 @@ class Column:
 
     @property
     def proper_levels(self) -> int:
-        """Number of levels without the missing one."""
+        """Number of listed levels, bins or dates: without special codes and the missing level, which follow them."""
         raise AttributeError(self.kind)
 
     @property
+    def special(self) -> tuple[str, ...]:
+        """Texts among numbers that are values of their own; other kinds have none."""
+        return ()
+
+    @property
     def size(self) -> int:
-        """Number of codes, the missing level included."""
-        return self.proper_levels + (self.missing is not None)
+        """Number of codes, special ones and the missing level included."""
+        return self.proper_levels + len(self.special) + (self.missing is not None)
 
     @property
     def missing_code(self) -> int | None:
         """Code of the missing level, always the last one."""
-        return None if self.missing is None else self.proper_levels
+        return None if self.missing is None else self.size - 1
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """One printable label per code."""
-        proper = self._proper_labels()
-        return proper if self.missing is None else (*proper, self.missing)
+        return (*self._proper_labels(), *self.special, *(() if self.missing is None else (self.missing,)))
 
     def _proper_labels(self) -> tuple[str, ...]:
         raise AttributeError(self.kind)
@@ -191,7 +200,7 @@ class Column:
 
     def _texts(self) -> tuple[str, ...]:
         """Every text of it that an engine will see."""
-        return () if self.missing is None else (self.missing,)
+        return (*self.reading.missing, *(() if self.missing is None else (self.missing,)))
 
     def faults(self) -> list[str]:
         """Everything wrong with this column on its own."""
@@ -205,6 +214,7 @@ class Column:
                 f"column {self.name!r} is an identifier of kind {self.kind!r}; identifiers are dropped, so they "
                 'carry no levels. Write kind = "text".'
             )
+        faults += self.reading.faults(f"the reading of column {self.name!r}", may_miss=self.missing is not None)
         if self.parents is not None:
             if self.name in self.parents:
                 faults.append(f"column {self.name!r} is its own parent; remove it from its parents.")
@@ -261,11 +271,21 @@ class Levelled(Column):
         """Code of each level."""
         return {level: code for code, level in enumerate(self.levels)}
 
+    @cached_property
+    def code_of_tidied(self) -> dict[str, int]:
+        """Code of each level as its reading compares it."""
+        return {self.reading.tidied(level): code for code, level in enumerate(self.levels)}
+
     def faults(self) -> list[str]:
         """Levels must be distinct, at least one, and not the missing token."""
         faults = super().faults()
         if repeated := repeated_in(self.levels):
             faults.append(f"column {self.name!r} lists {', '.join(map(repr, repeated))} twice; list each level once.")
+        elif repeated := repeated_in([self.reading.tidied(level) for level in self.levels]):
+            faults.append(
+                f"column {self.name!r} has levels that its reading takes for one ({', '.join(map(repr, repeated))}); "
+                "keep one of each, or drop strip or fold."
+            )
         if not self.levels:
             faults.append(f"column {self.name!r} has no level; list at least one.")
         if "" in self.levels:
@@ -273,6 +293,8 @@ class Levelled(Column):
                 f"column {self.name!r} has an empty level, which a CSV file cannot tell from a missing value; "
                 'name it, or write missing = "" instead.'
             )
+        if both := [code for code in self.reading.missing if self.reading.tidied(code) in self.code_of_tidied]:
+            faults.append(f"column {self.name!r} has {both[0]!r} both among its levels and as missing; keep one.")
         if self.missing is not None and self.missing in self.levels:
             faults.append(
                 f"column {self.name!r} has the missing token {self.missing!r} among its levels; "

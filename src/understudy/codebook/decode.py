@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Column, Dates, Levelled
@@ -51,9 +52,7 @@ def decode_table(
     for column, values in zip(book.modelled, codes, strict=True):
         if column.name in ordered:
             assert isinstance(column, Number)
-            arrays[column.name] = values_of_steps(
-                column, ordered[column.name], np.asarray(values == column.missing_code)
-            )
+            arrays[column.name] = values_of_steps(column, ordered[column.name], values)
         else:
             weights = shapes.get(column.name)
             arrays[column.name] = decode_column(column, values, below_each, packed=packed, weights=weights)
@@ -136,7 +135,7 @@ def decode_column(
     column: Column, codes: Codes, below_each: BelowEach, *, packed: bool = False, weights: Steps | None = None
 ) -> pa.Array:
     """Values of one column; ``weights`` of the pieces of its bins, where it is a number that has them."""
-    absent = np.zeros(len(codes), dtype=bool) if column.missing is None else codes == column.missing_code
+    absent = codes >= column.proper_levels
     proper = np.where(absent, 0, codes)
     if isinstance(column, Levelled):
         index = pa.array(proper.astype(np.int32), mask=absent)
@@ -149,10 +148,10 @@ def decode_column(
     first = np.array([start for start, _ in column.grids], dtype=np.int64)
     width = np.array([count for _, count in column.grids], dtype=np.uint64)
     if weights is not None:
-        return values_of_steps(column, _measured_steps(column, proper, weights, below_each), absent)
+        return values_of_steps(column, _measured_steps(column, proper, weights, below_each), codes)
     if column.shape == "log":
-        return values_of_steps(column, first[proper] + _log_steps(first[proper], width[proper], below_each), absent)
-    return values_of_steps(column, first[proper] + below_each(width[proper]).astype(np.int64), absent)
+        return values_of_steps(column, first[proper] + _log_steps(first[proper], width[proper], below_each), codes)
+    return values_of_steps(column, first[proper] + below_each(width[proper]).astype(np.int64), codes)
 
 
 def _log_steps(
@@ -240,10 +239,17 @@ def _measured_between(column: Number, weights: Steps, start: Steps, end: Steps, 
     return np.clip(np.where(high > low, weighted, even), start, end)
 
 
-def values_of_steps(column: Number, steps: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:
-    """Numbers of a column from steps, null where they are absent."""
+def values_of_steps(column: Number, steps: npt.NDArray[np.int64], codes: Codes) -> pa.Array:
+    """Numbers of a column from steps, null where they are missing; with special codes, all of them as text."""
+    absent = codes >= column.proper_levels
     steps = np.where(absent, 0, steps)
     if isinstance(column, Integer):
-        return pa.array(steps, mask=absent, type=pa.int64())
-    assert isinstance(column, Continuous)
-    return pa.array(steps / 10**column.precision, mask=absent, type=pa.float64())
+        numbers = pa.array(steps, mask=absent, type=pa.int64())
+    else:
+        assert isinstance(column, Continuous)
+        numbers = pa.array(steps / 10**column.precision, mask=absent, type=pa.float64())
+    if not column.special:
+        return numbers
+    places = np.where(codes == column.missing_code, len(column.special), codes.astype(np.int64) - column.proper_levels)
+    words = pa.array([*column.special, None], type=pa.string()).take(pa.array(np.maximum(places, 0)))
+    return pc.if_else(pa.array(absent), words, numbers.cast(pa.string()))

@@ -1,7 +1,8 @@
 """One value to its code: the reference that every engine's encoding is tested against.
 
-Text that looks like a number counts as one in a numeric column. ``None`` as a result means that the codebook does
-not know the value.
+Text that looks like a number counts as one in a numeric column. Where a column has reading rules of its own
+(:mod:`understudy.codebook.readings`), they say how its texts are spelled. ``None`` as a result means that the codebook
+does not know the value.
 """
 
 import datetime as dt
@@ -12,7 +13,8 @@ from numbers import Real
 from typing import Any
 
 from understudy.codebook.columns import Column, Dates, Levelled
-from understudy.codebook.numbers import Continuous, Integer
+from understudy.codebook.numbers import Integer, Number
+from understudy.codebook.readings import EXCEL, MONTHS, PLAIN, SERIAL, SERIALS, SPACES, Reading, tidy
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # the engines know only ASCII digits
 DAY_PATTERN = (
@@ -21,7 +23,6 @@ DAY_PATTERN = (
 )
 """An ISO day, with or without a time of day; what is kept is the day as written, in whatever zone."""
 _DAY = re.compile(DAY_PATTERN)
-_SPACES = " \t\n\r\v\f"
 
 
 def encode_value(column: Column, value: Any) -> int | None:
@@ -35,15 +36,26 @@ def encode_value(column: Column, value: Any) -> int | None:
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return column.missing_code
-    if column.missing is not None and spelling(value) == column.missing:
+    text, reading = spelling(value), column.reading
+    if column.missing is not None and text == column.missing:
         return column.missing_code
     if isinstance(column, Levelled):
-        return column.code_of.get(spelling(value))
+        word = reading.tidied(text)
+        if column.missing is not None and word in map(reading.tidied, (*reading.missing, column.missing)):
+            return column.missing_code
+        return column.code_of_tidied.get(word)
+    word = reading.word(text)
+    if column.missing is not None and word in map(reading.word, reading.missing):
+        return column.missing_code
     if isinstance(column, Dates):
-        day = day_of(value)
+        day = day_of(value, reading)
         return None if day is None else column.bin_of(day)
-    if isinstance(column, Integer | Continuous):
-        number = number_of(value)
+    if isinstance(column, Number):
+        if column.special and word in (words := [reading.word(code) for code in column.special]):
+            return column.proper_levels + words.index(word)
+        number = number_of(value, reading)
+        if number is not None and number in column.missing_numbers:
+            return column.missing_code
         if number is None or (isinstance(column, Integer) and number != math.floor(number)):
             return None
         return column.bin_of(number)
@@ -61,9 +73,9 @@ def clamped(column: Column, value: Any) -> Any:
     """
     if value is None or encode_value(column, value) is not None:
         return value
-    if isinstance(column, Dates) and (day := day_of(value)) is not None:
+    if isinstance(column, Dates) and (day := day_of(value, column.reading)) is not None:
         return min(max(day, column.start), column.end)
-    if isinstance(column, Integer | Continuous) and (number := number_of(value)) is not None:
+    if isinstance(column, Number) and (number := number_of(value, column.reading)) is not None:
         low, high = column.bounds
         whole = isinstance(column, Integer)
         if not whole or number == math.floor(number):
@@ -81,26 +93,52 @@ def spelling(value: Any) -> str:
     return str(value)
 
 
-def number_of(value: Any) -> float | None:
+def number_of(value: Any, reading: Reading = PLAIN) -> float | None:
     """The finite number that a value stands for, or None."""
     if isinstance(value, bool) or not isinstance(value, str | Real | Decimal):
         return None
+    if reading.means and (means := reading.meaning.get(reading.word(spelling(value)))) is not None:
+        return float(means)
     if isinstance(value, str):
-        value = value.strip(_SPACES)
+        if not reading.is_plain and (value := reading.number_text(value)) is None:
+            return None
+        value = value.strip(SPACES)
         if not _NUMBER.fullmatch(value):
             return None
     number = float(value)
     return number if math.isfinite(number) else None
 
 
-def day_of(value: Any) -> dt.date | None:
+def day_of(value: Any, reading: Reading = PLAIN) -> dt.date | None:
     """The day that a value stands for, or None."""
     if isinstance(value, dt.datetime):
         return value.date()
     if isinstance(value, dt.date):
         return value
-    match = _DAY.fullmatch(str(value).strip(_SPACES))
+    if reading.dates:
+        return next(filter(None, (_ordered_day(spelling(value), order, reading) for order in reading.dates)), None)
+    match = _DAY.fullmatch(str(value).strip(SPACES))
+    return _day(*match[1].split("-")) if match else None
+
+
+def _ordered_day(text: str, order: str, reading: Reading) -> dt.date | None:
+    """The day that a text spells in one order."""
+    text = tidy(text)
+    if order in EXCEL:
+        serial = math.floor(float(text)) if re.search(SERIAL, text) else 0
+        first, last = SERIALS[order]
+        return dt.date.fromisoformat(EXCEL[order]) + dt.timedelta(serial) if first <= serial <= last else None
+    pattern = next(each for each in reading.day_patterns if each.spelled == order)
+    match = pattern.compiled.search(text)
+    if match is None:
+        return None
+    year, month, day = (match[pattern.group(kind)] for kind in "YMD")
+    number = month if month.isdigit() else str(MONTHS.index(month[:3].lower()) + 1)
+    return _day(reading.year_text(year), number, day)
+
+
+def _day(year: str, month: str, day: str) -> dt.date | None:
     try:
-        return dt.date(*map(int, match[1].split("-"))) if match else None
+        return dt.date(int(year), int(month), int(day))
     except ValueError:
         return None

@@ -41,6 +41,8 @@ class Number(Column):
     budget); evenly; evenly in their logarithm (more small ones); or as a priced count of ``pieces`` says."""
     pieces: int | None = None
     """Into how many equal pieces a bin is cut where the shape is measured; fewer where it holds fewer values."""
+    special: tuple[str, ...] = ()
+    """Texts among the numbers that are values of their own, such as "N": levels after the bins."""
     within: "Number | None" = None
     """Whose pieces these bins are; only for the columns that a codebook makes itself (:attr:`fine`)."""
     units: str = ""
@@ -197,17 +199,49 @@ class Number(Column):
                     labels[place] = _short(first * self.step)
         return tuple(labels)
 
-    def _could_draw_missing(self) -> bool:
-        """Whether a drawn value would be read back as missing."""
-        try:
-            token = Decimal(self.missing or "none")
-        except InvalidOperation:
-            return False
-        return token.is_finite() and self.edges[0] <= token <= self.edges[-1]
+    def _drawn_missing(self) -> str | None:
+        """A token or code of the missing level that a drawn value would be read back as, if there is one."""
+        for code in self._missing_codes:
+            try:
+                token = Decimal(code or "none")
+            except InvalidOperation:
+                continue
+            if token.is_finite() and self.edges[0] <= token <= self.edges[-1]:
+                return code
+        return None
+
+    def _texts(self) -> tuple[str, ...]:
+        return (*self.special, *super()._texts())
+
+    def _special_faults(self) -> list[str]:
+        """A special code is no number, is not missing, and stands once."""
+        words = [self.reading.word(text) for text in self.special]
+        taken = {self.reading.word(text) for text in self._missing_codes} | set(self.reading.meaning)
+        odd = [
+            text
+            for text, word in zip(self.special, words, strict=True)
+            if not word or word in taken or words.count(word) > 1 or self.reading.number_text(text) is not None
+        ]
+        if not odd:
+            return []
+        return [
+            f"column {self.name!r} has the special code {odd[0]!r}, which is empty, a number, missing or listed twice; "
+            "list each text that is a value of its own once."
+        ]
+
+    @property
+    def _missing_codes(self) -> tuple[str, ...]:
+        return self.reading.missing if self.missing is None else (*self.reading.missing, self.missing)
+
+    @cached_property
+    def missing_numbers(self) -> tuple[float, ...]:
+        """The further codes that mean missing and are numbers: -8 is one however it is spelled."""
+        spelled = (self.reading.number_text(code) for code in self.reading.missing)
+        return tuple(float(number) for number in spelled if number is not None)
 
     def faults(self) -> list[str]:
         """Edges must rise, and every bin must hold a value that can be drawn."""
-        faults = super().faults()
+        faults = [*super().faults(), *self._special_faults()]
         if len(self.edges) < 2:
             return [*faults, f"column {self.name!r} has {len(self.edges)} edges; bins need at least two."]
         if any(low >= high for low, high in pairwise(self.edges)):
@@ -219,9 +253,9 @@ class Number(Column):
                 f"column {self.name!r} has the edge {_short(odd[0])}, which has too many digits to be compared "
                 "exactly; keep edges to 15 digits, those after the point that the precision asks for included.",
             ]
-        if self._could_draw_missing():
+        if drawn := self._drawn_missing():
             faults.append(
-                f"column {self.name!r} has the missing token {self.missing!r}, which is also one of its values; end "
+                f"column {self.name!r} has the missing token {drawn!r}, which is also one of its values; end "
                 "the edges before it, or choose a token that is no number."
             )
         faults += self._shape_faults()

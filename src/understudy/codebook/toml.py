@@ -33,6 +33,7 @@ from understudy.codebook.columns import (
 from understudy.codebook.details import Detail
 from understudy.codebook.file_reading import FileReading, Layout
 from understudy.codebook.numbers import Continuous, Integer
+from understudy.codebook.readings import Reading
 from understudy.codebook.rules import Determines, Implies, Impossible, Order
 from understudy.codebook.unit import PersonUnit
 from understudy.errors import CodebookError
@@ -44,7 +45,7 @@ _RULES = {kind.kind: kind for kind in (Impossible, Implies, Order, Determines)}
 
 _CONTENT = (
     "levels", "detail_of", "other", "edges", "closed", "clip", "spikes", "shape", "pieces", "units", "precision",
-    "grain", "start", "end", "value_labels",
+    "grain", "start", "end", "special", "value_labels", "reading",
 )  # fmt: skip
 """The keys of what a column may hold, in canonical order."""
 _COLUMN_ORDER = (
@@ -260,6 +261,7 @@ _READERS: dict[Any, Reader] = {
     ValueLabels: _value_labels,
     tuple[Generalisation, ...]: _steps,
     Attestation: lambda value: _read_table(Attestation, value, "it", _READERS),
+    Reading: lambda value: _read_table(Reading, value, "it", _READERS),
 }
 
 
@@ -321,8 +323,8 @@ def _lines(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
             continue
         if kinds[key] in (Groups, Layout, ValueLabels):
             inner += ["", f"[{header}.{key}]", *_group_lines(value)]
-        elif isinstance(value, Attestation):
-            inner += ["", f"[{header}.{key}]", *_lines(value, header)]
+        elif isinstance(value, Attestation | Reading):
+            inner += ["", f"[{header}.{key}]", *_lines(value, f"{header}.{key}")]
         elif key == "hierarchy":
             for step in value:
                 inner += ["", f"[[{header}.{key}]]", *_lines(step, f"{header}.{key}")]

@@ -19,6 +19,8 @@ def weight_faults(name: str, columns: Mapping[str, Column]) -> list[str]:
             'kind = "continuous" or "integer" and edges.'
         ]
     faults = []
+    if column.special:
+        return [f"weight is {name!r}, which has special codes that are no weights; take those rows out first."]
     if column.edges[0] <= 0:
         faults.append(
             f"weight is {name!r}, whose edges start at {float(column.edges[0]):g}; a weight of 0 or less stands for "

@@ -257,7 +257,7 @@ def _fitting(book: Codebook, column: Column, codes: Sequence[int]) -> npt.NDArra
     elif isinstance(column, Number) and column.within is not None:
         coarse = codes[book.position(column.reads)]
         bins = np.repeat(np.arange(column.within.proper_levels), [len(cuts) for cuts in column.within.cuts])
-        bins = bins if column.missing is None else np.append(bins, column.within.proper_levels)
+        bins = np.append(bins, np.arange(column.within.proper_levels, column.within.size))
         fits = bins == coarse
     return fits
 

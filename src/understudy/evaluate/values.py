@@ -29,7 +29,7 @@ def is_ordered(column: Column) -> bool:
 
 
 def values_of(column: Column) -> Floats:
-    """One number per code; NaN for the missing level.
+    """One number per code; NaN for special codes and the missing level.
 
     >>> from fractions import Fraction
     >>> from understudy.codebook import Integer
@@ -41,7 +41,7 @@ def values_of(column: Column) -> Floats:
         proper = [(first + (width - 1) / 2) * step for first, width in column.grids]
     else:
         proper = [float(code) for code in range(column.proper_levels)]
-    return np.array(proper + [np.nan] * (column.missing is not None))
+    return np.array(proper + [np.nan] * (column.size - len(proper)))
 
 
 def codes_of(values: Any, column: Column) -> npt.NDArray[np.int64]:
@@ -114,6 +114,8 @@ def event_of(real: Source, target: str, *, positive: str | None = None) -> Event
     column = real.codebook.column(target)
     (counts,) = open_grids(real, [[target]])
     asked = np.arange(column.size) != (-1 if column.missing_code is None else column.missing_code)
+    if positive is None and column.special:  # which lie neither above nor below the numbers
+        asked &= np.arange(column.size) < column.proper_levels
     seen = counts * asked
     if np.count_nonzero(seen) < 2:
         held = f"only {column.labels[int(seen.argmax())]!r}" if seen.any() else "no value"

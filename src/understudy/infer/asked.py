@@ -107,8 +107,9 @@ class Asked:
         if self.by is None:
             return [whole]
         column = release.column(self.by)
-        held = whole.codes.get(self.by, range(column.proper_levels))
-        return [whole.narrowed(release, self.by, code) for code in held if code < column.proper_levels]
+        present = column.proper_levels + len(column.special)
+        held = whole.codes.get(self.by, range(present))
+        return [whole.narrowed(release, self.by, code) for code in held if code < present]
 
     def _simple(self, release: OpenedRelease, part: Part) -> list[Question]:
         """Shares and means."""

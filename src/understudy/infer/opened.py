@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 
 from understudy.codebook import Codebook, Column, Detail, Levelled, Number
@@ -110,7 +111,10 @@ class OpenedRelease:
     def _bin_means(self, column: Number) -> Floats:
         """The mean of the released values in each bin; of an empty one its middle."""
         codes = self.codes(column.name)
-        shown = np.asarray(self.table.column(column.name).cast(pa.float64()).fill_null(0.0))
+        shown = self.table.column(column.name)
+        if column.special:
+            shown = pc.if_else(pa.array(codes < column.proper_levels), shown, None)
+        shown = np.asarray(shown.cast(pa.float64()).fill_null(0.0))
         counts = np.bincount(codes, minlength=column.size)
         sums = np.bincount(codes, shown, minlength=column.size)
         values = values_of(column)

@@ -131,8 +131,9 @@ class Share(Question):
         for name, code in self.of.items():
             own = records.of_column(name)
             hit &= own == code
-            if len(self.of) == 1 and code != release.column(name).missing_code:
-                among &= _present(release, records, name)
+            missing = release.column(name).missing_code
+            if len(self.of) == 1 and missing is not None and code != missing:
+                among &= own != missing
         return [mean_of(self.asked, hit.astype(np.float64), among, weights, is_share=True)]
 
 
@@ -299,9 +300,8 @@ def _names(text: str, name: str) -> bool:
 
 
 def _present(release: OpenedRelease, records: Records, name: str) -> Bools:
-    missing = release.column(name).missing_code
     codes = records.of_column(name)
-    return np.ones(len(codes), dtype=np.bool_) if missing is None else np.asarray(codes != missing)
+    return np.asarray(codes < release.column(name).proper_levels)
 
 
 def share_of(release: OpenedRelease, of: Mapping[str, int], part: Part) -> Share:
@@ -315,7 +315,7 @@ def share_words(release: OpenedRelease, word: str) -> list[dict[str, int]]:
     chosen: dict[str, int] = {}
     if "=" not in word:
         column = release.column(word)
-        return [{word: code} for code in range(column.proper_levels)]
+        return [{word: code} for code in range(column.proper_levels + len(column.special))]
     for piece in re.split(r",(?=[^,=]+=)", word):
         name, _, value = piece.partition("=")
         column = release.column(name.strip())

@@ -13,7 +13,7 @@ from understudy.codebook import Codebook, Column, Detail, Number
 from understudy.codebook.clauses import Clause, clause_of
 from understudy.codebook.constraints import Orders
 from understudy.codebook.rules import Order
-from understudy.sources.expressions import as_number, as_text, code_expression, present
+from understudy.sources.expressions import code_expression, present, read_number
 from understudy.sources.files import Opened
 
 _Rows = tuple[int, tuple[int, ...], tuple[str, ...]]
@@ -49,14 +49,15 @@ def _misplaced(opened: Opened, book: Codebook, detail: Detail, most: int) -> _Ro
     """Detail codes under a coarse level that they do not belong to; a missing coarse level says nothing."""
     coarse = book.column(detail.detail_of)
     level = code_expression(coarse, opened.value(coarse.name))
-    text = as_text(present(opened.value(detail.name)))
-    parent = {code: coarse.labels.index(group) for group, codes in detail.groups for code in codes}
+    number = code_expression(detail, opened.value(detail.name))
+    groups = {detail.code_of[code]: coarse.labels.index(group) for group, codes in detail.groups for code in codes}
     bad = [
         cell
-        for cell in _combinations(opened, most, c0=level, c1=text)
-        if cell[0] != coarse.missing_code and parent.get(cell[1], cell[0]) != cell[0]
+        for cell in _combinations(opened, most, c0=level, c1=number)
+        if cell[0] != coarse.missing_code and groups.get(cell[1], cell[0]) != cell[0]
     ]
-    return _gathered(bad, most, [f"{coarse.name} = {coarse.labels[c]}, {detail.name} = {code}" for c, code, *_ in bad])
+    shown = [f"{coarse.name} = {coarse.labels[c]}, {detail.name} = {detail.labels[code]}" for c, code, *_ in bad]
+    return _gathered(bad, most, shown)
 
 
 def _forbidden(opened: Opened, clause: Clause, columns: Sequence[Column], most: int) -> _Rows:
@@ -101,7 +102,8 @@ def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -
         value = present(opened.value(column.name))
         code = code_expression(column, value)
         proper = code.notnull() & (code < column.proper_levels)
-        values[key] = proper.ifelse(as_number(value), ibis.null("float64"))
+        assert isinstance(column, Number)
+        values[key] = proper.ifelse(read_number(column, value), ibis.null("float64"))
     wrong = "a >= b" if gap == 1 else f"a + {gap * float(low.step)!r} > b"
     scan = f"({_scan(opened, **values)}) AS scan WHERE a IS NOT NULL AND b IS NOT NULL AND {wrong}"
     count, rows = opened.connection.raw_sql(f"SELECT count(*), coalesce(min(row, {most}), []) FROM {scan}").fetchone()

@@ -17,7 +17,7 @@ from understudy.parameters import Whole
 from understudy.sources.base import as_codebook
 from understudy.sources.broken_rules import broken_rules
 from understudy.sources.csv_files import Places, repair_csv, repeated_names
-from understudy.sources.expressions import as_date, as_number, as_text, is_known, is_whole, person_of, present
+from understudy.sources.expressions import as_text, is_known, is_whole, person_of, present, read_day, read_number
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, files_and_reading, is_database, open_table
 from understudy.sources.kinds import CSV, file_kind
@@ -272,12 +272,12 @@ def _tests(column: Column, value: Any) -> list[tuple[CellFault, Any]]:
     if isinstance(column, Levelled):
         return [*tests, ("outside levels", None)]
     if isinstance(column, Number):
-        number = as_number(value)
+        number = read_number(column, value)
         tests.append(("not a number", number.isnull()))
         if isinstance(column, Integer):
             tests.append(("not a whole number", ~is_whole(number)))
     elif isinstance(column, Dates):
-        tests.append(("not a date", as_date(value).isnull()))
+        tests.append(("not a date", read_day(column, value).isnull()))
     return [*tests, ("outside the edges", None)]
 
 

@@ -4,6 +4,7 @@ PostgreSQL evaluates an expression as often as it is written and raises where ot
 its own that read each value once and never meet one that they could stumble over.
 """
 
+import datetime as dt
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,17 @@ from ibis.expr import operations
 
 from understudy.codebook import Number
 from understudy.codebook.encode import DAY_PATTERN, spelling
+from understudy.codebook.readings import (
+    BLANKS,
+    EXCEL,
+    LOWER,
+    MONTHS,
+    SERIAL,
+    SERIALS,
+    UPPER,
+    DayPattern,
+    Reading,
+)
 
 WITHOUT_UNSIGNED = ("postgres", "pyspark")
 SIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64"}
@@ -33,6 +45,11 @@ def array_position(levels: kinds.Array[kinds.String], text: str) -> int:  # type
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def width_bucket(number: float, edges: kinds.Array[kinds.Float64]) -> int:  # type: ignore[empty-body]
     """PostgreSQL: how many of the ascending edges lie at or below a number."""
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+def translate(text: str, old: str, new: str) -> str:  # type: ignore[empty-body]
+    """Every engine: each of the old characters becomes the new one at its place."""
 
 
 @ibis.udf.scalar.builtin(name="floor")  # type: ignore[untyped-decorator]
@@ -117,6 +134,37 @@ def stripped(text: Any) -> Any:
     return text.strip()
 
 
+def tidy(text: Any) -> Any:
+    """Odd blanks as spaces, and none around (:func:`understudy.codebook.readings.tidy`)."""
+    return stripped(translate(text, BLANKS, " " * len(BLANKS)))
+
+
+def folded(text: Any) -> Any:
+    """In lower case (:func:`understudy.codebook.readings.folded`)."""
+    return translate(text, UPPER, LOWER)
+
+
+def number_read(text: Any, reading: Reading) -> Any:
+    """The float that a text spells by reading rules: the steps of :meth:`Reading.number_text`."""
+    plain = tidy(text)
+    if reading.parentheses:
+        plain = plain.re_replace("^[(](.*)[)]$", _kept(text, "-"))
+    if reading.words_taken_off is not None:
+        front, behind = reading.words_taken_off
+        plain = plain.re_replace(front, _kept(text, "")).re_replace(behind, "")
+    if reading.grouped is not None:
+        plain = plain.re_search(reading.grouped).ifelse(plain.replace(reading.thousands, ""), plain)
+    if reading.decimal != ".":
+        spelled = plain.re_search(reading.ungrouped)
+        plain = spelled.ifelse(plain.replace(reading.decimal, "."), ibis.null("string"))
+    return number_in(plain)
+
+
+def _kept(text: Any, before: str) -> str:
+    """What replaces a match: a text, and the first group of the pattern."""
+    return before + ("$1" if engine_of(text) == "pyspark" else "\\1")
+
+
 def number_in(text: Any) -> Any:
     """The float that a text spells, null when it spells none."""
     plain = stripped(text)
@@ -161,13 +209,50 @@ def bin_in_postgres(column: Number, number: Any) -> Any:
     return number.between(edges[0], edges[-1]).ifelse(code.cast("int64"), ibis.null("int64"))
 
 
+def day_read(text: Any, reading: Reading) -> Any:
+    """The day that a text spells in the first of the orders of its reading that gives one."""
+    plain = tidy(text)
+    patterns = {pattern.spelled: pattern for pattern in reading.day_patterns}
+    days = [
+        _day_of_serial(plain, order) if order in EXCEL else _ordered_day(plain, patterns[order], reading)
+        for order in reading.dates
+    ]
+    return ibis.coalesce(*days)
+
+
+def _day_of_serial(plain: Any, order: str) -> Any:
+    """Of a spreadsheet; what is no serial is day 1, which the range leaves out again."""
+    first, last = SERIALS[order]
+    serial = number_in(plain.re_search(SERIAL).ifelse(plain, ibis.null("string")))
+    inside = serial.between(first, last + 0.999999)
+    days = inside.ifelse(serial, float(first)).floor().cast("int32")
+    start = dt.date.fromisoformat(EXCEL[order])
+    return inside.ifelse((ibis.date(start) + days.as_interval("D")).cast("date"), ibis.null("date"))
+
+
+def _ordered_day(plain: Any, pattern: DayPattern, reading: Reading) -> Any:
+    year, month, day = (plain.re_extract(pattern.pattern, pattern.group(kind)) for kind in "YMD")
+    if "MON" in pattern.parts:
+        name = month.substr(0, 3).lower()
+        month = name.cases(*((each, f"{place:02d}") for place, each in enumerate(MONTHS, start=1)), else_="")
+    if "YYYY" not in pattern.parts:
+        start, two = reading.century // 100, f"{reading.century % 100:02d}"
+        year = (year >= two).ifelse(ibis.literal(str(start)), ibis.literal(str(start + 1))) + year
+    spelled = year + "-" + month + "-" + day
+    return _day_of(plain.re_search(pattern.pattern).ifelse(spelled, ibis.null("string")))
+
+
 def day_in(text: Any) -> Any:
     """The day that a text spells, null when it spells none.
 
     The pattern comes first: engines also take 2020/2/1 and ignore what follows a date.
     """
-    day = stripped(text).re_extract(DAY_PATTERN, 1)
-    if engine_of(text) != "postgres":
+    return _day_of(stripped(text).re_extract(DAY_PATTERN, 1))
+
+
+def _day_of(day: Any) -> Any:
+    """The date of a text that is year, month and day, null when there is no such day."""
+    if engine_of(day) != "postgres":
         return day.nullif("").try_cast("date")
     year, month, of_month = (day.split("-")[place].cast("int64") for place in range(3))
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))

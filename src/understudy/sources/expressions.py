@@ -6,12 +6,13 @@ The meaning is that of :func:`understudy.codebook.encode.encode_value`; a test h
 import datetime as dt
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import ibis
 import pyarrow as pa
 
 from understudy.codebook import Codebook, Column, Continuous, Dates, Grain, Integer, Levelled, Number
+from understudy.codebook.readings import Reading
 from understudy.errors import DataError
 from understudy.parameters import OneOf
 from understudy.sources import dialects
@@ -51,25 +52,30 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
         for place, column in enumerate(columns)
         if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED
     }
-    if engine == "pyspark" or repeated > _REPEATED or looked_up:
+    rules = any(not column.reading.is_plain for column in columns)
+    if engine == "pyspark" or repeated > _REPEATED or looked_up or rules:
         # in two steps: one step would repeat every reading in every bin
-        read_once = {f"v{place}": value for place, (value, _) in enumerate(readings)}
-        read_once |= {f"a{place}": absent for place, (_, absent) in enumerate(readings)}
+        read_once = {f"v{place}": reading.value for place, reading in enumerate(readings)}
+        read_once |= {f"a{place}": reading.absent for place, reading in enumerate(readings)}
+        read_once |= {f"s{place}": each.special for place, each in enumerate(readings) if each.special is not None}
         table = dialects.staged(table.select(**read_once, **({} if person is None else {PERSON: person})))
         for place, levelled in looked_up.items():
             table = _joined_codes(table, levelled, place)
-        readings = [(table[f"v{place}"], table[f"a{place}"]) for place in range(len(columns))]
+        readings = [
+            Meaning(table[f"v{place}"], table[f"a{place}"], None if each.special is None else table[f"s{place}"])
+            for place, each in enumerate(readings)
+        ]
         person = None if person is None else table[PERSON]
-    for place, (column, (value, absent)) in enumerate(zip(columns, readings, strict=True)):
+    for place, (column, meaning) in enumerate(zip(columns, readings, strict=True)):
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
         if place in looked_up:
-            code = _or_missing(column, absent, table[f"{_LOOKED_UP}{place}"])
+            code = _or_missing(column, meaning.absent, table[f"{_LOOKED_UP}{place}"])
         else:
-            code = _code(column, value, absent)
+            code = _code(column, meaning)
         codes[f"c{place}"] = ibis.coalesce(code, ibis.literal(stand_in(column, unknown))).cast(kind)
     places = {column.name: place for place, column in enumerate(columns)}
-    codes |= {f"r{number}": readings[places[name]][0] for number, name in enumerate(read)}
+    codes |= {f"r{number}": readings[places[name]].value for number, name in enumerate(read)}
     if person is not None:
         codes[PERSON] = person
     return table.select(**codes)
@@ -84,7 +90,7 @@ def person_of(value: Any) -> Any:
 def _joined_codes(table: Any, column: Levelled, place: int) -> Any:
     """The table with the codes of one column of very many levels: a hash join instead of a search through a list."""
     text, code = f"{_LOOKED_UP}text{place}", f"{_LOOKED_UP}{place}"
-    levels = ibis.memtable(pa.table({text: list(column.levels), code: list(range(len(column.levels)))}))
+    levels = ibis.memtable(pa.table({text: list(column.code_of_tidied), code: list(column.code_of_tidied.values())}))
     return table.left_join(levels, table[f"v{place}"] == levels[text]).drop(text)
 
 
@@ -97,10 +103,11 @@ def _or_missing(column: Column, absent: Any, code: Any) -> Any:
 def is_known(column: Column, value: Any, *, looked_up: bool = True) -> Any:
     """Whether the codebook knows a value; very many levels are looked up in a table of their own, if that may be."""
     if isinstance(column, Levelled) and column.size > _LISTED:
-        value = present(value)
-        levels = ibis.memtable(pa.table({"level": list(column.levels)})).level if looked_up else list(column.levels)
-        known = as_text(value).isin(levels).fill_null(False)
-        return known if column.missing is None else known | value.isnull() | (as_text(value) == column.missing)
+        texts = list(column.code_of_tidied)
+        levels = ibis.memtable(pa.table({"level": texts})).level if looked_up else texts
+        meaning = _reading(column, value, "error")
+        known = as_text(meaning.value).isin(levels).fill_null(False)
+        return known if column.missing is None else known | meaning.absent
     return code_expression(column, value).notnull()
 
 
@@ -117,36 +124,106 @@ def stand_in(column: Column, unknown: str) -> int:
 
 def code_expression(column: Column, value: Any, unknown: str = "error") -> Any:
     """Code of a value, null where the codebook does not know it."""
-    return _code(column, *_reading(column, value, unknown))
+    return _code(column, _reading(column, value, unknown))
 
 
-def _reading(column: Column, value: Any, unknown: str) -> tuple[Any, Any]:
-    """What a value means to its column (a text, a number or a day), and whether it is missing."""
-    value = present(value)
+class Meaning(NamedTuple):
+    """What values mean to their column."""
+
+    value: Any
+    """A text, a number or a day."""
+    absent: Any
+    """Whether it is missing."""
+    special: Any = None
+    """Which special code it is, counted from 0; null for numbers."""
+
+
+def _reading(column: Column, value: Any, unknown: str) -> Meaning:
+    value, reading = present(value), column.reading
     text = as_text(value)
-    absent = value.isnull() | (text == column.missing) if column.missing_code is not None else ibis.literal(False)
     if isinstance(column, Levelled):
-        return (value if dialects.compares_floats(value) else text), absent
+        word = _word(text, reading, always=False)
+        tokens = () if reading.is_plain else (*reading.missing, column.missing or "")
+        absent = _is_missing(column, value, word, [reading.tidied(code) for code in tokens])
+        return Meaning(value if dialects.compares_floats(value) else word, absent)
+    rules = bool(reading.missing or reading.means or column.special)
+    word = _word(text, reading, always=True) if rules else text
+    absent = _is_missing(column, value, word, [reading.word(code) for code in reading.missing])
     if isinstance(column, Number):
-        number = as_number(value)
+        number = read_number(column, value)
+        if column.missing_numbers:
+            absent = absent | number.isin(list(column.missing_numbers)).fill_null(False)
         if isinstance(column, Integer) and not value.type().is_integer():
             number = is_whole(number).ifelse(number, ibis.null("float64"))
-        return (_between(number, column.bounds) if unknown == "clamp" else number), absent
+        special = None
+        if column.special:
+            special = _place(word, [reading.word(code) for code in column.special])
+        return Meaning(_between(number, column.bounds) if unknown == "clamp" else number, absent, special)
     if isinstance(column, Dates):
-        day = as_date(value)
-        return (_between(day, (column.start, column.end)) if unknown == "clamp" else day), absent
+        day = read_day(column, value)
+        return Meaning(_between(day, (column.start, column.end)) if unknown == "clamp" else day, absent)
     raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
 
 
-def _code(column: Column, meaning: Any, absent: Any) -> Any:
+def _word(text: Any, reading: Reading, *, always: bool) -> Any:
+    """A text as it is compared with levels and codes; among numbers and days blanks never count."""
+    text = dialects.tidy(text) if reading.strip or always else text
+    return dialects.folded(text) if reading.fold else text
+
+
+def _place(word: Any, words: Sequence[str]) -> Any:
+    """Which of a few words it is, counted from 0, or null."""
+    branches = [(word == each, ibis.literal(place, "int64")) for place, each in enumerate(words)]
+    return ibis.cases(*branches, else_=ibis.null("int64"))
+
+
+def _is_missing(column: Column, value: Any, word: Any, codes: Sequence[str]) -> Any:
+    """Whether there is no value, the missing token, or one of the further codes that mean missing."""
+    if column.missing is None:
+        return ibis.literal(False)
+    absent = value.isnull() | (as_text(value) == column.missing)
+    for code in codes:
+        absent = absent | (word == code)
+    return absent
+
+
+def read_number(column: Number, value: Any) -> Any:
+    """The number that a value stands for by the rules of its column, null where it is none."""
+    value, reading = present(value), column.reading
+    if reading.is_plain:
+        return as_number(value)
+    if value.type().is_string():
+        number = dialects.number_read(value, reading)
+        number = (~number.isnan() & (number.abs() < math.inf)).ifelse(number, ibis.null("float64"))
+    else:
+        number = as_number(value)
+    if not reading.means:
+        return number
+    word = _word(as_text(value), reading, always=True)
+    branches = [(word == each, ibis.literal(float(means))) for each, means in reading.meaning.items()]
+    return ibis.cases(*branches, else_=number)
+
+
+def read_day(column: Dates, value: Any) -> Any:
+    """The day that a value stands for by the rules of its column, null where it is none."""
+    value = present(value)
+    kind = value.type()
+    if not column.reading.dates or kind.is_date() or kind.is_timestamp():
+        return as_date(value)
+    return dialects.day_read(as_text(value), column.reading)
+
+
+def _code(column: Column, meaning: Meaning) -> Any:
     if isinstance(column, Levelled):
-        code = dialects.level_index(column.levels, meaning)
+        code = dialects.level_index(list(column.code_of_tidied), meaning.value)
     elif isinstance(column, Number):
-        code = _bin(column, meaning)
+        code = _bin(column, meaning.value)
+        if meaning.special is not None:
+            code = ibis.coalesce(meaning.special + column.proper_levels, code)
     else:
         assert isinstance(column, Dates)
-        code = _grain_index(column, meaning)
-    return _or_missing(column, absent, code)
+        code = _grain_index(column, meaning.value)
+    return _or_missing(column, meaning.absent, code)
 
 
 def present(value: Any) -> Any:

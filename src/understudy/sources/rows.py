@@ -23,7 +23,7 @@ from understudy.sources.tables import code_type
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
-    """Every row in the order of its file: its codes, and its values as they stand (missing ones are null)."""
+    """Every row in the order of its file: its codes, and its values (missing ones and special codes are null)."""
 
     codes: tuple[npt.NDArray[np.unsignedinteger], ...]
     """Of the columns of the model."""
@@ -113,7 +113,7 @@ def _read_column(column: Column, written: Any, unknown: str) -> tuple[npt.NDArra
             meant[place] = column.missing_code if can_miss else 0
     codes = np.array(meant, dtype=code_type(column.size))[index]
     kept = [
-        None if code == column.missing_code else _as_stands(column, value, int(code or 0))
+        None if code is None or code >= column.proper_levels else _as_stands(column, value, int(code or 0))
         for value, code in zip((*distinct, None), meant, strict=True)
     ]
     if strange:
@@ -126,8 +126,8 @@ def _as_stands(column: Column, value: Any, code: int) -> Any:
     if isinstance(column, Levelled):
         return column.levels[code]
     if isinstance(column, Dates):
-        return day_of(value)
-    number = number_of(value)
+        return day_of(value, column.reading)
+    number = number_of(value, column.reading)
     return int(number) if isinstance(column, Integer) and number is not None else number
 
 

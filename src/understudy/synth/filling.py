@@ -118,12 +118,13 @@ class FittedFilling(FittedWhole):
         shapes = _observed_shapes(book, rows)
         steps = order_steps(book, codes, stream.below_each, shapes, worker.known) if book.constraints else {}
         columns = {}
-        for column, values, drawn in zip(book.modelled, rows.values, codes, strict=True):
-            absent = values.is_null()
-            filled = values
+        for column, numbers, drawn in zip(book.modelled, rows.values, codes, strict=True):
+            absent = numbers.is_null()
+            # the codes still say which of the absent numbers are special
+            filled = values = numbers.cast(pa.string()) if column.special else numbers
             if pc.any(absent).as_py() and column.name in steps:
                 assert isinstance(column, Number)
-                filled = values_of_steps(column, steps[column.name], np.asarray(drawn == column.missing_code))
+                filled = values_of_steps(column, steps[column.name], drawn)
             elif pc.any(absent).as_py():
                 filled = decode_column(column, drawn, stream.below_each, weights=shapes.get(column.name))
             columns[column.name] = pc.if_else(absent, filled, values)

@@ -92,9 +92,10 @@ class Feature:
             shown = ", ".join(map(repr, self.levels[:12]))
             return f"one of {shown}" + (f" and {len(self.levels) - 12} more" if len(self.levels) > 12 else "")
         noun = "a whole number" if self.column.kind == "integer" else {"date": "a day"}.get(self.kind, "a number")
-        return (
-            f"{noun} from {_short(self.low)} to {_short(self.high)}" if self.low is not None else f"{noun} of any size"
-        )
+        words = "".join(f", or {text!r}" for text in self.column.special)
+        if self.low is None:
+            return f"{noun} of any size{words}"
+        return f"{noun} from {_short(self.low)} to {_short(self.high)}{words}"
 
     def code(self, value: Any) -> int:
         """Code of one value, or an error that says what would do."""

@@ -46,12 +46,13 @@ _CLASSES, _BANDS = "number of records of each class", "class counts of nine band
 def groves_of(features: Sequence[Feature]) -> tuple[Grove, ...]:
     """One grove for every number, date, ordered or two-level feature; one for each level of other categories.
 
-    The lean of a code is the mean answer, -1 or 1, of the stumps at all thresholds. Missing values lean to no side.
+    The lean of a code is the mean answer, -1 or 1, of the stumps at all thresholds. Missing values lean to no side, nor
+    do special codes.
     """
     groves = []
     for place, feature in enumerate(features):
         column, levels = feature.column, feature.column.proper_levels
-        silent = (0,) if column.missing is not None else ()
+        silent = (0,) * (column.size - levels)
         if isinstance(column, Categorical) and levels > 2:
             for level in range(levels):
                 lean = tuple(UNIT if code == level else 0 for code in range(levels))

@@ -34,8 +34,7 @@ def questions_of(features: Sequence[Feature]) -> tuple[Question, ...]:
             sets: list[tuple[int, ...]] = [(code,) for code in range(levels)] if levels > 2 else [(levels - 1,)]
         else:
             sets = [tuple(range(cut, levels)) for cut in range(1, levels)]
-        if feature.column.missing_code is not None:
-            sets.append((feature.column.missing_code,))
+        sets += [(code,) for code in range(levels, feature.column.size)]  # special codes and what is missing
         questions.extend(
             Question(feature=place, yes_codes=codes, words=words_of(feature, codes)) for codes in sets if codes
         )

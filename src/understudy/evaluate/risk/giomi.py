@@ -59,23 +59,23 @@ def singling_out(
     book, names = real.codebook, real.codebook.names
     rng = (stream or Stream.seeded(0)).generator()
     truth, copy = open_cells(real, names), open_cells(synthetic, names)
-    missing = np.array([-1 if c.missing_code is None else c.missing_code for c in book.modelled], dtype=np.int64)
+    unordered = np.array([c.proper_levels for c in book.modelled], dtype=np.int64)
     ordered = np.array([is_ordered(column) for column in book.modelled])
 
-    made = _describe(copy.records()[rng.integers(copy.rows, size=4 * guesses)], copy, ordered, missing, rng)
-    lone = fitting(*made, copy, missing) == 1
+    made = _describe(copy.records()[rng.integers(copy.rows, size=4 * guesses)], copy, ordered, unordered, rng)
+    lone = fitting(*made, copy, unordered) == 1
     values, tests = (part[lone][:guesses] for part in made)
     random = np.stack([rng.integers(size, size=max(len(values), 1)) for size in copy.sizes], axis=1)
-    blind = fitting(*_describe(random, copy, ordered, missing, rng), truth, missing) == 1
+    blind = fitting(*_describe(random, copy, ordered, unordered, rng), truth, unordered) == 1
     lines = {"guesses": float(len(values)), "baseline": float(blind.mean())}
-    attack = wilson(int((fitting(values, tests, truth, missing) == 1).sum()), len(values))
+    attack = wilson(int((fitting(values, tests, truth, unordered) == 1).sum()), len(values))
     lines["attack"] = attack.value
     rate = attack
     if holdout is not None:
         others = open_cells(holdout, names)
         size = min(truth.rows, others.rows)
         inside, outside = (
-            wilson(int((fitting(values, tests, table.subsample(size, rng), missing) == 1).sum()), len(values))
+            wilson(int((fitting(values, tests, table.subsample(size, rng), unordered) == 1).sum()), len(values))
             for table in (truth, others)
         )
         lines |= {"attack at the control's size": inside.value, "control": outside.value}
@@ -93,7 +93,7 @@ def _describe(
     records: Ints,
     copy: Cells,
     ordered: npt.NDArray[np.bool_],
-    missing: Ints,
+    unordered: Ints,
     rng: np.random.Generator,
 ) -> tuple[Ints, Ints]:
     """Values to compare with, and how: one row per description."""
@@ -103,7 +103,7 @@ def _describe(
     used = rank < wanted[:, None]
     weights = copy.counts / copy.rows
     middle = np.array([_median(copy.codes[:, column], weights) for column in range(width)])
-    tests = np.where(ordered & (records != missing), np.where(records >= middle, _UP, _DOWN), _SAME)
+    tests = np.where(ordered & (records < unordered), np.where(records >= middle, _UP, _DOWN), _SAME)
     return records, np.where(used, tests, _ANY)
 
 
@@ -112,15 +112,15 @@ def _median(codes: Ints, weights: Floats) -> int:
     return int(np.searchsorted(np.cumsum(shares), 0.5))
 
 
-def fitting(values: Ints, tests: Ints, table: Cells, missing: Ints) -> Ints:
+def fitting(values: Ints, tests: Ints, table: Cells, unordered: Ints) -> Ints:
     """How many records fit each description: 0, 1, or 2 for more."""
     numbers = np.zeros(len(values), dtype=np.int64)
-    _fit(np.ascontiguousarray(values), np.ascontiguousarray(tests), table.codes, table.counts, missing, numbers)
+    _fit(np.ascontiguousarray(values), np.ascontiguousarray(tests), table.codes, table.counts, unordered, numbers)
     return numbers
 
 
 @kernel
-def _fit(values: Ints, tests: Ints, codes: Ints, counts: Ints, missing: Ints, numbers: Ints) -> None:
+def _fit(values: Ints, tests: Ints, codes: Ints, counts: Ints, unordered: Ints, numbers: Ints) -> None:
     for guess in range(len(values)):
         total = 0
         for row in range(len(codes)):
@@ -132,7 +132,7 @@ def _fit(values: Ints, tests: Ints, codes: Ints, counts: Ints, missing: Ints, nu
                 wanted, value = values[guess, column], codes[row, column]
                 if test == 1:
                     fits = wanted == value
-                elif value == missing[column]:
+                elif value >= unordered[column]:
                     fits = False
                 else:
                     fits = value >= wanted if test == 2 else value <= wanted

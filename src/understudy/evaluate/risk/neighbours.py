@@ -15,21 +15,20 @@ from understudy.evaluate.values import is_ordered
 
 Floats = npt.NDArray[np.float64]
 Scale = tuple[Floats, Ints]
-"""For each column the distance of two neighbouring codes (0: no order), and its missing code (-1: none)."""
+"""For each column the distance of two neighbouring codes (0: no order), and the first code that is in no order."""
 
 
 def scale_of(book: Codebook, columns: Sequence[str]) -> Scale:
     """How far apart the codes of some columns are."""
     chosen = [book.column(name) for name in columns]
     steps = [1 / (c.proper_levels - 1) if is_ordered(c) and c.proper_levels > 1 else 0.0 for c in chosen]
-    missing = [-1 if c.missing_code is None else c.missing_code for c in chosen]
-    return np.array(steps), np.array(missing, dtype=np.int64)
+    return np.array(steps), np.array([c.proper_levels for c in chosen], dtype=np.int64)
 
 
 def nearest(points: Ints, table: Ints, scale: Scale) -> tuple[Ints, Floats]:
     """For each point the first nearest row of the table, and its distance averaged over the columns.
 
-    >>> found, far = nearest(np.array([[0, 1]]), np.array([[1, 0], [0, 0]]), (np.zeros(2), np.full(2, -1)))
+    >>> found, far = nearest(np.array([[0, 1]]), np.array([[1, 0], [0, 0]]), (np.zeros(2), np.full(2, 2)))
     >>> found.tolist(), far.tolist()
     ([1], [0.5])
     """
@@ -40,7 +39,7 @@ def nearest(points: Ints, table: Ints, scale: Scale) -> tuple[Ints, Floats]:
 
 
 @kernel
-def _search(points: Ints, table: Ints, steps: Floats, missing: Ints, places: Ints, distances: Floats) -> None:
+def _search(points: Ints, table: Ints, steps: Floats, unordered: Ints, places: Ints, distances: Floats) -> None:
     for point in range(len(points)):
         best, where = np.inf, -1
         for row in range(len(table)):
@@ -48,7 +47,7 @@ def _search(points: Ints, table: Ints, steps: Floats, missing: Ints, places: Int
             for column in range(points.shape[1]):
                 here, there = points[point, column], table[row, column]
                 if here != there:
-                    if steps[column] == 0.0 or here == missing[column] or there == missing[column]:
+                    if steps[column] == 0.0 or here >= unordered[column] or there >= unordered[column]:
                         far += 1.0
                     else:
                         far += abs(here - there) * steps[column]

@@ -164,8 +164,7 @@ def _frame(
     for name in used:
         column, codes = source.codebook.column(name), table.codes_of(name)
         usable = np.ones(column.size, dtype=np.bool_) if is_ordered(column) else shared[name].copy()
-        if column.missing_code is not None:
-            usable[column.missing_code] = False
+        usable[column.proper_levels :] = False  # missing, or special codes that are no number
         kept &= usable[codes]
     chosen = table.where(kept)
     data: dict[str, Any] = {}
