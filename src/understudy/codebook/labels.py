@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from understudy.codebook.columns import Categorical, Column, Levelled, Ordinal, ValueLabels
@@ -26,10 +26,9 @@ class ColumnLabels:
 
     def describe(self, column: Column) -> Column:
         """A drafted column with what the file says about it."""
-        told = replace(column, description=self.label or column.description)
-        if not told.is_modelled:
-            return told
-        told = replace(told, value_labels=self.value_labels)
+        if not column.is_modelled:
+            return replace(column, description=self.label or column.description)
+        told = replace(column, description=self.label, value_labels=self.value_labels)
         if self.missing:
             told = replace(
                 told,
@@ -47,8 +46,8 @@ def _with_labelled_levels(column: Levelled, labels: ColumnLabels) -> Levelled:
         levels = tuple(sorted(levels, key=lambda level: number_of(level) or 0.0))
     kinds = {"nominal": Categorical, "ordinal": Ordinal}
     kind = kinds.get(labels.measure, Categorical if codes and not labels.measure else type(column))
-    told = {name: getattr(column, name) for name in column.__dataclass_fields__}
-    return kind(**{**told, "levels": levels})
+    kept = {field.name: getattr(column, field.name) for field in fields(column)}
+    return kind(**{**kept, "levels": levels})
 
 
 def missing_codes(ranges: Iterable[Any], value_labels: Mapping[Any, str]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from understudy.codebook import Codebook, Column, FileReading, Integer, Levelled, Number, Ordinal
+from understudy.codebook import Codebook, Column, FileReading, Levelled, Number, Ordinal
 from understudy.codebook.encode import number_of, spelling
 from understudy.codebook.labels import has_number_levels
 from understudy.errors import ParameterError
@@ -118,7 +118,7 @@ class _Written:
 
     @property
     def is_number(self) -> bool:
-        return pa.types.is_integer(self.values.type) or pa.types.is_floating(self.values.type)
+        return bool(pa.types.is_integer(self.values.type) or pa.types.is_floating(self.values.type))
 
     @property
     def label(self) -> str:
@@ -155,7 +155,8 @@ class _Written:
 
     def same_as(self, read: pa.ChunkedArray) -> bool:
         """Whether a column that was read back holds these values; codes that mean missing count as missing."""
-        absent = {None, "", *self.missing_codes, *(f".{letter}" for letter in _letters(self).values())}
+        token = None if self.column is None else self.column.missing
+        absent = {token, "", *self.missing_codes, *(f".{letter}" for letter in _letters(self).values())}
         for mine, theirs in zip(self.values.to_pylist(), read.to_pylist(), strict=True):
             if spelling(theirs) in absent or theirs is None:
                 if mine is not None:
@@ -190,7 +191,9 @@ def _write_sav(columns: Sequence[_Written], path: Path, mark: bytes) -> None:
     import pyreadstat
 
     names = _legal_names([column.name for column in columns], "sav")
-    frame, labels, missing = {}, {}, {}
+    frame: dict[str, Any] = {}
+    labels: dict[str, dict[Any, str]] = {}
+    missing: dict[str, list[Any]] = {}
     for name, column in zip(names, columns, strict=True):
         declared = column.spss_missing()
         values = column.values
@@ -208,11 +211,7 @@ def _write_sav(columns: Sequence[_Written], path: Path, mark: bytes) -> None:
         frame[name] = _as_pandas(values)
         if declared:
             missing[name] = declared
-    formats = {
-        name: "F8.0" if isinstance(column.column, Integer | Levelled) or pa.types.is_integer(column.values.type) else ""
-        for name, column in zip(names, columns, strict=True)
-        if column.is_number
-    }
+    whole = [name for name, column in zip(names, columns, strict=True) if pa.types.is_integer(column.values.type)]
     pyreadstat.write_sav(
         pd.DataFrame(frame),
         str(path),
@@ -220,7 +219,7 @@ def _write_sav(columns: Sequence[_Written], path: Path, mark: bytes) -> None:
         variable_value_labels={name: values for name, values in labels.items() if values},
         missing_ranges=missing,
         variable_measure={name: column.measure for name, column in zip(names, columns, strict=True)},
-        variable_format={name: form for name, form in formats.items() if form},
+        variable_format=dict.fromkeys(whole, "F8.0"),
         note=_mark_lines(mark),
         row_compress=True,
     )
@@ -232,7 +231,9 @@ def _write_dta(columns: Sequence[_Written], path: Path, mark: bytes) -> None:
     import pyreadstat
 
     names = _legal_names([column.name for column in columns], "dta")
-    frame, labels, missing = {}, {}, {}
+    frame: dict[str, Any] = {}
+    labels: dict[str, dict[Any, str]] = {}
+    missing: dict[str, list[str]] = {}
     for name, column in zip(names, columns, strict=True):
         values = column.values
         if pa.types.is_string(values.type):
@@ -354,6 +355,9 @@ def _write_xlsx(columns: Sequence[_Written], path: Path, mark: bytes) -> None:
         for place, cell in enumerate(row):
             if cell is not None:
                 writers[place](number, place, cell)
+        if all(cell is None for cell in row):  # or nobody would see that there is a row
+            token = columns[0].column.missing if columns[0].column is not None else None
+            sheet.write_string(number, 0, token or "NA")
     labelled = [column for column in columns if column.label or column.value_labels]
     if labelled:
         _write_labels(workbook.add_worksheet(LABEL_SHEET), labelled)

@@ -30,12 +30,13 @@ from understudy.codebook import (
     Text,
 )
 from understudy.codebook.encode import day_of, number_of
+from understudy.codebook.labels import ColumnLabels
 from understudy.codebook.numbers import MOST_STEPS
 from understudy.errors import DataError, ParameterError, listed
 from understudy.parameters import Whole
 from understudy.sources.expressions import as_date, as_number, as_text, present
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, open_table
+from understudy.sources.files import Opened, open_table, without_missing_codes
 
 BINS = Whole(least=2, tried=16)
 MAX_LEVELS = Whole(least=2, tried=256)
@@ -77,7 +78,7 @@ def draft_with_reasons(
     """
     BINS.check("bins", bins)
     MAX_LEVELS.check("max_levels", max_levels)
-    opened = open_table(what, table)
+    opened = without_missing_codes(open_table(what, table))
     if opened.connection.name != "duckdb":
         raise DataError(
             f"{opened.label}: a draft reads levels and quantiles off the values, and only counts leave a database "
@@ -104,7 +105,10 @@ def draft_with_reasons(
             "`max_levels`."
         )
     book = Codebook(
-        columns=tuple(_or_left_out(described.get(name, "dropped"), name) for name in header),
+        columns=tuple(
+            _labelled(_or_left_out(described.get(name, "dropped"), name), opened.labels.get(name)) for name in header
+        ),
+        file=None if opened.file.says_nothing else opened.file,
         # what a release made with it will still say, so it must be as true after the attestation as before
         description="Levels, edges and ranges were first drafted from the data; a release has a formal guarantee only "
         "where every column is attested as public knowledge (`understudy codebook declare`).",
@@ -301,6 +305,10 @@ def _reading_order(level: str) -> list[tuple[int, str]]:
     """
     parts = re.split("([0-9]{1,18})", level)
     return [(int(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
+
+
+def _labelled(column: Column, labels: ColumnLabels | None) -> Column:
+    return column if labels is None else labels.describe(column)
 
 
 def _or_left_out(described: Column | str, name: str) -> Column:

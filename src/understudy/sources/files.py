@@ -99,6 +99,22 @@ def open_table(
     return opened
 
 
+def without_missing_codes(opened: Opened) -> Opened:
+    """The table with nulls where a statistical file has a code that it declares as missing."""
+    codes = {name: labels.missing for name, labels in opened.labels.items() if labels.missing}
+    if not codes:
+        return opened
+    from understudy.sources.expressions import as_text
+
+    engine_names = dict(zip(opened.header, opened.table.columns, strict=True))
+    values = {engine_names[name]: opened.value(name) for name in codes}
+    held = {
+        name: as_text(value).isin(codes[header]).ifelse(None, value)
+        for (name, value), header in zip(values.items(), codes, strict=True)
+    }
+    return replace(opened, table=opened.table.mutate(**held))
+
+
 def _in_place(connection: Any, table: Any, label: str) -> Opened:
     return Opened(connection=connection, table=table, header=tuple(table.columns), label=label)
 
