@@ -30,11 +30,8 @@ class ColumnLabels:
             return replace(column, description=self.label or column.description)
         told = replace(column, description=self.label, value_labels=self.value_labels)
         if self.missing:
-            told = replace(
-                told,
-                missing=self.missing[0],
-                reading=replace(told.reading, missing=tuple(dict.fromkeys((*self.missing, *told.reading.missing)))),
-            )
+            further = tuple(dict.fromkeys((*self.missing[1:], *told.reading.missing)))
+            told = replace(told, missing=self.missing[0], reading=replace(told.reading, missing=further))
         return _with_labelled_levels(told, self) if isinstance(told, Levelled) else told
 
 

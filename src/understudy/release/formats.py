@@ -23,6 +23,7 @@ from understudy.errors import ParameterError
 from understudy.extras import need
 from understudy.parameters import OneOf
 from understudy.privacy.provenance import MARK, Made
+from understudy.sources.draft import MISSING_TOKENS
 from understudy.sources.marks import DATA_SHEET, LABEL_SHEET, MARK_LINE
 from understudy.sources.statistical import read_statistical
 from understudy.sources.workbooks import read_workbook
@@ -126,11 +127,11 @@ class _Written:
 
     @property
     def missing_codes(self) -> tuple[str, ...]:
-        """Codes that the file declares as missing; the first one is written."""
+        """Codes that the file declares as missing; the first one is written. A word such as NA is no code."""
         if self.column is None or self.column.missing is None:
             return ()
-        codes = self.column.reading.missing
-        return tuple(dict.fromkeys((self.column.missing, *codes))) if self.column.missing in codes else codes
+        codes = (self.column.missing, *self.column.reading.missing)
+        return tuple(code for code in dict.fromkeys(codes) if code not in MISSING_TOKENS)
 
     @property
     def value_labels(self) -> dict[str, str]:

@@ -21,8 +21,9 @@ def read_json(connection: Any, address: str, paths: Sequence[Path]) -> tuple[Any
             f'{address!r} does not hold one JSON object a line; write each row as {{"column": value, ...}}.'
         )
     columns = ", ".join(f"'{key.replace(chr(39), chr(39) * 2)}': 'VARCHAR'" for key in keys)
-    sql = f"SELECT * FROM read_json([{listed}], format='auto', columns={{{columns}}}, records='true')"
-    table = connection.sql(sql)
+    rows = f"SELECT * FROM read_json([{listed}], format='auto', columns={{{columns}}}, records='true')"
+    connection.raw_sql(f"CREATE TEMP VIEW understudy_json AS {rows}")
+    table = connection.table("understudy_json")
     doubtful = [str(row[0]) for row in found if str(row[1]) == "JSON"]
     if doubtful:
         nested = {

@@ -79,7 +79,7 @@ def _calamine_errors(path: Path) -> Iterator[None]:
     except PasswordError:
         raise _locked(path) from None
     except (CalamineError, OSError, ValueError) as reason:
-        if "EncryptedPackage".encode("utf-16-le") in path.read_bytes()[: 1 << 20] or "password" in str(reason).lower():
+        if "EncryptedPackage".encode("utf-16-le") in path.read_bytes() or "password" in str(reason).lower():
             raise _locked(path) from None
         first = str(reason).splitlines()[0] if str(reason) else "no reason given"
         raise DataError(
@@ -135,7 +135,7 @@ def _chosen_sheet(path: Path, workbook: Any, wanted: str) -> tuple[Any, bool]:
 def _header_row(rows: Sequence[Cells], reading: FileReading, first_row: int, place: str) -> tuple[int, dict[str, Any]]:
     """Where the names stand among the rows that were read, and what a codebook keeps of that.
 
-    Titles and notes above a table fill few cells: the names are the first row that fills at least half of the columns.
+    Titles and notes above a table fill few cells: the names are the first row that fills more than half of the columns.
     """
     if reading.skip or reading.header_row is not None:
         at = reading.skip + (1 if reading.header_row is None else reading.header_row) - 1 - first_row
@@ -145,7 +145,7 @@ def _header_row(rows: Sequence[Cells], reading: FileReading, first_row: int, pla
             )
         return max(at, -1), {"skip": reading.skip, "header_row": reading.header_row}
     filled = [sum(cell != "" for cell in row) for row in rows[:_LOOKED_THROUGH]]
-    at = next(at for at, count in enumerate(filled) if 2 * count >= max(filled))
+    at = next(at for at, count in enumerate(filled) if 2 * count > max(filled))
     return at, ({"skip": at + first_row} if at else {})
 
 

@@ -46,7 +46,7 @@ class Variable:
         """The column, or why there is none."""
         absent: dict[str, Any] = {}
         if self.missing:
-            absent = {"missing": self.missing[0], "reading": Reading(missing=self.missing)}
+            absent = {"missing": self.missing[0], "reading": Reading(missing=self.missing[1:])}
         elif not self.required:
             absent = {"missing": _BLANK}
         common: dict[str, Any] = {"name": self.name, "description": self.label, **absent}
