@@ -21,7 +21,13 @@ _NAMES |= {"end": ("end", "stop", "to", "last"), "width": ("width", "length", "s
 
 
 def read_layout(path: str | Path) -> Layout:
-    """A layout from its file."""
+    """A layout from its file: CSV, or DDI-Codebook with the places of its variables."""
+    if Path(path).suffix.lower() == ".xml" and Path(path).is_file():
+        from understudy.sources.documents.ddi import layout_of, read_xml
+
+        if places := layout_of(read_xml(Path(path), Path(path).read_bytes())):
+            return places
+        raise DataError(f"the layout {str(path)!r} does not say where its variables stand (location, StartPos).")
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as reason:

@@ -39,7 +39,7 @@ def variables_of(document: Mapping[str, Any], table: str | None) -> tuple[list[V
             "the tableSchema of the document lists no columns; write them into the document itself, since other files "
             "and addresses are not opened."
         )
-    inherited = {**document, **chosen[0], **schema}
+    inherited = {**document, **chosen[0], **(schema or {})}
     described = [item for item in columns if isinstance(item, dict) and item.get("virtual") is not True]
     return [_variable(item, inherited) for item in described], _reading(
         chosen[0].get("dialect", document.get("dialect"))
