@@ -1,6 +1,7 @@
 """`codebook`: what the table may hold."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from understudy.facade import codebooks
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
+    from understudy.sources.file_guesses import Guess
 
 app = App(help="Draft, check, declare and show codebooks.")
 
@@ -83,6 +85,7 @@ def draft(
         "columns": len(book.columns),
         "left_out": list(left_out) if drafted.is_paid else left_out,
         "drafted_from_data": [] if drafted.is_paid else list(book.unattested),
+        "guesses": [asdict(guess) for guess in drafted.guesses],
     }
     count = f"wrote {output}: {len(book.released)} columns"
     if drafted.is_paid:
@@ -99,7 +102,17 @@ def draft(
         return
     command = f"  understudy codebook declare {output} --by NAME --from SOURCE"
     reasons = _left_out_lines(left_out, drafted.reasons)
-    tell(document, [f"{count}, drafted from the data.", *reasons, _TO_REVIEW, command], json=json)
+    lines = [f"{count}, drafted from the data.", *_guess_lines(drafted.guesses), *reasons, _TO_REVIEW, command]
+    tell(document, lines, json=json)
+
+
+def _guess_lines(guesses: Sequence["Guess"]) -> Iterator[str]:
+    """How the file and its values were read; with examples, for the person who holds the data alone."""
+    if guesses:
+        yield "read like this (kept in the codebook as [file] and [columns.reading]; correct there what is wrong):"
+    for guess in guesses:
+        shown = "; ".join(f"{written!r} is {read}" for written, read in guess.examples)
+        yield f"- {guess.column or 'the file'}: {guess.sentence}" + (f" {shown}." if shown else "")
 
 
 def _left_out_lines(names: Mapping[str, str], reasons: Mapping[str, str]) -> list[str]:

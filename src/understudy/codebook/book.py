@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from understudy.codebook.constraints import Allowed
 
 
+FILE = "[file]"
+"""What the rules of the file are called beside the names of columns, where somebody is asked to attest them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PaidDraft:
     """What was paid for a codebook that was drafted from data; releases made with the codebook repeat it."""
@@ -224,10 +228,29 @@ class Codebook:
         self.column(name)
         return self.names.index(name)
 
+    @cached_property
+    def plain(self) -> "Codebook":
+        """The same for a table that we write ourselves: no [file], and every column by the plain convention."""
+        columns = [column.as_published for column in self.columns]
+        if self.file is None and tuple(columns) == self.columns:
+            return self
+        for place, column in enumerate(self.columns):  # a rule added to what was paid for stays unpaid
+            if column.origin is Origin.PAID and not self._is_public(column):
+                columns[place] = replace(columns[place], origin=Origin.DRAFTED)
+        return replace(self, columns=tuple(columns), file=None if self.file is None else self.file.as_published)
+
     @property
     def unattested(self) -> tuple[str, ...]:
-        """Columns whose levels were read from data and that nobody has paid for, or attested as they stand now."""
-        return tuple(column.name for column in self.released if not self._is_public(column))
+        """Columns whose levels were read from data and that nobody has paid for, or attested as they stand now.
+
+        The rules of the file are listed as ``[file]`` where they were guessed.
+        """
+        file = () if self.file is None or self.file.is_public else (FILE,)
+        return (*(column.name for column in self.released if not self._is_public(column)), *file)
+
+    def content_of(self, name: str) -> str:
+        """Digest of what a person attests about a column, or about ``[file]``."""
+        return self.file.content if name == FILE and self.file is not None else self.column(name).content
 
     def _is_public(self, column: Column) -> bool:
         if column.origin is Origin.PAID and self.paid is not None and not self.paid.covers(column):
@@ -237,16 +260,22 @@ class Codebook:
     @property
     def why_not_public(self) -> str:
         """Why no promise may rest on this codebook, in words; empty where one may."""
-        drafted = [name for name in self.unattested if self.column(name).attestation is None]
+        columns = [name for name in self.unattested if name != FILE]
+        drafted = [name for name in columns if self.column(name).attestation is None]
         bought = [name for name in drafted if self.column(name).origin is Origin.PAID]
         plain = [name for name in drafted if name not in bought]
-        stale = [name for name in self.unattested if name not in drafted]
+        stale = [name for name in columns if name not in drafted]
         reasons = (
             (plain, "were drafted from the data and nobody has attested that they are public"),
             (stale, "were changed after a person attested what stood there before"),
             (bought, "were changed after the draft that paid for them"),
         )
-        return "; ".join(f"levels of {', '.join(names)} {reason}" for names, reason in reasons if names)
+        sentences = [f"levels of {', '.join(names)} {reason}" for names, reason in reasons if names]
+        if FILE in self.unattested:
+            sentences.append(
+                f"the rules of {FILE} were guessed from the data and nobody has attested them as they stand"
+            )
+        return "; ".join(sentences)
 
     @property
     def is_public(self) -> bool:

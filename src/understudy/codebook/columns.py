@@ -7,7 +7,7 @@ values are declared, their level comes last.
 import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar
@@ -175,6 +175,24 @@ class Column:
         from understudy.codebook.toml import column_content
 
         return column_content(self)
+
+    @property
+    def as_published(self) -> "Column":
+        """The column of a table that we write ourselves: by the plain convention, and as attested as it is now.
+
+        Missing codes stay where no value can be taken for one, so that programs that have such codes are told.
+        """
+        from understudy.codebook.encode import encode_value
+
+        bare = replace(self, reading=PLAIN, missing=None)
+        codes = tuple(code for code in self.reading.missing if encode_value(bare, code) is None)
+        plain = replace(self, reading=Reading(missing=codes))
+        if plain.reading == self.reading:
+            return self
+        if self.attestation is None:
+            return plain
+        of = plain.content if self.is_attested else "changed"  # or dropping the rules would revive it
+        return replace(plain, attestation=replace(self.attestation, of=of))
 
     @property
     def is_attested(self) -> bool:

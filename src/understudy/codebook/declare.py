@@ -13,7 +13,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, InlineTable, Table
 
-from understudy.codebook.book import Codebook
+from understudy.codebook.book import FILE, Codebook
 from understudy.codebook.columns import Attestation
 from understudy.errors import CodebookError, ParameterError
 from understudy.parameters import Text
@@ -35,10 +35,11 @@ def declare_text(text: str, *, columns: Sequence[str] | None, by: str, source: s
     if isinstance(columns, str):
         raise ParameterError(f"`columns` is {columns!r}; it must be a list of names. Try [{columns!r}].")
     chosen = book.unattested if columns is None else columns
-    attested = {name: replace(attestation, of=book.column(name).content) for name in chosen}
+    attested = {name: replace(attestation, of=book.content_of(name)) for name in chosen}
     edited = _edited(text, attested)
     wanted = tuple(replace(c, attestation=attested.get(c.name, c.attestation)) for c in book.columns)
-    if Codebook.from_toml(edited) != replace(book, columns=wanted):
+    file = replace(book.file, attestation=attested[FILE]) if book.file and FILE in attested else book.file
+    if Codebook.from_toml(edited) != replace(book, columns=wanted, file=file):
         raise CodebookError(
             "the codebook is laid out in a way that cannot be edited without risk; write [[columns]] before each "
             "column, or add the [columns.attestation] tables by hand."
@@ -61,6 +62,8 @@ def _edited(text: str, attested: Mapping[str, Attestation]) -> str:
         for column in document["columns"] if attested else ():
             if column["name"] in attested:
                 _attest(column, asdict(attested[column["name"]]))
+        if FILE in attested:
+            _attest(document["file"], asdict(attested[FILE]))
         edited = tomlkit.dumps(document)
     except TOMLKitError as reason:
         raise CodebookError(f"the codebook cannot be edited ({reason}); change it by hand.") from None

@@ -4,9 +4,11 @@ Empty fields mean that the file itself says it (its name, its first bytes, its h
 file has no ``[file]`` at all.
 """
 
-from dataclasses import dataclass
+import codecs
+import hashlib
+from dataclasses import dataclass, replace
 
-from understudy.codebook.columns import repeated_in
+from understudy.codebook.columns import Attestation, Origin, repeated_in
 
 Layout = tuple[tuple[str, tuple[int, int]], ...]
 """Columns of a fixed-width file: each name with its first and last character, counted from 1."""
@@ -33,10 +35,31 @@ class FileReading:
     names: tuple[str, ...] = ()
     """Names of all columns in their order, where those of the file are blank or lacking."""
 
+    origin: Origin = Origin.DECLARED
+    attestation: Attestation | None = None
+    """A person's declaration that the file is made so, whatever its rows hold."""
+
     @property
     def says_nothing(self) -> bool:
         """Whether the file is read as it says itself."""
-        return self == FileReading()
+        return replace(self, origin=Origin.DECLARED, attestation=None) == FileReading()
+
+    @property
+    def content(self) -> str:
+        """Digest of the rules, which is what a person attests."""
+        rules = replace(self, origin=Origin.DECLARED, attestation=None)
+        return "sha256:" + hashlib.sha256(repr(rules).encode()).hexdigest()[:32]
+
+    @property
+    def is_public(self) -> bool:
+        """Whether a promise may rest on the rules: declared, or attested as they stand now."""
+        attested = self.attestation is not None and self.attestation.of in (None, self.content)
+        return self.origin is not Origin.DRAFTED or attested
+
+    @property
+    def as_published(self) -> "FileReading | None":
+        """What is left of it in a release, which is written plainly: only that nobody attested it."""
+        return None if self.is_public else FileReading(origin=self.origin)
 
     def faults(self) -> list[str]:
         """Everything wrong with it on its own."""
@@ -56,6 +79,12 @@ class FileReading:
             faults.append("[file] counts rows below 0 in skip or header_row; write 0 or more.")
         if self.header_row == 0 and not self.names and not self.layout:
             faults.append("[file] says that no row holds the names (header_row = 0); list them in names.")
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            faults.append(
+                f"[file] has the encoding {self.encoding!r}, which is not known; try utf-8, cp1252 or utf-16."
+            )
         if len(self.delimiter) > 1:
             faults.append(f"[file] has the delimiter {self.delimiter!r}; it must be one character.")
         return faults

@@ -13,10 +13,11 @@ from understudy.errors import CodebookError, ParameterError, ReleaseError
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
-    from understudy.codebook import Codebook
+    from understudy.codebook import Codebook, FileReading
     from understudy.privacy.account import Account
     from understudy.sources.base import Report
     from understudy.sources.check import Fault
+    from understudy.sources.file_guesses import Guess
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,8 @@ class Drafted:
     """Why columns could not be drafted; for the screen of whoever holds the data."""
     source: str = ""
     """The document that it was drafted from, where no data were read: it is as public as that."""
+    guesses: tuple[Guess, ...] = ()
+    """How the file and its values were read, with examples; for the same screen."""
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -133,16 +136,17 @@ def _draft_to_review(
     table: str | None,
     priced_only: tuple[Any, ...],
 ) -> Drafted:
-    from understudy.sources.draft import draft_with_reasons
+    from understudy.sources.draft import draft_in_full, guessed_file
 
     if any(priced_only):
         raise ParameterError("`levels`, `person` and `cap` belong to a priced draft; give `epsilon` and `delta` too.")
-    dropped = _columns_to_drop(data, table=table, keep=keep, drop=drop)
+    file, about_file = guessed_file(data)
+    dropped = _columns_to_drop(data, table=table, keep=keep, drop=drop, file=file)
     if out is not None:
         _check_draft_target(Path(out))
-    book, reasons = draft_with_reasons(data, table=table, drop=dropped)
-    _save_draft(book, out)
-    return Drafted(codebook=book, is_paid=False, reasons=reasons)
+    drafted = draft_in_full(data, table=table, drop=dropped, guessed=(file, about_file))
+    _save_draft(drafted.codebook, out)
+    return Drafted(codebook=drafted.codebook, is_paid=False, reasons=drafted.reasons, guesses=drafted.guesses)
 
 
 def _is_document(data: Any) -> bool:
@@ -174,12 +178,14 @@ def _save_draft(book: Codebook, out: str | Path | None) -> None:
         raise CodebookError(f"the codebook {str(out)!r} cannot be written ({reason.strerror}).") from None
 
 
-def _columns_to_drop(data: Any, *, table: str | None, keep: Sequence[str], drop: Sequence[str]) -> tuple[str, ...]:
+def _columns_to_drop(
+    data: Any, *, table: str | None, keep: Sequence[str], drop: Sequence[str], file: FileReading | None = None
+) -> tuple[str, ...]:
     """The columns of ``drop``, or all but those of ``keep``. Reads the header only."""
     from understudy.sources.draft import named_columns
     from understudy.sources.files import open_table
 
-    header = [name for name in open_table(data, table).header if name]
+    header = list(open_table(data, table, file=file).header)
     if keep:
         kept = named_columns(header, keep, "`keep`")
         return tuple(name for name in header if name not in kept)

@@ -212,7 +212,7 @@ def describe(
         parameters=parameters,
         rows=quote.rows if rows is None else rows,
         rows_origin=rows_origin,
-        codebook=codebook,
+        codebook=codebook.plain,  # what is released is written by the plain convention, whatever the data look like
         secure=secure,
         account=payment.words,
         charged_as=payment.charged_as,

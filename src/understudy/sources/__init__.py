@@ -47,7 +47,8 @@ def open_source(
     [<withheld>]
     """
     book = as_codebook(codebook)
-    opened = open_table(what, table, file=book.file)
+    provenance = find_provenance(what)
+    opened = open_table(what, table, file=None if provenance.is_release else book.file)
     absent = [column.name for column in book.described if column.name not in opened.header]
     if absent:
         raise DataError(
@@ -59,7 +60,7 @@ def open_source(
         opened=opened,
         unknown=unknown,
         account=account_at(account),
-        provenance=find_provenance(what),
+        provenance=provenance,
         local_bytes=local_bytes,
     )
     source.address = what if isinstance(what, str | Path) else None

@@ -82,6 +82,8 @@ class Source(ABC):
         unknown: str = "error",
     ) -> None:
         self.codebook = codebook
+        self.rules = codebook.plain if provenance.is_release else codebook
+        """The same codebook with the rules by which this table is written: a release is written plainly."""
         self.account = account
         self.provenance = provenance
         """What the table is."""

@@ -102,8 +102,7 @@ def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -
         value = present(opened.value(column.name))
         code = code_expression(column, value)
         proper = code.notnull() & (code < column.proper_levels)
-        assert isinstance(column, Number)
-        values[key] = proper.ifelse(read_number(column, value), ibis.null("float64"))
+        values[key] = proper.ifelse(read_number(column.reading, value), ibis.null("float64"))
     wrong = "a >= b" if gap == 1 else f"a + {gap * float(low.step)!r} > b"
     scan = f"({_scan(opened, **values)}) AS scan WHERE a IS NOT NULL AND b IS NOT NULL AND {wrong}"
     count, rows = opened.connection.raw_sql(f"SELECT count(*), coalesce(min(row, {most}), []) FROM {scan}").fetchone()

@@ -16,10 +16,11 @@ from understudy.errors import DataError
 from understudy.parameters import Whole
 from understudy.sources.base import as_codebook
 from understudy.sources.broken_rules import broken_rules
-from understudy.sources.csv_files import Places, repair_csv, repeated_names
+from understudy.sources.csv_files import PLAIN_FILE, Places, repair_csv, repeated_names
 from understudy.sources.expressions import as_text, is_known, is_whole, person_of, present, read_day, read_number
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, files_and_reading, is_database, open_table
+from understudy.sources.inputs import find_provenance
 from understudy.sources.kinds import CSV, file_kind
 
 CellFault = Literal[
@@ -71,8 +72,9 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     """
     Whole(tried=20).check("most", most)
     book = as_codebook(codebook)
+    book = book.plain if find_provenance(what).is_release else book
     if not isinstance(what, str | Path) or is_database(str(what)):
-        _, faults = _check_opened(open_table(what, table, allow_repeats=True), book, most)
+        _, faults = _check_opened(open_table(what, table, file=book.file, allow_repeats=True), book, most)
     else:
         paths, file = files_and_reading(str(what), table, book.file)
         faults = _check_files(paths, replace(book, file=file), most)
@@ -141,7 +143,7 @@ def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple
     """Copy a file that the engine refuses with its faults repaired, so that all other faults are found too."""
     with tempfile.TemporaryDirectory(prefix="understudy-") as folder:
         copy = Path(folder) / "mended.csv"
-        damage = repair_csv(path, copy, most)
+        damage = repair_csv(path, copy, most, book.file or PLAIN_FILE)
         faults = _damaged(
             "encoding", damage.bad_lines, f"{str(path)!r} is not UTF-8 on ", "line", "; save it as UTF-8."
         ) + _damaged(
@@ -272,12 +274,12 @@ def _tests(column: Column, value: Any) -> list[tuple[CellFault, Any]]:
     if isinstance(column, Levelled):
         return [*tests, ("outside levels", None)]
     if isinstance(column, Number):
-        number = read_number(column, value)
+        number = read_number(column.reading, value)
         tests.append(("not a number", number.isnull()))
         if isinstance(column, Integer):
             tests.append(("not a whole number", ~is_whole(number)))
     elif isinstance(column, Dates):
-        tests.append(("not a date", read_day(column, value).isnull()))
+        tests.append(("not a date", read_day(column.reading, value).isnull()))
     return [*tests, ("outside the edges", None)]
 
 

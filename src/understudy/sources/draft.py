@@ -6,12 +6,14 @@ release made from a drafted column may claim a guarantee until a person has atte
 
 import datetime as dt
 import re
+import zlib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -22,8 +24,10 @@ from understudy.codebook import (
     Column,
     Continuous,
     Dates,
+    FileReading,
     Grain,
     Integer,
+    Levelled,
     Ordinal,
     Origin,
     Role,
@@ -32,11 +36,29 @@ from understudy.codebook import (
 from understudy.codebook.encode import day_of, number_of
 from understudy.codebook.labels import ColumnLabels
 from understudy.codebook.numbers import MOST_STEPS
+from understudy.codebook.readings import PLAIN, Reading, tidy
 from understudy.errors import DataError, ParameterError, listed
 from understudy.parameters import Whole
-from understudy.sources.expressions import as_date, as_number, as_text, present
+from understudy.sources.expressions import as_text, present, read_day, read_number, word_of
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, open_table, without_missing_codes
+from understudy.sources.file_guesses import Guess, guess_file
+from understudy.sources.files import Opened, files_and_reading, is_database, open_table, without_missing_codes
+from understudy.sources.kinds import CSV, file_kind
+from understudy.sources.reading_guesses import (
+    MOST_CODES,
+    PLAINLY,
+    Clues,
+    Found,
+    guess_dates,
+    guess_levels,
+    guess_numbers,
+    guess_sentinels,
+    guess_serials,
+    is_called_a_code,
+    readings_of,
+    with_codes,
+    words_of,
+)
 
 BINS = Whole(least=2, tried=16)
 MAX_LEVELS = Whole(least=2, tried=256)
@@ -51,8 +73,25 @@ _MOST_GRAINS = 120
 _MOST_DAYS = 62
 _BATCH = 50
 """Columns summarised in one scan."""
+_FAR_YEAR = 2900
+"""From here on a date is a code for no date."""
+_MOST_SHAPES, _MOST_EXAMPLES = 300, 3000
+_ENDS = 12
+"""Numbers at either end of a column among which codes are looked for."""
+_NINES = re.compile("7+|8+|9+[678]?")
 _PADDED = "^ *[+-]?0[0-9]"
 _DECIMALS = "[.]([0-9]*[1-9])0*$"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """A drafted codebook, and what whoever holds the data should know about it; all but the codebook is private."""
+
+    codebook: Codebook
+    reasons: Mapping[str, str]
+    """Why each column that is left out was left out."""
+    guesses: tuple[Guess, ...]
+    """What was taken for granted about the file and its columns, with examples."""
 
 
 def draft_codebook(
@@ -71,32 +110,63 @@ def draft_codebook(
 def draft_with_reasons(
     what: Any, *, table: str | None = None, bins: int = 16, max_levels: int = 256, drop: Sequence[str] = ()
 ) -> tuple[Codebook, dict[str, str]]:
-    """The draft, and why each column that it leaves out was left out.
+    """The draft, and why each column that it leaves out was left out."""
+    outcome = draft_in_full(what, table=table, bins=bins, max_levels=max_levels, drop=drop)
+    return outcome.codebook, dict(outcome.reasons)
 
-    The reasons are for the person at the screen only. A release carries its codebook, descriptions included, and what
-    a column that nobody attests holds (that it is constant, or one of its values) is in no price.
+
+def guessed_file(what: Any) -> tuple[FileReading | None, list[Guess]]:
+    """The rules of the file behind an address, where it is a text file that does not keep to the plain convention."""
+    if not isinstance(what, str | Path) or is_database(str(what)):
+        return None, []
+    paths, said = files_and_reading(str(what))
+    path = paths[0]
+    if said.layout or file_kind(path) != CSV or path.stat().st_size == 0:
+        return None, []
+    try:
+        return guess_file(path)
+    except (OSError, EOFError, zlib.error):
+        return None, []  # opening it says what is wrong
+
+
+def draft_in_full(
+    what: Any,
+    *,
+    table: str | None = None,
+    bins: int = 16,
+    max_levels: int = 256,
+    drop: Sequence[str] = (),
+    guessed: tuple[FileReading | None, list[Guess]] | None = None,
+) -> Draft:
+    """The draft with its reasons and guesses; ``guessed`` is what :func:`guessed_file` said, if it was asked already.
+
+    Reasons and guesses are for the person at the screen only. A release carries its codebook, descriptions included,
+    and what a column that nobody attests holds (that it is constant, or one of its values) is in no price.
     """
     BINS.check("bins", bins)
     MAX_LEVELS.check("max_levels", max_levels)
-    opened = without_missing_codes(open_table(what, table))
+    file, about_file = guessed_file(what) if guessed is None else guessed
+    guesses = list(about_file)
+    opened = without_missing_codes(open_table(what, table, file=file))
     if opened.connection.name != "duckdb":
         raise DataError(
             f"{opened.label}: a draft reads levels and quantiles off the values, and only counts leave a database "
             "through Understudy. Draft from a small export in a safe place, or write the codebook by hand."
         )
     opened.verify()
-    header = [name for name in opened.header if name]
+    header = list(opened.header)
     names = [name for name in header if name not in named_columns(header, drop, "`drop`")]
     if not names:
         raise DataError("every column is dropped, so nothing is left to draft; drop fewer.")
-    described: dict[str, Column | str] = {}
     with engine_errors(repr(opened.label)):
         rows = int(opened.table.count().to_pyarrow().as_py())
         if rows == 0:
             raise DataError(f"{opened.label!r} has no rows; a draft needs some. Write the codebook by hand.")
-        for start in range(0, len(names), _BATCH):
-            for summary in _summaries(opened, names[start : start + _BATCH], bins, max_levels):
-                described[summary.name] = _describe(summary, rows, max_levels)
+        summaries = _read_by_guesses(opened, names, bins, max_levels, file)
+    described: dict[str, Column | str] = {}
+    for summary in summaries:
+        described[summary.name] = _describe(summary, rows, max_levels)
+        guesses += _said(summary, described[summary.name])
     reasons = {name: why for name, why in described.items() if isinstance(why, str)}
     if len(reasons) == len(names):
         shown = "; ".join(f"{name!r} {why}" for name, why in list(reasons.items())[:5])
@@ -108,12 +178,186 @@ def draft_with_reasons(
         columns=tuple(
             _labelled(_or_left_out(described.get(name, "dropped"), name), opened.labels.get(name)) for name in header
         ),
-        file=None if opened.file.says_nothing else opened.file,
         # what a release made with it will still say, so it must be as true after the attestation as before
         description="Levels, edges and ranges were first drafted from the data; a release has a formal guarantee only "
         "where every column is attested as public knowledge (`understudy codebook declare`).",
+        file=None if opened.file.says_nothing else opened.file,
     )
-    return book, reasons
+    return Draft(codebook=book, reasons=reasons, guesses=tuple(guesses))
+
+
+def _read_by_guesses(
+    opened: Opened, names: Sequence[str], bins: int, max_levels: int, file: FileReading | None
+) -> list["_Summary"]:
+    """Every column as it is seen by the plain convention, and again by the reading rules that its values suggest."""
+    batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
+    seen = {s.name: s for batch in batches for s in _summaries(opened, batch, bins, max_levels, {})}
+    looks = {name: look for name in names if (look := _Look(opened, seen[name])).is_odd}
+    found = {name: guess for name, look in looks.items() if (guess := look.guess(Clues())) is not None}
+    clues = _clues(found.values(), file)
+    for name in [name for name, guess in found.items() if guess.swapped]:
+        found[name] = looks[name].guess(clues) or found[name]
+    readable = {name: guess for name, guess in found.items() if not guess.why_not}
+    again = [name for name in names if name in readable]
+    for start in range(0, len(again), _BATCH):
+        for summary in _summaries(opened, again[start : start + _BATCH], bins, max_levels, readable):
+            fits = summary.dates if summary.found.is_date else summary.numbers
+            if fits == summary.present > 0:
+                seen[summary.name] = summary
+    for name, guess in found.items():
+        if guess.why_not:
+            seen[name] = replace(seen[name], why_not=guess.why_not)
+    return list(seen.values())
+
+
+def _clues(found: Iterable[Found], file: FileReading | None) -> Clues:
+    """Whether days come first: as in other dates of the file, or as people write who use a decimal comma."""
+    sure = [order for guess in found if guess.is_date and not guess.swapped for order in guess.reading.dates]
+    first = {order.startswith("DD") for order in sure if re.match("(DD|MM)[/.-](DD|MM)", order)}
+    if len(first) == 1:
+        return Clues(days_first=first.pop())
+    commas = any(guess.reading.decimal == "," for guess in found)
+    return Clues(days_first=True) if commas or (file is not None and file.delimiter == ";") else Clues()
+
+
+class _Look:
+    """A closer look at one column whose values are not plain, to guess how they are written."""
+
+    def __init__(self, opened: Opened, seen: "_Summary") -> None:
+        self.opened, self.seen = opened, seen
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether there may be something to guess: texts, days as numbers, codes among numbers."""
+        seen = self.seen
+        if seen.distinct == 0:
+            return False
+        if seen.cuts:
+            return seen.levels is None or len(seen.levels) > _FEW or self._serials() is not None
+        if seen.dates == seen.present:
+            return seen.last is not None and seen.last.year >= _FAR_YEAR
+        return seen.distinct > 1 and seen.is_text
+
+    def guess(self, clues: Clues) -> Found | None:
+        """How the values are written, if not plainly."""
+        seen = self.seen
+        if seen.cuts:
+            if (serials := self._serials()) is not None:
+                return serials
+            codes = self._sentinels(PLAIN)
+            return Found(reading=Reading(missing=codes)) if codes else None
+        if seen.dates == seen.present:
+            codes = tuple(
+                text for text in self._texts(_MOST_EXAMPLES) if (day := day_of(text)) and day.year >= _FAR_YEAR
+            )
+            return Found(reading=Reading(missing=codes), is_date=True) if len(codes) < 4 else None
+        if seen.levels is not None and is_called_a_code(seen.name):
+            return None
+        examples = list(seen.counts or self._shapes())
+        found = guess_dates(examples, clues)
+        if found is not None and seen.counts is None:
+            found = guess_dates(self._texts(_MOST_EXAMPLES), clues)
+        if found is not None:
+            return found
+        found = guess_numbers(examples)
+        if found is None or found.why_not:
+            return found
+        return self._with_all_codes(found)
+
+    def _serials(self) -> Found | None:
+        seen = self.seen
+        return guess_serials(seen.name, seen.cuts[0], seen.cuts[-1], seen.wholes == seen.numbers) if seen.cuts else None
+
+    def _with_all_codes(self, found: Found) -> Found | None:
+        """Every text that is no number by the reading, and not only those among the examples; None if they are many."""
+        reading = found.reading
+        if self.seen.counts is None:
+            bare = replace(reading, missing=(), means=())
+            staged = self.opened.connection.compile(
+                _staged(self.opened, [self.seen.name], {self.seen.name: Found(reading=bare)})
+            )
+            odd = self._ask(
+                f"SELECT text0 FROM ({staged}) AS staged WHERE text0 IS NOT NULL AND number0 IS NULL GROUP BY text0 "
+                f"LIMIT {MOST_CODES + 1}"
+            )
+            if len(odd) > MOST_CODES:
+                return None
+            found = with_codes(replace(found, reading=bare, special=(), doubts=found.doubts), map(tidy, odd))
+        else:
+            numbers = {number_of(text, found.reading) for text in self.seen.counts} - {None}
+            strange = len(found.special)
+            if len(numbers) <= _FEW or len(numbers) < 4 * strange:
+                return None  # so few numbers are listed, as levels, with everything else
+        codes = self._sentinels(found.reading)
+        return replace(found, reading=replace(found.reading, missing=(*found.reading.missing, *codes)))
+
+    def _sentinels(self, reading: Reading) -> tuple[str, ...]:
+        """Codes such as -8 or 999 at the ends of the numbers."""
+        if self.seen.counts is not None:
+            counts: dict[float, int] = {}
+            for text, count in self.seen.counts.items():
+                if (number := number_of(text, reading)) is not None:
+                    counts[number] = counts.get(number, 0) + count
+            rising = sorted(counts.items())
+            return guess_sentinels(rising[:_ENDS], rising[: -_ENDS - 1 : -1])
+        if self.seen.cuts and not (self.seen.cuts[0] < 0 or _NINES.fullmatch(f"{self.seen.cuts[-1]:.12g}")):
+            return ()
+        staged = self.opened.connection.compile(
+            _staged(self.opened, [self.seen.name], {self.seen.name: Found(reading=reading)})
+        )
+        ends = []
+        for order in ("", "DESC"):
+            ends.append(
+                self.opened.connection.raw_sql(
+                    f"SELECT number0, count(*) FROM ({staged}) AS staged WHERE number0 IS NOT NULL GROUP BY number0 "
+                    f"ORDER BY number0 {order} LIMIT {_ENDS}"
+                ).fetchall()
+            )
+        return guess_sentinels(*ends)
+
+    def _shapes(self) -> list[str]:
+        """Examples of every shape, digits aside: the smallest and the largest text of each."""
+        text = f"SELECT min(text0), max(text0) FROM ({self._plainly}) AS staged WHERE text0 IS NOT NULL GROUP BY "
+        shape = "translate(text0, '123456789', '000000000') ORDER BY count(*) DESC LIMIT "
+        rows = self.opened.connection.raw_sql(text + shape + str(_MOST_SHAPES)).fetchall()
+        return list(dict.fromkeys(each for row in rows for each in row))
+
+    def _texts(self, most: int) -> list[str]:
+        if self.seen.counts is not None:
+            return list(self.seen.counts)
+        return self._ask(
+            f"SELECT text0 FROM ({self._plainly}) AS staged WHERE text0 IS NOT NULL GROUP BY text0 "
+            f"ORDER BY hash(text0) LIMIT {most}"
+        )
+
+    @property
+    def _plainly(self) -> str:
+        return str(self.opened.connection.compile(_staged(self.opened, [self.seen.name], {})))
+
+    def _ask(self, query: str) -> list[str]:
+        return [text for (text,) in self.opened.connection.raw_sql(query).fetchall()]
+
+
+def _said(seen: "_Summary", described: Column | str) -> list[Guess]:
+    """What the holder should know of how one column was read."""
+    found, name = seen.found, seen.name
+    if isinstance(described, str):
+        return []
+    guesses = []
+    if not found.reading.is_plain or found.special:
+        examples = readings_of(seen.examples, found)
+        guesses.append(Guess(column=name, rule="reading", sentence=words_of(found), examples=examples))
+    guesses += [Guess(column=name, rule="doubt", sentence=f"{doubt}.") for doubt in found.doubts]
+    if seen.why_not:
+        guesses.append(Guess(column=name, rule="doubt", sentence=f"{seen.why_not}; for now its texts are levels."))
+    if isinstance(described, Levelled) and not described.reading.is_plain:
+        slips = [(text, level) for level, texts in seen.merged.items() for text in texts if text != level]
+        rules = (("blanks around", described.reading.strip), ("upper and lower case of", described.reading.fold))
+        words = " and ".join(word for word, holds in rules if holds)
+        if slips:
+            sentence = f"{words} its levels do not count; the commonest spelling is kept."
+            guesses.append(Guess(column=name, rule="reading", sentence=sentence, examples=tuple(slips[:5])))
+    return guesses
 
 
 def named_columns(header: Sequence[str], words: Sequence[str], option: str) -> tuple[str, ...]:
@@ -155,12 +399,28 @@ class _Summary:
     last: dt.date | None
     strange: str | None
     """A value that is not a number, where most are."""
+    is_text: bool
+    """Whether the values are texts, which may be written in many ways."""
+    counts: Mapping[str, int] | None = None
+    """All texts and how often each occurs, where they are few."""
+    found: Found = PLAINLY
+    """How they were read."""
+    examples: tuple[str, ...] = ()
+    why_not: str = ""
+    """Why they cannot be read as numbers or dates, though they look like some."""
+
+    @property
+    def merged(self) -> dict[str, tuple[str, ...]]:
+        """Levels, each with all the ways it is written."""
+        return guess_levels({level: (self.counts or {}).get(level, 0) for level in self.levels or ()})[1]
 
 
-def _summaries(opened: Opened, names: Sequence[str], bins: int, max_levels: int) -> Iterator[_Summary]:
+def _summaries(
+    opened: Opened, names: Sequence[str], bins: int, max_levels: int, found: Mapping[str, Found]
+) -> Iterator[_Summary]:
     """Two scans for many columns. What has few levels is looked at level by level here, the rest in the engine."""
     places = range(len(names))
-    staged = opened.connection.compile(_staged(opened, names))
+    staged = opened.connection.compile(_staged(opened, names, found))
     aggregates = {f"distinct{p}": f"approx_count_distinct(text{p})" for p in places}
     answers = _ask(opened, staged, aggregates)
     steps = [k / bins for k in range(1, bins)]
@@ -177,6 +437,8 @@ def _summaries(opened: Opened, names: Sequence[str], bins: int, max_levels: int)
             # the empty text comes first: it can be the missing token, but never a level
             "tokens": tuple(sorted(tokens, key=lambda token: (token != "", -tokens[token], token))),
             "has_missing": answers[f"missing{p}"] > 0,
+            "is_text": opened.value(name).type().is_string(),
+            "found": found.get(name, PLAINLY),
         }
         if p in few:
             yield _seen_in_levels(answers[f"levels{p}"] or {}, common, bins, max_levels)
@@ -192,7 +454,8 @@ _MANY = (
     ("least", "min(number{p})"),
     ("most", "max(number{p})"),
     ("cuts", "approx_quantile(number{p}, {steps})"),
-    ("decimals", "max(length(regexp_extract(text{p}, '" + _DECIMALS + "', 1)))"),
+    ("decimals", "max(length(regexp_extract(spelled{p}, '" + _DECIMALS + "', 1)))"),
+    ("examples", "[min(text{p}), max(text{p}), any_value(text{p})]"),
     ("strange", "min(text{p}) FILTER (number{p} IS NULL)"),
     ("dates", "count(date{p})"),
     ("first", "min(date{p})"),
@@ -203,8 +466,12 @@ _MANY = (
 
 def _seen_in_rows(answers: Mapping[str, Any], common: Mapping[str, Any]) -> _Summary:
     is_numeric = answers["numbers"] == answers["present"] and not answers["padded"]
-    as_found = {key: value for key, value in answers.items() if key not in ("least", "most", "cuts", "decimals")}
+    computed = ("least", "most", "cuts", "decimals", "examples")
+    as_found = {key: value for key, value in answers.items() if key not in computed}
+    found: Found = common["found"]
+    codes = (*found.reading.missing, *found.special, *(text for text, _ in found.reading.means))
     return _Summary(
+        examples=tuple(dict.fromkeys([*codes, *filter(None, answers["examples"] or ())])),
         levels=None,
         cuts=(answers["least"], *(answers["cuts"] or ()), answers["most"]) if is_numeric else (),
         decimals=answers["decimals"] or 0,
@@ -215,12 +482,18 @@ def _seen_in_rows(answers: Mapping[str, Any], common: Mapping[str, Any]) -> _Sum
 
 def _seen_in_levels(counts: Mapping[str, int], common: Mapping[str, Any], bins: int, max_levels: int) -> _Summary:
     """The same from all levels and how often each occurs."""
+    found: Found = common["found"]
+    reading = found.reading
     levels = sorted(counts)
-    numbers = {level: number for level in levels if (number := number_of(level)) is not None}
-    days = {level: day for level in levels if (day := day_of(level)) is not None}
+    numbers = {level: number for level in levels if (number := number_of(level, reading)) is not None}
+    days = {level: day for level in levels if (day := day_of(level, reading)) is not None}
     padded = [level for level in levels if re.match(_PADDED, level)]
-    endings = (re.search(_DECIMALS, level) for level in levels)
+    spelled = levels if reading.is_plain else [repr(number) for number in numbers.values()]
+    endings = (re.search(_DECIMALS, text) for text in spelled)
+    codes = (*reading.missing, *found.special, *(text for text, _ in reading.means))
     return _Summary(
+        counts=counts,
+        examples=(*codes, *levels[:2], *levels[-2:]),
         present=sum(counts.values()),
         distinct=len(levels),
         levels=tuple(levels) if len(levels) <= max_levels else None,
@@ -251,8 +524,8 @@ def _ask(opened: Opened, staged: str, asked: Mapping[str, str]) -> dict[str, Any
     return dict(zip(asked, cursor.fetchone(), strict=True))
 
 
-def _staged(opened: Opened, names: Sequence[str]) -> Any:
-    """Each column as text, number and date, with missing values as nulls."""
+def _staged(opened: Opened, names: Sequence[str], found: Mapping[str, Found]) -> Any:
+    """Each column as text, number and date, with missing values and codes as nulls."""
     stages: dict[str, Any] = {}
     for p, name in enumerate(names):
         value = present(opened.value(name))
@@ -265,9 +538,23 @@ def _staged(opened: Opened, names: Sequence[str]) -> Any:
             value = text = is_token.ifelse(ibis.null("string"), text)
         else:
             stages[f"token{p}"] = ibis.null("string")
+        guess = found.get(name, PLAINLY)
+        reading = guess.reading
+        number, day = read_number(reading, value), read_day(reading, value)
+        if reading.missing or guess.special:
+            # not isin() here either
+            words = [reading.word(code) for code in (*reading.missing, *guess.special)]
+            is_code = ibis.literal(words).contains(word_of(text, reading, always=True))
+            if spelled := [each for code in reading.missing if (each := number_of(code, reading)) is not None]:
+                is_code = is_code | ibis.literal(spelled, "array<float64>").contains(number)
+            is_code = is_code.fill_null(False)
+            text = is_code.ifelse(ibis.null("string"), text)
+            number = is_code.ifelse(ibis.null("float64"), number)
+            day = is_code.ifelse(ibis.null("date"), day)
         stages[f"text{p}"] = text
-        stages[f"number{p}"] = as_number(value)
-        stages[f"date{p}"] = as_date(value)
+        stages[f"spelled{p}"] = text if reading.is_plain else number.cast("string")
+        stages[f"number{p}"] = number
+        stages[f"date{p}"] = day
     return opened.table.select(**stages)
 
 
@@ -282,19 +569,46 @@ def _describe(seen: _Summary, rows: int, max_levels: int) -> Column | str:
             f"{missing!r} and empty fields are taken as missing" if seen.tokens else "empty fields are missing"
         )
     common: dict[str, Any] = {"name": seen.name, "missing": missing, "origin": Origin.DRAFTED}
+    if any("\x00" in text for text in (*seen.tokens, *(seen.levels or ()))):
+        return "some of its texts hold NUL bytes, which no engine takes; mend the file"
     if seen.distinct > 1 and seen.dates == seen.present and seen.first is not None and seen.last is not None:
-        return _dates(seen, common, notes)
+        return _dates(seen, _with_codes(seen, common), notes)
     is_numeric = bool(seen.cuts)
-    if is_numeric and (seen.levels is None or len(seen.levels) > _FEW):
-        return _number(seen, common, notes, rows)
+    if is_numeric and (seen.levels is None or len(seen.levels) > _FEW or not seen.found.is_plain):
+        return _number(seen, _with_codes(seen, common), notes, rows)
     if seen.levels is None:
         return _why_text(seen, rows, max_levels)
-    levels = tuple(sorted(seen.levels, key=float if is_numeric else _reading_order))
-    levels += tuple(sorted(seen.tokens[1:]))  # one token is missing, the others are levels
-    if len(seen.tokens) > 1:
-        notes.append(f"{', '.join(map(repr, seen.tokens[1:]))} may mean missing too")
+    return _levels(seen, common, notes, is_numeric)
+
+
+def _levels(seen: _Summary, common: dict[str, Any], notes: list[str], is_numeric: bool) -> Column:
+    """A column of listed levels; those that differ by slips of the pen are one."""
+    assert seen.levels is not None
+    reading, merged = guess_levels({level: (seen.counts or {}).get(level, 0) for level in seen.levels})
+    absent = reading.tidied(common["missing"] or "")
+    known = {word: level for level in merged if (word := reading.tidied(level)) != absent or common["missing"] is None}
+    # one token is missing, the others are levels
+    tokens = {reading.tidied(token): token for token in seen.tokens[1:]}
+    further = sorted(tidy(tokens[word]) if reading.strip else tokens[word] for word in {*tokens} - {*known, absent})
+    levels = (*sorted(known.values(), key=float if is_numeric else _reading_order), *further)
+    if further:
+        notes.append(f"{', '.join(map(repr, further))} may mean missing too")
     kind = Ordinal if is_numeric and len(levels) > 2 else Categorical
-    return kind(levels=levels, description="; ".join(notes), **common)
+    return kind(levels=levels, description="; ".join(notes), reading=reading, **common)
+
+
+def _with_codes(seen: _Summary, common: dict[str, Any]) -> dict[str, Any]:
+    """The reading of numbers and dates: every text that means missing is one of its codes, blanks around it aside."""
+    reading = seen.found.reading
+    tokens = list(dict.fromkeys(tidy(token) for token in seen.tokens))
+    further = [*tokens[1:], *reading.missing]
+    if any(tidy(token) != token for token in seen.tokens):
+        further = [*tokens[:1], *further]
+    missing = common["missing"]
+    if further:
+        missing = tokens[0] if tokens else missing or "NA"
+        reading = replace(reading, missing=tuple(dict.fromkeys(further)))
+    return {**common, "missing": missing, "reading": reading}
 
 
 def _reading_order(level: str) -> list[tuple[int, str]]:
@@ -324,6 +638,10 @@ def _or_left_out(described: Column | str, name: str) -> Column:
 
 def _why_text(seen: _Summary, rows: int, max_levels: int) -> str:
     many = f"it has more than {max_levels} distinct texts"
+    if seen.why_not:
+        return f"{many}, and {seen.why_not}"
+    if seen.dates > 0.5 * seen.present:
+        return f"{many}; most are dates, but some are not"
     if seen.numbers > 0.5 * seen.present and seen.strange is not None:
         return f"{many}; most are numbers, but some are not, such as {seen.strange!r}"
     if seen.distinct > 0.9 * rows:
@@ -335,20 +653,40 @@ def _why_text(seen: _Summary, rows: int, max_levels: int) -> str:
 
 def _number(seen: _Summary, common: dict[str, Any], notes: list[str], rows: int) -> Column | str:
     whole = seen.wholes == seen.numbers
-    if whole and rows >= _ENOUGH_ROWS and seen.distinct > 0.9 * rows:
+    is_amount = seen.found.reading.taken_off or seen.found.reading.thousands or seen.found.special
+    if whole and not is_amount and rows >= _ENOUGH_ROWS and seen.distinct > 0.9 * rows:
         return "nearly every row has its own whole number, as identifiers do"
     cuts = [Decimal(repr(cut)) for cut in seen.cuts]
     precision = 0 if whole else _precision(cuts, seen.decimals)
     edges = _pleasant_edges(cuts, precision)
     if edges is None:
         return "its numbers have more digits than can be compared exactly"
-    if len(seen.tokens) > 1:
-        # which texts is not said: they are no levels of this column, so nobody attests them
-        notes.append("other texts may mean missing too, but only one can: mend the data or use --unknown missing")
-    common["description"] = "; ".join(notes)
-    if whole:
-        return Integer(edges=edges, **common)
-    return Continuous(edges=edges, precision=precision, **common)
+    edges = _beside_codes(edges, cuts, precision, common["reading"], common["missing"])
+    common |= {"description": "; ".join(notes), "edges": edges, "special": seen.found.special}
+    number = Integer(**common) if whole else Continuous(precision=precision, **common)
+    if faults := number.faults():
+        return f"its numbers cannot be put into bins ({faults[0]})"
+    return number
+
+
+def _beside_codes(
+    edges: tuple[Fraction, ...], cuts: Sequence[Decimal], precision: int, reading: Reading, token: str | None
+) -> tuple[Fraction, ...]:
+    """Edges that end before a code that means missing: rounding them outwards must not take it in."""
+    step = Fraction(1, 10**precision)
+    for code in (*reading.missing, token or ""):
+        spelled = number_of(code, reading)
+        if spelled is None:
+            continue
+        number = Fraction(repr(spelled))
+        if Fraction(cuts[-1]) < number <= edges[-1]:
+            edges = (
+                *(edge for edge in edges[:-1] if edge < Fraction(cuts[-1])),
+                max(Fraction(cuts[-1]), number - step),
+            )
+        elif edges[0] <= number < Fraction(cuts[0]):
+            edges = (min(Fraction(cuts[0]), number + step), *(edge for edge in edges[1:] if edge > Fraction(cuts[0])))
+    return edges
 
 
 def _precision(cuts: Sequence[Decimal], decimals: int) -> int:

@@ -44,7 +44,7 @@ class EngineSource(Source):
         local_bytes: int,
     ) -> None:
         super().__init__(codebook=codebook, account=account, provenance=provenance, opened=opened, unknown=unknown)
-        self._columns = codebook.without_smooth_pieces
+        self._columns = self.rules.without_smooth_pieces
         """What the engine encodes. Pieces take a long query, so they wait until somebody counts them there."""
         self._opened_table = opened.table
         is_local = local_bytes > 0 and opened.connection.name == "duckdb"
@@ -138,7 +138,7 @@ class EngineSource(Source):
         """Let the engine encode again, with the pieces of smooth numbers, unless that was done."""
         if self._counts_pieces:
             return
-        self._columns = self.codebook.counted
+        self._columns = self.rules.counted
         _forget(self.bench)
         self.bench = bench_for(self.bench.connection, self._encoding())
         self._checked = False
@@ -146,7 +146,7 @@ class EngineSource(Source):
 
     def _from_text(self) -> EncodedSource | None:
         """Codes of text in Parquet files, without the engine's help."""
-        book = self.codebook
+        book = self.rules
         rows = None if self._has_ids or self._checked else rows_of_text(self._parquet, book)
         if not rows or rows * self._row_bytes() > self._local_bytes:
             return None
@@ -155,7 +155,7 @@ class EngineSource(Source):
             return None
         _refuse(unknown_rows(columns, book))
         return EncodedSource(
-            codebook=book,
+            codebook=self.codebook,
             columns=columns,
             account=self.account,
             provenance=self.provenance,

@@ -142,15 +142,15 @@ def _reading(column: Column, value: Any, unknown: str) -> Meaning:
     value, reading = present(value), column.reading
     text = as_text(value)
     if isinstance(column, Levelled):
-        word = _word(text, reading, always=False)
+        word = word_of(text, reading, always=False)
         tokens = () if reading.is_plain else (*reading.missing, column.missing or "")
         absent = _is_missing(column, value, word, [reading.tidied(code) for code in tokens])
         return Meaning(value if dialects.compares_floats(value) else word, absent)
     rules = bool(reading.missing or reading.means or column.special)
-    word = _word(text, reading, always=True) if rules else text
+    word = word_of(text, reading, always=True) if rules else text
     absent = _is_missing(column, value, word, [reading.word(code) for code in reading.missing])
     if isinstance(column, Number):
-        number = read_number(column, value)
+        number = read_number(reading, value)
         if column.missing_numbers:
             absent = absent | number.isin(list(column.missing_numbers)).fill_null(False)
         if isinstance(column, Integer) and not value.type().is_integer():
@@ -160,12 +160,12 @@ def _reading(column: Column, value: Any, unknown: str) -> Meaning:
             special = _place(word, [reading.word(code) for code in column.special])
         return Meaning(_between(number, column.bounds) if unknown == "clamp" else number, absent, special)
     if isinstance(column, Dates):
-        day = read_day(column, value)
+        day = read_day(reading, value)
         return Meaning(_between(day, (column.start, column.end)) if unknown == "clamp" else day, absent)
     raise DataError(f"column {column.name!r} of kind {column.kind!r} has no codes.")
 
 
-def _word(text: Any, reading: Reading, *, always: bool) -> Any:
+def word_of(text: Any, reading: Reading, *, always: bool) -> Any:
     """A text as it is compared with levels and codes; among numbers and days blanks never count."""
     text = dialects.tidy(text) if reading.strip or always else text
     return dialects.folded(text) if reading.fold else text
@@ -187,9 +187,9 @@ def _is_missing(column: Column, value: Any, word: Any, codes: Sequence[str]) -> 
     return absent
 
 
-def read_number(column: Number, value: Any) -> Any:
+def read_number(reading: Reading, value: Any) -> Any:
     """The number that a value stands for by the rules of its column, null where it is none."""
-    value, reading = present(value), column.reading
+    value = present(value)
     if reading.is_plain:
         return as_number(value)
     if value.type().is_string():
@@ -199,18 +199,18 @@ def read_number(column: Number, value: Any) -> Any:
         number = as_number(value)
     if not reading.means:
         return number
-    word = _word(as_text(value), reading, always=True)
+    word = word_of(as_text(value), reading, always=True)
     branches = [(word == each, ibis.literal(float(means))) for each, means in reading.meaning.items()]
     return ibis.cases(*branches, else_=number)
 
 
-def read_day(column: Dates, value: Any) -> Any:
+def read_day(reading: Reading, value: Any) -> Any:
     """The day that a value stands for by the rules of its column, null where it is none."""
     value = present(value)
     kind = value.type()
-    if not column.reading.dates or kind.is_date() or kind.is_timestamp():
+    if not reading.dates or kind.is_date() or kind.is_timestamp():
         return as_date(value)
-    return dialects.day_read(as_text(value), column.reading)
+    return dialects.day_read(as_text(value), reading)
 
 
 def _code(column: Column, meaning: Meaning) -> Any:

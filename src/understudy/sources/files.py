@@ -18,7 +18,15 @@ from understudy.codebook.labels import ColumnLabels
 from understudy.errors import DataError
 from understudy.interrupts import interrupts_put_off
 from understudy.sources import databases, kinds
-from understudy.sources.csv_files import is_compressed, read_dialect, repeated_names, unique_names
+from understudy.sources.csv_files import (
+    is_compressed,
+    named_columns_of,
+    needs_copy,
+    plain_copy,
+    read_dialect,
+    repeated_names,
+    unique_names,
+)
 from understudy.sources.faults import engine_errors
 from understudy.sources.kinds import file_kind
 from understudy.sources.materialised import Materialised
@@ -90,6 +98,7 @@ def open_table(
         opened = _in_place(*databases.open_spark_object(what, table))
     else:
         opened = _open_frame(what)
+    opened = replace(opened, header=named_columns_of(opened.header))  # a blank name cannot be written in a codebook
     repeated = repeated_names(opened.header)
     if repeated and not allow_repeats:
         raise DataError(
@@ -187,7 +196,8 @@ def is_database(address: str) -> bool:
     return "://" in address or Path(_split(address)[0]).suffix.lower() in {".duckdb", ".ddb", ".db"}
 
 
-_FILE_OPTIONS = ("table", *(field.name for field in fields(FileReading) if field.name != "names"))
+_NOT_IN_ADDRESSES = ("names", "origin", "attestation")
+_FILE_OPTIONS = ("table", *(field.name for field in fields(FileReading) if field.name not in _NOT_IN_ADDRESSES))
 _QUERY = re.compile(rf"\?(({'|'.join(_FILE_OPTIONS)})=.*)$", re.DOTALL)
 
 
@@ -434,15 +444,16 @@ def _require_one_header(paths: Sequence[Path], headers: Sequence[tuple[str, ...]
 
 
 def _open_csv(address: str, paths: Sequence[Path], reading: FileReading) -> Opened:
-    dialects = [read_dialect(path) for path in paths]
+    dialects = [read_dialect(path, reading) for path in paths]
     header = dialects[0].header
     _require_one_header(paths, [dialect.header for dialect in dialects])
     if len({dialect.delimiter for dialect in dialects}) > 1:
         raise DataError(f"{address!r} matches files with different delimiters; write them all alike.")
     connection = _connect()
+    lying = _plain_copies(connection, paths, reading, dialects[0].delimiter) if needs_copy(reading) else paths
     with engine_errors(repr(address)):
-        table = connection.read_csv([escape(str(path)) for path in paths], **dialects[0].engine_options)
-    return _of_text(address, paths, connection, table, header, FileReading())
+        table = connection.read_csv([escape(str(path)) for path in lying], **dialects[0].engine_options)
+    return _of_text(address, lying, connection, table, header, reading)
 
 
 def _of_text(
@@ -459,6 +470,17 @@ def _of_text(
         likely_rows=sum(_text_bytes(path) for path in paths) // len(header),
         file=file,
     )
+
+
+def _plain_copies(connection: Any, paths: Sequence[Path], file: FileReading, delimiter: str) -> list[Path]:
+    """The files as the engine reads them, in a private folder that lasts as long as the connection."""
+    folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
+    weakref.finalize(connection, _remove, folder)
+    copies = []
+    for number, path in enumerate(paths):
+        copies.append(Path(folder.name) / f"{number:06d}.csv")
+        plain_copy(path, file, copies[-1], delimiter)
+    return copies
 
 
 def _text_bytes(path: Path) -> int:

@@ -52,7 +52,7 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
 
     ``people`` asks for the person of each row, where the codebook has an id column.
     """
-    book, opened, unknown = source.codebook, source.opened, source.unknown
+    book, opened, unknown = source.rules, source.opened, source.unknown
     OneOf(("error", "missing", "clamp")).check("unknown", unknown)
     if opened is None or (book.unit is not None and source.is_capped):  # all rows are more than those that take part
         raise RefusalError(f"this {type(source).__name__} gives no rows; open the table itself.")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from understudy.codebook import FileReading
+from understudy.codebook import FileReading, Origin
 from understudy.codebook.encode import spelling
 from understudy.errors import DataError, quoted
 from understudy.extras import need
@@ -143,10 +143,11 @@ def _header_row(rows: Sequence[Cells], reading: FileReading, first_row: int, pla
             raise DataError(
                 f"{place} has {len(rows) + first_row:,} rows, and its [file] looks for names below; mend it."
             )
-        return max(at, -1), {"skip": reading.skip, "header_row": reading.header_row}
+        kept = {"skip": reading.skip, "header_row": reading.header_row}
+        return max(at, -1), kept | {"origin": reading.origin, "attestation": reading.attestation}
     filled = [sum(cell != "" for cell in row) for row in rows[:_LOOKED_THROUGH]]
     at = next(at for at, count in enumerate(filled) if 2 * count > max(filled))
-    return at, ({"skip": at + first_row} if at else {})
+    return at, ({"skip": at + first_row, "origin": Origin.DRAFTED} if at else {})
 
 
 def _fill_merged(rows: list[Any], merged: Sequence[Any], first: tuple[int, int], header_at: int, place: str) -> None:

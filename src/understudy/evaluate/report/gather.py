@@ -243,13 +243,13 @@ def _notes(
                 f"{', '.join(constant)} {'takes' if len(constant) == 1 else 'take'} one value in the whole {which} "
                 "table, so association with it is not defined there."
             )
-    if release is not None and release.codebook != book.digest:
+    if release is not None and release.codebook != book.plain.digest:
         notes.append("The release was made with another codebook than the one used here.")
     return notes
 
 
 def _chain(book: Codebook, real: dict[str, Counts], release: ReleaseFacts | None) -> dict[str, Any] | None:
-    if release is None or release.block_size is None or release.codebook != book.digest or release.problems:
+    if release is None or release.block_size is None or release.codebook != book.plain.digest or release.problems:
         return None
     return chain_facts(release.table, book, real, release.block_size)
 
