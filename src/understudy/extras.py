@@ -11,7 +11,11 @@ from importlib.util import find_spec
 
 from understudy.errors import MissingExtraError
 
-_DISTRIBUTIONS = {"sklearn": "scikit-learn", "prometheus_client": "prometheus-client"}
+_DISTRIBUTIONS = {
+    "sklearn": "scikit-learn",
+    "prometheus_client": "prometheus-client",
+    "python_calamine": "python-calamine",
+}
 """What pip calls a package that Python knows by another name."""
 
 

@@ -247,7 +247,7 @@ def derived(table, book, tmp_path_factory):
     folder = tmp_path_factory.mktemp("derived")
     us.impute(table, book, files=1, out=folder / "filled")
     release = make_recipe("contingency").fit(us.open(table, book)).sample(300)
-    release.save(folder / "synthetic", csv=True)
+    release.save(folder / "synthetic", formats=["csv"])
     shutil.copy(folder / "synthetic" / "synthetic.parquet", folder / "elsewhere.parquet")
     return {
         "completed": folder / "filled" / "1" / "completed.parquet",

@@ -69,7 +69,7 @@ def test_the_confidential_table_is_not_public_through_a_glob(data):
 
 
 def test_a_symlinked_csv_keeps_provenance(tmp_path, data, book):
-    marginals().fit(open_source(data, book)).write(tmp_path / "rel", 50, csv=True)
+    marginals().fit(open_source(data, book)).write(tmp_path / "rel", 50, formats=["csv"])
     (tmp_path / "link.csv").symlink_to(tmp_path / "rel" / "synthetic.csv")
     assert find_provenance(tmp_path / "link.csv").is_release
 
@@ -171,7 +171,7 @@ def test_verify_compares_the_csv_with_the_table(tmp_path, data, book):
     from understudy.release.folders import digest_of
 
     place = tmp_path / "rel"
-    marginals().fit(open_source(data, book)).write(place, 50, csv=True)
+    marginals().fit(open_source(data, book)).write(place, 50, formats=["csv"])
     shutil.copy(data, place / "synthetic.csv")  # the confidential table itself
     manifest = json.loads((place / "manifest.json").read_text())
     manifest["files"]["synthetic.csv"] = digest_of(place / "synthetic.csv")

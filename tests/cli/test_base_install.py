@@ -14,14 +14,14 @@ import understudy as us
 SRC = str(Path(us.__file__).parents[1])
 HEAVY = {
     "cryptography", "dp_accounting", "duckdb", "fastapi", "ibis", "jinja2", "numba", "numpy", "opendp", "pandas",
-    "patsy", "plotly", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn", "sqlalchemy", "sqlglot",
-    "sqlite3", "starlette", "statsmodels", "uvicorn",
+    "patsy", "plotly", "polars", "psycopg", "pyarrow", "pyreadstat", "pyspark", "python_calamine", "scipy", "sklearn",
+    "sqlalchemy", "sqlglot", "sqlite3", "starlette", "statsmodels", "uvicorn", "xlsxwriter",
 }  # fmt: skip
 EXTRAS = {
     "service": ("fastapi", "uvicorn", "sqlalchemy", "prometheus_client"),
     "postgres": ("psycopg",),
     "spark": ("pyspark", "py4j"),
-    "formats": ("pandas", "polars"),
+    "formats": ("pandas", "polars", "python_calamine", "pyreadstat", "xlsxwriter"),
     "report": ("scipy", "sklearn", "pandas", "patsy", "statsmodels", "plotly", "jinja2"),
     "models": ("scipy", "sklearn", "pandas"),
 }

@@ -227,6 +227,41 @@ def years(folder: Path, number: int) -> None:
     pv.write_csv(patient_table(1000, 4), folder / "last-year.csv")
 
 
+def formats(folder: Path, number: int) -> None:
+    """A workbook of two sheets, a fixed-width file with its layout, a study in .sav, and a document about it."""
+    if number:
+        return
+    import pandas as pd
+    import pyreadstat
+    import xlsxwriter
+
+    rng = np.random.default_rng(9)
+    workbook = xlsxwriter.Workbook(str(folder / "survey.xlsx"))
+    for name in ("2019", "2020"):
+        sheet = workbook.add_worksheet(name)
+        sheet.write_row(0, 0, ["sex", "area"])
+        sheet.write_column(1, 0, rng.choice(["F", "M"], 50).tolist())
+        sheet.write_column(1, 1, rng.choice(["N", "S"], 50).tolist())
+    workbook.close()
+    (folder / "visits.dat").write_text("".join(f"{row:03d}{'FM'[row % 2]}{20 + row % 7:3d}\n" for row in range(40)))
+    (folder / "layout.csv").write_text("name,start,end\nid,1,3\nsex,4,4\nage,5,7\n")
+    study = pd.DataFrame(
+        {"sex": rng.choice([1.0, 2.0, -9.0, -8.0], 300), "kids": rng.integers(0, 4, 300).astype(float)}
+    )
+    labels = {1.0: "male", 2.0: "female", 3.0: "other", -9.0: "refused", -8.0: "don't know"}
+    pyreadstat.write_sav(
+        study,
+        str(folder / "study.sav"),
+        column_labels={"sex": "Sex of respondent"},
+        variable_value_labels={"sex": labels},
+        missing_ranges={"sex": [-9.0, -8.0]},
+    )
+    (folder / "study.xml").write_text(
+        '<codeBook xmlns="ddi:codebook:2_5"><dataDscr><var name="sex"><labl>Sex</labl><catgry><catValu>1</catValu>'
+        "<labl>male</labl></catgry><catgry><catValu>2</catValu><labl>female</labl></catgry></var></dataDscr></codeBook>"
+    )
+
+
 def nothing(folder: Path, number: int) -> None:
     """A page whose commands make everything themselves."""
 
@@ -236,6 +271,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/anonymize.md": newborns,
     "docs/guide/commute.md": nothing,
     "docs/guide/evaluate.md": evaluation,
+    "docs/guide/files.md": formats,
     "docs/guide/forecast.md": years,
     "docs/guide/priced-draft.md": visits,
     "docs/guide/reconstruct.md": averages,

@@ -63,7 +63,7 @@ def test_a_table_of_ours_without_a_promise_is_not_public(kind, role):
 @pytest.mark.parametrize("role", ROLES)
 def test_a_file_beside_its_manifest_is_asked_too(role, tmp_path):
     release = exact().fit(town(), stream=Stream.seeded(1)).sample()
-    release.save(tmp_path / "seeded", csv=True)
+    release.save(tmp_path / "seeded", formats=["csv"])
     for name in ("synthetic.parquet", "synthetic.csv"):
         with pytest.raises(DataError, match=f"is used as {role.value}"):
             with_table(role, str(tmp_path / "seeded" / name))

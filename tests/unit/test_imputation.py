@@ -295,7 +295,7 @@ def test_filling_leaves_what_is_there_and_fills_what_is_not(every, engines, tmp_
             assert None not in after
             assert all(b is None or a == b for a, b in zip(after, before, strict=True))
     assert not made[0].table.equals(made[1].table)
-    folder = save_many(made, tmp_path / "filled", csv=True)
+    folder = save_many(made, tmp_path / "filled", formats=["csv"])
     assert sorted(path.name for path in (folder / "1").iterdir()) == [
         "codebook.toml",
         "completed.csv",
@@ -340,7 +340,7 @@ def test_what_is_filled_says_what_it_was_made_from_and_no_account_holds_it(tmp_p
     fitted = Filling(engines="blocks", sweeps=1).fit(source)
     quote = fitted.quote()
     assert [entry.stage for entry in quote.ledger] == ["input", "rows"] and "synthetic already" in quote.total.why
-    release = fitted.write(tmp_path / "one", csv=True)
+    release = fitted.write(tmp_path / "one", formats=["csv"])
     assert release.manifest.provenance.made is Made.COMPLETED and release.manifest.real_records
     assert verify_release(tmp_path / "one").problems == ()
     with pytest.raises(DataError, match="completed release"):

@@ -31,6 +31,7 @@ def run(
     output: OutFolder,
     recipe: Annotated[Path | None, option("Recipe in TOML: all steps, in order.", "--recipe", "-r")] = None,
     csv: Annotated[bool, option("Write anonymized.csv too.", "--csv")] = False,
+    formats: o.Formats = None,
     page: Annotated[Path | None, option("HTML page for the board; confidential.", "--report")] = None,
     seed: Annotated[
         int | None, whole_option("Reproducible draws, for simulation: swaps and noise can then be undone.")
@@ -47,6 +48,7 @@ def run(
             recipe=recipe,
             out=output,
             csv=csv,
+            formats=formats or (),
             page=page,
             unknown=unknown,
             table=table,
@@ -54,7 +56,7 @@ def run(
             report=report,
             **given_options(context),
         )
-    warn_of(made.release, csv=csv)
+    warn_of(made.release, csv=csv or "csv" in (formats or ()))
     steps = [fact for fact in made.facts if "steps" in fact]
     board = [] if page is None else [f"wrote {page} {NOT_FOR_RELEASE}"]
     lines = [made.release.statement, *_step_lines(steps), f"wrote {output}", *board]

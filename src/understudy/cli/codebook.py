@@ -26,6 +26,10 @@ _TO_REVIEW = (
     "set roles (what an intruder may know is a quasi-identifier, what must stay secret is sensitive). Then let "
     "somebody attest that it is public knowledge:"
 )
+_DOCUMENT = (
+    "Its levels and ranges are declared: they are public if the document is. Hold the data against it with "
+    "`understudy codebook check`."
+)
 _PAID = (
     "Releases made with it include its price; an account that paid for it is not charged for it again.",
     "Values that it does not list need --unknown other-or-missing.",
@@ -52,9 +56,12 @@ def draft(
     ] = None,
     cap: Annotated[int | None, option("Priced draft: records of one person that take part.")] = None,
     table: o.Table = None,
+    from_document: Annotated[
+        bool, option("Take the labels of an SPSS, Stata or SAS file alone; none of its rows is read.")
+    ] = False,
     json: o.Json = False,
 ) -> None:
-    """Draft a codebook from data: for a person to review, or at a price, for releases with a formal total."""
+    """Draft a codebook from data, to review or at a price, or from a document (DDI, Frictionless, CSVW, NIST)."""
     with progress(quiet=json) as report:
         drafted = codebooks.draft(
             data,
@@ -69,6 +76,7 @@ def draft(
             cap=cap,
             account=account,
             table=table,
+            from_document=from_document,
             report=report,
         )
     book, left_out = drafted.codebook, drafted.left_out
@@ -83,6 +91,14 @@ def draft(
     if drafted.is_paid:
         out_line = [f"left out: {', '.join(left_out)}"] if left_out else []
         tell(document, [f"{count}, paid for.", *out_line, *_PAID], json=json)
+        return
+    if drafted.source:
+        document["source"] = drafted.source
+        told = [
+            f"{count}, from the document {drafted.source}; no data were read.",
+            *_left_out_lines(left_out, drafted.reasons),
+        ]
+        tell(document, [*told, _DOCUMENT], json=json)
         return
     command = f"  understudy codebook declare {output} --by NAME --from SOURCE"
     reasons = _left_out_lines(left_out, drafted.reasons)

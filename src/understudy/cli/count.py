@@ -33,6 +33,7 @@ def count(
     unknown: o.Unknown = "error",
     table: o.Table = None,
     csv: Annotated[bool, option("Write counts.csv too.", "--csv")] = False,
+    formats: o.Formats = None,
     seed: Seed = None,
     json: o.Json = False,
 ) -> None:
@@ -51,6 +52,7 @@ def count(
             **plan,
             out=output,
             csv=csv,
+            formats=formats or (),
             account=account,
             unknown=unknown,
             table=table,

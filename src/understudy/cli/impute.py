@@ -26,6 +26,7 @@ def impute(
     ] = "error",
     table: o.Table = None,
     csv: Annotated[bool, option("Write completed.csv too.", "--csv")] = False,
+    formats: o.Formats = None,
     seed: Annotated[int | None, whole_option("Reproducible.")] = None,
     json: o.Json = False,
 ) -> None:
@@ -37,10 +38,11 @@ def impute(
             files=files,
             out=output,
             csv=csv,
+            formats=formats or (),
             unknown=unknown,
             table=table,
             seed=seed,
             report=report,
             **given_options(context),
         )
-    tell_releases(releases, output, csv=csv, json=json)
+    tell_releases(releases, output, csv=csv or "csv" in (formats or ()), json=json)

@@ -13,8 +13,9 @@ _ROWS = whole_option("Synthetic rows to draw; a public number.", "--rows", "-n")
 Data = Annotated[
     str,
     typer.Argument(
-        help="CSV (also .gz) or Parquet file, a glob of them, or duckdb:///FILE?table=T, "
-        "postgresql://USER@HOST/DB?table=SCHEMA.TABLE, spark://HOST:PORT?table=T."
+        help="CSV (also .gz), Parquet, Excel, SPSS, Stata, SAS or JSON lines file, a zip of one, a glob of them, or "
+        "FILE.xlsx?sheet=S, duckdb:///FILE?table=T, postgresql://USER@HOST/DB?table=SCHEMA.TABLE, "
+        "spark://HOST:PORT?table=T."
     ),
 ]
 CodebookPath = Annotated[Path, option("Codebook in TOML.", "--codebook", "-c", panel=_INPUT)]
@@ -29,7 +30,7 @@ Unknown = Annotated[
         panel=_INPUT,
     ),
 ]
-Table = Annotated[str | None, option("Table in a database.", panel=_INPUT)]
+Table = Annotated[str | None, option("Table in a database, or sheet of a workbook.", panel=_INPUT)]
 Recipe = Annotated[
     Path | None,
     option(
@@ -40,6 +41,10 @@ Recipe = Annotated[
 ]
 OptionsFile = Annotated[
     Path | None, option("TOML file with the options, one per line. Flags win over it.", "--recipe", panel=_INPUT)
+]
+Formats = Annotated[
+    list[str] | None,
+    option("Write the table too as xlsx, sav, dta or csv, with labels and missing codes; may be repeated.", "--format"),
 ]
 Json = Annotated[bool, option("Print one JSON document for machines.", "--json")]
 RequiredRows = Annotated[int, _ROWS]

@@ -45,9 +45,12 @@ def refuse_with_engine(engine: str | None, given: dict[str, Any]) -> None:
         return
     for name, why in (
         ("csv", "a release in parts is Parquet"),
+        ("formats", "a release in parts is Parquet"),
         ("files", "a release in parts is one table"),
         ("where", "rows of a sub-population are drawn as a whole"),
         ("save_model", "save the model with a small release, and draw from it with --engine"),
     ):
         if given.get(name):
-            raise ParameterError(f"--{name.replace('_', '-')} cannot be had with --engine: {why}.")
+            raise ParameterError(
+                f"--{name.replace('_', '-').replace('formats', 'format')} cannot be had with --engine: {why}."
+            )

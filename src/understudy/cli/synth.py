@@ -89,6 +89,7 @@ def synth(
     unknown: o.Unknown = "error",
     table: o.Table = None,
     csv: Csv = False,
+    formats: o.Formats = None,
     files: Annotated[
         int, whole_option("Files to draw, each a release in a numbered folder; on route S each costs.")
     ] = 1,
@@ -115,18 +116,36 @@ def synth(
             )
         elif files != 1:
             several = tables.synthesize_many(
-                data, codebook, rows, choices, files=files, out=output, csv=csv, report=report, **source
+                data,
+                codebook,
+                rows,
+                choices,
+                files=files,
+                out=output,
+                csv=csv,
+                formats=formats or (),
+                report=report,
+                **source,
             )
         else:
             release = tables.synthesize(
-                data, codebook, rows, choices, out=output, csv=csv, save_model=save_model, report=report, **source
+                data,
+                codebook,
+                rows,
+                choices,
+                out=output,
+                csv=csv,
+                formats=formats or (),
+                save_model=save_model,
+                report=report,
+                **source,
             )
     if files != 1:
-        tell_releases(several, output, csv=csv, json=json)
+        tell_releases(several, output, csv=csv or "csv" in (formats or ()), json=json)
         return
     certificate = release.manifest.certificate
     lines = [] if certificate is None else releases.certificate_lines(certificate)
-    tell_release(release, output, csv=csv, json=json, lines=lines)
+    tell_release(release, output, csv=csv or "csv" in (formats or ()), json=json, lines=lines)
     if certificate is not None and not certificate["accepted"]:
         raise typer.Exit(1)
     if save_model is not None and not json:
@@ -145,6 +164,7 @@ def draw(
         option("COLUMN=VALUE: only rows of this sub-population. Repeat for more columns or values."),
     ] = None,
     csv: Csv = False,
+    formats: o.Formats = None,
     engine: scale.Engine = None,
     workers: scale.WorkerCount = None,
     part_rows: scale.PartRows = None,
@@ -157,5 +177,7 @@ def draw(
         if engine is not None:
             release: Any = tables.draw_parts(model, rows, out=output, report=report, **scale.chosen(context))
         else:
-            release = tables.draw(model, rows, where=where or (), out=output, csv=csv, report=report)
-    tell_release(release, output, csv=csv, json=json)
+            release = tables.draw(
+                model, rows, where=where or (), out=output, csv=csv, formats=formats or (), report=report
+            )
+    tell_release(release, output, csv=csv or "csv" in (formats or ()), json=json)

@@ -231,9 +231,9 @@ class Codebook:
     @cached_property
     def plain(self) -> "Codebook":
         """The same for a table that we write ourselves: no [file], and every column by the plain convention."""
-        if self.file is None and all(column.reading.is_plain for column in self.columns):
-            return self
         columns = [column.as_published for column in self.columns]
+        if self.file is None and tuple(columns) == self.columns:
+            return self
         for place, column in enumerate(self.columns):  # a rule added to what was paid for stays unpaid
             if column.origin is Origin.PAID and not self._is_public(column):
                 columns[place] = replace(columns[place], origin=Origin.DRAFTED)

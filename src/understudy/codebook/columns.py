@@ -178,10 +178,17 @@ class Column:
 
     @property
     def as_published(self) -> "Column":
-        """The column of a table that we write ourselves: by the plain convention, and as attested as it is now."""
-        if self.reading.is_plain:
+        """The column of a table that we write ourselves: by the plain convention, and as attested as it is now.
+
+        Missing codes stay where no value can be taken for one, so that programs that have such codes are told.
+        """
+        from understudy.codebook.encode import encode_value
+
+        bare = replace(self, reading=PLAIN, missing=None)
+        codes = tuple(code for code in self.reading.missing if encode_value(bare, code) is None)
+        plain = replace(self, reading=Reading(missing=codes))
+        if plain.reading == self.reading:
             return self
-        plain = replace(self, reading=PLAIN)
         if self.attestation is None:
             return plain
         of = plain.content if self.is_attested else "changed"  # or dropping the rules would revive it

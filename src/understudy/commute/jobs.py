@@ -1,5 +1,6 @@
 """The tables of a commuting release, and one function per use case."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ def synthesize_commutes(
     given: CommuteInput,
     *,
     out: str | Path | None,
-    csv: bool = False,
+    formats: Sequence[str] = (),
     seed: int | None = None,
     report: Report | None = None,
 ) -> Release:
@@ -115,7 +116,7 @@ def synthesize_commutes(
     if out is not None:
         check_target(Path(out))
     fitted = recipe.fit(given, stream=Stream.of_seed(seed), report=report)
-    return fitted.sample() if out is None else fitted.write(out, csv=csv)
+    return fitted.sample() if out is None else fitted.write(out, formats=formats)
 
 
 def compare_commutes(

@@ -45,6 +45,7 @@ def anonymize(
     quasi: Sequence[str] | str | None = None,
     out: str | Path | None = None,
     csv: bool = False,
+    formats: str | Sequence[str] = (),
     page: str | Path | None = None,
     unknown: str = "error",
     table: str | None = None,
@@ -66,6 +67,8 @@ def anonymize(
         New folder for the release; without it nothing is written.
     csv
         Write ``anonymized.csv`` too.
+    formats
+        Write the table too as ``xlsx``, ``sav``, ``dta`` or ``csv``, or several of them.
     page
         HTML page for a disclosure board; confidential. Needs ``out``.
     seed
@@ -89,8 +92,10 @@ def anonymize(
     from understudy.pages.write import check_page_target, write_page
     from understudy.parameters import options_of
     from understudy.release.folders import check_target
+    from understudy.release.formats import chosen_formats
     from understudy.sources import open_source
 
+    formats = chosen_formats(formats, csv=csv)
     chosen = _recipe(recipe, {"k": k, **options})
     names = None if quasi is None else options_of(Recipe)["quasi"].rule.read("quasi", quasi)
     if page is not None and out is None:
@@ -101,7 +106,7 @@ def anonymize(
         check_page_target(Path(page))
     source = open_source(data, book, unknown=unknown, table=table)
     fitted = chosen.fit(source, quasi=names, stream=Stream.of_seed(seed), report=report)
-    made = Anonymized.of(fitted, fitted.sample() if out is None else fitted.write(out, csv=csv))
+    made = Anonymized.of(fitted, fitted.sample() if out is None else fitted.write(out, formats=formats))
     if page is not None and out is not None:
         title = source.codebook.title
         write_page(Path(page), anonymity_page(gather(made.before, Path(out), title=title).to_dict()))

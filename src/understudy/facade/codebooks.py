@@ -29,6 +29,8 @@ class Drafted:
     """Whether levels and edges were found at a price; otherwise a person must attest that they are public."""
     reasons: Mapping[str, str]
     """Why columns could not be drafted; for the screen of whoever holds the data."""
+    source: str = ""
+    """The document that it was drafted from, where no data were read: it is as public as that."""
     guesses: tuple[Guess, ...] = ()
     """How the file and its values were read, with examples; for the same screen."""
 
@@ -43,7 +45,8 @@ class Drafted:
         }
 
     def __repr__(self) -> str:
-        return f"<Drafted codebook of {len(self.codebook.released)} columns, {'paid' if self.is_paid else 'to review'}>"
+        made = "paid" if self.is_paid else "from a document" if self.source else "to review"
+        return f"<Drafted codebook of {len(self.codebook.released)} columns, {made}>"
 
 
 @documented
@@ -61,9 +64,13 @@ def draft(
     cap: int | None = None,
     account: Account | str | Path | None = None,
     table: str | None = None,
+    from_document: bool = False,
     report: Report | None = None,
 ) -> Drafted:
-    """Draft a codebook from data: for a person to review, or at a price, for releases with a formal total.
+    """Draft a codebook from data, for a person to review or at a price, or from a document that describes the data.
+
+    A document is DDI-Codebook XML, Frictionless, CSVW or NIST JSON: it is recognised, no data are read, and what it
+    declares is public if it is.
 
     Parameters
     ----------
@@ -81,6 +88,8 @@ def draft(
         Priced draft: the id column that tells people apart, and how many records of each take part.
     account
         Charged for a priced draft.
+    from_document
+        Take the labels of a file of SPSS, Stata or SAS alone, and read none of its rows.
 
     Returns
     -------
@@ -89,6 +98,10 @@ def draft(
     """
     if keep and drop:
         raise ParameterError("`keep` and `drop` say the same thing in two ways; give one of them.")
+    if from_document or _is_document(data):
+        if any(given is not None for given in (epsilon, delta, account, person, cap)) or levels:
+            raise ParameterError(f"{str(data)!r} is a document: nothing of it is paid for. Leave the price out.")
+        return _draft_from_document(data, out, keep=keep, drop=drop, table=table)
     if epsilon is None and delta is None and account is None:
         return _draft_to_review(data, out, keep=keep, drop=drop, table=table, priced_only=(levels, person, cap))
     from understudy.codebook import PersonUnit
@@ -132,13 +145,37 @@ def _draft_to_review(
     if out is not None:
         _check_draft_target(Path(out))
     drafted = draft_in_full(data, table=table, drop=dropped, guessed=(file, about_file))
-    book = drafted.codebook
+    _save_draft(drafted.codebook, out)
+    return Drafted(codebook=drafted.codebook, is_paid=False, reasons=drafted.reasons, guesses=drafted.guesses)
+
+
+def _is_document(data: Any) -> bool:
+    from understudy.sources.documents import is_document
+
+    return is_document(data)
+
+
+def _draft_from_document(
+    data: Any, out: str | Path | None, *, keep: Sequence[str], drop: Sequence[str], table: str | None
+) -> Drafted:
+    from understudy.sources.documents import draft_from_document
+
+    if not isinstance(data, str | Path):
+        raise ParameterError(f"a {type(data).__name__} is no document; give the path of one.")
     if out is not None:
-        try:
-            book.save(out)
-        except OSError as reason:
-            raise CodebookError(f"the codebook {str(out)!r} cannot be written ({reason.strerror}).") from None
-    return Drafted(codebook=book, is_paid=False, reasons=drafted.reasons, guesses=drafted.guesses)
+        _check_draft_target(Path(out))
+    book, reasons, source = draft_from_document(data, table=table, keep=keep, drop=drop)
+    _save_draft(book, out)
+    return Drafted(codebook=book, is_paid=False, reasons=reasons, source=source)
+
+
+def _save_draft(book: Codebook, out: str | Path | None) -> None:
+    if out is None:
+        return
+    try:
+        book.save(out)
+    except OSError as reason:
+        raise CodebookError(f"the codebook {str(out)!r} cannot be written ({reason.strerror}).") from None
 
 
 def _columns_to_drop(

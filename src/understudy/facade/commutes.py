@@ -94,7 +94,7 @@ def commute(
     from understudy.commute.jobs import synthesize_commutes
 
     recipe, given = _recipe_and_input(flows, account, {"epsilon": epsilon, "certificate": certificate, **options})
-    return synthesize_commutes(recipe, given, out=out, csv=csv, seed=seed, report=report)
+    return synthesize_commutes(recipe, given, out=out, formats=("csv",) if csv else (), seed=seed, report=report)
 
 
 def quote_commute(

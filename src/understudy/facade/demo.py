@@ -63,7 +63,7 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     release = Marginals(epsilon=1.0, delta=1e-6).fit(source, report=report).sample(DEMO_ROWS)
     independent = BayesianBootstrap().fit(source).sample(DEMO_ROWS)
     made = open_source(release.table, book)
-    release.save(folder, csv=True)
+    release.save(folder, formats=("csv",))
     picture = folder.with_name(folder.name + "-picture.svg")
     drawn = marginal_picture(source, made, columns=_DEMO_COLUMNS, real_label="confidential (simulated)")
     picture.write_text(drawn, encoding="utf-8")

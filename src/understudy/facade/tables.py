@@ -145,6 +145,7 @@ def synthesize(
     *,
     out: str | Path | None = None,
     csv: bool = False,
+    formats: str | Sequence[str] = (),
     save_model: str | Path | None = None,
     account: Account | str | Path | None = None,
     unknown: str = "error",
@@ -161,6 +162,9 @@ def synthesize(
         New folder for table, codebook and manifest; without it nothing is written.
     csv
         Write ``synthetic.csv`` too.
+    formats
+        Write the table too as ``xlsx``, ``sav``, ``dta`` or ``csv``, or several of them, with order, labels and
+        missing codes.
     save_model
         New file for the released model (route N), from which :func:`draw` makes more rows.
     account
@@ -182,9 +186,11 @@ def synthesize(
     <Release of 100 rows by marginals, ApproxDP>
     """
     from understudy.release.folders import check_target
+    from understudy.release.formats import chosen_formats
     from understudy.sources.inputs import find_provenance
     from understudy.synth.released import FittedReleased, refuse_model_of
 
+    formats = chosen_formats(formats, csv=csv, rows=rows)
     if out is not None:
         check_target(Path(out))
     book = load_codebook(book)
@@ -193,7 +199,7 @@ def synthesize(
         _check_model_target(recipe, Path(save_model), out)
         refuse_model_of(find_provenance(data))
     fitted = _fitted(data, book, rows, recipe, account=account, unknown=unknown, table=table, seed=seed, report=report)
-    release = fitted.sample(rows) if out is None else fitted.write(out, rows, csv=csv)
+    release = fitted.sample(rows) if out is None else fitted.write(out, rows, formats=formats)
     certificate = release.manifest.certificate
     if save_model is not None and (certificate is None or certificate["accepted"]):
         assert isinstance(fitted, FittedReleased)  # checked above
@@ -210,6 +216,7 @@ def synthesize_many(
     files: int,
     out: str | Path | None = None,
     csv: bool = False,
+    formats: str | Sequence[str] = (),
     **more: Any,
 ) -> list[Release]:
     """Several files from one fit, in numbered folders: all written and paid, or none. On route S each pays.
@@ -217,13 +224,19 @@ def synthesize_many(
     ``files`` says how many; the other arguments are those of :func:`synthesize`.
     """
     from understudy.release.folders import check_target
+    from understudy.release.formats import chosen_formats
     from understudy.synth.recipe import FILES
 
     FILES.check("files", files)
+    formats = chosen_formats(formats, csv=csv, rows=rows)
     if out is not None:
         check_target(Path(out))
     fitted = _fitted(data, load_codebook(book), rows, method, **more)
-    return fitted.sample_many(rows, files=files) if out is None else fitted.write_many(out, rows, files=files, csv=csv)
+    return (
+        fitted.sample_many(rows, files=files)
+        if out is None
+        else fitted.write_many(out, rows, files=files, formats=formats)
+    )
 
 
 def _fitted(
@@ -274,22 +287,25 @@ def draw(
     where: Sequence[str] | Mapping[str, Any] = (),
     out: str | Path | None = None,
     csv: bool = False,
+    formats: str | Sequence[str] = (),
     report: Report | None = None,
 ) -> Release:
     """More rows from a released model, of a sub-population if asked for; nothing is paid.
 
-    ``where`` holds words such as ``sex=F``, or values by column.
+    ``where`` holds words such as ``sex=F``, or values by column; ``formats`` as in :func:`synthesize`.
     """
     from understudy.codebook.where import parse_where
     from understudy.release.folders import check_target
+    from understudy.release.formats import chosen_formats
     from understudy.synth.model_file import load_model
 
+    formats = chosen_formats(formats, csv=csv, rows=rows)
     if out is not None:
         check_target(Path(out))
     part = where if isinstance(where, Mapping) else parse_where(where)
     release = load_model(model).sample(rows, where=part or None, report=report)
     if out is not None:
-        release.save(out, csv=csv)
+        release.save(out, formats=formats)
     return release
 
 
@@ -360,6 +376,7 @@ def impute(
     files: int = 5,
     out: str | Path | None = None,
     csv: bool = False,
+    formats: str | Sequence[str] = (),
     unknown: str = "error",
     table: str | None = None,
     seed: int | None = None,
@@ -368,23 +385,25 @@ def impute(
 ) -> list[Release]:
     """Fill the missing values of a real table ``files`` times; the outcome holds real records and is confidential.
 
-    ``options`` are those of :class:`~understudy.synth.filling.Filling`: ``engines``, ``order``, ``sweeps``, ``key``
-    and ``key_space``.
+    ``formats`` as in :func:`synthesize`; ``options`` are those of :class:`~understudy.synth.filling.Filling`:
+    ``engines``, ``order``, ``sweeps``, ``key`` and ``key_space``.
     """
     from understudy.mechanisms.stream import Stream
     from understudy.parameters import from_words
     from understudy.release.folders import check_target
+    from understudy.release.formats import chosen_formats
     from understudy.sources import open_source
     from understudy.synth.filling import Filling
     from understudy.synth.recipe import FILES
 
+    formats = chosen_formats(formats, csv=csv)
     FILES.check("files", files)
     if out is not None:
         check_target(Path(out))
     filling = from_words(Filling, "impute", options)
     source = open_source(data, load_codebook(book), unknown=unknown, table=table)
     fitted = filling.fit(source, stream=Stream.of_seed(seed), report=report)
-    return fitted.sample_many(files=files) if out is None else fitted.write_many(out, files=files, csv=csv)
+    return fitted.sample_many(files=files) if out is None else fitted.write_many(out, files=files, formats=formats)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -416,6 +435,7 @@ def count(
     *,
     out: str | Path | None = None,
     csv: bool = False,
+    formats: str | Sequence[str] = (),
     account: Account | str | Path | None = None,
     unknown: str = "error",
     table: str | None = None,
@@ -435,6 +455,8 @@ def count(
         New folder for the table; without it nothing is written.
     csv
         Write ``counts.csv`` too.
+    formats
+        Write the table too as ``xlsx``, ``sav``, ``dta`` or ``csv``, or several of them.
     account
         Charged before any noise is drawn.
     **options
@@ -448,14 +470,16 @@ def count(
     """
     from understudy.mechanisms.stream import Stream
     from understudy.release.folders import check_target
+    from understudy.release.formats import chosen_formats
 
+    formats = chosen_formats(formats, csv=csv)
     plan = _counts(book, by=by, epsilon=epsilon, **options)
     if out is not None:
         check_target(Path(out))
     plan.quote()  # refuse bad numbers before the data are touched
     source = plan.open(data, account=account, unknown=unknown, table=table)
     fitted = plan.fit(source, stream=Stream.of_seed(seed), report=report)
-    return fitted.sample() if out is None else fitted.write(out, csv=csv)
+    return fitted.sample() if out is None else fitted.write(out, formats=formats)
 
 
 def quote_count(

@@ -5,7 +5,7 @@ Synthesis, counts, commutes, scores, anonymising and imputing follow it. A price
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -82,9 +82,9 @@ class Fitted(ABC, Generic[Made]):
             payment.commit(None if payment.account is None else product.digest)
         return product
 
-    def write(self, out: str | Path, rows: int, *, csv: bool = False, **how: Any) -> Made:
+    def write(self, out: str | Path, rows: int, *, formats: Sequence[str] = (), **how: Any) -> Made:
         """Pay, draw and write; an interrupt before it appears gives the price back, because nobody saw anything."""
-        return self._write(out, rows, {"csv": csv}, **how)
+        return self._write(out, rows, {"formats": formats}, **how)
 
     def _write(self, out: str | Path, rows: int, saving: Mapping[str, Any], **how: Any) -> Made:
         target = Path(out)
@@ -94,7 +94,7 @@ class Fitted(ABC, Generic[Made]):
         return product
 
     def _write_many(
-        self: "Fitted[Release]", out: str | Path, each: Quote, *, price: Quote, files: int, csv: bool
+        self: "Fitted[Release]", out: str | Path, each: Quote, *, price: Quote, files: int, formats: Sequence[str]
     ) -> list[Release]:
         """Several releases in numbered folders, in one charge: all of them, or none."""
         check_target(Path(out))
@@ -103,7 +103,7 @@ class Fitted(ABC, Generic[Made]):
             drawn = [self._make(each, payment, file=file, files=files) for file in range(files)]
             releases = [self._numbered(release, number, files) for number, release in enumerate(drawn, start=1)]
             payment.reached(Point.DRAWN)
-            save_many(releases, out, csv=csv, commit=payment.commit)
+            save_many(releases, out, formats=formats, commit=payment.commit)
         return releases
 
     def _numbered(self, release: Release, number: int, files: int) -> Release:
@@ -155,6 +155,6 @@ class FittedWhole(Fitted[Release]):
         """Pay, draw, and hand over. The price is then spent."""
         return super().sample(self.quote().rows)
 
-    def write(self, out: str | Path, *, csv: bool = False) -> Release:  # type: ignore[override]
+    def write(self, out: str | Path, *, formats: Sequence[str] = ()) -> Release:  # type: ignore[override]
         """Pay, draw and write to a new folder."""
-        return self._write(out, self.quote().rows, {"csv": csv})
+        return self._write(out, self.quote().rows, {"formats": formats})

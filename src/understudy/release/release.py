@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from understudy.codebook import Codebook, Levelled
@@ -18,17 +17,18 @@ from understudy.privacy.card import card
 from understudy.privacy.provenance import InputRole, Made
 from understudy.privacy.spelling import short_promise
 from understudy.release.folders import Commit, digest_of, digest_of_bytes, new_folder
+from understudy.release.formats import write_table
 from understudy.release.manifest import Manifest
 
 MANIFEST, CODEBOOK = "manifest.json", "codebook.toml"
 TABLE, ANONYMIZED = "synthetic.parquet", "anonymized.parquet"
 TABLE_NAMES = {
-    **dict.fromkeys(Made, (TABLE, "synthetic.csv")),
-    Made.ANONYMIZED: (ANONYMIZED, "anonymized.csv"),
-    Made.COUNTS: ("counts.parquet", "counts.csv"),
-    Made.COMPLETED: ("completed.parquet", "completed.csv"),
+    **dict.fromkeys(Made, TABLE),
+    Made.ANONYMIZED: ANONYMIZED,
+    Made.COUNTS: "counts.parquet",
+    Made.COMPLETED: "completed.parquet",
 }
-"""What the table of a release is called, as Parquet and as CSV; nobody should take real records for synthetic ones."""
+"""What the table of a release is called; nobody should take real records for synthetic ones."""
 _SHOWN_ROWS, _SHOWN_COLUMNS = 5, 8
 COUNT_COLUMNS = ("count", "low", "high")
 """What a table of counts says about each combination of levels."""
@@ -107,16 +107,19 @@ class Release:
             note += " Its rows are withheld here; `table` has them."
         return card(f"Release by {manifest.method}", facts, rows=rows, note=note)
 
-    def save(self, target: str | Path, *, csv: bool = False, commit: Commit | None = None) -> Path:
-        """Write table, codebook and manifest to a new folder. A crash or a full disk leaves no folder behind."""
+    def save(self, target: str | Path, *, formats: Sequence[str] = (), commit: Commit | None = None) -> Path:
+        """Write table, codebook and manifest to a new folder. A crash or a full disk leaves no folder behind.
+
+        ``formats`` are those beside Parquet: csv, xlsx, sav, dta (:mod:`understudy.release.formats`).
+        """
         place = Path(target)
-        table, text_table = TABLE_NAMES[self.manifest.made]
+        table = TABLE_NAMES[self.manifest.made]
         book, data = self.manifest.codebook, self.manifest.quote.inputs.get(InputRole.DATA)
         with new_folder(place, speaks=lambda folder: digest_of(folder / MANIFEST), commit=commit) as folder:
             pyarrow.parquet.write_table(self.table, folder / table)
             (folder / CODEBOOK).write_text(book.to_toml(), encoding="utf-8", newline="\n")
-            if csv:
-                pyarrow.csv.write_csv(spelled_table(self.table, book, self.manifest.made), folder / text_table)
+            for form in formats:
+                write_table(self.table, book, self.manifest.made, folder / table_as(table, form), form)
             if data is not None and data.text:
                 (folder / INPUT_MANIFEST).write_text(data.text, encoding="utf-8", newline="\n")
             for name, attached in self.attachments.items():
@@ -154,19 +157,13 @@ def manifest_text(manifest: Manifest, files: Mapping[str, str]) -> str:
     return json.dumps(manifest.to_dict(files), indent=2, ensure_ascii=False) + "\n"
 
 
-def spelled_table(table: pa.Table, book: Codebook, made: Made) -> pa.Table:
-    """For CSV: missing values spelled as the codebook spells them."""
-    if made is Made.COUNTS:  # labels, tokens among them, and numbers
-        return table
-    columns = []
-    for name in table.column_names:
-        values, token = table.column(name), book.column(name).missing
-        columns.append(values if token is None else values.cast(pa.string()).fill_null(token))
-    return pa.table(columns, names=table.column_names)
+def table_as(table: str, form: str) -> str:
+    """The name of a table in another format."""
+    return f"{table.removesuffix('.parquet')}.{form}"
 
 
 def save_many(
-    releases: Sequence[Release], folder: str | Path, *, csv: bool = False, commit: Commit | None = None
+    releases: Sequence[Release], folder: str | Path, *, formats: Sequence[str] = (), commit: Commit | None = None
 ) -> Path:
     """Write several releases to numbered folders of a new one: all of them, and all of them paid, or none."""
     target = Path(folder)
@@ -177,5 +174,5 @@ def save_many(
 
     with new_folder(target, speaks=speaks, commit=commit) as scratch:
         for name, release in zip(numbers, releases, strict=True):
-            release.save(scratch / name, csv=csv)
+            release.save(scratch / name, formats=formats)
     return target

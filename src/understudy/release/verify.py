@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from understudy.codebook import Codebook
@@ -23,8 +22,9 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import MARK, InputRole, Made, Provenance
 from understudy.privacy.statement import Subject, statement
 from understudy.release.folders import digest_of
+from understudy.release.formats import FORMATS, holds_same_rows
 from understudy.release.manifest import FORMAT, read_quote
-from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, spelled_table
+from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, table_as
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
 from understudy.sources.inputs import other_than_marked, provenance_of_manifest
@@ -75,7 +75,7 @@ class Looked:
     @property
     def table(self) -> Path:
         """Where its one table lies, if it is not in parts."""
-        return self.place / TABLE_NAMES[self.made][0]
+        return self.place / TABLE_NAMES[self.made]
 
     @property
     def tables(self) -> list[Path]:
@@ -104,7 +104,7 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
         book = _check_codebook(looked)
         if book is not None:
             (_check_counts if looked.made is Made.COUNTS else _check_rows)(looked, book)
-            _check_text(looked, book)
+            _check_other_formats(looked, book)
         return replace(looked, book=book)
 
     return verify_manifest(looked, [table, _check_marks, *checks])
@@ -231,22 +231,20 @@ def _check_rows(looked: Looked, book: Codebook) -> None:
     looked.conclude(wrong, f"all {rows:,} rows fit the codebook")
 
 
-def _check_text(looked: Looked, book: Codebook) -> None:
-    """The CSV holds the same rows as the table: another table under its name would go out unseen."""
-    name = TABLE_NAMES[looked.made][1]
-    if name not in looked.manifest.get("files", {}) or not (looked.place / name).is_file():
-        return
-    try:
-        expected = spelled_table(pyarrow.parquet.read_table(looked.table), book, looked.made)
-        types = {field.name: field.type for field in expected.schema}
-        options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
-        written = pyarrow.csv.read_csv(looked.place / name, convert_options=options)
-        same = written.equals(expected.replace_schema_metadata(None))
-    except (UnderstudyError, OSError, pa.ArrowException) as reason:
-        looked.problems.append(f"{name} cannot be compared with the table: {reason}")
-        return
-    faults = [] if same else [f"{name} does not hold the rows of the table"]
-    looked.conclude(faults, f"{name} holds the same rows as the table")
+def _check_other_formats(looked: Looked, book: Codebook) -> None:
+    """The CSV and the like hold the same rows as the table: another table under their names would go out unseen."""
+    for form in FORMATS:
+        name = table_as(looked.table.name, form)
+        if form == "parquet" or name not in looked.manifest.get("files", {}) or not (looked.place / name).is_file():
+            continue
+        try:
+            table = pyarrow.parquet.read_table(looked.table)
+            same = holds_same_rows(looked.place / name, form, table, book, looked.made)
+        except (UnderstudyError, OSError, pa.ArrowException) as reason:
+            looked.problems.append(f"{name} cannot be compared with the table: {reason}")
+            continue
+        faults = [] if same else [f"{name} does not hold the rows of the table"]
+        looked.conclude(faults, f"{name} holds the same rows as the table")
 
 
 def _check_counts(looked: Looked, book: Codebook) -> None:

@@ -19,8 +19,9 @@ from understudy.sources.broken_rules import broken_rules
 from understudy.sources.csv_files import PLAIN_FILE, Places, repair_csv, repeated_names
 from understudy.sources.expressions import as_text, is_known, is_whole, person_of, present, read_day, read_number
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
+from understudy.sources.files import Opened, files_and_reading, is_database, open_table
 from understudy.sources.inputs import find_provenance
+from understudy.sources.kinds import CSV, file_kind
 
 CellFault = Literal[
     "missing value", "outside levels", "not a number", "not a whole number", "outside the edges", "not a date"
@@ -75,8 +76,8 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     if not isinstance(what, str | Path) or is_database(str(what)):
         _, faults = _check_opened(open_table(what, table, file=book.file, allow_repeats=True), book, most)
     else:
-        paths = find_files(str(what))
-        faults = _check_files(paths, book, most)
+        paths, file = files_and_reading(str(what), table, book.file)
+        faults = _check_files(paths, replace(book, file=file), most)
         if len(paths) > 1 and not any(fault.is_fatal for fault in faults):
             faults += _check_together(str(what), book)
     return [_with_sentence(fault, book) for fault in faults]
@@ -133,7 +134,7 @@ def _check_file(path: Path, book: Codebook, most: int) -> tuple[int, list[Fault]
         opened.verify_whole()
         return _check_opened(opened, book, most)
     except DataError as reason:
-        if file_kind(path) != "csv":
+        if file_kind(path) != CSV:
             return 0, [Fault(kind="unreadable", sentence=str(reason))]
         return _check_repaired(path, book, most, str(reason))
 

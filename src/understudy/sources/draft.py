@@ -34,6 +34,7 @@ from understudy.codebook import (
     Text,
 )
 from understudy.codebook.encode import day_of, number_of
+from understudy.codebook.labels import ColumnLabels
 from understudy.codebook.numbers import MOST_STEPS
 from understudy.codebook.readings import PLAIN, Reading, tidy
 from understudy.errors import DataError, ParameterError, listed
@@ -41,7 +42,8 @@ from understudy.parameters import Whole
 from understudy.sources.expressions import as_text, present, read_day, read_number, word_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.file_guesses import Guess, guess_file
-from understudy.sources.files import Opened, file_kind, find_files, is_database, open_table
+from understudy.sources.files import Opened, files_and_reading, is_database, open_table, without_missing_codes
+from understudy.sources.kinds import CSV, file_kind
 from understudy.sources.reading_guesses import (
     MOST_CODES,
     PLAINLY,
@@ -117,8 +119,9 @@ def guessed_file(what: Any) -> tuple[FileReading | None, list[Guess]]:
     """The rules of the file behind an address, where it is a text file that does not keep to the plain convention."""
     if not isinstance(what, str | Path) or is_database(str(what)):
         return None, []
-    path = find_files(str(what))[0]
-    if file_kind(path) != "csv" or path.stat().st_size == 0:
+    paths, said = files_and_reading(str(what))
+    path = paths[0]
+    if said.layout or file_kind(path) != CSV or path.stat().st_size == 0:
         return None, []
     try:
         return guess_file(path)
@@ -144,7 +147,7 @@ def draft_in_full(
     MAX_LEVELS.check("max_levels", max_levels)
     file, about_file = guessed_file(what) if guessed is None else guessed
     guesses = list(about_file)
-    opened = open_table(what, table, file=file)
+    opened = without_missing_codes(open_table(what, table, file=file))
     if opened.connection.name != "duckdb":
         raise DataError(
             f"{opened.label}: a draft reads levels and quantiles off the values, and only counts leave a database "
@@ -172,11 +175,13 @@ def draft_in_full(
             "`max_levels`."
         )
     book = Codebook(
-        columns=tuple(_or_left_out(described.get(name, "dropped"), name) for name in header),
+        columns=tuple(
+            _labelled(_or_left_out(described.get(name, "dropped"), name), opened.labels.get(name)) for name in header
+        ),
         # what a release made with it will still say, so it must be as true after the attestation as before
         description="Levels, edges and ranges were first drafted from the data; a release has a formal guarantee only "
         "where every column is attested as public knowledge (`understudy codebook declare`).",
-        file=file,
+        file=None if opened.file.says_nothing else opened.file,
     )
     return Draft(codebook=book, reasons=reasons, guesses=tuple(guesses))
 
@@ -616,6 +621,10 @@ def _reading_order(level: str) -> list[tuple[int, str]]:
     """
     parts = re.split("([0-9]{1,18})", level)
     return [(int(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
+
+
+def _labelled(column: Column, labels: ColumnLabels | None) -> Column:
+    return column if labels is None else labels.describe(column)
 
 
 def _or_left_out(described: Column | str, name: str) -> Column:

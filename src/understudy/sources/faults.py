@@ -83,6 +83,7 @@ _REMEDIES = (
         "Check your user name and rights; a password comes from PGPASSWORD or ~/.pgpass.",
     ),
     (("state machine",), "Check its quotes, and that all lines end alike (not some with CRLF and some with LF)."),
+    (("json",), 'Mend that line: every line holds one object, such as {"age": 41}.'),
     (("unicode", "utf-8", "utf8"), "Save the file as UTF-8."),
     (
         ("parquet", "magic", "footer"),

@@ -1,20 +1,23 @@
 """Open files, frames and connections as one Ibis table."""
 
 import gzip
+import re
 import tempfile
 import weakref
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from understudy.codebook import FileReading
+from understudy.codebook.labels import ColumnLabels
 from understudy.errors import DataError
 from understudy.interrupts import interrupts_put_off
-from understudy.sources import databases
+from understudy.sources import databases, kinds
 from understudy.sources.csv_files import (
     is_compressed,
     named_columns_of,
@@ -25,6 +28,8 @@ from understudy.sources.csv_files import (
     unique_names,
 )
 from understudy.sources.faults import engine_errors
+from understudy.sources.kinds import file_kind
+from understudy.sources.materialised import Materialised
 
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills to a private temporary folder."""
@@ -48,6 +53,10 @@ class Opened:
     """About how many rows there are at most, where that is known without reading them."""
     parquet: tuple[Path, ...] = ()
     """The files of the table, where they are Parquet."""
+    file: FileReading = FileReading()
+    """How the file was read, as far as a codebook should keep it."""
+    labels: Mapping[str, ColumnLabels] = field(default_factory=dict, repr=False)
+    """What a statistical file says about its columns."""
 
     def value(self, name: str) -> Any:
         """The column called ``name`` in the header; the engine may know it by a stand-in."""
@@ -99,6 +108,22 @@ def open_table(
     return opened
 
 
+def without_missing_codes(opened: Opened) -> Opened:
+    """The table with nulls where a statistical file has a code that it declares as missing."""
+    codes = {name: labels.missing for name, labels in opened.labels.items() if labels.missing}
+    if not codes:
+        return opened
+    from understudy.sources.expressions import as_text
+
+    engine_names = dict(zip(opened.header, opened.table.columns, strict=True))
+    values = {engine_names[name]: opened.value(name) for name in codes}
+    held = {
+        name: as_text(value).isin(codes[header]).ifelse(None, value)
+        for (name, value), header in zip(values.items(), codes, strict=True)
+    }
+    return replace(opened, table=opened.table.mutate(**held))
+
+
 def _in_place(connection: Any, table: Any, label: str) -> Opened:
     return Opened(connection=connection, table=table, header=tuple(table.columns), label=label)
 
@@ -107,13 +132,17 @@ def _open_frame(what: Any) -> Opened:
     header, frame = _to_arrow(what)
     if not header:
         raise DataError("the table has no columns; give one with a header and rows.")
-    connection = _connect()
-    with engine_errors("the table in memory"):
-        connection.con.register("understudy_frame", frame)  # a view of it, not a copy
-        table = connection.table("understudy_frame")
+    connection, table = _registered(frame, "the table in memory")
     return Opened(
         connection=connection, table=table, header=header, label="the table in memory", likely_rows=len(frame)
     )
+
+
+def _registered(frame: Any, label: str) -> tuple[Any, Any]:
+    connection = _connect()
+    with engine_errors(label):
+        connection.con.register("understudy_frame", frame)  # a view of it, not a copy
+        return connection, connection.table("understudy_frame")
 
 
 def _connect() -> Any:
@@ -164,23 +193,176 @@ def _to_arrow(what: Any) -> tuple[tuple[str, ...], Any]:
 
 def is_database(address: str) -> bool:
     """Whether an address names a database rather than files."""
-    return "://" in address or Path(address).suffix.lower() in {".duckdb", ".ddb", ".db"}
+    return "://" in address or Path(_split(address)[0]).suffix.lower() in {".duckdb", ".ddb", ".db"}
+
+
+_NOT_IN_ADDRESSES = ("names", "origin", "attestation")
+_FILE_OPTIONS = ("table", *(field.name for field in fields(FileReading) if field.name not in _NOT_IN_ADDRESSES))
+_QUERY = re.compile(rf"\?(({'|'.join(_FILE_OPTIONS)})=.*)$", re.DOTALL)
+
+
+def _split(address: str) -> tuple[str, dict[str, str]]:
+    """The path or pattern of an address such as ``study.xlsx?sheet=2019``, and its options.
+
+    >>> _split("study.xlsx?sheet=2019&skip=2"), _split("part-?.csv")
+    (('study.xlsx', {'sheet': '2019', 'skip': '2'}), ('part-?.csv', {}))
+    """
+    query = None if "://" in address or Path(address).exists() else _QUERY.search(address)
+    return (address[: query.start()], dict(parse_qsl(query[1]))) if query else (address, {})
+
+
+def files_and_reading(
+    address: str, table: str | None = None, file: FileReading | None = None
+) -> tuple[list[Path], FileReading]:
+    """The files that an address names, and how they are read: as the address says, or else as the codebook does."""
+    place, options = _split(address)
+    if strange := [name for name in options if name not in _FILE_OPTIONS]:
+        raise DataError(f"the address {address!r} sets {strange[0]!r}; a file takes {', '.join(_FILE_OPTIONS)}.")
+    if table is not None:
+        options.setdefault("table", table)
+    paths = find_files(place)
+    if "table" in options:
+        if file_kind(paths[0]) not in (kinds.WORKBOOK, kinds.ZIP):
+            raise DataError(
+                f"`table` is {options['table']!r}, and the file {place!r} holds one table only; leave it out, or "
+                "name a database or a workbook."
+            )
+        options.setdefault("sheet", options.pop("table"))
+    given: dict[str, Any] = dict(options)
+    for name in {"skip", "header_row"} & set(options):
+        if not options[name].isdecimal():
+            raise DataError(f"the address {address!r} sets {name} to {options[name]!r}; it must be a whole number.")
+        given[name] = int(options[name])
+    if "layout" in options:
+        from understudy.sources.fixed_width import read_layout
+
+        given["layout"] = read_layout(options["layout"])
+    return paths, replace(file or FileReading(), **given)
 
 
 def _open_address(address: str, table: str | None, file: FileReading) -> Opened:
-    if table is not None and not is_database(address):
-        raise DataError(
-            f"`table` is {table!r}, and the file {address!r} holds one table only; leave it out, or name a database."
-        )
     if duckdb := _duckdb_of(address):
         return _open_duckdb(duckdb[0], duckdb[1] or table)
     if "://" in address:
         return _in_place(*databases.open_database(address, table))
-    paths = find_files(address)
+    paths, reading = files_and_reading(address, table, file)
     for path in paths:
         if path.stat().st_size == 0:
             raise DataError(f"{str(path)!r} is empty; a table needs a header and rows.")
-    return _open_csv(address, paths, file) if file_kind(paths[0]) == "csv" else _open_parquet(address, paths)
+    return _open_files(address, paths, reading)
+
+
+def _open_files(address: str, paths: Sequence[Path], reading: FileReading) -> Opened:
+    kind = file_kind(paths[0])
+    if kind == kinds.ZIP:
+        return _open_zip(address, paths, reading)
+    if reading.layout and kind in (kinds.FIXED, kinds.CSV):
+        return _open_fixed_width(address, paths, reading)
+    if kind == kinds.FIXED:
+        return _open_csv(address, [_require_delimiters(path) for path in paths], reading)
+    if kind in (kinds.WORKBOOK, kinds.STATISTICAL):
+        return _open_parsed(address, paths, kind, reading)
+    if kind == kinds.JSON:
+        return _open_json(address, paths)
+    return _open_csv(address, paths, reading) if kind == kinds.CSV else _open_parquet(address, paths)
+
+
+def _require_delimiters(path: Path) -> Path:
+    if len(read_dialect(path).header) < 2:
+        raise DataError(
+            f"the lines of {str(path)!r} have no delimiter, so its columns are told apart by their characters; name a "
+            f"layout, a CSV file with name, start and end: '{path}?layout=LAYOUT.csv'."
+        )
+    return path
+
+
+def _open_zip(address: str, paths: Sequence[Path], reading: FileReading) -> Opened:
+    from understudy.sources.archives import unpacked
+
+    if len(paths) > 1:
+        raise DataError(f"{address!r} matches several archives; unpack them, and give a pattern of the files inside.")
+    inside, folder = unpacked(paths[0], reading.member)
+    try:
+        if inside.stat().st_size == 0:
+            raise DataError(f"{inside.name!r} in {address!r} is empty; a table needs a header and rows.")
+        if file_kind(inside) == kinds.ZIP:
+            raise DataError(f"{address!r} holds an archive in an archive; unpack it once.")
+        opened = _open_files(address, [inside], reading)
+    except DataError as reason:
+        folder.cleanup()
+        raise DataError(str(reason).replace(str(inside), f"{paths[0]}/{inside.name}")) from None
+    except BaseException:
+        folder.cleanup()
+        raise
+    weakref.finalize(opened.connection, _remove, folder)
+    return replace(opened, file=replace(opened.file, member=reading.member))
+
+
+_PARSED: OrderedDict[tuple[Any, ...], Materialised] = OrderedDict()
+"""The last two files that had to be parsed as a whole: a command looks at the header first and at the rows later."""
+
+
+def _parsed(path: Path, kind: str, reading: FileReading) -> Materialised:
+    if is_compressed(path):
+        raise DataError(f"{str(path)!r} is a compressed {kind}; unpack it first, or pack it as .zip.")
+    at = path.stat()
+    key = (path.resolve(), at.st_ino, at.st_mtime_ns, at.st_size, kind, reading)
+    if key not in _PARSED:
+        if kind == kinds.WORKBOOK:
+            from understudy.sources.workbooks import read_workbook as read
+        else:
+            from understudy.sources.statistical import read_statistical as read
+        while len(_PARSED) > 1:
+            _PARSED.popitem(last=False)
+        _PARSED[key] = read(path, reading)
+    return _PARSED[key]
+
+
+def _open_parsed(address: str, paths: Sequence[Path], kind: str, reading: FileReading) -> Opened:
+    """Workbooks and statistical files."""
+    read = [_parsed(path, kind, reading) for path in paths]
+    _require_one_header(paths, [parsed.header for parsed in read])
+    frame = read[0].table if len(read) == 1 else _put_together([parsed.table for parsed in read])
+    connection, table = _registered(frame, repr(address))
+    return Opened(
+        connection=connection,
+        table=table,
+        header=read[0].header,
+        label=address,
+        from_file=True,
+        likely_rows=len(frame),
+        file=read[0].file,
+        labels=read[0].labels,
+    )
+
+
+def _put_together(tables: Sequence[Any]) -> Any:
+    """One table; a column that has numbers in one file and texts in another is text in all."""
+    import pyarrow as pa
+
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        texts = [table.cast(pa.schema([(name, pa.string()) for name in table.column_names])) for table in tables]
+        return pa.concat_tables(texts)
+
+
+def _open_fixed_width(address: str, paths: Sequence[Path], reading: FileReading) -> Opened:
+    from understudy.sources.fixed_width import read_fixed_width
+
+    connection = _connect()
+    with engine_errors(repr(address)):
+        table, header = read_fixed_width(connection, address, paths, reading)
+    return _of_text(address, paths, connection, table, header, reading)
+
+
+def _open_json(address: str, paths: Sequence[Path]) -> Opened:
+    from understudy.sources.json_lines import read_json
+
+    connection = _connect()
+    with engine_errors(repr(address)):
+        table, header = read_json(connection, address, paths)
+    return _of_text(address, paths, connection, table, header, FileReading())
 
 
 def database_of(address: str) -> tuple[Path, str | None] | None:
@@ -226,16 +408,6 @@ def _goes_with_release(path: Path) -> bool:
     return path.name in _BESIDE_ROWS and (path.parent / "manifest.json").is_file()
 
 
-def file_kind(path: Path) -> str:
-    """Csv or parquet, by the name."""
-    suffix = path.with_suffix("").suffix if is_compressed(path) else path.suffix
-    if suffix.lower() in (".csv", ".tsv", ".txt"):
-        return "csv"
-    if suffix.lower() in (".parquet", ".pq"):
-        return "parquet"
-    raise DataError(f"{str(path)!r} is neither .csv, .csv.gz nor .parquet; rename it or convert it.")
-
-
 def _open_parquet(address: str, paths: Sequence[Path]) -> Opened:
     import pyarrow.parquet as pq
 
@@ -271,26 +443,32 @@ def _require_one_header(paths: Sequence[Path], headers: Sequence[tuple[str, ...]
             )
 
 
-def _open_csv(address: str, paths: Sequence[Path], file: FileReading) -> Opened:
-    dialects = [read_dialect(path, file) for path in paths]
+def _open_csv(address: str, paths: Sequence[Path], reading: FileReading) -> Opened:
+    dialects = [read_dialect(path, reading) for path in paths]
     header = dialects[0].header
     _require_one_header(paths, [dialect.header for dialect in dialects])
     if len({dialect.delimiter for dialect in dialects}) > 1:
         raise DataError(f"{address!r} matches files with different delimiters; write them all alike.")
     connection = _connect()
-    lying = _plain_copies(connection, paths, file, dialects[0].delimiter) if needs_copy(file) else paths
+    lying = _plain_copies(connection, paths, reading, dialects[0].delimiter) if needs_copy(reading) else paths
     with engine_errors(repr(address)):
         table = connection.read_csv([escape(str(path)) for path in lying], **dialects[0].engine_options)
-    compressed = tuple(path for path in lying if is_compressed(path))
+    return _of_text(address, lying, connection, table, header, reading)
+
+
+def _of_text(
+    address: str, paths: Sequence[Path], connection: Any, table: Any, header: tuple[str, ...], file: FileReading
+) -> Opened:
     return Opened(
         connection=connection,
         table=table,
         header=header,
         label=address,
-        compressed=compressed,
+        compressed=tuple(path for path in paths if is_compressed(path)),
         from_file=True,
         # a row has at least a separator or an end for each of its columns
         likely_rows=sum(_text_bytes(path) for path in paths) // len(header),
+        file=file,
     )
 
 

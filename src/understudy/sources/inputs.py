@@ -16,6 +16,10 @@ from typing import Any
 from understudy.errors import DataError, UnderstudyError
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance
+from understudy.sources import kinds
+from understudy.sources.archives import unpacked
+from understudy.sources.kinds import file_kind
+from understudy.sources.marks import mark_in_statistical, mark_in_workbook
 from understudy.sources.same import files_of, refuse_same
 
 _MARK_1 = b"understudy.anonymized"
@@ -87,7 +91,19 @@ def _of_file(path: Path) -> Provenance:
 
 
 def _metadata(path: Path) -> Mapping[bytes, bytes]:
-    if path.suffix.lower() not in (".parquet", ".pq"):
+    """The marks in a file; of the file inside, where it is an archive."""
+    try:
+        kind = file_kind(path)
+        if kind == kinds.ZIP:
+            inside, folder = unpacked(path)
+            with folder:
+                return {} if file_kind(inside) == kinds.ZIP else _metadata(inside)
+    except DataError:
+        return {}  # whoever reads the rows will say what is wrong with the file
+    if kind in (kinds.WORKBOOK, kinds.STATISTICAL):
+        mark = mark_in_workbook(path) if kind == kinds.WORKBOOK else mark_in_statistical(path)
+        return {MARK: mark} if mark else {}
+    if kind != kinds.PARQUET:
         return {}
     import pyarrow as pa
     import pyarrow.parquet as pq

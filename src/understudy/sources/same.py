@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import DataError, ParameterError
+from understudy.sources.archives import open_member
 from understudy.sources.csv_files import is_compressed, open_bytes
-from understudy.sources.files import database_of, find_files
+from understudy.sources.files import database_of, files_and_reading
+from understudy.sources.kinds import ZIP, file_kind
 
 
 def refuse_same(confidential: Any, public: Any, used_as: str) -> None:
@@ -24,7 +26,7 @@ def files_of(what: Any) -> list[Path]:
     if not isinstance(what, str | Path) or "://" in str(what):
         return []
     try:
-        return [path.resolve() for path in find_files(str(what))]
+        return [path.resolve() for path in files_and_reading(str(what))[0]]
     except (DataError, OSError, ValueError):
         return []
 
@@ -45,13 +47,17 @@ def _is_same_file(first: Path, second: Path) -> bool:
     try:
         if first.samefile(second):
             return True
-        may_agree = is_compressed(first) or is_compressed(second) or first.stat().st_size == second.stat().st_size
+        is_packed = any(is_compressed(path) or file_kind(path) == ZIP for path in (first, second))
+        may_agree = is_packed or first.stat().st_size == second.stat().st_size
         return may_agree and _digest(first) == _digest(second)
-    except (OSError, EOFError):
+    except (OSError, EOFError, DataError):
         return False
 
 
 def _digest(path: Path) -> bytes:
     """Of the content, however it is packed."""
-    with open_bytes(path) as data:
-        return hashlib.file_digest(data, "sha256").digest()
+    digest = hashlib.sha256()
+    with open_member(path) if file_kind(path) == ZIP else open_bytes(path) as data:
+        while piece := data.read(1 << 20):
+            digest.update(piece)
+    return digest.digest()

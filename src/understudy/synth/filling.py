@@ -86,11 +86,11 @@ class FittedFilling(FittedWhole):
         rows = self.quote().rows
         return [Fitted.sample(self, rows, file=file, files=files) for file in range(files)]
 
-    def write_many(self, out: str | Path, *, files: int, csv: bool = False) -> list[Release]:
+    def write_many(self, out: str | Path, *, files: int, formats: Sequence[str] = ()) -> list[Release]:
         """Several copies in numbered folders: all of them, or none."""
         FILES.check("files", files)
         quote = self.quote()
-        return self._write_many(out, quote, price=quote, files=files, csv=csv)
+        return self._write_many(out, quote, price=quote, files=files, formats=formats)
 
     def _choices(self, quote: Quote) -> str:
         return choices_of(quote, self.recipe.parameters(), self.codebook.digest)

@@ -181,6 +181,7 @@ def paid_draft(
             description=f"Levels, bounds and edges were found at epsilon {plan.epsilon:g}, delta {plan.delta:g}. "
             "Values that are not listed count as other or missing: use unknown = 'other-or-missing'.",
             unit=plan.unit,
+            file=None if opened.file.says_nothing else opened.file,
             paid=PaidDraft(
                 draft=identity,
                 entries=json.dumps(quote.own.to_list(), ensure_ascii=False),

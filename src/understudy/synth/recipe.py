@@ -348,21 +348,21 @@ class Fitted(Making[Release]):
         return super().sample(rows, where=where)
 
     def write(  # type: ignore[override]
-        self, out: str | Path, rows: int, *, where: Where | None = None, csv: bool = False
+        self, out: str | Path, rows: int, *, where: Where | None = None, formats: Sequence[str] = ()
     ) -> Release:
         """Pay, draw and write to a new folder."""
-        return super().write(out, rows, csv=csv, where=where)
+        return super().write(out, rows, formats=formats, where=where)
 
     def sample_many(self, rows: int, *, files: int) -> list[Release]:
         """Several files, drawn one after the other; on route S each of them pays."""
         return [self.sample(rows) for _ in range(self._checked_files(files))]
 
-    def write_many(self, out: str | Path, rows: int, *, files: int, csv: bool = False) -> list[Release]:
+    def write_many(self, out: str | Path, rows: int, *, files: int, formats: Sequence[str] = ()) -> list[Release]:
         """Several files in numbered folders: all of them written and paid for, in one charge, or none."""
         self._checked_files(files)
         each = self.quote(rows)
         price = each if self.recipe.route == "N" else each.times(files)
-        return self._write_many(out, each, price=price, files=files, csv=csv)
+        return self._write_many(out, each, price=price, files=files, formats=formats)
 
     def _checked_files(self, files: int) -> int:
         if FILES.check("files", files) > 1 and self._judge is not None:

@@ -1,0 +1,81 @@
+"""What files of SPSS, Stata and SAS say about a column beside its values: labels and missing codes."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from understudy.codebook.columns import Categorical, Column, Levelled, Ordinal, ValueLabels
+from understudy.codebook.encode import number_of, spelling
+from understudy.codebook.numbers import Number
+
+_MOST_LISTED = 100
+"""Whole numbers in a range of missing codes that are listed one by one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnLabels:
+    """The dictionary entry of one variable."""
+
+    label: str = ""
+    value_labels: ValueLabels = ()
+    missing: tuple[str, ...] = ()
+    """Codes that mean missing, spelled as levels are; Stata's and SAS's own are ".a" to ".z"."""
+    measure: str = ""
+    """What the file says that it is: "nominal", "ordinal", "scale" or nothing."""
+
+    def describe(self, column: Column) -> Column:
+        """A drafted column with what the file says about it."""
+        if not column.is_modelled:
+            return replace(column, description=self.label or column.description)
+        told = replace(column, description=self.label, value_labels=self.value_labels)
+        if self.missing:
+            further = tuple(dict.fromkeys((*self.missing[1:], *told.reading.missing)))
+            told = replace(told, missing=self.missing[0], reading=replace(told.reading, missing=further))
+        return _with_labelled_levels(told, self) if isinstance(told, Levelled) else told
+
+
+def _with_labelled_levels(column: Levelled, labels: ColumnLabels) -> Levelled:
+    """Every labelled code is a level, whether or not it occurs; the order is that of the file, or of the numbers."""
+    codes = [code for code, _ in labels.value_labels if code not in labels.missing and code != column.missing]
+    levels = tuple(dict.fromkeys((*codes, *column.levels)))
+    if all(number_of(level) is not None for level in levels):
+        levels = tuple(sorted(levels, key=lambda level: number_of(level) or 0.0))
+    kinds = {"nominal": Categorical, "ordinal": Ordinal}
+    kind = kinds.get(labels.measure, Categorical if codes and not labels.measure else type(column))
+    kept = {field.name: getattr(column, field.name) for field in fields(column)}
+    return kind(**{**kept, "levels": levels})
+
+
+def missing_codes(ranges: Iterable[Any], value_labels: Mapping[Any, str]) -> tuple[str, ...]:
+    """The codes of SPSS's missing values: single ones, and of a range those with a label and the whole numbers.
+
+    >>> missing_codes([{"lo": -9.0, "hi": -9.0}, {"lo": 97.0, "hi": 99.0}], {})
+    ('-9', '97', '98', '99')
+    """
+    codes: list[str] = []
+    for item in ranges:
+        low, high = (item["lo"], item["hi"]) if isinstance(item, dict) else (item, item)
+        if isinstance(low, str) or low == high:
+            codes.append(spelling(low))
+            continue
+        codes += [spelling(code) for code in value_labels if not isinstance(code, str) and low <= code <= high]
+        if math.isfinite(low) and math.isfinite(high) and high - low < _MOST_LISTED:
+            codes += [str(code) for code in range(math.ceil(low), math.floor(high) + 1)]
+    return tuple(dict.fromkeys(codes))
+
+
+def has_number_levels(column: Column) -> bool:
+    """Whether a statistical file keeps the column as numbers: amounts, and levels that are plain numbers.
+
+    >>> [has_number_levels(Categorical(name="x", levels=levels)) for levels in (("1", "2"), ("01", "02"), ("F", "1"))]
+    [True, False, False]
+    """
+    if isinstance(column, Levelled):
+        return all(_is_plain_number(level) for level in column.levels)
+    return isinstance(column, Number)
+
+
+def _is_plain_number(text: str) -> bool:
+    number = number_of(text)
+    return number is not None and spelling(number) == text
