@@ -1,6 +1,7 @@
 """Codebooks: the values that a table may hold. They are public knowledge and hold no data."""
 
 from understudy.codebook.book import Codebook, PaidDraft
+from understudy.codebook.coded import Coded, CodeLevel
 from understudy.codebook.columns import (
     Attestation,
     Categorical,
@@ -16,13 +17,16 @@ from understudy.codebook.columns import (
 )
 from understudy.codebook.details import Detail
 from understudy.codebook.numbers import Continuous, Integer, Number
+from understudy.codebook.packs import Pack
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
 
 __all__ = [
     "Attestation",
     "Categorical",
+    "CodeLevel",
     "Codebook",
+    "Coded",
     "Column",
     "Continuous",
     "Dates",
@@ -38,6 +42,7 @@ __all__ = [
     "Order",
     "Ordinal",
     "Origin",
+    "Pack",
     "PaidDraft",
     "PersonUnit",
     "Role",

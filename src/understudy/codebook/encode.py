@@ -11,6 +11,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
+from understudy.codebook.coded import Coded, CodeLevel
 from understudy.codebook.columns import Column, Dates, Levelled
 from understudy.codebook.numbers import Continuous, Integer
 
@@ -37,6 +38,8 @@ def encode_value(column: Column, value: Any) -> int | None:
         return column.missing_code
     if column.missing is not None and spelling(value) == column.missing:
         return column.missing_code
+    if isinstance(column, Coded | CodeLevel):
+        return column.find(spelling(value))
     if isinstance(column, Levelled):
         return column.code_of.get(spelling(value))
     if isinstance(column, Dates):

@@ -48,7 +48,7 @@ def open_source(
     """
     book = as_codebook(codebook)
     opened = open_table(what, table)
-    absent = [column.name for column in book.described if column.name not in opened.header]
+    absent = dict.fromkeys(c.reads for c in book.described if c.reads not in opened.header)
     if absent:
         raise DataError(
             f"{opened.label} lacks the columns {', '.join(map(repr, absent))} that the codebook describes; it has "

@@ -11,7 +11,7 @@ from typing import Any
 import ibis
 import pyarrow as pa
 
-from understudy.codebook import Codebook, Column, Continuous, Dates, Grain, Integer, Levelled, Number
+from understudy.codebook import Codebook, Coded, CodeLevel, Column, Continuous, Dates, Grain, Integer, Levelled, Number
 from understudy.errors import DataError
 from understudy.parameters import OneOf
 from understudy.sources import dialects
@@ -49,7 +49,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
     looked_up = {
         place: column
         for place, column in enumerate(columns)
-        if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED
+        if engine == "duckdb" and isinstance(column, Levelled) and len(_spelled(column)[0]) > _LISTED
     }
     if engine == "pyspark" or repeated > _REPEATED or looked_up:
         # in two steps: one step would repeat every reading in every bin
@@ -64,7 +64,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
         if place in looked_up:
-            code = _or_missing(column, absent, table[f"{_LOOKED_UP}{place}"])
+            code = _or_missing(column, absent, _or_other(column, value, table[f"{_LOOKED_UP}{place}"]))
         else:
             code = _code(column, value, absent)
         codes[f"c{place}"] = ibis.coalesce(code, ibis.literal(stand_in(column, unknown))).cast(kind)
@@ -84,8 +84,34 @@ def person_of(value: Any) -> Any:
 def _joined_codes(table: Any, column: Levelled, place: int) -> Any:
     """The table with the codes of one column of very many levels: a hash join instead of a search through a list."""
     text, code = f"{_LOOKED_UP}text{place}", f"{_LOOKED_UP}{place}"
-    levels = ibis.memtable(pa.table({text: list(column.levels), code: list(range(len(column.levels)))}))
+    texts, codes = _spelled(column)
+    levels = ibis.memtable(pa.table({text: texts, code: codes}))
     return table.left_join(levels, table[f"v{place}"] == levels[text]).drop(text)
+
+
+def _spelled(column: Levelled) -> tuple[list[str], list[int]]:
+    """Every text that stands for a level, and the code of the level."""
+    if isinstance(column, Coded | CodeLevel):
+        return list(column.spellings), list(column.spellings.values())
+    return list(column.levels), list(range(len(column.levels)))
+
+
+def _listed_code(column: Coded | CodeLevel, text: Any) -> Any:
+    """The code as :meth:`Coded.find` finds it, from a text that was made comparable."""
+    pack = column.codes if isinstance(column, Coded) else column.coded.codes
+    reading = pack.reading
+    folded = dialects.stripped(text)
+    folded = folded.upper() if reading.upper else folded
+    cut = folded.split(".")[0] if reading.dot else folded
+    if reading.width is not None:
+        width: Any = ibis.literal(reading.width)
+        for letter, size in reading.widths:
+            width = (cut.substr(0, 1) == letter).ifelse(size, width)
+        if reading.zeros:
+            lost = cut.re_search("^[0-9]+$") & (cut.length() < reading.width)
+            cut = lost.ifelse(cut.lpad(reading.width, "0"), cut)
+        cut = cut.substr(0, width)
+    return folded.isin(list(pack.exact)).ifelse(folded, cut) if pack.exact else cut
 
 
 def _or_missing(column: Column, absent: Any, code: Any) -> Any:
@@ -94,8 +120,17 @@ def _or_missing(column: Column, absent: Any, code: Any) -> Any:
     return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
 
 
+def _or_other(column: Column, text: Any, code: Any) -> Any:
+    """A code that a pack lacks is its ``other``, whatever the policy."""
+    if not isinstance(column, Coded | CodeLevel):
+        return code
+    return text.isnull().ifelse(ibis.null("int64"), ibis.coalesce(code, column.code_of[str(column.other)]))
+
+
 def is_known(column: Column, value: Any, *, looked_up: bool = True) -> Any:
     """Whether the codebook knows a value; very many levels are looked up in a table of their own, if that may be."""
+    if isinstance(column, Coded | CodeLevel):
+        return present(value).notnull() | (column.missing is not None)
     if isinstance(column, Levelled) and column.size > _LISTED:
         value = present(value)
         levels = ibis.memtable(pa.table({"level": list(column.levels)})).level if looked_up else list(column.levels)
@@ -125,6 +160,8 @@ def _reading(column: Column, value: Any, unknown: str) -> tuple[Any, Any]:
     value = present(value)
     text = as_text(value)
     absent = value.isnull() | (text == column.missing) if column.missing_code is not None else ibis.literal(False)
+    if isinstance(column, Coded | CodeLevel):
+        return _listed_code(column, text), absent
     if isinstance(column, Levelled):
         return (value if dialects.compares_floats(value) else text), absent
     if isinstance(column, Number):
@@ -139,7 +176,10 @@ def _reading(column: Column, value: Any, unknown: str) -> tuple[Any, Any]:
 
 
 def _code(column: Column, meaning: Any, absent: Any) -> Any:
-    if isinstance(column, Levelled):
+    if isinstance(column, Coded | CodeLevel):
+        texts, codes = _spelled(column)
+        code = _or_other(column, meaning, dialects.item_of(codes, dialects.level_index(texts, meaning)))
+    elif isinstance(column, Levelled):
         code = dialects.level_index(column.levels, meaning)
     elif isinstance(column, Number):
         code = _bin(column, meaning)
