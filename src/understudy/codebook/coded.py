@@ -113,7 +113,9 @@ class Coded(Detail):
             )
         if self.parents is not None or self.hierarchy:
             faults = [fault for fault in faults if "which is its only parent" not in fault]
-            faults.append(f"column {self.name!r} has its parents from the pack {pack.name!r}; drop parents and hierarchy.")
+            faults.append(
+                f"column {self.name!r} has its parents from the pack {pack.name!r}; drop parents and hierarchy."
+            )
         return faults
 
 
@@ -159,7 +161,9 @@ class CodeLevel(Levelled):
     def of_code(self) -> Places:
         """The code number here of every code number of the codes."""
         others = self.code_of[str(self.other)]
-        places = [self.code_of[chain[min(self.number, len(chain) - 1)]] if chain else others for chain in self.coded.chains]
+        places = [
+            self.code_of[chain[min(self.number, len(chain) - 1)]] if chain else others for chain in self.coded.chains
+        ]
         return np.array(places if self.missing is None else [*places, self.size - 1], dtype=np.int64)
 
     def find(self, text: str) -> int:
@@ -181,4 +185,3 @@ def with_code_levels(columns: Sequence[Column]) -> tuple[Column, ...]:
         if not isinstance(column, CodeLevel):
             expanded.append(column)
     return tuple(expanded)
-

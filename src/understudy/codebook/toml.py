@@ -103,10 +103,14 @@ def _read_packs(entries: Any, folder: Path, faults: list[str]) -> dict[str, Pack
         texts = [value for value in (file, text) if isinstance(value, str)]
         if not isinstance(name, str) or len(texts) != 1 or strange or name in SHIPPED or name in packs:
             why = f"is called {name!r}, a name that is taken" if name in (*SHIPPED, *packs) else "is incomplete"
-            faults.append(f'pack {number} {why}; write name = "ccs" and file = "ccs.csv" under [[packs]], nothing else.')
+            faults.append(
+                f'pack {number} {why}; write name = "ccs" and file = "ccs.csv" under [[packs]], nothing else.'
+            )
             continue
         try:
-            packs[name] = Pack(name=name, text=text) if isinstance(text, str) else pack_of_file(folder / str(file), name)
+            packs[name] = (
+                Pack(name=name, text=text) if isinstance(text, str) else pack_of_file(folder / str(file), name)
+            )
         except CodebookError as reason:
             faults += [f"pack {name!r}: {fault}" for fault in reason.faults] or [str(reason)]
     return packs
