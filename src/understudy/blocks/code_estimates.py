@@ -23,10 +23,10 @@ Bools = npt.NDArray[np.bool_]
 DOUBT = 0.01
 """Share of the records of a column that may be expected under codes which perhaps do not occur."""
 _POINTS, _ROUNDS = 24, 150
-"""Points of the grid of each of two numbers, and rounds of EM: more of either changes weights by less than noise does."""
+"""Points of the grid of each of two numbers, and rounds of EM: more of either changes weights less than noise does."""
 _FINEST, _SEEN = 8, 4
-"""In parts of the noise's deviation: the smallest count on the grid that is not 0; and the count from which on a code is
-taken to occur, since less cannot be told from nothing."""
+"""In parts of the noise's deviation: the smallest count on the grid that is not 0; and the count from which on a code
+is taken to occur, since less cannot be told from nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ def with_fallback(
         is_last = np.array([step >= len(chain) - 1 for chain in chains])
         at = np.array([chain[min(step, len(chain) - 1)] for chain in chains], dtype=np.int64)
         places, which = np.unique(at, return_inverse=True)
-        mass = np.bincount(which, left, len(places))
+        mass = np.bincount(which, left, len(places)).astype(np.float64)
         # a parent occurs where one of its codes does
         chance = 1 - np.exp(np.bincount(which, np.log1p(-np.minimum(occurs, 1 - 1e-12)), len(places)))
         shown = _within(mass, chance, allowed)

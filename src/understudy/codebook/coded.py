@@ -43,7 +43,7 @@ class Coded(Detail):
         members: dict[str, list[str]] = {chain[0]: [] for chain in pack.nodes.values()}
         for code, chain in pack.codes.items():
             members[chain[0]].append(self._written(code))
-        for node, chain in reversed(pack.nodes.items()):
+        for node, chain in reversed(list(pack.nodes.items())):
             members[chain[0]].append(node)
         object.__setattr__(self, "groups", tuple((group, tuple(codes)) for group, codes in members.items()))
         super().__post_init__()

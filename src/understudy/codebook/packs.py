@@ -1,4 +1,4 @@
-"""Public classifications as packs: a list of codes, each with its parents, from a file of facts with source and licence.
+"""Public classifications as packs: codes with their parents, from a file of facts with source and licence.
 
 A pack is one CSV file: ``code``, then its parents from the nearest to the coarsest, then ``label`` and ``also`` (other
 spellings, between bars) where there are any. Lines that begin with ``#`` say ``title``, ``source``, ``licence`` and
@@ -168,29 +168,30 @@ class Pack:
             yield f"its first line is {','.join(header)}; give every column a name of its own."
             return
         if odd := [row for row in self._lines[1:] if len(row) > len(header)]:
-            yield f"the line of {odd[0][0]!r} has {len(odd[0])} cells and the header {len(header)}; put quotes around a comma."
+            cells = f"{len(odd[0])} cells and the header {len(header)}"
+            yield f"the line of {odd[0][0]!r} has {cells}; put quotes around a comma."
             return
         yield from self._code_faults()
 
     def _code_faults(self) -> Iterator[str]:
         above = {parent for _, parents, _, _ in self._rows for parent in parents if parent}
-        chain: dict[str, tuple[str, ...]] = {}
+        chain: dict[tuple[int, str], tuple[str, ...]] = {}
         for code, parents, _, _ in self._rows:
+            named = [parent for parent in parents if parent]
             if not code:
                 yield "a line has no code; every line begins with one."
-            elif not any(parents):
-                if code not in above:
-                    yield f"the code {code!r} has no parent; name one, so that a rare code can fall back to it."
-            elif not all(parents):
-                yield f"the code {code!r} has {len([p for p in parents if p])} of {len(parents)} parents; name all of them."
-            else:
-                for number, parent in enumerate(parents):
-                    known = chain.setdefault(f"{number}\0{parent}", parents[:number])
-                    if known != parents[:number]:
-                        yield (
-                            f"{self.levels[number]} {parent!r} has two parents, {known[-1]!r} and "
-                            f"{parents[number - 1]!r}; each belongs to one. Keep one."
-                        )
+            elif not named and code not in above:
+                yield f"the code {code!r} has no parent; name one, so that a rare code can fall back to it."
+            elif 0 < len(named) < len(parents):
+                yield f"the code {code!r} has {len(named)} of {len(parents)} parents; name all of them."
+            for number, parent in enumerate(parents if named else ()):
+                known = chain.setdefault((number, parent), parents[:number])
+                if known != parents[:number]:
+                    which = f"two parents, {known[-1]!r} and {parents[number - 1]!r}"
+                    yield f"{self.levels[number]} {parent!r} has {which}; each belongs to one. Keep one."
+        yield from self._list_faults(above)
+
+    def _list_faults(self, above: set[str]) -> Iterator[str]:
         seen: dict[str, tuple[str, ...]] = {}
         for code, parents in self._listed():
             if code in seen:
@@ -223,7 +224,7 @@ class Pack:
     @cached_property
     def nodes(self) -> Mapping[str, tuple[str, ...]]:
         """Every parent with the chain that leads to it and ends in it; a parent named like its own is the same one."""
-        chains = {}
+        chains: dict[str, tuple[str, ...]] = {}
         for parents in self.codes.values():
             for number, parent in enumerate(parents):
                 chains.setdefault(parent, parents[: number + 1])
@@ -305,6 +306,6 @@ def pack_of_file(path: str | Path, name: str | None = None) -> Pack:
     except (OSError, UnicodeDecodeError) as reason:
         fault = getattr(reason, "strerror", None) or "it is not UTF-8 text"
         raise CodebookError(
-            f"the pack {str(path)!r} cannot be read ({fault}); give a CSV file with the columns code, parents and label."
+            f"the pack {str(path)!r} cannot be read ({fault}); give a CSV file with the columns code, parents, label."
         ) from None
     return Pack(name=name or re.sub(r"[^a-z0-9_]+", "_", place.stem.lower()), text=text.replace("\r\n", "\n"))

@@ -406,6 +406,7 @@ def _run(
     book, rng = public.book, np.random.default_rng(1)
     bare = replace(recipe, certify=(), certify_epsilon=None, certify_tries=1, people_epsilon=None)
     object.__setattr__(bare, "per_person", recipe.per_person)
+    object.__setattr__(bare, "one_epsilon", recipe.one_epsilon)
     pairs = list(itertools.combinations(book.names, 2))
     pairs = pairs[:: len(pairs) // _MOST_PAIRS + 1]
     errors: dict[tuple[str, ...], list[float]] = {}
