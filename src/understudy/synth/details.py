@@ -11,6 +11,7 @@ count of every code of every such column gets noise, and which codes to show is 
 (:mod:`understudy.blocks.code_estimates`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from understudy.blocks.densities import inside_bins
 from understudy.codebook import Codebook, Coded, CodeLevel, Detail, Number
 from understudy.codebook.decode import Shapes, decode_table
 from understudy.errors import ParameterError
-from understudy.mechanisms.discrete_laplace import count_sensitivity
+from understudy.mechanisms.discrete_laplace import count_sensitivity, scale_for
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
 from understudy.mechanisms.histogram import GeometricHistogram, noisy_histogram, noisy_histogram_entry
 from understudy.mechanisms.laplace_tables import share_of
@@ -165,6 +166,16 @@ def _coded_event(book: Codebook, price: _Price) -> GaussianMeasurements:
         units=tables * count_sensitivity(price.neighbours),
         neighbours=price.neighbours,
     )
+
+
+def code_noise(recipe: "Recipe", book: Codebook) -> float | None:
+    """Deviation of the noise on the count of a code, in records; None without columns of codes, or without a price."""
+    if not book.coded or recipe.route == "none":
+        return None
+    price = _price(recipe, book)
+    if price.delta:
+        return math.sqrt(_coded_event(book, price).variance)
+    return math.sqrt(2) * float(scale_for(price.epsilon, count_sensitivity(price.neighbours)))
 
 
 def _coded_entries(book: Codebook, price: _Price) -> list[Entry]:

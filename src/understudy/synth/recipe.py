@@ -21,7 +21,7 @@ from understudy.blocks.foreseen import Foreseen
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
 from understudy.codec import to_plain
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import BudgetError, ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import DELTA, EPSILON, ROWS, Declared, Names, Panel, Whole, option
 from understudy.privacy.facts import MethodFacts
@@ -198,6 +198,8 @@ class Recipe(Declared, ABC):
         stream = Stream.checked(stream)
         if quote is None and self.prices_first:
             quote = self.quote(source.codebook, 1, secure=stream.is_secure)
+        if quote is not None and source.account is not None and (fault := source.account.relation_fault(quote.ledger)):
+            raise BudgetError(f"the release {fault}")  # before anything is read
         public = self.public_inputs(source.address)
         recipe = of_people(self, source.codebook)
         with watched(recipe) as openers:
