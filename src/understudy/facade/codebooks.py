@@ -102,8 +102,8 @@ def draft(
         raise ParameterError("a priced draft needs `epsilon` and `delta`; there is no default for privacy.")
     if kind:
         raise ParameterError(
-            "`kind` belongs to a draft for review; a priced draft finds levels at a price, which codes of a pack do not "
-            'need. Drop those columns here (`drop`), and write them into the codebook: kind = "icd9".'
+            "`kind` belongs to a draft for review; a priced draft finds levels at a price, and codes of a pack are "
+            'public. Drop those columns here (`drop`), and write them into the codebook: kind = "icd9".'
         )
     if (person is None) != (cap is None):
         raise ParameterError("`person` and `cap` go together: the id column, and how many records of each take part.")
