@@ -173,7 +173,8 @@ def open_with(put_with: Any) -> Callable[..., us.sources.Source]:  # type: ignor
 
 ODD_CODES = [
     "250.83", "25083", "250", "38", "8", "8.45", "V57", "v5789", "E909", "E9090", " 428 ", "390-459", "393-398",
-    "other", "zzz", "", ".", "-", "0", "407", "123456789", "?", None, "NY", "New York", "36", "9", "09", "new york ", "1001",
+    "other", "zzz", "", ".", "-", "0", "407", "123456789", "?", None, "NY", "New York", "36", "9", "09", "new york ",
+    "1001",
 ]  # fmt: skip
 
 

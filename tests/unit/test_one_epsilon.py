@@ -12,6 +12,7 @@ import understudy as us
 from understudy.codebook import Categorical, Codebook, Coded, Integer, Pack, PersonUnit, Text
 from understudy.codebook.columns import Role
 from understudy.errors import BudgetError, ParameterError
+from understudy.synth.choices import load_recipe
 from understudy.synth.paid_draft import PaidPlan
 from understudy.synth.people import of_people
 
@@ -99,7 +100,7 @@ def test_the_manifest_says_the_split_and_is_computed_again(book, tmp_path):
     checked = us.verify(tmp_path / "r")
     assert checked.is_valid, checked.problems
     assert any("cost what is stated" in line for line in checked.passed)
-    again = us.quote(tmp_path / "r" / "codebook.toml", 500, us.load_recipe(tmp_path / "r", book, 500))
+    again = us.quote(tmp_path / "r" / "codebook.toml", 500, load_recipe(tmp_path / "r", book, 500))
     assert again.total == release.manifest.total
     manifest["parameters"]["one_epsilon"]["asked"]["epsilon"] = 0.5
     (tmp_path / "r" / "manifest.json").write_text(json.dumps(manifest))

@@ -88,7 +88,8 @@ def test_an_own_pack_is_one_file_and_travels_with_the_codebook(tmp_path):
 
 
 def test_a_draft_takes_kinds_and_proposes_them():
-    codes = [code.lstrip("0") for code in list(shipped_pack("icd9").codes)[:399]] * 3 + ["?"] * 9
+    listed = list(shipped_pack("icd9").codes)
+    codes = [code.lstrip("0") for code in (*listed[:299], *listed[-100:])] * 3 + ["?"] * 9  # the last are E800 to E999
     table = pa.table({"sex": ["F", "M", "F"] * 402, "diag": codes, "age": list(range(1206))})
     assert proposed(table, ["diag", "sex"]) == {"diag": "icd9"}
     drafted = us.draft(table)

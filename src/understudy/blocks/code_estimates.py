@@ -43,22 +43,35 @@ class NoisyCounts:
         """Of the noise."""
         return math.sqrt(self.variance)
 
-    def likelihood(self, grid: Values) -> Values:
-        """Of every code under every count of the grid, up to a factor of each code."""
-        away = self.values[:, np.newaxis] - grid
-        if self.is_laplace:
-            scale = self.deviation / math.sqrt(2)
-            log = -np.abs(away) / scale
-            log[self.values <= 0] = -grid / scale  # at most 0 was measured
-        else:
-            log = -(away**2) / (2 * self.variance)
-        return np.asarray(np.exp(log - log.max(axis=1, keepdims=True)))
-
     def grid(self) -> Values:
         """Counts that are told apart: none, then ever larger steps."""
         least = self.deviation / _FINEST
         most = max(float(self.values.max(initial=0.0)), 4 * self.deviation)
         return np.concatenate([[0.0], np.geomspace(least, most, _POINTS - 1)])
+
+    def likelihood(self, grid: Values) -> Values:
+        """Of every code under the counts around every point of the grid, up to a factor of each code."""
+        spread = self.variance + _widths(grid) ** 2
+        away = self.values[:, np.newaxis] - grid
+        log = -(away**2) / (2 * spread) - np.log(2 * math.pi * spread) / 2
+        if self.is_laplace:
+            scale = self.deviation / math.sqrt(2)
+            narrow = _widths(grid) <= self.deviation / 2  # where the law of the noise still shows
+            log[:, narrow] = (-np.abs(away) / scale - math.log(2 * scale))[:, narrow]
+            log[self.values <= 0] = -grid / scale  # at most 0 was measured
+        return np.asarray(np.exp(log - log.max(axis=1, keepdims=True)))
+
+    def means(self, grid: Values) -> Values:
+        """Of every code its mean, given that its count lies around a point of the grid."""
+        held = _widths(grid) ** 2 / (_widths(grid) ** 2 + self.variance)
+        return np.asarray(np.maximum(grid + held * (self.values[:, np.newaxis] - grid), 0))
+
+
+def _widths(grid: Values) -> Values:
+    """How far around a point counts count as its own: between steps that are wide beside noise, nothing is rounded."""
+    widths = np.concatenate([[0.0], np.diff(grid)]) / 2
+    widths[1] = 0.0
+    return widths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +101,10 @@ def estimated(own: NoisyCounts, others: Sequence[NoisyCounts] = ()) -> CodeEstim
         shares *= likely.T @ (also / total[:, np.newaxis]) / len(total)
     posterior = likely * (also @ shares.T)
     posterior /= posterior.sum(axis=1, keepdims=True)
-    return CodeEstimate(expected=posterior @ grid, occurs=posterior[:, grid >= own.deviation / _SEEN].sum(axis=1))
+    return CodeEstimate(
+        expected=(posterior * own.means(grid)).sum(axis=1),
+        occurs=posterior[:, grid >= own.deviation / _SEEN].sum(axis=1),
+    )
 
 
 def with_fallback(
