@@ -37,7 +37,7 @@ CODE_CASES: list[Case] = [
         ),
         (
             "a kind at a price", "@data|-o|new.toml|--kind|region=icd9|--epsilon|1|--delta|1e-6", MISTAKE,
-            ("`kind`", 'kind = "icd9"'),
+            ("--kind", 'kind = "icd9"'),
         ),
     ),
     *cases(

@@ -58,7 +58,7 @@ def draft(
 ) -> None:
     """Draft a codebook from data: for a person to review, or at a price, for releases with a formal total."""
     outlook: list[str] = []
-    if epsilon is not None and delta is not None:
+    if epsilon is not None and delta is not None and not kind:
         outlook = codebooks.draft_outlook(
             data, epsilon=epsilon, delta=delta, keep=keep or (), drop=drop or (), person=person, cap=cap, table=table
         )

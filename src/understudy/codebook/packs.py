@@ -25,7 +25,7 @@ _RANGE = re.compile(r"([A-Z]*)([0-9]+)\.\.\1([0-9]+)(?:/([0-9]+))?")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _SPACES = " \t\n\r\v\f"
 _SAID = ("title", "source", "licence", "reading")
-_READING = re.compile(r"upper|dot|zeros|[A-Z]=[0-9]+|width=[0-9]+")
+_READING = re.compile(r"upper|dot|zeros=[0-9]{1,2}|[A-Z]=[0-9]{1,2}|width=[0-9]{1,2}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +36,8 @@ class CodeReading:
     """Small letters count as capital ones."""
     dot: bool = False
     """What follows a dot is a finer code than the list has."""
-    zeros: bool = False
-    """Numbers that lost their leading zeros get them back: 38 is 038."""
+    zeros: int | None = None
+    """Numbers that lost their leading zeros get them back, to so many digits: 38 is 038."""
     width: int | None = None
     """Characters of a code; what follows is a finer code than the list has."""
     widths: tuple[tuple[str, int], ...] = ()
@@ -45,18 +45,18 @@ class CodeReading:
 
     @classmethod
     def of(cls, words: str) -> "CodeReading":
-        """From the line of a pack: ``upper, dot, zeros, width=3, E=4``."""
+        """From the line of a pack: ``upper, dot, zeros=3, width=3, E=4``."""
         given = [word.strip() for word in words.split(",") if word.strip()]
         if strange := [word for word in given if not _READING.fullmatch(word)]:
             raise ValueError(
-                f"its reading has {strange[0]!r}; it knows upper, dot, zeros, width=3 and E=4 (the width of codes "
+                f"its reading has {strange[0]!r}; it knows upper, dot, zeros=3, width=3 and E=4 (the width of codes "
                 "that begin with E)"
             )
         sizes = {name: int(size) for name, _, size in (word.partition("=") for word in given if "=" in word)}
         return cls(
             upper="upper" in given,
             dot="dot" in given,
-            zeros="zeros" in given,
+            zeros=sizes.pop("zeros", None),
             width=sizes.pop("width", None),
             widths=tuple(sizes.items()),
         )
@@ -69,18 +69,15 @@ class CodeReading:
     def cut(self, text: str) -> str:
         """A folded code without what is finer than the list.
 
-        >>> reading = CodeReading.of("upper, dot, zeros, width=3, E=4")
+        >>> reading = CodeReading.of("upper, dot, zeros=3, width=3, E=4")
         >>> [reading.cut(text) for text in ("250.83", "25083", "38", "8.5", "V5789", "E9090")]
         ['250', '250', '038', '008', 'V57', 'E909']
         """
         if self.dot:
             text = text.partition(".")[0]
-        width = dict(self.widths).get(text[:1], self.width)
-        if width is None:
-            return text
-        if self.zeros and re.fullmatch("[0-9]+", text):
-            text = text.rjust(width, "0")
-        return text[:width]
+        if self.zeros is not None and re.fullmatch("[0-9]+", text):
+            text = text.rjust(self.zeros, "0")
+        return text[: dict(self.widths).get(text[:1], self.width)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,14 +102,15 @@ def _listed_code(column: Coded | CodeLevel, text: Any) -> Any:
     reading = pack.reading
     folded = dialects.stripped(text)
     folded = folded.upper() if reading.upper else folded
-    cut = folded.split(".")[0] if reading.dot else folded
+    # an engine may make nothing at all of the parts of an empty text
+    cut = ibis.coalesce(folded.split(".")[0], folded) if reading.dot else folded
+    if reading.zeros is not None:
+        lost = cut.re_search("^[0-9]+$") & (cut.length() < reading.zeros)
+        cut = lost.ifelse(cut.lpad(reading.zeros, "0"), cut)
     if reading.width is not None:
         width: Any = ibis.literal(reading.width)
         for letter, size in reading.widths:
             width = (cut.substr(0, 1) == letter).ifelse(size, width)
-        if reading.zeros:
-            lost = cut.re_search("^[0-9]+$") & (cut.length() < reading.width)
-            cut = lost.ifelse(cut.lpad(reading.width, "0"), cut)
         cut = cut.substr(0, width)
     return folded.isin(list(pack.exact)).ifelse(folded, cut) if pack.exact else cut
 
