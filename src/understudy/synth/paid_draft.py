@@ -157,8 +157,8 @@ class PaidPlan:
         each = draft.rest * _BOUNDS_SHARE / 2
         fewest = math.ceil(2 * (_CERTAIN + math.log(len(_COARSE))) / (0.25 * each))
         sentences.append(
-            f"a column of numbers gets bounds from about {fewest:,} {unit} with a value on, one of whole numbers that are "
-            "no levels from twice as many; with fewer it is left out."
+            f"a column of numbers gets bounds from about {fewest:,} {unit} with a value on, one of whole numbers that "
+            "are no levels from twice as many; with fewer it is left out."
         )
         return sentences
 
