@@ -5,6 +5,7 @@ import sys
 
 from benchmarks import (
     anonymize,
+    codes,
     commute,
     constraints,
     counting,
@@ -57,6 +58,7 @@ ALL = {
     "service": service.main,
     "scores": scores.main,
     "constraints": constraints.main,
+    "codes": codes.main,
     "operations": operations.main,
     "people": people.main,
     "weights": weights.main,

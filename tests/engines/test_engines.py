@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import understudy as us
-from understudy.codebook import Categorical, Codebook, Continuous, Dates, Grain, Integer, Ordinal
+from understudy.codebook import Categorical, Codebook, Coded, Continuous, Dates, Grain, Integer, Ordinal
 from understudy.codebook.encode import encode_value
 from understudy.errors import DataError
 from understudy.evaluate.large import compare_large, uniqueness_by_counting
@@ -169,6 +169,24 @@ def open_with(put_with: Any) -> Callable[..., us.sources.Source]:  # type: ignor
         return us.open(what, book, table=name, **stay, **options)
 
     return put
+
+
+ODD_CODES = [
+    "250.83", "25083", "250", "38", "8", "8.45", "V57", "v5789", "E909", "E9090", " 428 ", "390-459", "393-398",
+    "other", "zzz", "", ".", "-", "0", "407", "123456789", "?", None, "NY", "New York", "36", "9", "09", "new york ",
+    "1001",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("pack", ["icd9", "us_states", "us_counties"])
+def test_codes_of_packs_are_read_alike(engine, pack, open_with):
+    book = Codebook(columns=(Coded(name="d", pack=pack, missing="?"),))
+    source = open_with(engine, pa.table({"d": ODD_CODES * 3}), book)
+    names = ("d", book.names[0])
+    for name, found in zip(names, opened(source.count([[name] for name in names])), strict=True):
+        expected = Counter((encode_value(book.column(name), value),) for value in ODD_CODES * 3)
+        assert found == expected, name
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from cases_codes import CODE_CASES
 from cases_release import RELEASE_CASES
 from cases_rooms import ROOM_CASES
 from cases_tables import TABLE_CASES
@@ -10,7 +11,7 @@ from hostile_bench import snapshot
 
 import understudy as us
 
-COMMAND_CASES = [*TABLE_CASES, *RELEASE_CASES, *ROOM_CASES]
+COMMAND_CASES = [*TABLE_CASES, *CODE_CASES, *RELEASE_CASES, *ROOM_CASES]
 
 
 def prepare(here: Path, case) -> None:

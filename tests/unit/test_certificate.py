@@ -213,7 +213,17 @@ def test_an_edited_certificate_is_found(release, tmp_path, edit):
         ({"certify": ("pay ~ sev within 0.1",)}, "which level"),
         ({"certify": ("sex=Male ~ sex within 0.1",)}, "both sides"),
         ({"certify": ("typ x age.yrs x charge x MDC x patzip x los within 0.1",)}, "too many"),
-        ({"certify": ("sex within 0.1",), "certify_epsilon": None}, "There is no default for privacy"),
+        (
+            {
+                "certify": ("sex within 0.1",),
+                "certify_epsilon": None,
+                "method": "pegs",
+                "alpha": 9.0,
+                "epsilon": None,
+                "delta": None,
+            },
+            "There is no default for privacy",
+        ),
         ({"certify": ()}, "nothing is to be certified"),
         (
             {"certify": ("sex within 0.1",), "method": "contingency", "epsilon": None, "delta": None},

@@ -409,8 +409,11 @@ def test_bad_details_are_refused_in_a_sentence(change, said):
 
 
 def test_details_need_a_price_of_their_own_and_only_where_there_are_some():
-    with pytest.raises(ParameterError, match="give `detail_epsilon` and `detail_delta`"):
-        Marginals(epsilon=1.0, delta=1e-6).quote(DETAILED, 5)
+    shared = Marginals(epsilon=1.0, delta=1e-6).quote(DETAILED, 5).total
+    assert shared.epsilon <= 1.0 and shared.delta <= 1e-6
+    for recipe in (PeGS(alpha=1.0), LaplaceHistogram(epsilon=1.0)):  # no epsilon, or no delta, to share out
+        with pytest.raises(ParameterError, match="give `detail_epsilon` and `detail_delta`"):
+            recipe.quote(DETAILED, 5)
     with pytest.raises(ParameterError, match="the codebook has none"):
         PeGS(alpha=1.0, detail_epsilon=1.0, detail_delta=1e-6).quote(Codebook(columns=(SEX,)), 5)
     for bad in ({"detail_epsilon": 0.0, "detail_delta": 1e-6}, {"detail_epsilon": 1.0, "detail_delta": 1.0}):

@@ -85,8 +85,10 @@ def test_the_quote_prices_the_pieces_without_reading_data():
     last = list(quote.ledger)[-1]
     assert last.event.proof == "geometric_histogram.md" and last.guarantee.epsilon <= 0.5
     assert "101 pieces of age" in last.reads
+    shared = us.LaplaceHistogram(epsilon=1.0).quote(BOOK, rows=100)
+    assert [entry.stage for entry in shared.ledger] == stages and 0.999 < shared.total.epsilon <= 1.0
     with pytest.raises(ParameterError, match=r"measured numbers \(age\).*`detail_epsilon`"):
-        us.LaplaceHistogram(epsilon=1.0).quote(BOOK, rows=100)
+        make_recipe("pegs", alpha=1.0).quote(BOOK, rows=100)
     with pytest.raises(ParameterError, match="measured numbers cost no delta"):
         replace(RECIPE, detail_delta=1e-6).quote(BOOK, rows=100)
     plain = replace(BOOK, columns=(SEX, replace(AGE, shape="uniform", pieces=None)))

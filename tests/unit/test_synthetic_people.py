@@ -127,8 +127,10 @@ def test_counting_is_priced_for_the_person_and_needs_its_epsilon(tmp_path):
     release.save(tmp_path / "out")
     assert verify_release(tmp_path / "out").is_valid
     assert not any(b"secret-" in path.read_bytes() for path in (tmp_path / "out").iterdir())
+    shared = replace(recipe, people_epsilon=None).quote(book(), 5)
+    assert shared.total.epsilon <= 1.0 and [entry.stage for entry in shared.ledger] == ["tables", "people"]
     with pytest.raises(ParameterError, match="give `people_epsilon`"):
-        replace(recipe, people_epsilon=None).quote(book(), 5)
+        PeGS(alpha=1.0).quote(book(), 5)
     with pytest.raises(ParameterError, match="does not ask for it"):
         recipe.quote(book("[1, 1]"), 5)
     with pytest.raises(ParameterError, match="above 0"):

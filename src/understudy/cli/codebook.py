@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.console import progress, tell
+from understudy.cli.console import note, progress, tell
 from understudy.cli.console import table as plain_table
 from understudy.cli.shared import App, number_option, option, whole_option
 from understudy.facade import codebooks
@@ -51,6 +51,10 @@ def draft(
     ] = None,
     drop: Annotated[list[str] | None, option("Columns to leave out, such as ids, between commas or repeated.")] = None,
     levels: Annotated[list[str] | None, option("Priced draft: a column whose numbers are names, not amounts.")] = None,
+    kind: Annotated[
+        list[str] | None,
+        option("COLUMN=PACK, repeated: codes of a classification, such as diag_1=icd9, or the CSV of an own pack."),
+    ] = None,
     person: Annotated[
         str | None, option("Priced draft: the id column that tells people apart; the price is a person's.")
     ] = None,
@@ -62,6 +66,13 @@ def draft(
     json: o.Json = False,
 ) -> None:
     """Draft a codebook from data, to review or at a price, or from a document (DDI, Frictionless, CSVW, NIST)."""
+    outlook: list[str] = []
+    if epsilon is not None and delta is not None and not kind:
+        outlook = codebooks.draft_outlook(
+            data, epsilon=epsilon, delta=delta, keep=keep or (), drop=drop or (), person=person, cap=cap, table=table
+        )
+        if not json:
+            note(f"at this price {sentence}" for sentence in outlook)
     with progress(quiet=json) as report:
         drafted = codebooks.draft(
             data,
@@ -72,6 +83,7 @@ def draft(
             delta=delta,
             bins=bins,
             levels=levels or (),
+            kind=kind or (),
             person=person,
             cap=cap,
             account=account,
@@ -86,6 +98,7 @@ def draft(
         "left_out": list(left_out) if drafted.is_paid else left_out,
         "drafted_from_data": [] if drafted.is_paid else list(book.unattested),
         "guesses": [asdict(guess) for guess in drafted.guesses],
+        **({"outlook": outlook} if outlook else {}),
     }
     count = f"wrote {output}: {len(book.released)} columns"
     if drafted.is_paid:

@@ -68,7 +68,10 @@ def quote(
     )
     forecast = [] if priced.forecast is None else priced.forecast.lines()
     ledger = plain_table(("stage", "reads", "price", "proof"), entries, whole=("proof",))
-    tell(priced, [f"{choices.method}, {rows:,} rows of {data}", ledger, priced.statement, *forecast], json=json)
+    shared = [priced.shared] if priced.shared else []
+    tell(
+        priced, [f"{choices.method}, {rows:,} rows of {data}", ledger, *shared, priced.statement, *forecast], json=json
+    )
     if not json:
         warn(priced.warnings)
 

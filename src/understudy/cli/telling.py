@@ -26,6 +26,7 @@ def tell_releases(releases: Sequence[Any], folder: Path, *, csv: bool, json: boo
 
 def warn_of(release: Any, *, csv: bool) -> None:
     """Its warnings, and what a spreadsheet would take for a formula."""
+    note([shared] if (shared := release.manifest.quote.shared) else [])
     warn(release.manifest.warnings)
     if csv and (names := release.formula_like()):
         note(

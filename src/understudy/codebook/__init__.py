@@ -1,6 +1,7 @@
 """Codebooks: the values that a table may hold. They are public knowledge and hold no data."""
 
 from understudy.codebook.book import Codebook, PaidDraft
+from understudy.codebook.coded import Coded, CodeLevel
 from understudy.codebook.columns import (
     Attestation,
     Categorical,
@@ -17,6 +18,7 @@ from understudy.codebook.columns import (
 from understudy.codebook.details import Detail
 from understudy.codebook.file_reading import FileReading
 from understudy.codebook.numbers import Continuous, Integer, Number
+from understudy.codebook.packs import Pack
 from understudy.codebook.readings import Reading
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
@@ -24,7 +26,9 @@ from understudy.codebook.unit import PersonUnit
 __all__ = [
     "Attestation",
     "Categorical",
+    "CodeLevel",
     "Codebook",
+    "Coded",
     "Column",
     "Continuous",
     "Dates",
@@ -41,6 +45,7 @@ __all__ = [
     "Order",
     "Ordinal",
     "Origin",
+    "Pack",
     "PaidDraft",
     "PersonUnit",
     "Reading",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.codebook.card import codebook_card
+from understudy.codebook.coded import Coded, CodeLevel, with_code_levels
 from understudy.codebook.columns import Column, Origin, Role, repeated_in
 from understudy.codebook.details import Detail, detail_faults
 from understudy.codebook.file_reading import FileReading
@@ -84,6 +85,7 @@ class Codebook:
     """How the file is read, where the file itself does not say it."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", with_code_levels(self.columns))
         faults = self.faults()
         if faults:
             plural = "fault" if len(faults) == 1 else "faults"
@@ -154,6 +156,16 @@ class Codebook:
         return tuple(c for c in self.columns if isinstance(c, Detail) and c.role is not Role.IDENTIFIER)
 
     @cached_property
+    def coded(self) -> tuple[Coded, ...]:
+        """The details whose codes come from a pack."""
+        return tuple(detail for detail in self.details if isinstance(detail, Coded))
+
+    @cached_property
+    def code_levels(self) -> tuple[CodeLevel, ...]:
+        """Parents of codes that a release tells beside the codes: all but the coarsest, which is modelled."""
+        return tuple(c for c in self.columns if isinstance(c, CodeLevel) and not c.is_modelled)
+
+    @cached_property
     def measured(self) -> tuple[Number, ...]:
         """Numbers whose values inside a bin follow a priced count of its pieces."""
         return tuple(c for c in self.modelled if isinstance(c, Number) and c.shape == "measured")
@@ -185,7 +197,8 @@ class Codebook:
     @cached_property
     def released(self) -> tuple[Column, ...]:
         """The columns of a release, in the order of the codebook."""
-        return tuple(column for column in self.columns if column.is_modelled or column in self.details)
+        told = (*self.details, *self.code_levels)
+        return tuple(column for column in self.columns if column.is_modelled or column in told)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -320,11 +333,11 @@ class Codebook:
         return write_codebook(self)
 
     @staticmethod
-    def from_toml(text: str) -> "Codebook":
-        """Read a codebook from TOML text, reporting every fault at once."""
+    def from_toml(text: str, folder: Path | None = None) -> "Codebook":
+        """Read a codebook from TOML text, reporting every fault at once; own packs are looked for in ``folder``."""
         from understudy.codebook.toml import read_codebook
 
-        return read_codebook(text)
+        return read_codebook(text, folder)
 
     @staticmethod
     def load(path: str | Path) -> "Codebook":
@@ -341,7 +354,7 @@ class Codebook:
             fault = "it is a folder; name the file" if Path(path).is_dir() else reason.strerror
             raise CodebookError(f"the codebook {str(path)!r} cannot be read ({fault}).") from None
         try:
-            return Codebook.from_toml(text)
+            return Codebook.from_toml(text, Path(path).parent)
         except CodebookError as reason:
             message = str(reason).partition("\n")[0]
             raise CodebookError(

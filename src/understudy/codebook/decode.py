@@ -59,6 +59,10 @@ def decode_table(
     for detail in book.details:
         if details is not None:
             arrays[detail.name] = decode_column(detail, details[detail.name], below_each, packed=packed)
+    for level in book.code_levels:
+        if details is not None:
+            told = level.of_code[details[level.coded.name]].astype(np.uint32)
+            arrays[level.name] = decode_column(level, told, below_each, packed=packed)
     if book.unit is not None and book.unit.pseudonyms:
         arrays[book.unit.id] = pseudonyms(len(codes[0]), below_each, people)
     return pa.table({column.name: arrays[column.name] for column in book.columns if column.name in arrays})

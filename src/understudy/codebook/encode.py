@@ -12,6 +12,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
+from understudy.codebook.coded import Coded, CodeLevel
 from understudy.codebook.columns import Column, Dates, Levelled
 from understudy.codebook.numbers import Integer, Number
 from understudy.codebook.readings import EXCEL, MONTHS, PLAIN, SERIAL, SERIALS, SPACES, Reading, tidy
@@ -39,6 +40,10 @@ def encode_value(column: Column, value: Any) -> int | None:
     text, reading = spelling(value), column.reading
     if column.missing is not None and text == column.missing:
         return column.missing_code
+    if isinstance(column, Coded | CodeLevel):
+        if column.missing is not None and reading.word(text) in map(reading.word, reading.missing):
+            return column.missing_code
+        return column.find(text)
     if isinstance(column, Levelled):
         word = reading.tidied(text)
         if column.missing is not None and word in map(reading.tidied, (*reading.missing, column.missing)):

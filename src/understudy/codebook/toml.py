@@ -15,10 +15,12 @@ from decimal import Decimal
 from enum import EnumType
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from understudy.codebook.book import Codebook, PaidDraft
+from understudy.codebook.coded import Coded, CodeLevel
 from understudy.codebook.columns import (
     Attestation,
     Categorical,
@@ -33,19 +35,20 @@ from understudy.codebook.columns import (
 from understudy.codebook.details import Detail
 from understudy.codebook.file_reading import FileReading, Layout
 from understudy.codebook.numbers import Continuous, Integer
+from understudy.codebook.packs import SHIPPED, Pack, pack_of_file, shipped_pack
 from understudy.codebook.readings import Reading
 from understudy.codebook.rules import Determines, Implies, Impossible, Order
 from understudy.codebook.unit import PersonUnit
 from understudy.errors import CodebookError
 
 FORMAT = 1
-_TOP = ("format", "title", "description", "weight", "file", "unit", "paid", "columns", "constraints")
+_TOP = ("format", "title", "description", "weight", "file", "unit", "paid", "packs", "columns", "constraints")
 _COLUMNS = {kind.kind: kind for kind in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
 _RULES = {kind.kind: kind for kind in (Impossible, Implies, Order, Determines)}
 
 _CONTENT = (
     "levels", "detail_of", "other", "edges", "closed", "clip", "spikes", "shape", "pieces", "units", "precision",
-    "grain", "start", "end", "special", "value_labels", "reading",
+    "grain", "start", "end", "leading_zeros", "edition", "special", "value_labels", "reading",
 )  # fmt: skip
 """The keys of what a column may hold, in canonical order."""
 _COLUMN_ORDER = (
@@ -60,8 +63,8 @@ class _Fault(ValueError):
 # Reading
 
 
-def read_codebook(text: str) -> Codebook:
-    """Parse TOML text into a codebook, or raise one error that lists every fault."""
+def read_codebook(text: str, folder: Path | None = None) -> Codebook:
+    """Parse TOML text into a codebook, or raise one error that lists every fault; own packs lie in ``folder``."""
     try:
         data = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as reason:
@@ -74,7 +77,8 @@ def read_codebook(text: str) -> Codebook:
         faults.append(f"unknown keys {', '.join(strange)} at the top; known are {', '.join(_TOP)}.")
     if data.get("columns", []) == []:
         faults.append("there are no [[columns]]; describe at least one.")
-    columns = _read_tables(data.get("columns", []), "columns", _COLUMNS, _READERS, faults)
+    packs = _read_packs(data.get("packs", []), folder or Path(), faults)
+    columns = _read_tables(data.get("columns", []), "columns", _COLUMNS, _READERS, faults, packs)
     rules = _read_tables(data.get("constraints", []), "constraints", _RULES, _RULE_READERS, faults)
     unit = _read_optional(PersonUnit, data.get("unit"), "[unit]", faults)
     paid = _read_optional(PaidDraft, data.get("paid"), "[paid]", faults)
@@ -101,8 +105,38 @@ Reader = Callable[[Any], Any]
 """Takes what a file says; raises a ValueError that says what it must be."""
 
 
+def _read_packs(entries: Any, folder: Path, faults: list[str]) -> dict[str, Pack]:
+    """Own packs by name: each a file, or its text where the codebook carries it."""
+    packs: dict[str, Pack] = {}
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        faults.append("packs is not a list of tables; write each as [[packs]] with name and file.")
+        return packs
+    for number, entry in enumerate(entries, start=1):
+        name, file, text = (entry.get(key) for key in ("name", "file", "text"))
+        strange = sorted(set(entry) - {"name", "file", "text"})
+        texts = [value for value in (file, text) if isinstance(value, str)]
+        if not isinstance(name, str) or len(texts) != 1 or strange or name in SHIPPED or name in packs:
+            why = f"is called {name!r}, a name that is taken" if name in (*SHIPPED, *packs) else "is incomplete"
+            faults.append(
+                f'pack {number} {why}; write name = "ccs" and file = "ccs.csv" under [[packs]], nothing else.'
+            )
+            continue
+        try:
+            packs[name] = (
+                Pack(name=name, text=text) if isinstance(text, str) else pack_of_file(folder / str(file), name)
+            )
+        except CodebookError as reason:
+            faults += [f"pack {name!r}: {fault}" for fault in reason.faults] or [str(reason)]
+    return packs
+
+
 def _read_tables(
-    entries: Any, header: str, kinds: Mapping[str, type], readers: Mapping[Any, Reader], faults: list[str]
+    entries: Any,
+    header: str,
+    kinds: Mapping[str, type],
+    readers: Mapping[Any, Reader],
+    faults: list[str],
+    packs: Mapping[str, Pack] | None = None,
 ) -> list[Any]:
     """All ``[[header]]`` tables that can be read; what is wrong with the others goes to ``faults``."""
     if not isinstance(entries, list):
@@ -111,22 +145,33 @@ def _read_tables(
     tables = []
     for number, entry in enumerate(entries, start=1):
         try:
-            tables.append(_read_kind(entry, number, header, kinds, readers))
+            tables.append(_read_kind(entry, number, header, kinds, readers, packs))
         except _Fault as fault:
             faults.append(str(fault))
     return tables
 
 
-def _read_kind(entry: Any, number: int, header: str, kinds: Mapping[str, type], readers: Mapping[Any, Reader]) -> Any:
+def _read_kind(
+    entry: Any,
+    number: int,
+    header: str,
+    kinds: Mapping[str, type],
+    readers: Mapping[Any, Reader],
+    packs: Mapping[str, Pack] | None,
+) -> Any:
     where = f"{header.removesuffix('s')} {number}"
     if not isinstance(entry, dict):
         raise _Fault(f"{where} is not a table; write it as [[{header}]].")
     if entry.get("name"):
         where = f"{header.removesuffix('s')} {entry['name']!r}"
     kind = entry.get("kind")
+    fields_of = {key: entry[key] for key in entry if key != "kind"}
+    if packs is not None and isinstance(kind, str) and (kind in packs or kind in SHIPPED):
+        return _read_table(Coded, fields_of, where, readers, pack=packs.get(kind) or shipped_pack(kind))
     if not isinstance(kind, str) or kind not in kinds:
-        raise _Fault(f"{where} is of kind {kind!r}; kinds are {', '.join(kinds)}.")
-    return _read_table(kinds[kind], {key: entry[key] for key in entry if key != "kind"}, where, readers)
+        own = "" if packs is None else f", and the packs {', '.join((*SHIPPED, *packs))}"
+        raise _Fault(f"{where} is of kind {kind!r}; kinds are {', '.join(kinds)}{own}.")
+    return _read_table(kinds[kind], fields_of, where, readers)
 
 
 def _read_optional(cls: type, entry: Any, where: str, faults: list[str]) -> Any:
@@ -137,7 +182,7 @@ def _read_optional(cls: type, entry: Any, where: str, faults: list[str]) -> Any:
         return None
 
 
-def _read_table(cls: type, entry: Any, where: str, readers: Mapping[Any, Reader]) -> Any:
+def _read_table(cls: type, entry: Any, where: str, readers: Mapping[Any, Reader], **given: Any) -> Any:
     if not isinstance(entry, dict):
         raise _Fault(f"{where} must be a table.")
     known = {key: kind for key, kind in _keys(cls).items() if _reader(kind, readers) is not None}
@@ -153,7 +198,7 @@ def _read_table(cls: type, entry: Any, where: str, readers: Mapping[Any, Reader]
             values[key] = reader(value)
         except ValueError as reason:
             raise _Fault(f"{where} has {key} = {_shown(value)}; {reason}") from None
-    return cls(**values)
+    return cls(**values, **given)
 
 
 @cache
@@ -304,7 +349,11 @@ def write_codebook(book: Codebook) -> str:
     for key in ("file", "unit", "paid"):
         table = getattr(book, key)
         lines += [] if table is None else ["", f"[{key}]", *_lines(table, key)]
+    for pack in dict.fromkeys(column.codes for column in book.coded if not column.codes.is_shipped):
+        lines += ["", "[[packs]]", _line("name", pack.name), _line("text", pack.text)]
     for column in book.columns:
+        if isinstance(column, CodeLevel):
+            continue  # follows from its codes
         first, *others = _lines(column, "columns", _COLUMN_ORDER)
         lines += ["", "[[columns]]", first, f'kind = "{column.kind}"', *others]
     for rule in book.constraints:

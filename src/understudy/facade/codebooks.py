@@ -60,6 +60,7 @@ def draft(
     delta: float | None = None,
     bins: int = 8,
     levels: Sequence[str] = (),
+    kind: Sequence[str] | Mapping[str, Any] = (),
     person: str | None = None,
     cap: int | None = None,
     account: Account | str | Path | None = None,
@@ -84,6 +85,9 @@ def draft(
         Bins of a number in a priced draft: 2, 4, 8, 16 or 32.
     levels
         Priced draft: columns whose numbers are names, not amounts.
+    kind
+        Columns that hold codes of a public classification: ``COLUMN=PACK``, such as ``diag_1=icd9``, or the CSV file of
+        an own pack.
     person, cap
         Priced draft: the id column that tells people apart, and how many records of each take part.
     account
@@ -103,13 +107,20 @@ def draft(
             raise ParameterError(f"{str(data)!r} is a document: nothing of it is paid for. Leave the price out.")
         return _draft_from_document(data, out, keep=keep, drop=drop, table=table)
     if epsilon is None and delta is None and account is None:
-        return _draft_to_review(data, out, keep=keep, drop=drop, table=table, priced_only=(levels, person, cap))
+        return _draft_to_review(
+            data, out, keep=keep, drop=drop, kind=kind, table=table, priced_only=(levels, person, cap)
+        )
     from understudy.codebook import PersonUnit
     from understudy.privacy.account import account_at
     from understudy.synth.paid_draft import PaidPlan, paid_draft
 
     if epsilon is None or delta is None:
         raise ParameterError("a priced draft needs `epsilon` and `delta`; there is no default for privacy.")
+    if kind:
+        raise ParameterError(
+            "`kind` belongs to a draft for review; a priced draft finds levels at a price, and codes of a pack are "
+            'public. Drop those columns here (`drop`), and write them into the codebook: kind = "icd9".'
+        )
     if (person is None) != (cap is None):
         raise ParameterError("`person` and `cap` go together: the id column, and how many records of each take part.")
     if out is None:
@@ -127,16 +138,43 @@ def draft(
     return Drafted(codebook=book, is_paid=True, reasons={})
 
 
+def draft_outlook(
+    data: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    person: str | None = None,
+    cap: int | None = None,
+    table: str | None = None,
+) -> list[str]:
+    """What the thresholds of a priced draft will do, in sentences; reads the header of the data only."""
+    from understudy.codebook import PersonUnit
+    from understudy.sources.files import open_table
+    from understudy.synth.paid_draft import PaidPlan
+
+    unit = None if person is None or cap is None else PersonUnit(id=person, cap=cap)
+    dropped = _columns_to_drop(data, table=table, keep=keep, drop=drop)
+    plan = PaidPlan(epsilon=epsilon, delta=delta, drop=dropped, unit=unit)
+    header = [name for name in open_table(data, table).header if name and name not in plan.left_out]
+    return plan.outlook(max(len(header), 1))
+
+
 def _draft_to_review(
     data: Any,
     out: str | Path | None,
     *,
     keep: Sequence[str],
     drop: Sequence[str],
+    kind: Sequence[str] | Mapping[str, Any],
     table: str | None,
     priced_only: tuple[Any, ...],
 ) -> Drafted:
     from understudy.sources.draft import draft_in_full, guessed_file
+    from understudy.sources.draft_codes import kinds_of, proposed, with_codes
+
+    kinds = kinds_of(kind)
 
     if any(priced_only):
         raise ParameterError("`levels`, `person` and `cap` belong to a priced draft; give `epsilon` and `delta` too.")
@@ -145,8 +183,14 @@ def _draft_to_review(
     if out is not None:
         _check_draft_target(Path(out))
     drafted = draft_in_full(data, table=table, drop=dropped, guessed=(file, about_file))
-    _save_draft(drafted.codebook, out)
-    return Drafted(codebook=drafted.codebook, is_paid=False, reasons=drafted.reasons, guesses=drafted.guesses)
+    book, reasons = drafted.codebook, {name: why for name, why in drafted.reasons.items() if name not in kinds}
+    if kinds:
+        book = with_codes(book, data, kinds, table=table)
+    for name, pack in proposed(data, list(reasons), table=table, file=file).items():
+        reasons[name] += f"; nearly all are codes of the pack {pack}: draft it with `--kind {name}={pack}`"
+    _save_draft(book, out)
+    guesses = tuple(guess for guess in drafted.guesses if guess.column not in kinds)
+    return Drafted(codebook=book, is_paid=False, reasons=reasons, guesses=guesses)
 
 
 def _is_document(data: Any) -> bool:

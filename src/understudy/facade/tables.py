@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import ParameterError, ReleaseError
+from understudy.errors import BudgetError, ParameterError, ReleaseError
 from understudy.facade.codebooks import load_codebook
 from understudy.facade.documented import documented
 
@@ -131,6 +131,8 @@ def quote(
     opened = account_at(account)
     if opened is not None:
         chosen, public = of_people(recipe, book).parameters(), recipe.public_tables.values()
+        if fault := opened.relation_fault(priced.ledger):
+            raise BudgetError(f"this release {fault}")
         fixed = choices_of(priced, chosen, book.digest, public=public)
         opened.fix(fixed, label=f"{priced.method}, {rows:,} rows")
     return priced

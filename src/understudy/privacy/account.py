@@ -155,6 +155,29 @@ def _guarantee(text: str) -> Guarantee:
     return guarantee_from_dict(json.loads(text))
 
 
+def _stronger(kept: Neighbours, priced: Neighbours) -> str:
+    """What to do where an account and a price are for different relations: the way that protects more."""
+    if Neighbours.ORIGIN in (kept, priced):
+        return "Charge an account of its own relation."
+    if kept.unit == priced.unit:
+        adding = kept if kept in (Neighbours.ADD_REMOVE, Neighbours.ADD_REMOVE_PERSON) else priced
+        how = (
+            "Price it for that (`neighbours`)"
+            if kept is adding
+            else f"Open an account for {adding.value} (`understudy account create --neighbours {adding.value}`)"
+        )
+        return f"{how}: {adding.value} also hides how many records there are."
+    if kept.unit == "person":
+        return (
+            "Name the id column and a cap in the codebook ([unit]), so that whole people are protected, as the account "
+            "promises."
+        )
+    return (
+        f"Open an account for {priced.value} (`understudy account create --neighbours {priced.value}`), so that "
+        "whole people stay protected; to take [unit] out of the codebook would protect single records only."
+    )
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Account:
     """The budget of one data set; make one with :meth:`create`, come back to it with :meth:`open`."""
@@ -415,15 +438,22 @@ class Account:
         ]
         return card(f"Account of {self.dataset}", facts)
 
-    def _check_kind(self, ledger: Ledger, label: str) -> None:
+    def relation_fault(self, ledger: Ledger) -> str:
+        """Why prices of this ledger cannot be charged here, and the stronger of the two ways out; empty if they can."""
         relations: set[Any] = {getattr(entry.guarantee, "neighbours", None) for entry in ledger.entries} - {None}
-        if relations - {self.neighbours}:
-            priced_for = " and ".join(sorted(relation.value for relation in relations))
-            raise BudgetError(
-                f"{label!r} is priced for {priced_for}, and the account of {self.dataset!r} is kept "
-                f"for {self.neighbours.value}; prices of different neighbour relations are listed, never "
-                f"added up. Price it for {self.neighbours.value}, or charge an account of its own relation."
-            )
+        strange = sorted(relations - {self.neighbours})
+        if not strange:
+            return ""
+        priced_for = " and ".join(sorted(relation.value for relation in relations))
+        return (
+            f"is priced for {priced_for}, and the account of {self.dataset!r} is kept for {self.neighbours.value}; "
+            "prices of different neighbour relations are listed, never added up. "
+            f"{_stronger(self.neighbours, strange[0])}"
+        )
+
+    def _check_kind(self, ledger: Ledger, label: str) -> None:
+        if fault := self.relation_fault(ledger):
+            raise BudgetError(f"{label!r} {fault}")
         total = ledger.basic()
         if isinstance(total, NoFormal):
             raise BudgetError(

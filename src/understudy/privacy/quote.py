@@ -43,6 +43,8 @@ class Quote:
     """What every answer adds, for scores that are paid for by the call."""
     forecast: Any = field(default=None, repr=False, compare=False)
     """What to expect of the release (:class:`understudy.synth.forecast.Forecast`), where a size was given."""
+    shared: str = field(default="", compare=False)
+    """How one epsilon was shared out among the parts, in a sentence."""
     files: int = 1
     """How many files it pays for, each at the price of its own."""
 
@@ -153,6 +155,7 @@ class Quote:
             "assumptions": list(self.ledger.assumptions),
             "inputs": {role.value: table.to_dict() for role, table in self.inputs.items()},
             "statement": self.statement,
+            **({"shared": self.shared} if self.shared else {}),
             "warnings": list(self.warnings),
             **({} if self.forecast is None else {"forecast": self.forecast.to_dict()}),
         }

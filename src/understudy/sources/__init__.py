@@ -49,7 +49,7 @@ def open_source(
     book = as_codebook(codebook)
     provenance = find_provenance(what)
     opened = open_table(what, table, file=None if provenance.is_release else book.file)
-    absent = [column.name for column in book.described if column.name not in opened.header]
+    absent = dict.fromkeys(c.reads for c in book.described if c.reads not in opened.header)
     if absent:
         raise DataError(
             f"{opened.label} lacks the columns {', '.join(map(repr, absent))} that the codebook describes; it has "

@@ -33,14 +33,14 @@ def broken_rules(opened: Opened, book: Codebook, most: int) -> list[tuple[str, _
         clauses.append((title, clause, orders.gaps[low, high]))
     broken = []
     for title, clause, gap in clauses:
-        if all(name in opened.header for name in clause.columns):
+        if all(named[name].reads in opened.header for name in clause.columns):
             columns = [named[name] for name in clause.columns]
             if gap is not None and isinstance(columns[0], Number):
                 broken.append((title, _unordered(opened, columns[0], columns[1], gap, most)))
             else:
                 broken.append((title, _forbidden(opened, clause, columns, most)))
     for detail in book.details:
-        if detail.name in opened.header and detail.detail_of in opened.header:
+        if detail.name in opened.header and book.column(detail.detail_of).reads == detail.detail_of in opened.header:
             broken.append((f"{detail.name} belongs to {detail.detail_of}", _misplaced(opened, book, detail, most)))
     return [(title, rows) for title, rows in broken if rows[0]]
 
@@ -62,7 +62,7 @@ def _misplaced(opened: Opened, book: Codebook, detail: Detail, most: int) -> _Ro
 
 def _forbidden(opened: Opened, clause: Clause, columns: Sequence[Column], most: int) -> _Rows:
     """By combinations of codes, which the engine counts; those that the clause forbids are bad."""
-    codes = {f"c{place}": code_expression(c, opened.value(c.name)) for place, c in enumerate(columns)}
+    codes = {f"c{place}": code_expression(c, opened.value(c.reads)) for place, c in enumerate(columns)}
     cells = _combinations(opened, most, **codes)
     known = np.array([cell[: len(columns)] for cell in cells], dtype=np.int64).reshape(-1, len(columns))
     allowed = clause.allows(list(known.T))

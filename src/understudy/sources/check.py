@@ -103,7 +103,7 @@ def _check_together(address: str, book: Codebook) -> list[Fault]:
     try:
         opened = open_table(address, file=book.file)
         with engine_errors(repr(address)):
-            for batch in batched(book.described):
+            for batch in batched([column for column in book.described if column.reads == column.name]):
                 _bad_columns(opened, batch)
     except DataError as reason:
         return [Fault(kind="unreadable", sentence=str(reason))]
@@ -174,7 +174,9 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
     header = opened.header
     faults = [Fault(kind="duplicate header", column=name, count=header.count(name)) for name in repeated_names(header)]
     faults += [
-        Fault(kind="missing column", column=name) for name in (c.name for c in book.described) if name not in header
+        Fault(kind="missing column", column=name)
+        for name in dict.fromkeys(c.reads for c in book.described)
+        if name not in header
     ]
     known = {column.name for column in book.columns}
     faults += [Fault(kind="extra column", column=name) for name in dict.fromkeys(header) if name not in known]
@@ -183,7 +185,7 @@ def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[
         if rows == 0:
             return 0, [*faults, Fault(kind="empty file", sentence=f"{opened.label!r} has a header but no rows.")]
         faults += _id_faults(opened, book, most)
-        columns = [column for column in book.described if column.name in header]
+        columns = [column for column in book.described if column.name in header and column.reads == column.name]
         bad = [column for batch in batched(columns) for column in _bad_columns(opened, batch)]
         faults += [fault for batch in batched(bad) for fault in _cell_faults(opened, batch, most)]
         faults += [

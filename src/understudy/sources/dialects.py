@@ -120,6 +120,11 @@ def level_index(levels: Sequence[str], spelled: Any) -> Any:
     return ibis.literal(list(levels)).index(spelled).nullif(-1)
 
 
+def item_of(items: Sequence[int], place: Any) -> Any:
+    """The item at a place, null where there is no place."""
+    return place.isnull().ifelse(ibis.null("int64"), ibis.literal(list(items))[place.fill_null(0)].cast("int64"))
+
+
 def _spells_a_float(level: str) -> bool:
     try:
         return spelling(float(level)) == level

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import ibis
 import pyarrow as pa
 
-from understudy.codebook import Codebook, Column, Continuous, Dates, Grain, Integer, Levelled, Number
+from understudy.codebook import Codebook, Coded, CodeLevel, Column, Continuous, Dates, Grain, Integer, Levelled, Number
 from understudy.codebook.readings import Reading
 from understudy.errors import DataError
 from understudy.parameters import OneOf
@@ -50,7 +50,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
     looked_up = {
         place: column
         for place, column in enumerate(columns)
-        if engine == "duckdb" and isinstance(column, Levelled) and column.size > _LISTED
+        if engine == "duckdb" and isinstance(column, Levelled) and len(_spelled(column)[0]) > _LISTED
     }
     rules = any(not column.reading.is_plain for column in columns)
     if engine == "pyspark" or repeated > _REPEATED or looked_up or rules:
@@ -70,7 +70,8 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
         if place in looked_up:
-            code = _or_missing(column, meaning.absent, table[f"{_LOOKED_UP}{place}"])
+            looked = _or_other(column, meaning.value, table[f"{_LOOKED_UP}{place}"])
+            code = _or_missing(column, meaning.absent, looked)
         else:
             code = _code(column, meaning)
         codes[f"c{place}"] = ibis.coalesce(code, ibis.literal(stand_in(column, unknown))).cast(kind)
@@ -90,8 +91,35 @@ def person_of(value: Any) -> Any:
 def _joined_codes(table: Any, column: Levelled, place: int) -> Any:
     """The table with the codes of one column of very many levels: a hash join instead of a search through a list."""
     text, code = f"{_LOOKED_UP}text{place}", f"{_LOOKED_UP}{place}"
-    levels = ibis.memtable(pa.table({text: list(column.code_of_tidied), code: list(column.code_of_tidied.values())}))
+    texts, codes = _spelled(column)
+    levels = ibis.memtable(pa.table({text: texts, code: codes}))
     return table.left_join(levels, table[f"v{place}"] == levels[text]).drop(text)
+
+
+def _spelled(column: Levelled) -> tuple[list[str], list[int]]:
+    """Every text that stands for a level, and the code of the level."""
+    if isinstance(column, Coded | CodeLevel):
+        return list(column.spellings), list(column.spellings.values())
+    return list(column.code_of_tidied), list(column.code_of_tidied.values())
+
+
+def _listed_code(column: Coded | CodeLevel, text: Any) -> Any:
+    """The code as :meth:`Coded.find` finds it, from a text that was made comparable."""
+    pack = column.codes if isinstance(column, Coded) else column.coded.codes
+    reading = pack.reading
+    folded = dialects.stripped(text)
+    folded = folded.upper() if reading.upper else folded
+    # an engine may make nothing at all of the parts of an empty text
+    cut = ibis.coalesce(folded.split(".")[0], folded) if reading.dot else folded
+    if reading.zeros is not None:
+        lost = cut.re_search("^[0-9]+$") & (cut.length() < reading.zeros)
+        cut = lost.ifelse(cut.lpad(reading.zeros, "0"), cut)
+    if reading.width is not None:
+        width: Any = ibis.literal(reading.width)
+        for letter, size in reading.widths:
+            width = (cut.substr(0, 1) == letter).ifelse(size, width)
+        cut = cut.substr(0, width)
+    return folded.isin(list(pack.exact)).ifelse(folded, cut) if pack.exact else cut
 
 
 def _or_missing(column: Column, absent: Any, code: Any) -> Any:
@@ -100,8 +128,17 @@ def _or_missing(column: Column, absent: Any, code: Any) -> Any:
     return absent.ifelse(ibis.literal(column.missing_code, "int64"), code)
 
 
+def _or_other(column: Column, text: Any, code: Any) -> Any:
+    """A code that a pack lacks is its ``other``, whatever the policy."""
+    if not isinstance(column, Coded | CodeLevel):
+        return code
+    return text.isnull().ifelse(ibis.null("int64"), ibis.coalesce(code, column.code_of[str(column.other)]))
+
+
 def is_known(column: Column, value: Any, *, looked_up: bool = True) -> Any:
     """Whether the codebook knows a value; very many levels are looked up in a table of their own, if that may be."""
+    if isinstance(column, Coded | CodeLevel):
+        return present(value).notnull() | (column.missing is not None)
     if isinstance(column, Levelled) and column.size > _LISTED:
         texts = list(column.code_of_tidied)
         levels = ibis.memtable(pa.table({"level": texts})).level if looked_up else texts
@@ -141,6 +178,10 @@ class Meaning(NamedTuple):
 def _reading(column: Column, value: Any, unknown: str) -> Meaning:
     value, reading = present(value), column.reading
     text = as_text(value)
+    if isinstance(column, Coded | CodeLevel):
+        tokens = [reading.word(code) for code in reading.missing]
+        absent = _is_missing(column, value, word_of(text, reading, always=True) if tokens else text, tokens)
+        return Meaning(_listed_code(column, text), absent)
     if isinstance(column, Levelled):
         word = word_of(text, reading, always=False)
         tokens = () if reading.is_plain else (*reading.missing, column.missing or "")
@@ -214,7 +255,11 @@ def read_day(reading: Reading, value: Any) -> Any:
 
 
 def _code(column: Column, meaning: Meaning) -> Any:
-    if isinstance(column, Levelled):
+    if isinstance(column, Coded | CodeLevel):
+        texts, codes = _spelled(column)
+        found = dialects.item_of(codes, dialects.level_index(texts, meaning.value))
+        code = _or_other(column, meaning.value, found)
+    elif isinstance(column, Levelled):
         code = dialects.level_index(list(column.code_of_tidied), meaning.value)
     elif isinstance(column, Number):
         code = _bin(column, meaning.value)

@@ -63,7 +63,7 @@ def rows_of(source: Source, *, people: bool = False) -> Secret[Rows]:
         )
     opened.verify()
     with engine_errors(repr(opened.label)):
-        selected = {f"c{place}": opened.value(name) for place, name in enumerate(c.name for c in book.described)}
+        selected = {f"c{place}": opened.value(name) for place, name in enumerate(c.reads for c in book.described)}
         if people and book.unit is not None:
             if book.unit.id not in opened.header:
                 raise no_ids(book.unit)

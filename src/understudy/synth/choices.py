@@ -76,6 +76,9 @@ def choices_of_manifest(manifest: Mapping[str, Any]) -> Choices:
     person_targets = parameters.pop("per_person", None)
     if isinstance(person_targets, Mapping):
         parameters |= {name: value for name, value in person_targets.items() if name != "records"}
+    one_epsilon = parameters.pop("one_epsilon", None)
+    if isinstance(one_epsilon, Mapping):
+        parameters |= one_epsilon.get("asked", {})
     known = options_of(find_method(manifest["method"]))
     return Choices(
         method=manifest["method"],

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from understudy.blocks.learning import Floats, Learner, Records
-from understudy.codebook import Codebook, Number
+from understudy.codebook import Codebook, CodeLevel, Number
 from understudy.codebook.decode import Known, decode_column, order_steps, values_of_steps
 from understudy.errors import RefusalError
 from understudy.mechanisms.prediction import draw_predicted
@@ -119,6 +119,9 @@ class FittedFilling(FittedWhole):
         steps = order_steps(book, codes, stream.below_each, shapes, worker.known) if book.constraints else {}
         columns = {}
         for column, numbers, drawn in zip(book.modelled, rows.values, codes, strict=True):
+            if isinstance(column, CodeLevel):  # told by the code, which is what the file has
+                columns[column.name] = decode_column(column, drawn, stream.below_each)
+                continue
             absent = numbers.is_null()
             # the codes still say which of the absent numbers are special
             filled = values = numbers.cast(pa.string()) if column.special else numbers
@@ -131,6 +134,11 @@ class FittedFilling(FittedWhole):
         for detail, values, drawn in zip(book.details, rows.detail_values, worker.details(codes), strict=True):
             filled = decode_column(detail, drawn, stream.below_each)
             columns[detail.name] = pc.if_else(values.is_null(), filled, values)
+            for level in book.code_levels:
+                if level.coded.name == detail.name:
+                    columns[level.name] = decode_column(
+                        level, level.of_code[drawn].astype(np.uint32), stream.below_each
+                    )
         return pa.table({column.name: columns[column.name] for column in book.released})
 
 

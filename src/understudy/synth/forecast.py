@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from understudy.codebook import Codebook, Detail
+from understudy.codebook import Codebook, Coded, Detail
 from understudy.errors import ParameterError
 from understudy.mechanisms.certificate import half_width
 from understudy.mechanisms.smoothing import declared_public
@@ -28,6 +28,7 @@ from understudy.sources.base import Report
 from understudy.sources.inputs import public_provenance
 from understudy.sources.rows import rows_of
 from understudy.synth.certificate import certificate_plan, codes_of, expected_half_width, records_needed
+from understudy.synth.details import code_noise
 from understudy.synth.people import of_people
 from understudy.synth.recipe import Recipe
 from understudy.synth.wishes import table_columns
@@ -39,6 +40,8 @@ _MOST_PAIRS = 500
 _LEAST_EPSILON, _MOST_EPSILON, _CLOSE = 0.01, 100.0, 1.05
 """Where the smallest epsilon is looked for, and up to which factor it is found."""
 _NORMAL, _SHOWN = 1.96, 0.95
+_SURE = 5.0
+"""Deviations of noise from which on a code surely shows: about 3 to be told from nothing, and 2 for its own noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,8 @@ class DetailOutlook:
     """Codes that rows show."""
     other: float
     """Share of the rows that say ``other``."""
+    parents: float
+    """Share of the rows that name a parent of their code, where the codes come from a pack."""
     vanish: tuple[str, ...]
     """Codes that occur in the public table and in no row of any run, the commonest first."""
 
@@ -97,7 +102,29 @@ class DetailOutlook:
         """In words."""
         return (
             f"{self.column}: {self.codes:,} codes, about {self.shown:.0f} will show; {self.other:.0%} of the rows will "
-            "say other."
+            "say other" + (f" and {self.parents:.0%} name a parent." if self.parents else ".")
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodesOutlook:
+    """What noise does to the codes of packs; from sizes alone."""
+
+    columns: tuple[str, ...]
+    noise: float
+    """Deviation of the noise of a count, in records."""
+    records: int
+    """A code with so many records in a column is shown in 95 of 100 cases."""
+    at_most: int
+    """So many codes can be that large at once."""
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        return (
+            f"{', '.join(self.columns)}: noise of about {self.noise:,.0f} records on the count of every code; one with "
+            f"{self.records:,} records or more in a column shows (at most {self.at_most:,} can be so large), rarer "
+            "ones the less often the rarer; those that do not show name their parent, not other."
         )
 
 
@@ -142,6 +169,7 @@ class Forecast:
     merged_below: float | None
     """Share below which levels are measured together in two-way tables."""
     thresholds: tuple[Threshold, ...] = ()
+    codes: tuple[CodesOutlook, ...] = ()
     details: tuple[DetailOutlook, ...] = ()
     vanished: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Levels of the public table that no run showed, by column."""
@@ -159,8 +187,8 @@ class Forecast:
             if self.from_public
             else "from codebook and size alone; no data was read"
         )
-        outlooks: list[Threshold | DetailOutlook | CertificateOutlook]
-        outlooks = [*self.thresholds, *self.details, *self.certificates]
+        outlooks: list[Threshold | CodesOutlook | DetailOutlook | CertificateOutlook]
+        outlooks = [*self.thresholds, *self.codes, *self.details, *self.certificates]
         sentences = [*self._errors(), *self._levels(), *(outlook.sentence for outlook in outlooks)]
         begun = f"Forecast for {self.method} and about {self.records:,} records ({basis}):"
         return [begun, *(f"- {sentence}" for sentence in sentences)]
@@ -211,6 +239,7 @@ class Forecast:
             "share_sampling": self.share_sampling,
             "merged_below": self.merged_below,
             "thresholds": [vars(threshold) for threshold in self.thresholds],
+            "codes": [vars(codes) for codes in self.codes],
             "details": [vars(detail) for detail in self.details],
             "vanished": {column: list(levels) for column, levels in self.vanished.items()},
             "certificates": [vars(certificate) for certificate in self.certificates],
@@ -360,6 +389,7 @@ def _forecast(
         from_public=public is not None,
         share_sampling=_NORMAL * math.sqrt(0.1 * 0.9 / records),
         thresholds=_thresholds(quote, records),
+        codes=_codes(alone, book, records),
         certificates=_certificates(alone, book, records),
         table=columns,
         **spans,
@@ -385,6 +415,15 @@ def _thresholds(quote: Quote, records: int) -> tuple[Threshold, ...]:
     return tuple(outlooks)
 
 
+def _codes(recipe: Recipe, book: Codebook, records: int) -> tuple[CodesOutlook, ...]:
+    noise = code_noise(recipe, book)
+    if noise is None:
+        return ()
+    needed = math.ceil(_SURE * noise)
+    names = tuple(detail.name for detail in book.coded)
+    return (CodesOutlook(columns=names, noise=noise, records=needed, at_most=records // needed),)
+
+
 def _certificates(recipe: Recipe, book: Codebook, records: int) -> tuple[CertificateOutlook, ...]:
     plan = certificate_plan(recipe, book)
     if plan is None:
@@ -406,11 +445,13 @@ def _run(
     book, rng = public.book, np.random.default_rng(1)
     bare = replace(recipe, certify=(), certify_epsilon=None, certify_tries=1, people_epsilon=None)
     object.__setattr__(bare, "per_person", recipe.per_person)
+    object.__setattr__(bare, "one_epsilon", recipe.one_epsilon)
     pairs = list(itertools.combinations(book.names, 2))
     pairs = pairs[:: len(pairs) // _MOST_PAIRS + 1]
     errors: dict[tuple[str, ...], list[float]] = {}
     shown: dict[str, list[npt.NDArray[np.bool_]]] = {}
     other: dict[str, list[float]] = {}
+    parents: dict[str, list[float]] = {}
     for number in range(ROUNDS):
         if report:
             report("running on the public table", number, ROUNDS)
@@ -424,7 +465,10 @@ def _run(
             present = np.bincount(synthetic[column.name], minlength=column.size) > 0
             shown.setdefault(column.name, []).append(present)
         for detail in book.details:
-            other.setdefault(detail.name, []).append(float((synthetic[detail.name] == _other_code(detail)).mean()))
+            own = synthetic[detail.name]
+            other.setdefault(detail.name, []).append(float((own == _other_code(detail)).mean()))
+            named = ~_codes_of(detail)[own] & (own != _other_code(detail)) & (own != detail.missing_code)
+            parents.setdefault(detail.name, []).append(float(named.mean()))
     if report:
         report("running on the public table", ROUNDS, ROUNDS)
     whole = _coded(public.table, book)
@@ -440,9 +484,10 @@ def _run(
         "details": tuple(
             DetailOutlook(
                 column=detail.name,
-                codes=detail.proper_levels - 1,
-                shown=_mean(int(seen.sum()) - int(seen[_other_code(detail)]) for seen in shown[detail.name]),
+                codes=int(_codes_of(detail).sum()),
+                shown=_mean(int((seen & _codes_of(detail)).sum()) for seen in shown[detail.name]),
                 other=_mean(other[detail.name]),
+                parents=_mean(parents[detail.name]),
                 vanish=_commonest(detail.labels, whole[detail.name], missed[detail.name]),
             )
             for detail in book.details
@@ -453,6 +498,15 @@ def _run(
 
 def _told(numbers: Sequence[float]) -> Span:
     return Span(low=_mean(numbers), high=_mean(numbers))
+
+
+def _codes_of(detail: Detail) -> npt.NDArray[np.bool_]:
+    """Which code numbers are codes, and neither other, nor missing, nor parents."""
+    if isinstance(detail, Coded):
+        return detail.is_code
+    proper = np.ones(detail.size, dtype=bool)
+    proper[[_other_code(detail)] if detail.missing_code is None else [_other_code(detail), detail.missing_code]] = False
+    return proper
 
 
 def _other_code(detail: Detail) -> int:

@@ -7,6 +7,7 @@ before it is read: what the values look like, then frequent levels and bounds, t
 
 import datetime as dt
 import json
+import math
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from understudy.codebook import (
 from understudy.codebook.columns import Role, Text
 from understudy.codebook.unit import unit_faults
 from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.mechanisms.certificate import half_width
 from understudy.mechanisms.discrete_laplace import scale_for
 from understudy.mechanisms.drafting import (
     DraftBudget,
@@ -140,6 +142,26 @@ class PaidPlan:
         own = Ledger.of([paid] if secure else [paid, seeded])
         return Quote(method="priced-draft", route="counts", own=own, own_delta=None, rows=columns)
 
+    def outlook(self, columns: int) -> list[str]:
+        """What its thresholds will do, said before anything is paid: from the price and the number of columns alone."""
+        draft = _Rates.of(self, columns)
+        unit = "records" if self.unit is None else "records of those that take part"
+        sentences = []
+        for words, epsilon in (("a text", draft.rest), ("a whole number that is a level", draft.rest / 2)):
+            event = draft.stable(epsilon)
+            needed = event.threshold + half_width(event.scale, miss=0.1)
+            sentences.append(
+                f"{words} needs about {needed:,} {unit} to show in 95 of 100 cases (threshold {event.threshold:,}); "
+                "rarer ones count as other."
+            )
+        each = draft.rest * _BOUNDS_SHARE / 2
+        fewest = math.ceil(2 * (_CERTAIN + math.log(len(_COARSE))) / (0.25 * each))
+        sentences.append(
+            f"a column of numbers gets bounds from about {fewest:,} {unit} with a value on, one of whole numbers that "
+            "are no levels from twice as many; with fewer it is left out."
+        )
+        return sentences
+
     @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that are not looked at."""
@@ -234,14 +256,36 @@ def _names(opened: Opened, plan: PaidPlan) -> list[str]:
     return names
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Rates:
+    """What each column may cost."""
+
+    epsilon: float
+    delta: float
+
+    @classmethod
+    def of(cls, plan: PaidPlan, columns: int) -> "_Rates":
+        """Equal shares of the budget of one record."""
+        return cls(epsilon=share_of(plan.budget.epsilon, columns), delta=share_of(plan.budget.delta, columns))
+
+    @property
+    def rest(self) -> float:
+        """What is left for the levels or edges of a column."""
+        return self.epsilon * (1 - _LOOKS_SHARE) * _DOWN
+
+    def stable(self, epsilon: float) -> StabilityHistogram:
+        """The threshold for frequent levels."""
+        return stable_histogram_event(epsilon=epsilon, delta=self.delta, neighbours=AR)
+
+
 class _Draft:
     """The steps of a draft. Each is paid from the budget before anything is opened."""
 
     def __init__(self, opened: Opened, plan: PaidPlan, columns: int, stream: Stream) -> None:
         self.opened, self.plan, self.stream = opened, plan, stream
-        each = plan.budget
-        self.epsilon, self.delta = share_of(each.epsilon, columns), share_of(each.delta, columns)
-        self.budget = DraftBudget(each)
+        self.rates = _Rates.of(plan, columns)
+        self.epsilon = self.rates.epsilon
+        self.budget = DraftBudget(plan.budget)
 
     def kinds(self, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Noisy counts of what the values look like."""
@@ -254,7 +298,7 @@ class _Draft:
     @property
     def rest(self) -> float:
         """What is left for the levels or edges of a column."""
-        return self.epsilon * (1 - _LOOKS_SHARE) * _DOWN
+        return self.rates.rest
 
     def column(self, name: str, looks: np.ndarray) -> Column:
         """One column, by what most of its values look like."""
@@ -268,7 +312,7 @@ class _Draft:
 
     def stable(self, epsilon: float) -> StabilityHistogram:
         """The threshold for frequent levels."""
-        return stable_histogram_event(epsilon=epsilon, delta=self.delta, neighbours=AR)
+        return self.rates.stable(epsilon)
 
     def levels(self, name: str, event: StabilityHistogram) -> Column:
         """Frequent texts, and one level for all others."""

@@ -14,6 +14,7 @@ from understudy.mechanisms.group import RecordChoice, for_person, share_of_group
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Entry
 from understudy.sources.base import Source
+from understudy.synth.one_epsilon import with_shares
 
 if TYPE_CHECKING:
     from understudy.synth.recipe import Recipe
@@ -22,7 +23,12 @@ AnyRecipe = TypeVar("AnyRecipe", bound="Recipe")
 
 
 def of_people(recipe: AnyRecipe, book: Codebook) -> AnyRecipe:
-    """The recipe whose targets are the shares of one record; what was asked for a person stays in ``per_person``."""
+    """The recipe whose targets are the shares of one record; what was asked for a person stays in ``per_person``.
+
+    One epsilon is first shared out among the parts of a release (:mod:`understudy.synth.one_epsilon`).
+    """
+    if recipe.per_person is None:
+        recipe = with_shares(recipe, book)
     if book.unit is None or recipe.per_person is not None:
         return recipe
     person_targets: dict[str, Any] = {"records": book.unit.cap}
@@ -38,6 +44,7 @@ def of_people(recipe: AnyRecipe, book: Codebook) -> AnyRecipe:
             person_targets[delta_name], changed[delta_name] = delta, slack
     shared = replace(recipe, **changed)
     object.__setattr__(shared, "per_person", person_targets)
+    object.__setattr__(shared, "one_epsilon", recipe.one_epsilon)
     return shared
 
 

@@ -280,7 +280,7 @@ class _Run:
         stream = self._stream()
         source = capped_source(source, stream)
         fresh = count_details(of_people(self._recipe, self._book), source, stream)  # at the share of one record
-        counted = count_people(self._recipe, source, stream)
+        counted = count_people(of_people(self._recipe, self._book), source, stream)
         with self._paying() as payment:
             if payment.is_committed:
                 return self._finished(payment)

@@ -110,9 +110,7 @@ def _recheck_measurements(looked: Looked, book: Codebook) -> None:
 
 
 def _recipe(method: str, parameters: Mapping[str, Any]) -> Recipe:
-    asked = dict(parameters.get("per_person") or {})
-    asked.pop("records", None)  # the targets of a person; the fields hold the share of one record
-    return remade(method, {**parameters, **asked})
+    return remade(method, parameters)
 
 
 def _price(method: str, parameters: Mapping[str, Any], book: Codebook, rows: int) -> Quote:

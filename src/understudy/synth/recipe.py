@@ -21,7 +21,7 @@ from understudy.blocks.foreseen import Foreseen
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
 from understudy.codec import to_plain
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import BudgetError, ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import DELTA, EPSILON, ROWS, Declared, Names, Panel, Whole, option
 from understudy.privacy.facts import MethodFacts
@@ -46,6 +46,7 @@ from understudy.synth.certificate import (
 from understudy.synth.detail_where import draw_part, part_facts, public_part
 from understudy.synth.details import Details, count_details, decode_drawn, detail_entries
 from understudy.synth.grouping import count_people, people_entries, people_warnings, sizes_of
+from understudy.synth.one_epsilon import SplitRule, split_words
 from understudy.synth.outside import outside_entries, unchecked, unopened, watched
 from understudy.synth.paid_books import bought_codebook, drafted_entries
 from understudy.synth.people import capped_source, of_people, person_entries, require_capped
@@ -75,16 +76,32 @@ class Recipe(Declared, ABC):
     prices_first: ClassVar[bool] = False
     """Whether a fit asks for its price first, so that hopeless domains are refused before anything is read."""
     detail_epsilon: float | None = option(
-        None, rule=EPSILON, panel=Panel.PRIVACY, help="Epsilon of all tables of details and measured numbers together."
+        None,
+        rule=EPSILON,
+        panel=Panel.PRIVACY,
+        help="Epsilon of all tables of details and measured numbers together, beside that of the model; without it "
+        "they get a share of epsilon.",
     )
     detail_delta: float | None = option(
-        None, rule=DELTA, panel=Panel.PRIVACY, help="Delta of the tables of all detail columns together."
+        None,
+        rule=DELTA,
+        panel=Panel.PRIVACY,
+        help="Delta of the tables of all detail columns together, beside that of the model; without it they get a "
+        "share of delta.",
+    )
+    split: Mapping[str, float] | None = option(
+        None,
+        rule=SplitRule(),
+        panel=Panel.PRIVACY,
+        help="PART=SHARE, repeated: shares of one epsilon for details, people or certificate, instead of those chosen "
+        "by the rules; the model gets the rest.",
     )
     people_epsilon: float | None = option(
         None,
         rule=EPSILON,
         panel=Panel.PRIVACY,
-        help="Epsilon for counting how many records people have, where the codebook's [unit] asks for it.",
+        help="Epsilon for counting how many records people have, where the codebook's [unit] asks for it, beside that "
+        "of the model; without it a share of epsilon.",
     )
     certify: tuple[str, ...] = option(
         (),
@@ -94,7 +111,10 @@ class Recipe(Declared, ABC):
         "0.2'. A certificate goes into the manifest; rows that fail are withheld.",
     )
     certify_epsilon: float | None = option(
-        None, rule=EPSILON, panel=Panel.PRIVACY, help="Epsilon of the whole certificate, beside that of the release."
+        None,
+        rule=EPSILON,
+        panel=Panel.PRIVACY,
+        help="Epsilon of the whole certificate, beside that of the release; without it a share of epsilon.",
     )
     certify_tries: int = option(
         1,
@@ -111,6 +131,8 @@ class Recipe(Declared, ABC):
     )
     per_person: ClassVar[Mapping[str, Any] | None] = None
     """What was asked for a person, where the fields hold the share of one record; set by ``of_people``, no option."""
+    one_epsilon: ClassVar[Mapping[str, Any] | None] = None
+    """What was asked, and how it was shared out, where one epsilon pays for all parts; set by ``with_shares``."""
     shared_targets: ClassVar[tuple[tuple[str, str | None], ...]] = (
         ("epsilon", "delta"),
         ("detail_epsilon", "detail_delta"),
@@ -176,6 +198,8 @@ class Recipe(Declared, ABC):
         stream = Stream.checked(stream)
         if quote is None and self.prices_first:
             quote = self.quote(source.codebook, 1, secure=stream.is_secure)
+        if quote is not None and source.account is not None and (fault := source.account.relation_fault(quote.ledger)):
+            raise BudgetError(f"the release {fault}")  # before anything is read
         public = self.public_inputs(source.address)
         recipe = of_people(self, source.codebook)
         with watched(recipe) as openers:
@@ -199,11 +223,7 @@ class Recipe(Declared, ABC):
         """The price of ``rows`` rows; reads nothing but the codebook."""
         ROWS.check("rows", rows)
         recipe = of_people(self, book)
-        records = [*outside_entries(recipe, recipe.price(book, rows)), *detail_entries(recipe, book)]
-        records += certificate_entries(recipe, book, records)
-        priced = person_entries(records, book)
-        counted = people_entries(recipe, book)
-        own = Ledger.of([*drafted_entries(book), *priced, *counted, *stream_entries(secure)])
+        own = recipe.own_ledger(book, rows, secure=secure)
         quote = Quote(
             method=recipe.name,
             route=recipe.route,
@@ -214,8 +234,18 @@ class Recipe(Declared, ABC):
             warnings=(*recipe.warnings(book), *people_warnings(book), *certificate_warnings(recipe, book)),
             bought=bought_codebook(book),
             basis=(self, book.digest, secure),
+            shared=split_words(recipe.one_epsilon),
         )
         return quote.with_public(self.public_inputs())
+
+    def own_ledger(self, book: Codebook, rows: int, *, secure: bool = True) -> Ledger:
+        """Every line that a release of ``rows`` rows pays for; reads nothing but the codebook."""
+        recipe = of_people(self, book)
+        records = [*outside_entries(recipe, recipe.price(book, rows)), *detail_entries(recipe, book)]
+        records += certificate_entries(recipe, book, records)
+        priced = person_entries(records, book)
+        counted = people_entries(recipe, book)
+        return Ledger.of([*drafted_entries(book), *priced, *counted, *stream_entries(secure)])
 
     def warnings(self, book: Codebook) -> list[str]:
         """What a user should know before paying: public numbers only."""
@@ -230,7 +260,8 @@ class Recipe(Declared, ABC):
     def parameters(self) -> dict[str, Any]:
         """Every choice as plain data, for the manifest; with the targets of a person, where one is the unit."""
         plain = super().parameters()
-        return plain if self.per_person is None else {**plain, "per_person": to_plain(self.per_person)}
+        kept = {"per_person": self.per_person, "one_epsilon": self.one_epsilon}
+        return {**plain, **{name: to_plain(value) for name, value in kept.items() if value}}
 
 
 _NOT_FREE = {
