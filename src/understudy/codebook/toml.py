@@ -19,15 +19,25 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from understudy.codebook.book import Codebook, PaidDraft
-from understudy.codebook.columns import Attestation, Categorical, Column, Dates, Generalisation, Groups, Ordinal, Text
+from understudy.codebook.columns import (
+    Attestation,
+    Categorical,
+    Column,
+    Dates,
+    Generalisation,
+    Groups,
+    Ordinal,
+    Review,
+    Text,
+)
 from understudy.codebook.details import Detail
 from understudy.codebook.numbers import Continuous, Integer
-from understudy.codebook.rules import Determines, Implies, Impossible, Order
+from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
 from understudy.errors import CodebookError
 
 FORMAT = 1
-_TOP = ("format", "title", "description", "weight", "unit", "paid", "columns", "constraints")
+_TOP = ("format", "title", "description", "weight", "unit", "paid", "learned", "columns", "constraints")
 _COLUMNS = {kind.kind: kind for kind in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
 _RULES = {kind.kind: kind for kind in (Impossible, Implies, Order, Determines)}
 
@@ -37,7 +47,7 @@ _CONTENT = (
 )  # fmt: skip
 """The keys of what a column may hold, in canonical order."""
 _COLUMN_ORDER = (
-    "name", "role", "description", *_CONTENT, "missing", "parents", "origin", "attestation", "groups", "hierarchy",
+    "name", "role", "description", *_CONTENT, "missing", "parents", "origin", "attestation", "review", "groups", "hierarchy",
 )  # fmt: skip
 
 
@@ -66,6 +76,11 @@ def read_codebook(text: str) -> Codebook:
     rules = _read_tables(data.get("constraints", []), "constraints", _RULES, _RULE_READERS, faults)
     unit = _read_optional(PersonUnit, data.get("unit"), "[unit]", faults)
     paid = _read_optional(PaidDraft, data.get("paid"), "[paid]", faults)
+    learned = data.get("learned", [])
+    if not isinstance(learned, list):
+        faults.append("learned is not a list of tables; write each as [[learned]].")
+        learned = []
+    learned = [_read_optional(PaidDraft, table, "[[learned]]", faults) for table in learned]
     if not isinstance(data.get("weight", ""), str):
         faults.append(f"weight is {data['weight']!r}; it must be the name of a column in quotes.")
     if faults:
@@ -80,6 +95,7 @@ def read_codebook(text: str) -> Codebook:
         weight=data.get("weight"),
         unit=unit,
         paid=paid,
+        learned=tuple(learned),
     )
 
 
@@ -230,6 +246,7 @@ _READERS: dict[Any, Reader] = {
     Groups: _groups,
     tuple[Generalisation, ...]: _steps,
     Attestation: lambda value: _read_table(Attestation, value, "it", _READERS),
+    Review: lambda value: _read_table(Review, value, "it", _READERS),
 }
 
 
@@ -272,6 +289,8 @@ def write_codebook(book: Codebook) -> str:
     for key in ("unit", "paid"):
         table = getattr(book, key)
         lines += [] if table is None else ["", f"[{key}]", *_lines(table, key)]
+    for purchase in book.learned:
+        lines += ["", "[[learned]]", *_lines(purchase, "learned")]
     for column in book.columns:
         first, *others = _lines(column, "columns", _COLUMN_ORDER)
         lines += ["", "[[columns]]", first, f'kind = "{column.kind}"', *others]
@@ -291,7 +310,7 @@ def _lines(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
             continue
         if kinds[key] == Groups:
             inner += ["", f"[{header}.{key}]", *_group_lines(value)]
-        elif isinstance(value, Attestation):
+        elif isinstance(value, Attestation | Review):
             inner += ["", f"[{header}.{key}]", *_lines(value, header)]
         elif key == "hierarchy":
             for step in value:
@@ -341,4 +360,11 @@ def column_content(column: Column) -> str:
     lines.append("" if column.missing is None else _line("missing", column.missing))
     if isinstance(column, Detail):
         lines += _group_lines(column.groups)
+    return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
+
+
+def rule_content(rule: Rule) -> str:
+    """Digest of what a rule says."""
+    told = [key for key in _keys(type(rule)) if key not in ("name", "source", "origin", "attestation")]
+    lines = [rule.kind, *_lines(rule, "", told)]
     return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
