@@ -238,6 +238,11 @@ class Codebook:
         return column.is_public
 
     @property
+    def purchases(self) -> tuple[PaidDraft, ...]:
+        """What was paid for columns and rules."""
+        return (*(() if self.paid is None else (self.paid,)), *self.learned)
+
+    @property
     def unsourced_rules(self) -> tuple[str, ...]:
         """Rules that were noticed in the data and that nobody has paid for, or declared from a public source."""
         return tuple(rule.title for rule in self.constraints if not self._is_public_rule(rule))

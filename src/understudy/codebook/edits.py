@@ -19,7 +19,8 @@ def edited_text(text: str, wanted: Codebook) -> str:
     Columns keep their names and order; rules, purchases and the unit may be added.
 
     >>> from dataclasses import replace
-    >>> text = 'format = 1\\n\\n[[columns]]\\nname = "sex"  # as registered\\nkind = "categorical"\\nlevels = ["F", "M"]\\n'
+    >>> text = 'format = 1\\n\\n[[columns]]\\nname = "sex"  # as registered\\nkind = "categorical"\\n'
+    >>> text += 'levels = ["F", "M"]\\n'
     >>> book = Codebook.from_toml(text)
     >>> changed = replace(book, columns=(replace(book.columns[0], missing="NA"),))
     >>> print(edited_text(text, changed).split("\\n\\n")[1])

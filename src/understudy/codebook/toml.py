@@ -47,7 +47,8 @@ _CONTENT = (
 )  # fmt: skip
 """The keys of what a column may hold, in canonical order."""
 _COLUMN_ORDER = (
-    "name", "role", "description", *_CONTENT, "missing", "parents", "origin", "attestation", "review", "groups", "hierarchy",
+    "name", "role", "description", *_CONTENT, "missing", "parents", "origin", "attestation", "review", "groups",
+    "hierarchy",
 )  # fmt: skip
 
 

@@ -1,0 +1,205 @@
+"""Answers of a review, and what they make of a codebook. Nothing of what was seen in the data comes here but levels
+that the holder asked to be listed."""
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from understudy.codebook.book import Codebook
+from understudy.codebook.columns import Categorical, Column, Levelled, Origin, Review, Role, Text
+from understudy.codebook.numbers import Number
+from understudy.codebook.unit import PersonUnit
+from understudy.errors import CodebookError, ParameterError
+
+_ROLES = (Role.SENSITIVE, Role.QUASI_IDENTIFIER, Role.OTHER)
+_VERBS = ("yes", "drop", "levels", "merge", "missing=CODE", *(role.value for role in _ROLES))
+_PERSON = re.compile(r"(.+?)\s+([0-9]+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What the holder answered: to whole panels, and to single columns, which come first."""
+
+    by: str
+    panels: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    person: str | None = None
+    """``no``, or the id column and the cap."""
+
+
+def read_answers(data: Any, by: str | None, panels: Sequence[str]) -> Answers:
+    """Answers as plain data: ``{"by": ..., "person": "patient 3", "panels": {...}, "columns": {...}}``."""
+    known = ("by", "person", "panels", "columns")
+    if not isinstance(data, Mapping) or set(data) - set(known):
+        strange = (
+            ", ".join(map(str, sorted(set(data) - set(known)))) if isinstance(data, Mapping) else type(data).__name__
+        )
+        raise ParameterError(
+            f"the answers have {strange}; they may have {', '.join(known)}, such as [panels] levels = 'yes'."
+        )
+    for table in ("panels", "columns"):
+        own = data.get(table, {})
+        if not isinstance(own, Mapping) or not all(isinstance(answer, str) for answer in own.values()):
+            raise ParameterError(f"`{table}` of the answers must be a table of texts, such as {{ age = 'yes' }}.")
+    if strange_panels := [name for name in data.get("panels", {}) if name not in panels]:
+        raise ParameterError(
+            f"the answers name the panel {strange_panels[0]!r}; this review asks about {', '.join(panels) or 'none'}."
+        )
+    who = by or data.get("by")
+    if not isinstance(who, str) or not who.strip():
+        raise ParameterError("`by` is missing: name the person who answers, such as 'A. Meyer, registrar'.")
+    person = data.get("person")
+    if person is not None and not isinstance(person, str):
+        raise ParameterError(f"`person` is {person!r}; answer 'no', or the id column and a cap, such as 'patient 3'.")
+    return Answers(by=who.strip(), panels=data.get("panels", {}), columns=data.get("columns", {}), person=person)
+
+
+def reviewed_book(
+    book: Codebook,
+    answers: Answers,
+    *,
+    panel_of: Mapping[str, str],
+    levels_of: Mapping[str, Sequence[str]],
+    on: dt.date,
+) -> Codebook:
+    """The codebook with the answers in it. Columns without an answer stay as they are, not reviewed.
+
+    ``levels_of`` are the values of a column, for the answer ``levels``.
+    """
+    for name in answers.columns:
+        book.column(name)
+    unit = _unit(book, answers.person)
+    columns = []
+    for column in book.columns:
+        answer = answers.columns.get(column.name) or answers.panels.get(panel_of.get(column.name, ""))
+        is_id = unit is not None and column.name == unit.id
+        if answer is None and not is_id:
+            columns.append(column)
+            continue
+        chosen = _left_out(column) if is_id else _answered(column, answer or "yes", levels_of.get(column.name, ()))
+        columns.append(replace(chosen, review=Review(by=answers.by, on=on, of=chosen.content)))
+    return replace(book, columns=tuple(columns), unit=unit)
+
+
+def _unit(book: Codebook, person: str | None) -> PersonUnit | None:
+    if person is None or person.strip().lower() == "no":
+        return book.unit
+    match = _PERSON.fullmatch(person.strip())
+    if match is None:
+        raise ParameterError(
+            f"`person` is {person!r}; name the id column and how many records of one person take part, such as "
+            "'patient 3', or answer 'no'."
+        )
+    return PersonUnit(id=book.column(match[1].strip()).name, cap=int(match[2]))
+
+
+def _answered(column: Column, answer: str, values: Sequence[str]) -> Column:
+    """One answer, or several between semicolons."""
+    for word in (part.strip() for part in answer.split(";")):
+        verb, equals, given = word.partition("=")
+        if word == "yes":
+            continue
+        if word == "drop":
+            column = _left_out(column)
+        elif word == "levels":
+            column = _listed(column, values)
+        elif word == "merge":
+            column = _merged(column)
+        elif verb == "missing" and equals:
+            column = _with_missing(column, [code.strip() for code in given.split(",") if code.strip()])
+        elif word in [role.value for role in _ROLES] and column.role is not Role.IDENTIFIER:
+            column = replace(column, role=Role(word))
+        else:
+            raise ParameterError(f"the answer {word!r} about column {column.name!r} is none of {', '.join(_VERBS)}.")
+    return column
+
+
+def _left_out(column: Column) -> Column:
+    if isinstance(column, Text):
+        return column
+    return Text(name=column.name, role=Role.IDENTIFIER, origin=column.origin, description="left out")
+
+
+def _listed(column: Column, values: Sequence[str]) -> Column:
+    """Levels without an order instead of bins."""
+    if isinstance(column, Text) or not values:
+        raise CodebookError(
+            f"column {column.name!r} has no list of values, or too many of them; leave it out, or give it a kind of "
+            "codes."
+        )
+    levels = tuple(sorted((value for value in values if value != column.missing), key=_by_size))
+    return Categorical(
+        name=column.name,
+        role=column.role,
+        missing=column.missing,
+        parents=column.parents,
+        levels=levels,
+        origin=Origin.DRAFTED,
+    )
+
+
+def _by_size(value: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(value), value)
+    except ValueError:
+        return (1, 0.0, value)
+
+
+def _with_missing(column: Column, codes: Sequence[str]) -> Column:
+    """Codes that mean missing: the token of the missing level, or reading rules where there is one already."""
+    if not codes:
+        raise ParameterError(f"`missing=` of column {column.name!r} names no code; write missing=999.")
+    if isinstance(column, Levelled):
+        if strange := [code for code in codes if code not in column.levels]:
+            raise ParameterError(
+                f"column {column.name!r} has no level {strange[0]!r}; it has {column.shown_labels(6)}."
+            )
+        left = tuple(level for level in column.levels if level not in codes)
+        if not left:
+            raise ParameterError(f"column {column.name!r} would have no level left; leave it out with 'drop'.")
+        column = replace(column, levels=left)
+    elif isinstance(column, Number):
+        column = _without_end(column, codes)
+    if column.missing is None:
+        column, codes = replace(column, missing=codes[0]), codes[1:]
+    return _with_reading(column, missing=tuple(codes)) if codes else column
+
+
+def _merged(column: Column) -> Column:
+    """Levels that differ by case or blanks only become the first of them, and values are read so."""
+    if not isinstance(column, Levelled):
+        raise ParameterError(f"column {column.name!r} has no levels to merge; answer 'yes' or 'drop'.")
+    first = {" ".join(level.split()).casefold(): level for level in reversed(column.levels)}
+    kept = tuple(level for level in column.levels if level in first.values())
+    return _with_reading(replace(column, levels=kept), strip=True, fold=True)
+
+
+def _without_end(column: Number, codes: Sequence[str]) -> Column:
+    """Bins that only held such a code are taken off the ends."""
+    try:
+        numbers = [Fraction(code) for code in codes]
+    except ValueError:
+        return column
+    edges = list(column.edges)
+    while len(edges) > 2 and any(edges[-2] <= number <= edges[-1] for number in numbers):
+        edges.pop()
+    while len(edges) > 2 and any(edges[0] <= number < edges[1] for number in numbers if number < 0):
+        edges.pop(0)
+    return replace(column, edges=tuple(edges))
+
+
+def _with_reading(column: Column, **rules: Any) -> Column:
+    """Reading rules of the column, where its kind has them."""
+    reading = getattr(column, "reading", None)
+    if reading is None:
+        raise CodebookError(
+            f"column {column.name!r} can name only one code that means missing, and has no reading rules; mend the "
+            "values in the data."
+        )
+    if "missing" in rules:
+        rules["missing"] = tuple(dict.fromkeys((*reading.missing, *rules["missing"])))
+    changed: dict[str, Any] = {"reading": replace(reading, **rules)}
+    return replace(column, **changed)
