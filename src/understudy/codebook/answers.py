@@ -15,7 +15,7 @@ from understudy.codebook.unit import PersonUnit
 from understudy.errors import CodebookError, ParameterError
 
 _ROLES = (Role.SENSITIVE, Role.QUASI_IDENTIFIER, Role.OTHER)
-_VERBS = ("yes", "drop", "levels", "merge", "missing=CODE", *(role.value for role in _ROLES))
+_VERBS = ("yes", "proposed", "drop", "levels", "merge", "missing=CODE", *(role.value for role in _ROLES))
 _PERSON = re.compile(r"(.+?)\s+([0-9]+)")
 
 
@@ -30,7 +30,7 @@ class Answers:
     """``no``, or the id column and the cap."""
 
 
-def read_answers(data: Any, by: str | None, panels: Sequence[str]) -> Answers:
+def read_answers(data: Any, by: str | None, *, codebook: Codebook) -> Answers:
     """Answers as plain data: ``{"by": ..., "person": "patient 3", "panels": {...}, "columns": {...}}``."""
     known = ("by", "person", "panels", "columns")
     if not isinstance(data, Mapping) or set(data) - set(known):
@@ -44,17 +44,33 @@ def read_answers(data: Any, by: str | None, panels: Sequence[str]) -> Answers:
         own = data.get(table, {})
         if not isinstance(own, Mapping) or not all(isinstance(answer, str) for answer in own.values()):
             raise ParameterError(f"`{table}` of the answers must be a table of texts, such as {{ age = 'yes' }}.")
-    if strange_panels := [name for name in data.get("panels", {}) if name not in panels]:
-        raise ParameterError(
-            f"the answers name the panel {strange_panels[0]!r}; this review asks about {', '.join(panels) or 'none'}."
-        )
     who = by or data.get("by")
     if not isinstance(who, str) or not who.strip():
         raise ParameterError("`by` is missing: name the person who answers, such as 'A. Meyer, registrar'.")
     person = data.get("person")
     if person is not None and not isinstance(person, str):
         raise ParameterError(f"`person` is {person!r}; answer 'no', or the id column and a cap, such as 'patient 3'.")
+    for name, answer in data.get("columns", {}).items():
+        check_answer(codebook.column(name).name, answer)
+    for name, answer in data.get("panels", {}).items():
+        check_answer(name, answer)
+    _unit(codebook, person)
     return Answers(by=who.strip(), panels=data.get("panels", {}), columns=data.get("columns", {}), person=person)
+
+
+def check_answer(name: str, answer: str) -> None:
+    """Whether an answer about a column or panel is one, before anything is looked at."""
+    for word in (part.strip() for part in answer.split(";")):
+        if word not in _VERBS and not word.startswith("missing="):
+            raise ParameterError(f"the answer {word!r} about {name!r} is none of {', '.join(_VERBS)}.")
+
+
+def check_panels(answers: Answers, panels: Sequence[str]) -> None:
+    """Whether every panel that is answered was asked about."""
+    if strange := [name for name in answers.panels if name not in panels]:
+        raise ParameterError(
+            f"the answers name the panel {strange[0]!r}; this review asks about {', '.join(panels) or 'none'}."
+        )
 
 
 def reviewed_book(
@@ -63,18 +79,18 @@ def reviewed_book(
     *,
     panel_of: Mapping[str, str],
     levels_of: Mapping[str, Sequence[str]],
+    suggested: Mapping[str, str],
     on: dt.date,
 ) -> Codebook:
     """The codebook with the answers in it. Columns without an answer stay as they are, not reviewed.
 
-    ``levels_of`` are the values of a column, for the answer ``levels``.
+    ``levels_of`` are the values of a column, for the answer ``levels``; ``suggested`` is what ``proposed`` stands for.
     """
-    for name in answers.columns:
-        book.column(name)
     unit = _unit(book, answers.person)
     columns = []
     for column in book.columns:
         answer = answers.columns.get(column.name) or answers.panels.get(panel_of.get(column.name, ""))
+        answer = suggested.get(column.name, "yes") if answer == "proposed" else answer
         is_id = unit is not None and column.name == unit.id
         if answer is None and not is_id:
             columns.append(column)
@@ -110,10 +126,8 @@ def _answered(column: Column, answer: str, values: Sequence[str]) -> Column:
             column = _merged(column)
         elif verb == "missing" and equals:
             column = _with_missing(column, [code.strip() for code in given.split(",") if code.strip()])
-        elif word in [role.value for role in _ROLES] and column.role is not Role.IDENTIFIER:
+        elif column.role is not Role.IDENTIFIER:
             column = replace(column, role=Role(word))
-        else:
-            raise ParameterError(f"the answer {word!r} about column {column.name!r} is none of {', '.join(_VERBS)}.")
     return column
 
 

@@ -303,7 +303,8 @@ class Codebook:
         grounds: dict[str, list[str]] = {}
         for rule in self.constraints:
             if rule.attestation is not None and rule.is_attested:
-                ground = f"were noticed in the data and are public knowledge, attested by {rule.attestation}"
+                noticed = "were noticed in the data and " if rule.origin is Origin.DRAFTED else ""
+                ground = f"{noticed}are public knowledge, attested by {rule.attestation}"
             elif rule.origin is Origin.DECLARED:
                 ground = "are public knowledge and were not read off the data" + (
                     rule.source and f", from {rule.source}"

@@ -1,6 +1,7 @@
 """Change a codebook file as little as possible: only keys that differ are written; comments and layout stay."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import tomlkit
@@ -45,7 +46,7 @@ def edited_text(text: str, wanted: Codebook) -> str:
             ("learned", book.learned, wanted.learned),
         ):
             if before != after:
-                _add_tables(document, header, fresh[header][len(before) :])
+                _change_tables(document, header, before, after, fresh[header])
         if wanted.unit != book.unit:
             document["unit"] = fresh["unit"]
         edited = tomlkit.dumps(document)
@@ -90,9 +91,15 @@ def _insert(table: Any, key: str, value: Any) -> None:
     table.value._insert_after(own[-1], key, value)
 
 
-def _add_tables(document: Any, header: str, tables: Any) -> None:
-    """New ``[[header]]`` tables at the end of the file."""
+def _change_tables(document: Any, header: str, before: Sequence[Any], after: Sequence[Any], fresh: Any) -> None:
+    """``[[header]]`` tables: those that changed in place, new ones at the end of the file; all anew where some went."""
+    if len(after) < len(before) or any(type(old) is not type(new) for old, new in zip(before, after, strict=False)):
+        document[header] = fresh
+        return
+    for old, new, place in zip(before, after, range(len(before)), strict=False):
+        if old != new:
+            _change_table(document[header][place], fresh[place])
     if header not in document:
         document[header] = tomlkit.aot()
-    for table in tables:
+    for table in fresh[len(before) :]:
         document[header].append(table)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from understudy.codebook import Codebook, Column, Determines, Implies, Impossible, Levelled, Order, Origin, Rule
 from understudy.codebook.clauses import clause_of
 from understudy.evaluate.opened import Counts, open_grids
+from understudy.evaluate.utility.tables import tables_of_width
 from understudy.sources.base import Report, Source
 from understudy.sources.broken_rules import broken_rules
 from understudy.sources.files import Opened
@@ -27,7 +28,6 @@ _SLACK = 1 / 500
 """Share of the expected records that may be there all the same: real tables have slips of the pen."""
 _SLIPS = 1 / 1000
 """Share of all rows that may break a map or an order."""
-_MOST_CELLS = 1 << 20
 _MODE = 0.5
 _FIXES, _NEVER, _BOTH, _ORDER = "fixes", "never together", "never both present", "order"
 Bools = npt.NDArray[np.bool_]
@@ -73,15 +73,17 @@ class Proposal:
 
 def pair_grids(source: Source, report: Report | None = None) -> dict[tuple[str, str], Counts]:
     """Counts of every pair of columns of the model that is not too large."""
-    book = source.codebook
-    pairs = [(a.name, b.name) for a, b in combinations(book.modelled, 2) if a.size * b.size <= _MOST_CELLS]
+    pairs = [(first, second) for first, second in tables_of_width(source.codebook, 2)]
     return dict(zip(pairs, open_grids(source, pairs, report), strict=True))
 
 
 def propose_rules(source: Source, *, opened: Opened | None = None, report: Report | None = None) -> list[Proposal]:
     """Everything that looks like a rule, the one that would be broken most often first; declared ones are left out."""
-    book = source.codebook
-    grids = pair_grids(source, report)
+    return rules_from(source.codebook, pair_grids(source, report), opened)
+
+
+def rules_from(book: Codebook, grids: Mapping[tuple[str, str], Counts], opened: Opened | None = None) -> list[Proposal]:
+    """The same from counts of pairs. With ``opened``, orders are checked on the numbers themselves."""
     maps = _maps(book, grids)
     mapped = {frozenset(pair) for pair in maps}
     proposals = [_map_proposal(book, grids, pair) for pair in _nearest(maps)]

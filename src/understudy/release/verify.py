@@ -229,6 +229,8 @@ def _check_rows(looked: Looked, book: Codebook) -> None:
     if rows != (number := looked.manifest["rows"]["number"]):
         wrong.append(f"the table has {rows:,} rows, the manifest says {number:,}")
     looked.conclude(wrong, f"all {rows:,} rows fit the codebook")
+    if book.constraints and not any(fault.kind == "broken rule" for fault in faults):
+        looked.passed.append(f"0 rows break the {len(book.constraints)} rules of the codebook")
 
 
 def _check_text(looked: Looked, book: Codebook) -> None:

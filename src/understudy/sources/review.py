@@ -7,7 +7,7 @@ of columns of one kind.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.codebook import Categorical, Codebook, Column, Dates, Levelled, Number, Ordinal, Role
@@ -106,6 +106,8 @@ class Question:
     sees: Mapping[str, tuple[str, ...]]
     """What was seen in each column. Confidential."""
     proposed: str
+    suggested: Mapping[str, str] = field(default_factory=dict)
+    """What the answer ``proposed`` stands for, column by column."""
     answers: tuple[str, ...]
     """What may be answered, for all columns of the question or for one of them."""
 
@@ -256,14 +258,15 @@ def _last_bin(column: Column, seen: Looked) -> Danger | None:
     if not isinstance(column, Number) or not seen.is_complete or len(numbers) < 10:
         return None
     total, below = sum(count for _, count in numbers), 0
-    quantile = {}
+    quantile: dict[float, float] = {}
     for number, count in numbers:
         below += count
         for share in (0.5, 0.99):
             if below >= share * total:
                 quantile.setdefault(share, number)
     reach = quantile[0.99] - quantile[0.5]
-    largest, beyond = numbers[-1][0], sum(count for number, count in numbers if number > quantile[0.99] + 2 * reach)
+    largest = numbers[-1][0]
+    beyond = sum(count for number, count in numbers if number > quantile[0.99] + 2 * reach)
     if reach <= 0 or largest <= quantile[0.99] + 3 * reach:
         return None
     return Danger(
@@ -320,6 +323,11 @@ _PANELS = (
     ("names", "These columns may hold names or free text. Leave them out?", ("drop", "yes")),
     ("codes", "These numbers may be codes. List them as levels without an order?", ("levels", "yes", "drop")),
     (
+        "mend",
+        "These columns seem to hold codes for missing values, or levels that are spelled in two ways. Read them so?",
+        ("proposed", "yes", "drop", "missing=CODE"),
+    ),
+    (
         "numbers",
         "These are numbers, kept in bins. Are bounds and bins public knowledge?",
         ("yes", "drop", "levels", "missing=CODE"),
@@ -347,16 +355,28 @@ def questions(
         panels.setdefault(_panel(column, found.get(column.name, [])), []).append(column)
     asked = [*_person(book, found)]
     for name, asks, answers in _PANELS:
-        if own := panels.get(name):
+        own = sorted(panels.get(name, ()), key=lambda column: -len(found.get(column.name, ())))
+        if own:
             sees = {
                 c.name: (_described(c), *_sentences(found.get(c.name, ()), (tied or {}).get(c.name, ()))) for c in own
             }
+            suggested = {c.name: _suggested(found.get(c.name, ())) for c in own} if name == "mend" else {}
             asked.append(
                 Question(
-                    id=name, asks=asks, columns=tuple(sees), sees=sees, proposed=answers[0], answers=(*answers, *_ROLES)
+                    id=name,
+                    asks=asks,
+                    columns=tuple(sees),
+                    sees=sees,
+                    proposed=answers[0],
+                    suggested=suggested,
+                    answers=(*answers, *_ROLES),
                 )
             )
     return asked
+
+
+def _suggested(found: Sequence[Danger]) -> str:
+    return "; ".join(danger.answer for danger in found if danger.topic in ("missing", "spelling"))
 
 
 def _panel(column: Column, found: Sequence[Danger]) -> str:
@@ -369,13 +389,15 @@ def _panel(column: Column, found: Sequence[Danger]) -> str:
         return "names"
     if "codes" in topics:
         return "codes"
+    if topics & {"missing", "spelling"}:
+        return "mend"
     return "numbers" if isinstance(column, Number) else "dates" if isinstance(column, Dates) else "levels"
 
 
 def _described(column: Column) -> str:
     if column.role is Role.IDENTIFIER:
         return "left out"
-    kinds = {Categorical: "levels", Ordinal: "ordered levels"}
+    kinds: dict[type, str] = {Categorical: "levels", Ordinal: "ordered levels"}
     if isinstance(column, Number):
         low, high = column.bounds
         return f"{column.proper_levels} bins from {low:g} to {high:g}"

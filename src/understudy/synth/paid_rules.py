@@ -120,7 +120,7 @@ def paid_rules(
         if not rules:
             raise RefusalError(
                 f"nothing about these pairs shows from {event.threshold:,} records on that makes a rule; raise "
-                "epsilon, or give a public table. What was charged stays charged, because that nothing shows is an answer."
+                "epsilon, or give a public table. What was charged stays charged: that nothing shows is an answer."
             )
         learned = PaidDraft(
             draft=identity,
