@@ -2,6 +2,7 @@
 that the holder asked to be listed."""
 
 import datetime as dt
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any
 
 from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Categorical, Column, Levelled, Origin, Review, Role, Text
+from understudy.codebook.encode import number_of
 from understudy.codebook.numbers import Number
 from understudy.codebook.unit import PersonUnit
 from understudy.errors import CodebookError, ParameterError
@@ -125,7 +127,7 @@ def _answered(column: Column, answer: str, values: Sequence[str]) -> Column:
         elif word == "merge":
             column = _merged(column)
         elif verb == "missing" and equals:
-            column = _with_missing(column, [code.strip() for code in given.split(",") if code.strip()])
+            column = _with_missing(column, [code.strip() for code in given.split(",") if code.strip()], values)
         elif column.role is not Role.IDENTIFIER:
             column = replace(column, role=Role(word))
     return column
@@ -162,7 +164,7 @@ def _by_size(value: str) -> tuple[int, float, str]:
         return (1, 0.0, value)
 
 
-def _with_missing(column: Column, codes: Sequence[str]) -> Column:
+def _with_missing(column: Column, codes: Sequence[str], values: Sequence[str]) -> Column:
     """Codes that mean missing: the token of the missing level, or reading rules where there is one already."""
     if not codes:
         raise ParameterError(f"`missing=` of column {column.name!r} names no code; write missing=999.")
@@ -176,7 +178,7 @@ def _with_missing(column: Column, codes: Sequence[str]) -> Column:
             raise ParameterError(f"column {column.name!r} would have no level left; leave it out with 'drop'.")
         column = replace(column, levels=left)
     elif isinstance(column, Number):
-        column = _without_end(column, codes)
+        column = _without_end(column, codes, values)
     if column.missing is None:
         column, codes = replace(column, missing=codes[0]), codes[1:]
     return _with_reading(column, missing=tuple(codes)) if codes else column
@@ -191,18 +193,17 @@ def _merged(column: Column) -> Column:
     return _with_reading(replace(column, levels=kept), strip=True, fold=True)
 
 
-def _without_end(column: Number, codes: Sequence[str]) -> Column:
-    """Bins that only held such a code are taken off the ends."""
-    try:
-        numbers = [Fraction(code) for code in codes]
-    except ValueError:
+def _without_end(column: Number, codes: Sequence[str], values: Sequence[str]) -> Column:
+    """Bounds that only such a code had stretched are drawn in to the other values, rounded outwards."""
+    codes_read = {number_of(code) for code in codes}
+    rest = [n for n in (number_of(value) for value in values) if n is not None and n not in codes_read]
+    if not rest or max(rest) <= min(rest):
         return column
-    edges = list(column.edges)
-    while len(edges) > 2 and any(edges[-2] <= number <= edges[-1] for number in numbers):
-        edges.pop()
-    while len(edges) > 2 and any(edges[0] <= number < edges[1] for number in numbers if number < 0):
-        edges.pop(0)
-    return replace(column, edges=tuple(edges))
+    unit = max(Fraction(column.step), Fraction(10) ** math.floor(math.log10(max(rest) - min(rest))))
+    low = max(column.edges[0], math.floor(Fraction(min(rest)) / unit) * unit)
+    high = min(column.edges[-1], math.ceil(Fraction(max(rest)) / unit) * unit)
+    inner = [edge for edge in column.edges if low < edge < high]
+    return replace(column, edges=(low, *inner, high))
 
 
 def _with_reading(column: Column, **rules: Any) -> Column:
