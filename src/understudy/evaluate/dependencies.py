@@ -8,18 +8,18 @@ put at least ``_LEAST`` records there, which happens by chance once in e^20 such
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook, Column, Determines, Implies, Impossible, Levelled, Order, Origin, Rule
+from understudy.codebook import Codebook, Column, Determines, Implies, Impossible, Levelled, Number, Order, Origin, Rule
 from understudy.codebook.clauses import clause_of
 from understudy.evaluate.opened import Counts, open_grids
 from understudy.evaluate.utility.tables import tables_of_width
 from understudy.sources.base import Report, Source
-from understudy.sources.broken_rules import broken_rules
+from understudy.sources.broken_rules import count_unordered
 from understudy.sources.files import Opened
 
 _LEAST = 20.0
@@ -253,22 +253,18 @@ def _rectangles(empty: Bools) -> list[tuple[list[int], list[int]]]:
 
 def _panels(book: Codebook, grids: Mapping[tuple[str, str], Counts], blocks: Sequence[_Block]) -> Iterator[Proposal]:
     """One proposal for many columns of one kind that one level of another column holds to one value."""
-    panels: dict[tuple[str, tuple[int, ...], str], list[_Block]] = {}
-    single = []
-    for block in blocks:
+    panels: dict[tuple[str, tuple[int, ...], str], dict[int, _Block]] = {}
+    for number, block in enumerate(blocks):
         for turned in (block, _turned(block)):
-            kept = _left_label(book, turned)
-            if kept is not None and len(turned.codes[0]) < book.column(turned.columns[0]).size:
-                panels.setdefault((turned.columns[0], turned.codes[0], kept), []).append(turned)
-                break
-        else:
-            single.append(block)
-    for (name, codes, kept), own in panels.items():
-        if len(own) == 1:
-            single += own
-        else:
-            yield _panel_proposal(book, grids, name, codes, kept, own)
-    for block in single:
+            if (kept := _left_label(book, turned)) is not None:
+                panels.setdefault((turned.columns[0], turned.codes[0], kept), {})[number] = turned
+    waiting = set(range(len(blocks)))
+    for (name, codes, kept), own in sorted(panels.items(), key=lambda panel: -len(panel[1])):
+        left = [number for number in own if number in waiting]
+        if len(left) > 1:
+            waiting -= set(left)
+            yield _panel_proposal(book, grids, name, codes, kept, [own[number] for number in left])
+    for block in (blocks[number] for number in sorted(waiting)):
         yield _proposal(
             _BOTH if block.both_present else _NEVER,
             _block_rule(book, block),
@@ -341,8 +337,9 @@ def _block_rule(book: Codebook, block: _Block) -> Rule:
 # Orders
 
 
-def _orders(book: Codebook, grids: Mapping[tuple[str, str], Counts], opened: Opened | None) -> Iterator[Proposal]:
+def _orders(book: Codebook, grids: Mapping[tuple[str, str], Counts], opened: Opened | None) -> list[Proposal]:
     """Pairs of columns of one unit of which one is never above the other."""
+    proposals = []
     for pair, grid in grids.items():
         for low, high in (pair, pair[::-1]):
             rule = Order(low=low, relation="<=", high=high, origin=Origin.DRAFTED)
@@ -356,13 +353,18 @@ def _orders(book: Codebook, grids: Mapping[tuple[str, str], Counts], opened: Ope
             rows = int(counts.sum())
             likely = float((np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(1, rows))[wrong].sum())
             broken = int(counts[wrong].sum())
-            if likely < _LEAST or broken > _SLIPS * rows:
-                continue
-            if opened is not None:  # two numbers that share a bin can still be in the wrong order
-                checked = Codebook(columns=tuple(named.values()), constraints=(rule,))
-                broken = sum(count for _, (count, *_rest) in broken_rules(opened, checked, 1))
-            if broken <= _SLIPS * rows:
-                yield _proposal(_ORDER, rule, support=rows, exceptions=broken, expected=likely)
+            if likely >= _LEAST and broken <= _SLIPS * rows:
+                proposals.append(_proposal(_ORDER, rule, support=rows, exceptions=broken, expected=likely))
+    return proposals if opened is None else _checked_orders(book, proposals, opened)
+
+
+def _checked_orders(book: Codebook, proposals: Sequence[Proposal], opened: Opened) -> list[Proposal]:
+    """Two numbers that share a bin can still be in the wrong order: those are compared themselves."""
+    numbers = [p for p in proposals if isinstance(book.column(p.rule.columns[0]), Number)]
+    pairs = [(book.column(p.rule.columns[0]), book.column(p.rule.columns[1])) for p in numbers]
+    broken = dict(zip([p.id for p in numbers], count_unordered(opened, pairs), strict=True))
+    checked = [replace(p, exceptions=broken.get(p.id, p.exceptions)) for p in proposals]
+    return [proposal for proposal in checked if proposal.exceptions <= _SLIPS * proposal.support]
 
 
 # What is declared already
