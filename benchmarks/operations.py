@@ -32,7 +32,7 @@ COMMANDS = (
     ("example", "example -o {new}"),
     ("codebook draft", "codebook draft d.csv -o {new}.toml"),
     ("codebook draft, priced", "codebook draft d.csv -o {new}.toml --epsilon 1 --delta 1e-6"),
-    ("codebook declare", "codebook declare drafted.toml --by me --from here"),
+    ("codebook declare", "codebook declare drafted.toml --all --by me --from here"),
     ("codebook check", "codebook check d.csv -c d.toml"),
     ("codebook show", "codebook show d.toml"),
     ("quote", f"quote d.csv {_SBA}"),

@@ -11,6 +11,8 @@ COMMANDS = (
     ("methods",),
     ("codebook", "draft"),
     ("codebook", "check"),
+    ("codebook", "review"),
+    ("codebook", "rules"),
     ("codebook", "declare"),
     ("codebook", "show"),
     ("codebook", "cells"),

@@ -41,6 +41,9 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.looks import rumap as rumap
     from understudy.facade.releases import combine_files as combine_files
     from understudy.facade.releases import verify as verify
+    from understudy.facade.reviews import learn_rules as learn_rules
+    from understudy.facade.reviews import review as review
+    from understudy.facade.reviews import rules as rules
     from understudy.facade.scores import train as train
     from understudy.facade.tables import count as count
     from understudy.facade.tables import draw as draw
@@ -82,6 +85,7 @@ _HOME = {
     "forecast": "understudy.facade.forecasts",
     "impute": "understudy.facade.tables",
     "infer": "understudy.facade.inference",
+    "learn_rules": "understudy.facade.reviews",
     "load_model": "understudy.synth.model_file",
     "make_recipe": "understudy.synth",
     "open": "understudy.sources",
@@ -89,6 +93,8 @@ _HOME = {
     "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
     "records_per_cell": "understudy.facade.codebooks",
+    "review": "understudy.facade.reviews",
+    "rules": "understudy.facade.reviews",
     "rumap": "understudy.facade.looks",
     "synthesize": "understudy.facade.tables",
     "synthesize_many": "understudy.facade.tables",

@@ -128,7 +128,7 @@ def test_draft_check_declare_show_synth(run, discharges, tmp_path):
     words = ("quote", data, "-c", book, "-m", "pegs", "--alpha", 1, "-n", 10, "--json")
     drafted = run(*words).json["total"]
     assert drafted["kind"] == "NoFormal" and "drafted from the data" in drafted["why"]
-    declared = run("codebook", "declare", book, "--by", "A. Steward", "--from", "the public manual", "--json")
+    declared = run("codebook", "declare", book, "--all", "--by", "A. Steward", "--from", "the public manual", "--json")
     assert declared.code == 0 and declared.json["still_drafted"] == []
     priced = run(*words).json
     assert priced["total"]["kind"] == "PureDP"

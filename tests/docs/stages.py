@@ -121,6 +121,13 @@ def patients(folder: Path) -> None:
     (folder / "patients.toml").write_text(PATIENTS, encoding="utf-8")
 
 
+def steward(folder: Path, number: int) -> None:
+    """answers.toml: a person has looked at every column of the example."""
+    names = us.datasets.discharges(rows=1, seed=1).column_names
+    answers = "".join(f'"{name}" = "yes"\n' for name in names)
+    (folder / "answers.toml").write_text(f"[columns]\n{answers}", encoding="utf-8")
+
+
 def readme(folder: Path, number: int) -> None:
     """The first commands draft a codebook; for the others somebody has reviewed it and set roles."""
     few = ["sex", "age", "county", "los", "charge", "readmitted"]
@@ -279,10 +286,8 @@ STAGES: dict[str, Stage] = {
     "docs/guide/weights.md": survey,
     **{f"docs/methods/{name}.md": discharges for name in ("evaluation", "imputation", "pegs")},
     "docs/index.md": nothing,
-    **{
-        f"docs/start/{name}.md": nothing
-        for name in ("steward", "statistician", "aggregates", "developer", "geographer")
-    },
+    **{f"docs/start/{name}.md": nothing for name in ("statistician", "aggregates", "developer", "geographer")},
+    "docs/start/steward.md": steward,
     **{f"docs/start/{name}.md": nothing for name in ("engineer", "privacy")},
 }
 """What lies in the folder before a block of a page is run; `number` counts the shell blocks of that page."""

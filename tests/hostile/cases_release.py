@@ -94,6 +94,22 @@ BOOKS = cases(
     ("nobody attests", "@book|--by||--from|S", MISTAKE, ("by", "empty")),
     ("from nowhere", "@book|--by|J|--from|", MISTAKE, ("--from", "empty")),
     ("unknown column", "@book|--by|J|--from|S|--column|nobody", MISTAKE, ("'nobody'",)),
+    ("unknown rule", "@book|--by|J|--from|S|--rule|nobody", MISTAKE, ("'nobody'", "rule")),
+    ("from the data", "@book|--by|J|--from|the data", MISTAKE, ("the data", "published source")),
+) + cases(
+    "codebook review",
+    ("codebook missing", "gone.toml|--data|@data|--json", MISTAKE, ("gone.toml", "no codebook")),
+    ("data missing", "@book|--data|gone.csv|--json", MISTAKE, ("gone.csv",)),
+    ("answers missing", "@book|--data|@data|--by|J|--answers|gone.toml", MISTAKE, ("gone.toml", "check the path")),
+    ("answers broken", "@book|--data|@data|--by|J|--answers|a.json", MISTAKE, ("a.json", "JSON"), {"a.json": b"{"}),
+) + cases(
+    "codebook rules",
+    ("codebook missing", "gone.toml|--data|@data", MISTAKE, ("gone.toml", "no codebook")),
+    ("accept without data", "@book|--accept|abcde", MISTAKE, ("accept", "data")),
+    ("unknown pack", "@book|--pack|nobody", MISTAKE, ("'nobody'", "pregnancy")),
+    ("column of no pack", "@book|--column|sex=sex", MISTAKE, ("pack",)),
+    ("learn without a price", "@book|--data|@data|--learn|sex,age|-o|n.toml", MISTAKE, ("epsilon", "no default")),
+    ("learn onto itself", "@book|--data|@data|--learn|sex,age|--epsilon|1|--delta|1e-6|-o|@book", MISTAKE, ("exists",)),
 ) + cases(
     "codebook check",
     ("codebook missing", "@data|-c|gone.toml", MISTAKE, ("gone.toml", "no codebook")),

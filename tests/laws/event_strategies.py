@@ -21,6 +21,7 @@ from understudy.mechanisms import (
     PeopleHistogram,
     PerturbedPrediction,
     PricedDraft,
+    RuleSupport,
     SelectedTry,
     SparseHistogram,
     StabilityHistogram,
@@ -101,6 +102,13 @@ def priced(relation):
         ),
         StabilityHistogram: st.builds(
             StabilityHistogram, scale=scales, threshold=st.integers(1, 10_000), neighbours=st.just(relation)
+        ),
+        RuleSupport: st.builds(
+            RuleSupport,
+            scale=scales,
+            threshold=st.integers(2, 10_000),
+            pairs=st.integers(1, 40),
+            neighbours=st.just(relation),
         ),
         WeightedHistogram: st.builds(
             WeightedHistogram, scale=scales, largest=st.integers(1, 1024), neighbours=st.just(relation)

@@ -76,7 +76,7 @@ def _refuse_input(recipe: "Recipe", source: Source) -> None:
             f"the input is itself {source.provenance.called}; anonymise the confidential table again instead, with one "
             "recipe for all that is asked."
         )
-    if source.codebook.paid is not None:
+    if source.codebook.purchases:
         raise ParameterError(
             "the codebook was bought by a priced draft, and an anonymised release carries no epsilon that could repeat "
             "its price. Declare the levels from public documents, or synthesize instead."

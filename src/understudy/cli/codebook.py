@@ -8,28 +8,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli import options as o
-from understudy.cli.console import note, progress, tell
+from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
 from understudy.cli.console import table as plain_table
 from understudy.cli.shared import App, number_option, option, whole_option
-from understudy.facade import codebooks
+from understudy.errors import ParameterError
+from understudy.facade import codebooks, reviews
 
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
     from understudy.sources.file_guesses import Guess
 
-app = App(help="Draft, check, declare and show codebooks.")
+app = App(help="Draft, review, check, declare and show codebooks, and their rules.")
 
 Book = Annotated[Path, typer.Argument(help="Codebook in TOML.")]
 
 _TO_REVIEW = (
-    "Read it line by line: remove levels that only one person could have caused, round edges, name missing values, "
-    "set roles (what an intruder may know is a quasi-identifier, what must stay secret is sensitive). Then let "
-    "somebody attest that it is public knowledge:"
+    "Go through it beside the data: levels that only one person could have caused, codes stored as numbers, missing "
+    "values, ids, roles (what an intruder may know is a quasi-identifier, what must stay secret is sensitive). Then "
+    "let somebody attest that it is public knowledge:"
 )
 _DOCUMENT = (
     "Its levels and ranges are declared: they are public if the document is. Hold the data against it with "
     "`understudy codebook check`."
 )
+_WIDEST = 150
 _PAID = (
     "Releases made with it include its price; an account that paid for it is not charged for it again.",
     "Values that it does not list need --unknown other-or-missing.",
@@ -92,7 +94,7 @@ def draft(
             report=report,
         )
     book, left_out = drafted.codebook, drafted.left_out
-    document = {
+    document: dict[str, Any] = {
         "codebook": output,
         "columns": len(book.columns),
         "left_out": list(left_out) if drafted.is_paid else left_out,
@@ -113,9 +115,13 @@ def draft(
         ]
         tell(document, [*told, _DOCUMENT], json=json)
         return
-    command = f"  understudy codebook declare {output} --by NAME --from SOURCE"
+    commands = [
+        f"  understudy codebook review {output} --data {data} --by NAME",
+        f"  understudy codebook rules {output} --data {data}",
+        f"  understudy codebook declare {output} --by NAME --from SOURCE",
+    ]
     reasons = _left_out_lines(left_out, drafted.reasons)
-    lines = [f"{count}, drafted from the data.", *_guess_lines(drafted.guesses), *reasons, _TO_REVIEW, command]
+    lines = [f"{count}, drafted from the data.", *_guess_lines(drafted.guesses), *reasons, _TO_REVIEW, *commands]
     tell(document, lines, json=json)
 
 
@@ -149,18 +155,230 @@ def check(data: o.Data, codebook: o.CodebookPath, table: o.Table = None, json: o
 
 
 @app.command()
+def review(
+    codebook: Book,
+    data: Annotated[str, option("The confidential table that the codebook describes.", "--data")],
+    by: Annotated[str | None, option("Who answers.", "--by")] = None,
+    answers: Annotated[
+        Path | None, option("TOML or JSON file with the answers: person, [panels] and [columns].", "--answers")
+    ] = None,
+    table: o.Table = None,
+    json: o.Json = False,
+) -> None:
+    """Go through every column beside the data, in panels of one kind. The questions are confidential.
+
+    Answers are written into the codebook, what was seen is not. --json prints the questions, --answers gives answers.
+    """
+    if answers is None and json:
+        tell(reviews.review(codebook, data, table=table).to_dict(), [], json=True)
+        return
+    by = by or (None if answers is not None else str(typer.prompt("Who answers?", err=True)))
+    with progress(quiet=json) as report:
+        reviewed = reviews.review(codebook, data, answers=answers or _asked, by=by, table=table, report=report)
+    left = reviewed.unreviewed
+    document = {"codebook": codebook, "reviewed": len(reviewed.codebook.columns) - len(left), "unreviewed": left}
+    lines = [f"{document['reviewed']} columns are reviewed in {codebook}."]
+    lines += [f"nobody has reviewed: {', '.join(left)}"] if left else []
+    lines.append(f"  understudy codebook declare {codebook} --by NAME --from SOURCE")
+    tell(document, lines, json=json)
+
+
+def _asked(questions: Sequence[Any]) -> dict[str, Any]:
+    """Ask at the terminal; an empty answer takes what is proposed."""
+    panels: dict[str, str] = {}
+    columns: dict[str, str] = {}
+    person = None
+    note([f"what follows quotes the data {NOT_FOR_RELEASE}"])
+    for question in questions:
+        lines = [f"{name}: {'; '.join(sees)}" for name, sees in question.sees.items()]
+        tell(None, ["", f"[{question.id}] {question.asks}", *lines], json=False)
+        hint = f"{' | '.join(question.answers)}, others after a bar as NAME: ANSWER" if question.columns else ""
+        default = question.proposed if "CAP" not in question.proposed else "no"
+        answer = typer.prompt(hint or "no, or COLUMN CAP", default=default, err=True)
+        if not question.columns:
+            person = answer
+            continue
+        first, *others = [part.strip() for part in answer.split("|")]
+        panels[question.id] = first
+        for other in others:
+            name, colon, own = other.rpartition(": ")
+            if not colon:
+                raise ParameterError(f"the answer {other!r} names no column; write NAME: ANSWER, such as weight: drop.")
+            columns[name.strip()] = own.strip()
+    return {"panels": panels, "columns": columns, **({} if person is None else {"person": person})}
+
+
+@app.command()
+def rules(
+    codebook: Book,
+    data: Annotated[str | None, option("The confidential table, to propose rules from.", "--data")] = None,
+    accept: Annotated[list[str] | None, option("Ids of proposals to write, between commas or repeated.")] = None,
+    map: Annotated[  # noqa: A002 - the name of the flag
+        list[str] | None,
+        option("COLUMN=FIXED=FILE.csv: a public table of two columns that says what COLUMN fixes.", "--map"),
+    ] = None,
+    pack: Annotated[
+        list[str] | None, option("Public rules: deaths, newborns, pregnancy, sex_and_diagnoses. May be repeated.")
+    ] = None,
+    column: Annotated[
+        list[str] | None, option("MEANING=COLUMN of a pack, such as sex=gender. May be repeated.")
+    ] = None,
+    level: Annotated[
+        list[str] | None, option("VALUE=LEVEL,LEVEL of a pack, such as died=11,19. May be repeated.")
+    ] = None,
+    by: Annotated[str | None, option("Who declares the rules.", "--by")] = None,
+    source: Annotated[str | None, option("Where the rules are publicly known from.", "--from")] = None,
+    learn: Annotated[
+        list[str] | None, option("COLUMN,COLUMN: learn rules about this pair at a price. May be repeated.")
+    ] = None,
+    epsilon: Annotated[float | None, number_option("Price of --learn.")] = None,
+    delta: Annotated[float | None, number_option("Slack of --learn, far below 1/records.")] = None,
+    rest: Annotated[str, option("--learn: levels of a map whose value does not show: never or free.")] = "never",
+    output: Annotated[Path | None, option("--learn: new codebook file.", "--out", "-o")] = None,
+    account: o.Account = None,
+    most: Annotated[int, whole_option("Proposals to show.")] = 30,
+    unknown: o.Unknown = "error",
+    table: o.Table = None,
+    json: o.Json = False,
+) -> None:
+    """Propose rules that the data seem to keep, and write those that a person declares. Proposals are confidential."""
+    if learn or epsilon is not None or delta is not None:
+        if data is None or output is None:
+            raise ParameterError(
+                "--learn needs --data and --out, a new codebook file that appears when it is paid for."
+            )
+        with progress(quiet=json):
+            found = reviews.learn_rules(
+                codebook,
+                data,
+                [_pair(word) for word in learn or ()],
+                out=output,
+                epsilon=epsilon,
+                delta=delta,
+                rest=rest,
+                account=account,
+                table=table,
+                unknown=unknown,
+            )
+        lines = [f"learned: {rule.title}" for rule in found.added]
+        tell(
+            {"codebook": output, "added": [rule.title for rule in found.added]}, [*lines, f"wrote {output}"], json=json
+        )
+        return
+    with progress(quiet=json) as report:
+        found = reviews.rules(
+            codebook,
+            data,
+            accept=[part.strip() for word in accept or () for part in word.split(",") if part.strip()],
+            maps=dict(_map(word) for word in map or ()),
+            packs=pack or (),
+            columns=_named_lists(column or (), "--column sex=gender", split=False),
+            levels=_named_lists(level or (), "--level died=11,19", split=True),
+            by=by,
+            source=source,
+            table=table,
+            unknown=unknown,
+            report=report,
+        )
+    if not json:
+        note(found.notes)
+    tell(found.to_dict(), _rule_lines(found, most, codebook), json=json)
+
+
+def _pair(word: str) -> tuple[str, str]:
+    first, comma, second = word.partition(",")
+    if not comma or not first.strip() or not second.strip():
+        raise ParameterError(f"--learn is {word!r}; name two columns, such as facility,county.")
+    return first.strip(), second.strip()
+
+
+def _map(word: str) -> tuple[tuple[str, str], str]:
+    parts = word.split("=", 2)
+    if len(parts) != 3 or not all(parts):
+        raise ParameterError(f"--map is {word!r}; write COLUMN=FIXED=FILE.csv, such as facility=county=facilities.csv.")
+    return (parts[0], parts[1]), parts[2]
+
+
+def _named_lists(words: Sequence[str], example: str, *, split: bool) -> dict[str, list[str]]:
+    lists: dict[str, list[str]] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not value:
+            raise ParameterError(f"{word!r} names nothing; write it as in {example}.")
+        lists.setdefault(name, []).extend(part.strip() for part in value.split(",")) if split else lists.setdefault(
+            name, []
+        ).append(value)
+    return lists
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= _WIDEST else words[: _WIDEST - 3] + "..."
+
+
+def _figures(proposal: Any) -> tuple[float, ...]:
+    return proposal.support, proposal.exceptions, proposal.expected
+
+
+def _rule_lines(found: reviews.Rules, most: int, codebook: Path) -> Iterator[Any]:
+    if found.added:
+        for rule in found.added:
+            yield (
+                f"declared: {rule.title}"
+                if rule.title not in found.codebook.unsourced_rules
+                else f"drafted: {rule.title}"
+            )
+        yield f"wrote {codebook}"
+        return
+    if found.proposals:
+        yield f"The data seem to keep these rules {NOT_FOR_RELEASE}. Declare those that everybody may know:"
+        rows = [
+            (proposal.id, _short(proposal.words), *(f"{figure:,.0f}" for figure in _figures(proposal)))
+            for proposal in found.proposals[:most]
+        ]
+        headings = ("id", "rule", "rows it is about", "that break it", "by chance")
+        yield plain_table(headings, rows, right=headings[2:], whole=("id",))
+        if len(found.proposals) > most:
+            yield f"and {len(found.proposals) - most} more (--most)"
+        yield (
+            "A rule that is no law keeps such rows out of every release, and tells readers that the data have none. A "
+            "rule with a map ('determines') needs a public table (--map) or a price (--learn)."
+        )
+        yield f"  understudy codebook rules {codebook} --data DATA --accept ID,ID --by NAME --from SOURCE"
+    for match in found.packs:
+        yield f"public rules that fit by name: {match.pack.title} ({'; '.join(rule.words() for rule in match.rules)})"
+        yield f"  understudy codebook rules {codebook} {match.words}"
+    if not found.proposals and not found.packs:
+        yield "no rule is proposed."
+
+
+@app.command()
 def declare(
     codebook: Book,
     by: Annotated[str, option("Who attests.", "--by")],
     source: Annotated[str, option("Where the levels are publicly known from.", "--from")],
-    column: Annotated[list[str] | None, option("Column to attest; may be repeated. Default: all drafted ones.")] = None,
+    column: Annotated[
+        list[str] | None, option("Column to attest; may be repeated. Default: all drafted ones, once reviewed.")
+    ] = None,
+    rule: Annotated[list[str] | None, option("Title of a drafted rule to attest; may be repeated.")] = None,
+    everything: Annotated[
+        bool, option("Attest all drafted columns without a review; statements say so.", "--all")
+    ] = False,
     json: o.Json = False,
 ) -> None:
-    """Record that a column's levels are public knowledge: who says so, and from where."""
-    book = codebooks.declare(codebook, columns=column or None, by=by, source=source)
+    """Record that reviewed columns are public knowledge: who says so, and from where."""
+    book = codebooks.declare(
+        codebook, columns=column or None, rules=rule or (), everything=everything, by=by, source=source
+    )
     attested = [item.name for item in book.released if item.is_attested]
-    document = {"codebook": codebook, "attested": attested, "still_drafted": list(book.unattested)}
-    still = [f"still drafted from data: {', '.join(book.unattested)}"] if book.unattested else []
+    waiting = [*book.unattested, *book.unsourced_rules]
+    document = {
+        "codebook": codebook,
+        "attested": attested,
+        "still_drafted": list(book.unattested),
+        "unreviewed": list(book.unreviewed),
+        "rules_without_source": list(book.unsourced_rules),
+    }
+    still = [f"still drafted from data: {', '.join(waiting)}"] if waiting else []
     tell(document, [f"{len(attested)} columns are attested in {codebook}.", *still], json=json)
 
 
@@ -218,7 +436,14 @@ def _document(book: "Codebook") -> dict[str, Any]:
             for column in book.columns
         ],
         "constraints": [
-            {"kind": rule.kind, "name": rule.name or None, "columns": rule.columns, "words": rule.words()}
+            {
+                "kind": rule.kind,
+                "name": rule.name or None,
+                "columns": rule.columns,
+                "words": rule.words(),
+                "source": rule.attestation.source if rule.attestation else rule.source or None,
+                "public": rule.title not in book.unsourced_rules,
+            }
             for rule in book.constraints
         ],
     }

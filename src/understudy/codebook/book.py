@@ -43,13 +43,17 @@ class PaidDraft:
         """Whether the column is as the draft found it."""
         return self.found is None or json.loads(self.found).get(column.name) == column.content
 
-    def faults(self) -> list[str]:
+    def paid_for(self, rule: Rule) -> bool:
+        """Whether the rule is as it was learned."""
+        return rule.content in json.loads(self.found or "{}").values()
+
+    def faults(self, table: str = "[paid]") -> list[str]:
         """Whether both texts are what a draft wrote."""
         if not isinstance(_json(self.found or "{}"), dict):
-            return ["[paid] has a found that is no table of digests in JSON; take the codebook from its original."]
+            return [f"{table} has a found that is no table of digests in JSON; take the codebook from its original."]
         ledger = _json(self.entries)
         if not isinstance(ledger, list) or not ledger or not all(isinstance(entry, dict) for entry in ledger):
-            return ["[paid] has entries that are no ledger in JSON; take the codebook from its original."]
+            return [f"{table} has entries that are no ledger in JSON; take the codebook from its original."]
         return []
 
 
@@ -83,6 +87,8 @@ class Codebook:
     """The price of the columns that a priced draft found."""
     file: FileReading | None = None
     """How the file is read, where the file itself does not say it."""
+    learned: tuple[PaidDraft, ...] = ()
+    """The prices of rules that were learned from the data at a price."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", with_code_levels(self.columns))
@@ -119,6 +125,7 @@ class Codebook:
         faults += [] if self.weight is None else weight_faults(self.weight, named)
         faults += [] if self.paid is None else self.paid.faults()
         faults += [] if self.file is None else self.file.faults()
+        faults += [fault for purchase in self.learned for fault in purchase.faults("[[learned]]")]
         if self.paid is None and (bought := [c.name for c in self.columns if c.origin is Origin.PAID]):
             faults.append(
                 f'{", ".join(bought)} have origin = "paid", and the codebook has no [paid] table that says what was '
@@ -271,6 +278,26 @@ class Codebook:
         return column.is_public
 
     @property
+    def purchases(self) -> tuple[PaidDraft, ...]:
+        """What was paid for columns and rules."""
+        return (*(() if self.paid is None else (self.paid,)), *self.learned)
+
+    @property
+    def unsourced_rules(self) -> tuple[str, ...]:
+        """Rules that were noticed in the data and that nobody has paid for, or declared from a public source."""
+        return tuple(rule.title for rule in self.constraints if not self._is_public_rule(rule))
+
+    def _is_public_rule(self, rule: Rule) -> bool:
+        if rule.origin is Origin.PAID:
+            return rule.is_attested or any(purchase.paid_for(rule) for purchase in self.learned)
+        return rule.origin is Origin.DECLARED or rule.is_attested
+
+    @property
+    def unreviewed(self) -> tuple[str, ...]:
+        """Drafted columns of a release that no person looked at one by one, as they stand now."""
+        return tuple(c.name for c in self.released if c.origin is Origin.DRAFTED and not c.is_reviewed)
+
+    @property
     def why_not_public(self) -> str:
         """Why no promise may rest on this codebook, in words; empty where one may."""
         columns = [name for name in self.unattested if name != FILE]
@@ -288,12 +315,14 @@ class Codebook:
             sentences.append(
                 f"the rules of {FILE} were guessed from the data and nobody has attested them as they stand"
             )
+        if rules := self.unsourced_rules:
+            sentences.append(f"rules have no source besides the data ({'; '.join(rules)})")
         return "; ".join(sentences)
 
     @property
     def is_public(self) -> bool:
         """Whether a formal guarantee may rest on this codebook."""
-        return not self.unattested
+        return not self.unattested and not self.unsourced_rules
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -301,18 +330,34 @@ class Codebook:
         grounds: dict[str, list[str]] = {}
         for column in self.released:
             if column.attestation is not None and column.is_attested:
-                grounds.setdefault(f"attested by {column.attestation}", []).append(column.name)
+                how = "; attested together, nobody reviewed them one by one" if column.name in self.unreviewed else ""
+                grounds.setdefault(f"attested by {column.attestation}{how}", []).append(column.name)
             elif column.origin is Origin.DECLARED:
                 grounds.setdefault("declared in the codebook", []).append(column.name)
         sentences = [
             f"the levels of {', '.join(names)} are public knowledge ({ground})" for ground, names in grounds.items()
         ]
-        if self.constraints:
-            rules = "; ".join(rule.title for rule in self.constraints)
-            sentences.append(f"the rules of the codebook are public knowledge and were not read off the data ({rules})")
+        sentences += self._rule_assumptions
         if self.unit is not None:
             sentences.append(self.unit.assumption)
         return tuple(sentences)
+
+    @property
+    def _rule_assumptions(self) -> list[str]:
+        """Whose word each rule is; what was paid for is nobody's word."""
+        grounds: dict[str, list[str]] = {}
+        for rule in self.constraints:
+            if rule.attestation is not None and rule.is_attested:
+                noticed = "were noticed in the data and " if rule.origin is Origin.DRAFTED else ""
+                ground = f"{noticed}are public knowledge, attested by {rule.attestation}"
+            elif rule.origin is Origin.DECLARED:
+                ground = "are public knowledge and were not read off the data" + (
+                    rule.source and f", from {rule.source}"
+                )
+            else:
+                continue
+            grounds.setdefault(ground, []).append(rule.title)
+        return [f"the rules of the codebook {ground} ({'; '.join(titles)})" for ground, titles in grounds.items()]
 
     def with_parents(self, parents: Mapping[str, Sequence[str]]) -> "Codebook":
         """The same book with other declared parents for some columns."""

@@ -83,6 +83,16 @@ class Attestation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Review:
+    """A person looked at this column beside the data (`understudy codebook review`). What they saw is kept nowhere."""
+
+    by: str
+    on: dt.date
+    of: str
+    """Digest of the column as it was reviewed (:attr:`Column.content`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Generalisation:
     """One step of a hierarchy: every level sent to a coarser group, for example a ZIP code to its county."""
 
@@ -130,6 +140,7 @@ class Column:
     """What codes stand for, as in files of SPSS, Stata and SAS: missing codes may have labels too."""
     origin: Origin = Origin.DECLARED
     attestation: Attestation | None = None
+    review: Review | None = None
 
     @property
     def is_modelled(self) -> bool:
@@ -200,6 +211,11 @@ class Column:
         return self.attestation is not None and self.attestation.of in (None, self.content)
 
     @property
+    def is_reviewed(self) -> bool:
+        """Whether a person reviewed the column as it stands now."""
+        return self.review is not None and self.review.of == self.content
+
+    @property
     def is_public(self) -> bool:
         """Whether a promise may rest on the levels: declared, paid for, or attested by a person."""
         return self.origin is not Origin.DRAFTED or self.is_attested
@@ -240,12 +256,17 @@ class Column:
                 faults.append(f"column {self.name!r} names a parent twice; name each once.")
         if repeated := repeated_in([code for code, _ in self.value_labels]):
             faults.append(f"column {self.name!r} labels {', '.join(map(repr, repeated))} twice; label each code once.")
-        if self.attestation is not None and not (self.attestation.by.strip() and self.attestation.source.strip()):
-            faults.append(
-                f"column {self.name!r} has an attestation whose by and source must not be empty; name the person and "
-                "the published source."
-            )
+        faults += attestation_faults(f"column {self.name!r}", self.attestation)
         return faults
+
+
+def attestation_faults(where: str, attestation: Attestation | None) -> list[str]:
+    """Whether it names a person and a source."""
+    if attestation is None or (attestation.by.strip() and attestation.source.strip()):
+        return []
+    return [
+        f"{where} has an attestation whose by and source must not be empty; name the person and the published source."
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

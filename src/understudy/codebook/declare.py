@@ -1,28 +1,28 @@
-"""Write a person's declaration that columns are public knowledge into the codebook file.
+"""Write a person's declaration that columns and rules are public knowledge into the codebook file.
 
 Only the attestation is added; comments and layout of the file stay as they are.
 """
 
 import datetime as dt
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any
-
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, InlineTable, Table
+from collections.abc import Sequence
+from dataclasses import replace
 
 from understudy.codebook.book import FILE, Codebook
-from understudy.codebook.columns import Attestation
+from understudy.codebook.columns import Attestation, Origin
+from understudy.codebook.edits import edited_text
+from understudy.codebook.rules import Determines, Rule
 from understudy.errors import CodebookError, ParameterError
 from understudy.parameters import Text
 
+_NO_SOURCE = {"data", "the data", "our data", "this data", "the file", "this file", "the table", "this table", "none"}
 
-def declare_text(text: str, *, columns: Sequence[str] | None, by: str, source: str, on: dt.date) -> str:
-    """The text of a codebook with an attestation for each of ``columns``; an earlier one is replaced.
 
-    ``columns=None`` attests every column that was drafted and has no attestation yet.
+def declare_text(
+    text: str, *, columns: Sequence[str] | None, by: str, source: str, on: dt.date, rules: Sequence[str] = ()
+) -> str:
+    """The text of a codebook with an attestation for each of ``columns`` and ``rules``; an earlier one is replaced.
+
+    ``columns=None`` attests every column that was drafted and has no attestation yet. Rules are named one by one.
 
     >>> text = 'format = 1\\n\\n[[columns]]\\nname = "sex"  # as registered\\nkind = "categorical"\\n'
     >>> text += 'levels = ["F", "M"]\\norigin = "drafted"\\n'
@@ -30,56 +30,55 @@ def declare_text(text: str, *, columns: Sequence[str] | None, by: str, source: s
     >>> Codebook.from_toml(edited).is_public, "# as registered" in edited
     (True, True)
     """
-    attestation = _attestation(by, source, on)
+    attestation = attestation_of(by, source, on)
     book = Codebook.from_toml(text)
-    if isinstance(columns, str):
-        raise ParameterError(f"`columns` is {columns!r}; it must be a list of names. Try [{columns!r}].")
+    for option, names in (("columns", columns), ("rules", rules)):
+        if isinstance(names, str):
+            raise ParameterError(f"`{option}` is {names!r}; it must be a list of names. Try [{names!r}].")
     chosen = book.unattested if columns is None else columns
     attested = {name: replace(attestation, of=book.content_of(name)) for name in chosen}
-    edited = _edited(text, attested)
-    wanted = tuple(replace(c, attestation=attested.get(c.name, c.attestation)) for c in book.columns)
+    named = {title: _rule(book, title) for title in rules}
     file = replace(book.file, attestation=attested[FILE]) if book.file and FILE in attested else book.file
-    if Codebook.from_toml(edited) != replace(book, columns=wanted, file=file):
+    return edited_text(
+        text,
+        replace(
+            book,
+            file=file,
+            columns=tuple(replace(c, attestation=attested.get(c.name, c.attestation)) for c in book.columns),
+            constraints=tuple(
+                replace(rule, attestation=replace(attestation, of=rule.content)) if rule.title in named else rule
+                for rule in book.constraints
+            ),
+        ),
+    )
+
+
+def _rule(book: Codebook, title: str) -> Rule:
+    """The rule of this title, where a person may vouch for it."""
+    known = {rule.title: rule for rule in book.constraints}
+    if title not in known:
+        drafted = "; ".join(book.unsourced_rules or tuple(known)) or "none"
+        raise CodebookError(f"there is no rule {title!r} in the codebook; it has {drafted}.")
+    rule = known[title]
+    if isinstance(rule, Determines) and rule.origin is Origin.DRAFTED:
         raise CodebookError(
-            "the codebook is laid out in a way that cannot be edited without risk; write [[columns]] before each "
-            "column, or add the [columns.attestation] tables by hand."
+            f"the rule {title!r} has a map that was read from the data; give the public table that it stands in "
+            f"(`understudy codebook rules BOOK --map {rule.column}={rule.sets}=TABLE.csv`), or buy the map "
+            "(`--learn`)."
         )
-    return edited
+    return rule
 
 
-def _attestation(by: str, source: str, on: dt.date) -> Attestation:
+def attestation_of(by: str, source: str, on: dt.date) -> Attestation:
+    """A person's word, checked: readers of a release rely on it."""
     for name, value, example in (("by", by, "'A. Meyer, registrar'"), ("source", source, "'State form 7, 2011'")):
         words = "a text that is not empty, because readers of a release rely on it"
         Text(words=words, example=example, admitted=lambda v: isinstance(v, str) and bool(v.strip())).check(name, value)
+    if source.strip().lower() in _NO_SOURCE:
+        raise ParameterError(
+            f"`source` is {source!r}; what is known only from the data is not public. Name a published source, such as "
+            "'State form 7, 2011', or leave it undeclared: releases then have no formal guarantee."
+        )
     if not isinstance(on, dt.date) or isinstance(on, dt.datetime):
         raise ParameterError(f"`on` is {on!r}; it must be a date. Try date.today().")
     return Attestation(by=by.strip(), source=source.strip(), on=on)
-
-
-def _edited(text: str, attested: Mapping[str, Attestation]) -> str:
-    try:
-        document: Any = tomlkit.parse(text)
-        for column in document["columns"] if attested else ():
-            if column["name"] in attested:
-                _attest(column, asdict(attested[column["name"]]))
-        if FILE in attested:
-            _attest(document["file"], asdict(attested[FILE]))
-        edited = tomlkit.dumps(document)
-    except TOMLKitError as reason:
-        raise CodebookError(f"the codebook cannot be edited ({reason}); change it by hand.") from None
-    return re.sub("\r?\n", "\r\n", edited) if "\r\n" in text else edited
-
-
-def _attest(column: Any, values: dict[str, Any]) -> None:
-    """Change the attestation that is there, or add one behind the last key, in front of any comment that follows."""
-    if "attestation" in column:
-        column["attestation"].update(values)
-    elif isinstance(column, InlineTable):
-        column["attestation"] = tomlkit.inline_table()
-        column["attestation"].update(values)
-    else:
-        table = tomlkit.table()
-        table.update(values)
-        table.trivia.indent = "\n"
-        own = [key for key, item in column.value.body if key is not None and not isinstance(item, Table | AoT)]
-        column.value._insert_after(own[-1], "attestation", table)

@@ -7,9 +7,10 @@ names the missing token of that column, which then counts like any other level.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
-from understudy.codebook.columns import Column, Dates, Groups, Ordinal, repeated_in
+from understudy.codebook.columns import Attestation, Column, Dates, Groups, Ordinal, Origin, repeated_in
 from understudy.codebook.encode import encode_value
 from understudy.codebook.numbers import Number
 
@@ -24,6 +25,11 @@ class Rule(ABC):
     kind: ClassVar[str]
     name: str = ""
     """For messages and manifests; the rule in words where it is empty."""
+    source: str = ""
+    """Where the rule is publicly known from."""
+    origin: Origin = Origin.DECLARED
+    """Drafted where it was noticed in the data: no promise rests on it until a person attests a public source."""
+    attestation: Attestation | None = None
 
     @property
     @abstractmethod
@@ -42,6 +48,18 @@ class Rule(ABC):
     @abstractmethod
     def faults(self, columns: Columns) -> list[str]:
         """Everything in which it does not fit these columns; all of them are known to exist."""
+
+    @cached_property
+    def content(self) -> str:
+        """Digest of what the rule says; its name and where it is known from do not count."""
+        from understudy.codebook.toml import rule_content
+
+        return rule_content(self)
+
+    @property
+    def is_attested(self) -> bool:
+        """Whether a person attested the rule as it stands now."""
+        return self.attestation is not None and self.attestation.of in (None, self.content)
 
 
 def code_of_value(column: Column, text: str) -> int | None:
@@ -196,6 +214,8 @@ class Determines(Rule):
     sets: str
     groups: Groups
     """Each value of ``sets`` with the values of ``column`` that mean it."""
+    free: tuple[str, ...] = ()
+    """Values of ``column`` that fix nothing, such as those that a public table leaves out."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -211,9 +231,10 @@ class Determines(Rule):
         where, first, second = f"rule {self.title!r}", columns[self.column], columns[self.sets]
         faults = [fault for _, values in self.groups for fault in _value_faults(self, first, values)]
         faults += _value_faults(self, second, [group for group, _ in self.groups])
+        faults += _value_faults(self, first, self.free) if self.free else []
         if faults:
             return faults
-        named = [code for _, values in self.groups for code in codes_of(first, values)]
+        named = [code for _, values in (*self.groups, ("", self.free)) for code in codes_of(first, values)]
         if twice := repeated_in([first.labels[code] for code in named]):
             return [
                 f"{where} gives {twice[0]!r} two values of {self.sets!r}; each determines one. Remove it "

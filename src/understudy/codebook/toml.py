@@ -29,6 +29,7 @@ from understudy.codebook.columns import (
     Generalisation,
     Groups,
     Ordinal,
+    Review,
     Text,
     ValueLabels,
 )
@@ -37,12 +38,14 @@ from understudy.codebook.file_reading import FileReading, Layout
 from understudy.codebook.numbers import Continuous, Integer
 from understudy.codebook.packs import SHIPPED, Pack, pack_of_file, shipped_pack
 from understudy.codebook.readings import Reading
-from understudy.codebook.rules import Determines, Implies, Impossible, Order
+from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
 from understudy.errors import CodebookError
 
 FORMAT = 1
-_TOP = ("format", "title", "description", "weight", "file", "unit", "paid", "packs", "columns", "constraints")
+_TOP = (
+    "format", "title", "description", "weight", "file", "unit", "paid", "learned", "packs", "columns", "constraints",
+)  # fmt: skip
 _COLUMNS = {kind.kind: kind for kind in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
 _RULES = {kind.kind: kind for kind in (Impossible, Implies, Order, Determines)}
 
@@ -52,7 +55,8 @@ _CONTENT = (
 )  # fmt: skip
 """The keys of what a column may hold, in canonical order."""
 _COLUMN_ORDER = (
-    "name", "role", "description", *_CONTENT, "missing", "parents", "origin", "attestation", "groups", "hierarchy",
+    "name", "role", "description", *_CONTENT, "missing", "parents", "origin", "attestation", "review", "groups",
+    "hierarchy",
 )  # fmt: skip
 
 
@@ -83,6 +87,11 @@ def read_codebook(text: str, folder: Path | None = None) -> Codebook:
     unit = _read_optional(PersonUnit, data.get("unit"), "[unit]", faults)
     paid = _read_optional(PaidDraft, data.get("paid"), "[paid]", faults)
     file = _read_optional(FileReading, data.get("file"), "[file]", faults)
+    learned = data.get("learned", [])
+    if not isinstance(learned, list):
+        faults.append("learned is not a list of tables; write each as [[learned]].")
+        learned = []
+    learned = [_read_optional(PaidDraft, table, "[[learned]]", faults) for table in learned]
     if not isinstance(data.get("weight", ""), str):
         faults.append(f"weight is {data['weight']!r}; it must be the name of a column in quotes.")
     if faults:
@@ -98,6 +107,7 @@ def read_codebook(text: str, folder: Path | None = None) -> Codebook:
         unit=unit,
         paid=paid,
         file=file,
+        learned=tuple(learned),
     )
 
 
@@ -307,6 +317,7 @@ _READERS: dict[Any, Reader] = {
     tuple[Generalisation, ...]: _steps,
     Attestation: lambda value: _read_table(Attestation, value, "it", _READERS),
     Reading: lambda value: _read_table(Reading, value, "it", _READERS),
+    Review: lambda value: _read_table(Review, value, "it", _READERS),
 }
 
 
@@ -351,6 +362,8 @@ def write_codebook(book: Codebook) -> str:
         lines += [] if table is None else ["", f"[{key}]", *_lines(table, key)]
     for pack in dict.fromkeys(column.codes for column in book.coded if not column.codes.is_shipped):
         lines += ["", "[[packs]]", _line("name", pack.name), _line("text", pack.text)]
+    for purchase in book.learned:
+        lines += ["", "[[learned]]", *_lines(purchase, "learned")]
     for column in book.columns:
         if isinstance(column, CodeLevel):
             continue  # follows from its codes
@@ -372,7 +385,7 @@ def _lines(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
             continue
         if kinds[key] in (Groups, Layout, ValueLabels):
             inner += ["", f"[{header}.{key}]", *_group_lines(value)]
-        elif isinstance(value, Attestation | Reading):
+        elif isinstance(value, Attestation | Reading | Review):
             inner += ["", f"[{header}.{key}]", *_lines(value, f"{header}.{key}")]
         elif key == "hierarchy":
             for step in value:
@@ -422,4 +435,11 @@ def column_content(column: Column) -> str:
     lines.append("" if column.missing is None else _line("missing", column.missing))
     if isinstance(column, Detail):
         lines += _group_lines(column.groups)
+    return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
+
+
+def rule_content(rule: Rule) -> str:
+    """Digest of what a rule says."""
+    told = [key for key in _keys(type(rule)) if key not in ("name", "source", "origin", "attestation")]
+    lines = [rule.kind, *_lines(rule, "", told)]
     return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.confidential import Confidential
-from understudy.errors import CodebookError, ParameterError, ReleaseError
+from understudy.errors import CodebookError, ParameterError, ReleaseError, listed
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
@@ -359,20 +358,33 @@ def book_about(data: Any, book: Codebook | str | Path | None) -> Codebook:
     raise ParameterError("`book` is missing: it says what the columns are; only a release has its own.")
 
 
-def declare(path: str | Path, *, columns: Sequence[str] | None = None, by: str, source: str) -> Codebook:
-    """Attest in a codebook file that columns are public knowledge: who says so, and from where. Comments are kept."""
-    from understudy.codebook import Codebook
-    from understudy.codebook.declare import declare_text
+def declare(
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    rules: Sequence[str] = (),
+    everything: bool = False,
+    by: str,
+    source: str,
+) -> Codebook:
+    """Attest in a codebook file that columns are public knowledge: who says so, and from where. Comments are kept.
 
-    place = Path(path)
-    Codebook.load(place)  # report every fault before touching the file
-    today = dt.datetime.now(dt.UTC).date()
-    text = declare_text(place.read_text(encoding="utf-8"), columns=columns, by=by, source=source, on=today)
-    book = Codebook.from_toml(text)
-    scratch = place.with_name(f".{place.name}.unfinished")
-    try:
-        scratch.write_text(text, encoding="utf-8", newline="\n")
-        scratch.replace(place)
-    except OSError as reason:
-        raise CodebookError(f"the codebook {str(place)!r} cannot be written ({reason.strerror}).") from None
-    return book
+    Without ``columns`` all drafted ones are attested, and each must have been reviewed (:func:`us.review`). With
+    ``everything`` they need not, and statements of releases then say so. ``rules`` are titles of drafted rules.
+    """
+    from understudy.codebook.declare import declare_text
+    from understudy.facade.reviews import read_book, today, write_book
+
+    text, book = read_book(path)
+    waiting = [name for name in book.unreviewed if name in book.unattested]
+    if columns is None and rules and not everything:
+        columns = ()
+    elif columns is None and waiting and not everything:
+        raise CodebookError(
+            f"nobody has reviewed {listed(waiting)}. Go through them beside the data with `understudy codebook review "
+            f"{path} --data FILE --by NAME`; or attest all columns at once (--all, everything=True), which every "
+            "statement will then say."
+        )
+    text = declare_text(text, columns=columns, by=by, source=source, on=today(), rules=rules)
+    write_book(path, text)
+    return load_codebook(path)

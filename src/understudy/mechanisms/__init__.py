@@ -19,6 +19,7 @@ from understudy.mechanisms.origin_baselines import SubsampledBinomial
 from understudy.mechanisms.origin_draws import OriginDraws
 from understudy.mechanisms.people_histogram import PeopleHistogram
 from understudy.mechanisms.prediction import PerturbedPrediction
+from understudy.mechanisms.rule_support import RuleSupport
 from understudy.mechanisms.split_choice import StableSplits, TreeSplits
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
@@ -41,6 +42,7 @@ __all__ = [
     "PeopleHistogram",
     "PerturbedPrediction",
     "PricedDraft",
+    "RuleSupport",
     "SelectedTry",
     "SparseHistogram",
     "StabilityHistogram",

@@ -229,6 +229,8 @@ def _check_rows(looked: Looked, book: Codebook) -> None:
     if rows != (number := looked.manifest["rows"]["number"]):
         wrong.append(f"the table has {rows:,} rows, the manifest says {number:,}")
     looked.conclude(wrong, f"all {rows:,} rows fit the codebook")
+    if book.constraints and not any(fault.kind == "broken rule" for fault in faults):
+        looked.passed.append(f"0 rows break the {len(book.constraints)} rules of the codebook")
 
 
 def _check_other_formats(looked: Looked, book: Codebook) -> None:
@@ -382,8 +384,9 @@ def _check_grounds(looked: Looked) -> None:
     if not book.is_public:
         problems.append(f"the ledger claims a promise, and {book.why_not_public}")
     stages = [entry["event"] for entry in manifest["ledger"]]
-    if book.paid is not None and any(item["event"] not in stages for item in json.loads(book.paid.entries)):
-        problems.append("the codebook was drafted at a price that the ledger leaves out")
+    bought = [item["event"] for purchase in book.purchases for item in json.loads(purchase.entries)]
+    if any(event not in stages for event in bought):
+        problems.append("the codebook was drafted, or its rules learned, at a price that the ledger leaves out")
     relation = manifest["guarantee"].get("neighbours", "")
     if book.unit is not None and relation and "person" not in str(relation):
         problems.append("the codebook makes the person the unit, and the ledger prices single records")

@@ -97,12 +97,7 @@ def _gathered(bad: Sequence[tuple[Any, ...]], most: int, values: Sequence[str]) 
 
 def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -> _Rows:
     """Numbers are compared as they stand: two that share a bin can still be in the wrong order."""
-    values = {}
-    for key, column in (("a", low), ("b", high)):
-        value = present(opened.value(column.name))
-        code = code_expression(column, value)
-        proper = code.notnull() & (code < column.proper_levels)
-        values[key] = proper.ifelse(read_number(column.reading, value), ibis.null("float64"))
+    values = {"a": _proper_number(opened, low), "b": _proper_number(opened, high)}
     wrong = "a >= b" if gap == 1 else f"a + {gap * float(low.step)!r} > b"
     scan = f"({_scan(opened, **values)}) AS scan WHERE a IS NOT NULL AND b IS NOT NULL AND {wrong}"
     count, rows = opened.connection.raw_sql(f"SELECT count(*), coalesce(min(row, {most}), []) FROM {scan}").fetchone()
@@ -110,3 +105,23 @@ def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -
         f"SELECT a, b FROM {scan} GROUP BY a, b ORDER BY min(row) LIMIT {most}"
     ).fetchall()
     return int(count), tuple(rows), tuple(f"{low.name} = {a:g}, {high.name} = {b:g}" for a, b in shown)
+
+
+def _proper_number(opened: Opened, column: Column) -> Any:
+    """The number itself; nothing where it is missing or outside the codebook."""
+    value = present(opened.value(column.name))
+    code = code_expression(column, value)
+    proper = code.notnull() & (code < column.proper_levels)
+    return proper.ifelse(read_number(column.reading, value), ibis.null("float64"))
+
+
+def count_unordered(opened: Opened, pairs: Sequence[tuple[Column, Column]]) -> list[int]:
+    """Rows in which the first number of each pair lies above the second; one scan for all pairs."""
+    if not pairs:
+        return []
+    columns = {column.name: column for pair in pairs for column in pair}
+    place = {name: f"v{number}" for number, name in enumerate(columns)}
+    values = {place[name]: _proper_number(opened, column) for name, column in columns.items()}
+    counts = ", ".join(f"count(*) FILTER ({place[low.name]} > {place[high.name]})" for low, high in pairs)
+    scan = opened.connection.compile(opened.table.select(**values))
+    return [int(count) for count in opened.connection.raw_sql(f"SELECT {counts} FROM ({scan}) AS scan").fetchone()]

@@ -179,8 +179,8 @@ def _reading(column: Column, value: Any, unknown: str) -> Meaning:
     value, reading = present(value), column.reading
     text = as_text(value)
     if isinstance(column, Coded | CodeLevel):
-        tokens = [reading.word(code) for code in reading.missing]
-        absent = _is_missing(column, value, word_of(text, reading, always=True) if tokens else text, tokens)
+        codes = [reading.word(code) for code in reading.missing]
+        absent = _is_missing(column, value, word_of(text, reading, always=True) if codes else text, codes)
         return Meaning(_listed_code(column, text), absent)
     if isinstance(column, Levelled):
         word = word_of(text, reading, always=False)

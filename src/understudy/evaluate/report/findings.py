@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.confidential import Confidential
+from understudy.evaluate.impossible import ImpossibleRows
 from understudy.evaluate.metric import Metric, Score, json_ready
 from understudy.evaluate.report.pairs import Mosaic, PairFacts
 from understudy.evaluate.report.release_facts import ReleaseFacts
@@ -101,6 +102,8 @@ class Findings(Confidential):
     target: str | None
     given: str | None
     notes: Sequence[str]
+    impossible: ImpossibleRows
+    """Combinations that only synthetic rows have, and breaches of declared rules."""
     chain: dict[str, Any] | None = None
     """Gibbs diagnostics, where the rows came from chains."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
@@ -136,6 +139,7 @@ class Findings(Confidential):
                 "association": self._association(),
                 "pairs": [{"columns": pair.columns, "distance": pair.distance} for pair in self.pairs],
                 "mosaics": self.mosaics,
+                "impossible": self.impossible,
                 "models": self.models,
                 "utility": self.utility,
                 "risk": {"level": self.risk_level, "scores": self.risk},

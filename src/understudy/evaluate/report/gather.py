@@ -10,6 +10,7 @@ from understudy.codebook import Codebook, Role
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.holdout import check_holdout
+from understudy.evaluate.impossible import impossible_rows
 from understudy.evaluate.opened import Counts, open_grids
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.report.chain import chain_facts
@@ -69,6 +70,8 @@ def gather(
     pairs = pair_facts(real, synthetic, report=report)
     if left_out := len(book.names) * (len(book.names) - 1) // 2 - len(pairs):
         notes.append(f"{left_out} pairs of columns have too many combinations to be compared cell by cell.")
+    impossible = impossible_rows(real, synthetic)
+    notes += impossible.sentences
     tiles = mosaics(real, synthetic, pairs, most=_MOSAICS)
     scores = utility_scores(
         real, synthetic, conditional_on=given, target=target, holdout=holdout, report=_whole(report, "utility")
@@ -116,6 +119,7 @@ def gather(
         target=target,
         given=given,
         notes=notes,
+        impossible=impossible,
         chain=_chain(book, truth, release),
     )
 

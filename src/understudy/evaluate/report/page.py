@@ -49,6 +49,7 @@ def _sections(doc: Mapping[str, Any], *, mosaics: bool, models: bool, chain: boo
         ("summary", "Summary", True),
         ("columns", "Columns", True),
         ("association", "Pairs", True),
+        ("impossible", "Impossible rows", True),
         ("mosaics", "Strongest pairs", mosaics),
         ("models", "Models", models),
         ("utility", "All measures", bool(doc["utility"])),

@@ -1,0 +1,113 @@
+"""Change a codebook file as little as possible: only keys that differ are written; comments and layout stay."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, InlineTable, Table
+
+from understudy.codebook.book import Codebook
+from understudy.codebook.coded import CodeLevel
+from understudy.codebook.columns import Column
+from understudy.codebook.toml import write_codebook
+from understudy.errors import CodebookError
+
+
+def edited_text(text: str, wanted: Codebook) -> str:
+    """The text of a codebook file, changed so that it says what ``wanted`` says.
+
+    Columns keep their names and order; rules, purchases and the unit may be added.
+
+    >>> from dataclasses import replace
+    >>> text = 'format = 1\\n\\n[[columns]]\\nname = "sex"  # as registered\\nkind = "categorical"\\n'
+    >>> text += 'levels = ["F", "M"]\\n'
+    >>> book = Codebook.from_toml(text)
+    >>> changed = replace(book, columns=(replace(book.columns[0], missing="NA"),))
+    >>> print(edited_text(text, changed).split("\\n\\n")[1])
+    [[columns]]
+    name = "sex"  # as registered
+    kind = "categorical"
+    levels = ["F", "M"]
+    missing = "NA"
+    <BLANKLINE>
+    """
+    book = Codebook.from_toml(text)
+    if text == book.to_toml():  # nobody wrote anything into it
+        return wanted.to_toml()
+    try:
+        document: Any = tomlkit.parse(text)
+        fresh: Any = tomlkit.parse(write_codebook(wanted))
+        for old, new, table in zip(_written(book), _written(wanted), document["columns"], strict=True):
+            if old != new:
+                _change_table(table, _own(fresh, new))
+        for header, before, after in (
+            ("constraints", book.constraints, wanted.constraints),
+            ("learned", book.learned, wanted.learned),
+        ):
+            if before != after:
+                _change_tables(document, header, before, after, fresh[header])
+        if wanted.unit != book.unit:
+            document["unit"] = fresh["unit"]
+        if wanted.file != book.file and "file" in document:
+            _change_table(document["file"], fresh["file"])
+        edited = tomlkit.dumps(document)
+    except (TOMLKitError, LookupError, ValueError) as reason:
+        raise CodebookError(f"the codebook cannot be edited ({reason}); change it by hand.") from None
+    edited = re.sub("\r?\n", "\r\n", edited) if "\r\n" in text else edited
+    if Codebook.from_toml(edited) != wanted:
+        raise CodebookError(
+            "the codebook is laid out in a way that cannot be edited without risk; write [[columns]] before each "
+            "column, or change it by hand."
+        )
+    return edited
+
+
+def _written(book: Codebook) -> list[Column]:
+    """The columns that a file holds; levels of codes follow from those."""
+    return [column for column in book.columns if not isinstance(column, CodeLevel)]
+
+
+def _own(fresh: Any, column: Column) -> Any:
+    return next(table for table in fresh["columns"] if table["name"] == column.name)
+
+
+def _change_table(table: Any, wanted: Any) -> None:
+    """Write what differs; keys that the new table has not are taken out."""
+    for key in [key for key in table if key not in wanted]:
+        del table[key]
+    for key, value in wanted.items():
+        if key in table and table[key] == value:
+            continue
+        if key in table and isinstance(value, Table) and not isinstance(table[key], InlineTable):
+            _change_table(table[key], value)
+        elif key in table or isinstance(table, InlineTable):
+            table[key] = value.unwrap() if hasattr(value, "unwrap") else value
+        else:
+            _insert(table, key, value)
+
+
+def _insert(table: Any, key: str, value: Any) -> None:
+    """Behind the last key, in front of any comment that follows."""
+    if isinstance(value, Table):
+        fresh = tomlkit.table()
+        fresh.update(value.unwrap())
+        fresh.trivia.indent = "\n"
+        value = fresh
+    own = [name for name, item in table.value.body if name is not None and not isinstance(item, Table | AoT)]
+    table.value._insert_after(own[-1], key, value)
+
+
+def _change_tables(document: Any, header: str, before: Sequence[Any], after: Sequence[Any], fresh: Any) -> None:
+    """``[[header]]`` tables: those that changed in place, new ones at the end of the file; all anew where some went."""
+    if len(after) < len(before) or any(type(old) is not type(new) for old, new in zip(before, after, strict=False)):
+        document[header] = fresh
+        return
+    for old, new, place in zip(before, after, range(len(before)), strict=False):
+        if old != new:
+            _change_table(document[header][place], fresh[place])
+    if header not in document:
+        document[header] = tomlkit.aot()
+    for table in fresh[len(before) :]:
+        document[header].append(table)
