@@ -24,9 +24,11 @@ from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, centred
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
+from understudy.release.measurements import read_measurements
 from understudy.samplers import agreeing
 from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.tables import CountTable
+from understudy.synth.measurements import measurements_table
 
 CLASSES = LatentClasses(
     weights=np.array([0.5, 0.3, 0.2]),
@@ -186,6 +188,18 @@ def test_independent_columns_lie_as_far_apart_as_chance_says():
     # cells of one margin err together, which changes how a distance varies and not what it is on average; sampling
     # moves the margins with the cells, which is less than a tenth of it here
     assert np.mean(distances) == pytest.approx(fit._by_chance(0, 1), rel=0.1 + 6 / 3 / math.sqrt(300))
+
+
+def test_measurements_are_those_made_not_what_was_made_of_them():
+    fit = fit_of(0.0, 1.0)
+    book = Codebook(columns=tuple(Categorical(name=name, levels=("x", "y")) for name in "ab"))
+    fit.records = Known(values=np.array([100.0]), variance=1.0)
+    fit.raw = [Known(values=np.array([10.0, -10.0]), variance=4.0) for _ in "ab"]
+    fit.ones = [np.array([60.0, 40.0]) for _ in "ab"]
+    fit.improve_one(0, np.array([55.0, 45.0]))
+    tables = read_measurements(measurements_table(fit, book), book).tables
+    for name in "ab":
+        assert tables[name,].values == pytest.approx([0.1, -0.1])
 
 
 def noisy_tables(known, precision=1e8):

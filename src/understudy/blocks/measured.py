@@ -192,6 +192,8 @@ class MarginalFit:
     workload: Sequence[float]
     raw: list[Known] = field(default_factory=list)
     """One-way tables as measured, without their sum."""
+    replaced: dict[int, Known] = field(default_factory=dict)
+    """One-way tables as measured, of columns for which a better estimate stands in ``raw``."""
     ones: list[Values] = field(default_factory=list)
     """One-way tables made plausible."""
     records: Known | None = None
@@ -243,6 +245,7 @@ class MarginalFit:
     def improve_one(self, column: int, better: Values) -> None:
         """Put a better estimate in the place of a measured one-way table."""
         values = better - self.total / self.sizes[column]
+        self.replaced[column] = self.raw[column]
         self.raw[column] = Known(values=values, variance=self.raw[column].variance)
         self.ones[column] = on_simplex(better, self.total)
 

@@ -35,7 +35,8 @@ def measurements_table(fit: MarginalFit, book: Codebook) -> pa.Table:
     names = book.names
     lines = [_line((), fit.records)]
     groups = [part.of.tolist() for part in fit.groups] or [None] * len(names)
-    lines += [_line((name,), known, groups=of) for name, known, of in zip(names, fit.raw, groups, strict=True)]
+    ones = [fit.replaced.get(column, known) for column, known in enumerate(fit.raw)]
+    lines += [_line((name,), known, groups=of) for name, known, of in zip(names, ones, groups, strict=True)]
     for pair, score in fit.scores.items():
         scored = {"score": score.distance, "score_error": fit.score_deviation, "by_chance": score.by_chance}
         lines.append(_line([names[column] for column in pair], fit.pairs.get(pair), **scored))
