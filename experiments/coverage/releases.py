@@ -2,7 +2,8 @@
 
 ``python -m experiments.coverage.releases --out FILE [--epsilon 1] [--population adult] [--releases 100] [--first 1]``
 appends one line of JSON per release, so that a run can be stopped and goes on where it stopped;
-``--show FILE`` prints the table of the documentation. Rows of real tables come from ``UNDERSTUDY_DATA``.
+``--show FILE`` prints the table of the documentation. ``--keep FOLDER`` keeps the releases, so that other intervals can
+be tried on them. Rows of real tables come from ``UNDERSTUDY_DATA``.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 import understudy as us
 from experiments.coverage.populations import POPULATIONS, Codes, Population
@@ -22,14 +24,15 @@ from understudy.infer.inference import POPULATION, answered
 from understudy.infer.opened import OpenedRelease, open_release
 from understudy.infer.questions import Difference, Mean, Part, Question, regression_of, share_of
 from understudy.mechanisms.stream import Stream
+from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
 from understudy.sources import EncodedSource
-from understudy.synth.measurements import Measurements
 
 DATA = Path(os.environ.get("UNDERSTUDY_DATA", "../shared/data"))
 RECORDS, DELTA = 10_000, 1e-6
 EPSILONS = (0.5, 1.0, 5.0)
 GROUPS = ("cells", "means", "differences", "linear", "logistic")
 Z = 1.959964
+KEPT = ("rows", "meas")
 
 
 def questions(population: Population, release: OpenedRelease) -> list[tuple[str, Question]]:
@@ -68,13 +71,31 @@ def _key(group: str, question: Question, name: str) -> str:
     return f"{group} | {getattr(question, 'formula', '')} | {name}"
 
 
-def one_release(population: Population, epsilon: float, seed: int) -> dict[str, Any]:
-    """A sample, its release, and every figure: estimate, error, in the rows, in the sample, naive error."""
-    sample = population.sample(RECORDS, np.random.default_rng(seed))
+def released(population: Population, sample: Codes, epsilon: float, seed: int, keep: Path | None) -> OpenedRelease:
+    """The release of a sample, made or read from where it was kept."""
+    files = [None if keep is None else keep / f"{population.name}_{epsilon:g}_{seed}.{what}.parquet" for what in KEPT]
+    if keep is not None and all(file.exists() for file in files if file is not None):
+        table, measured = (pq.read_table(file) for file in files)
+        return OpenedRelease(
+            codebook=population.book,
+            table=table,
+            measured=read_measurements(measured, population.book),
+            statement="",
+            release_id="",
+        )
     source = EncodedSource(codebook=population.book, columns=sample)
     stream = Stream.seeded(seed + round(1000 * epsilon) * 1_000_000)  # other noise at every epsilon
     made = us.Marginals(epsilon=epsilon, delta=DELTA).fit(source, stream=stream).sample(RECORDS)
-    release = open_release(made)
+    for file, content in zip(files, (made.table, made.attachments[MEASUREMENTS]), strict=True):
+        if file is not None:
+            pq.write_table(content, file)
+    return open_release(made)
+
+
+def one_release(population: Population, epsilon: float, seed: int, keep: Path | None = None) -> dict[str, Any]:
+    """A sample, its release, and every figure: estimate, error, in the rows, in the sample, naive error."""
+    sample = population.sample(RECORDS, np.random.default_rng(seed))
+    release = released(population, sample, epsilon, seed, keep)
     in_sample = truth(population, sample)
     lines: dict[str, list[float | None]] = {}
     for group, question in questions(population, release):
@@ -97,7 +118,9 @@ def _naive(release: OpenedRelease, question: Question) -> dict[str, tuple[float,
     }
 
 
-def run(out: Path, populations: Sequence[str], epsilons: Sequence[float], first: int, releases: int) -> None:
+def run(
+    out: Path, populations: Sequence[str], epsilons: Sequence[float], first: int, releases: int, keep: Path | None
+) -> None:
     """Make what is not in the file yet, one release of every setting after the other."""
     done = {(line["population"], line["epsilon"], line["seed"]) for line in read(out)}
     known = {name: POPULATIONS[name](DATA) for name in populations}
@@ -106,7 +129,7 @@ def run(out: Path, populations: Sequence[str], epsilons: Sequence[float], first:
             for name, population in known.items():
                 if (name, epsilon, seed) not in done:
                     with out.open("a") as file:
-                        file.write(json.dumps(one_release(population, epsilon, seed)) + "\n")
+                        file.write(json.dumps(one_release(population, epsilon, seed, keep)) + "\n")
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -171,9 +194,11 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--epsilon", action="append", type=float)
     parser.add_argument("--releases", type=int, default=100)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--keep", type=Path)
     asked = parser.parse_args(words)
     if asked.out:
-        run(asked.out, asked.population or list(POPULATIONS), asked.epsilon or EPSILONS, asked.first, asked.releases)
+        populations, epsilons = asked.population or list(POPULATIONS), asked.epsilon or EPSILONS
+        run(asked.out, populations, epsilons, asked.first, asked.releases, asked.keep)
     if asked.show or asked.out:
         show(asked.show or asked.out)
 

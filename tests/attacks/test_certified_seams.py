@@ -10,16 +10,18 @@ import pytest
 
 import understudy as us
 from understudy.blocks.certified_regression import released_regression
-from understudy.blocks.measured import Known, MarginalFit
+from understudy.blocks.known import Known
+from understudy.blocks.measured import MarginalFit
 from understudy.cli.app import main
 from understudy.codebook import Categorical, Codebook
 from understudy.errors import RefusalError, ReleaseError, UnderstudyError
 from understudy.mechanisms.gaussian_measurements import Meter
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account, ChargeState
+from understudy.release.measurements import MEASUREMENTS, read_measurements
 from understudy.synth import certificate as certificates
 from understudy.synth.certificate import with_intervals
-from understudy.synth.measurements import MEASUREMENTS, measurements_table, read_measurements
+from understudy.synth.measurements import measurements_table
 
 BOOK = Codebook(
     columns=(Categorical(name="a", levels=("x", "y", "z")), Categorical(name="b", levels=("u", "v"))),

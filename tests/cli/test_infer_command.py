@@ -1,6 +1,8 @@
 """`infer`: the command line says what Python says."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -34,3 +36,21 @@ def test_figures_are_a_table_and_a_page(run, folder, tmp_path):
 def test_what_is_not_told_is_said_beside_what_is(run, folder):
     said = run("infer", folder, "--share", "cat=Surgical", "--logistic", "sev > 1 ~ I(sev > 1)")
     assert "not told" in said.out and "perfect separation" in said.out
+
+
+def test_the_command_loads_what_it_uses(folder):
+    """Half of its time would otherwise go to what compiles, counts and draws."""
+    program = (
+        "import sys; from understudy.cli.app import main\n"
+        f"try: main(['infer', {str(folder)!r}, '--logistic', 'sev > 1 ~ los'])\n"
+        "except SystemExit: pass\n"
+        "print('loaded:', *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "Intercept" in said
+    assert not {"numba", "ibis", "duckdb", "scipy", "sklearn"} & set(said.split("loaded:")[1].split())
+
+
+def test_a_size_that_is_none_is_called_by_its_option(run, discharges):
+    said = run("forecast", "-c", discharges[1], "--epsilon", 1, "--delta", 1e-6, "--rows-about", "-5")
+    assert "--rows-about is -5" in said.err

@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from understudy.blocks.measured import Known
-from understudy.infer.calibration import Calibration, Records
+from understudy.blocks.known import Known
+from understudy.infer.calibration import Calibration, Records, _direction, _inverse_of_lower, _unmeasured
 from understudy.infer.estimates import Model, correlation_of, difference_of, mean_of
 from understudy.mechanisms.gaussian_measurements import centred
-from understudy.synth.measurements import Measurements
+from understudy.release.measurements import Measurements
 
 SIZES = {"a": 3, "b": 2, "c": 4}
 NAMES = tuple(SIZES)
@@ -134,17 +134,46 @@ def test_models_are_those_of_statsmodels():
         assert [one.value for one in model.solve(weights)] == pytest.approx(list(expected), rel=1e-5)
 
 
-def test_a_pair_that_nobody_measured_makes_figures_of_it_uncertain():
-    truth, rows = shares(10), records_of(shares(11))
+def unmeasured(truth, rows, dependence):
+    """The variance of a cell of a and c that nobody measured."""
     cell = ((np.array(LEVELS)[:, 0] == 0) & (np.array(LEVELS)[:, 2] == 1)).astype(float)[:, None]
-    known = Calibration(measured_of(truth, 0.001), rows).variances(cell)
     pairs = [pair for pair in PAIRS if pair != ("a", "c")]
-    for dependence in (0.05, 0.1):
-        unknown = Calibration(measured_of(truth, 0.001, pairs=pairs, dependence=dependence), rows).variances(cell)
-        assert unknown.unmeasured[0] > 10 * known.unmeasured[0]
-    twice = Calibration(measured_of(truth, 0.001, pairs=pairs, dependence=0.05), rows).variances(cell)
-    assert 3 < (unknown.unmeasured[0] / twice.unmeasured[0]) <= 4.01
-    assert unknown.sampling[0] == pytest.approx(twice.sampling[0], rel=0.5)
+    measured = measured_of(truth, 0.001, pairs=pairs, dependence=dependence)
+    return float(Calibration(measured, records_of(rows)).variances(cell).unmeasured[0])
+
+
+def test_a_pair_that_nobody_measured_makes_figures_of_it_uncertain():
+    truth, rows = shares(10), shares(11)
+    cell = ((np.array(LEVELS)[:, 0] == 0) & (np.array(LEVELS)[:, 2] == 1)).astype(float)[:, None]
+    known = Calibration(measured_of(truth, 0.001), records_of(rows)).variances(cell)
+    nothing, little, twice = (unmeasured(truth, rows, dependence) for dependence in (0.0, 0.05, 0.1))
+    assert little > 10 * known.unmeasured[0]
+    assert 3 < (twice - nothing) / (little - nothing) <= 4.01  # squares
+
+
+def test_what_rows_guess_of_a_pair_that_nobody_measured_may_be_wrong_by_as_much():
+    """The deviation of a cell is what the rows show of it beyond its margins, where nothing else is unknown."""
+    truth = table_of(shares(10), NAMES)
+    a, b, c = (truth.sum(axis=axes) for axes in ((1, 2), (0, 2), (0, 1)))
+    independent = np.einsum("a,b,c->abc", a, b, c)
+    shift = np.zeros_like(independent)
+    shift[0, :, 1] = shift[1, :, 0] = 0.01 * b
+    shift[0, :, 0] = shift[1, :, 1] = -0.01 * b
+    plain, guessed = (unmeasured(truth.ravel(), rows.ravel(), 0.0) for rows in (independent, independent + shift))
+    assert math.sqrt(guessed - plain) == pytest.approx(0.01, rel=0.05)
+
+
+def test_hidden_dependence_adds_up_to_what_the_score_allows():
+    """A normal number of deviation d is sqrt(2 / pi) d large on average; summed over all cells that is the score."""
+    margins = [np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.4])]
+    sides = [_direction(margin, ordered=False) for margin in margins]
+    cells = np.sqrt(np.diag(_unmeasured(sides, 0.1, np.zeros(6))))
+    assert math.sqrt(2 / math.pi) * cells.sum() == pytest.approx(0.1)
+
+
+def test_an_inverse_by_halves_is_an_inverse():
+    lower = np.tril(np.random.default_rng(12).normal(size=(150, 150))) + 20 * np.eye(150)
+    assert _inverse_of_lower(lower) @ lower == pytest.approx(np.eye(150), abs=1e-12)
 
 
 def test_sampling_is_that_of_a_simple_random_sample():

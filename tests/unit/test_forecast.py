@@ -11,7 +11,7 @@ import understudy as us
 from understudy.codebook import Categorical, Codebook, Detail
 from understudy.errors import DataError, ParameterError
 from understudy.sources.rows import read_rows
-from understudy.synth.forecast import distance
+from understudy.synth.forecast import PublicRows, distance
 
 BOOK = us.datasets.discharges_codebook()
 PRICE = {"epsilon": 1.0, "delta": 1e-6}
@@ -170,3 +170,10 @@ def test_bad_questions_get_a_sentence(options, sentence):
     more = {"detail_epsilon": 1.0, "detail_delta": 1e-6} if book is VISITS else {}
     with pytest.raises(ParameterError, match=sentence):
         us.forecast(book, **given, **more)
+
+
+@pytest.mark.parametrize("records", [3, 10, 25])
+def test_rows_of_a_public_table_stand_in_equally_often(records):
+    public = PublicRows(table=pa.table({"x": list(range(10))}), book=BOOK)
+    often = np.bincount(public.sample(records, np.random.default_rng(1))["x"].to_numpy(), minlength=10)
+    assert often.sum() == records and often.max() - often.min() <= 1

@@ -15,7 +15,7 @@ import understudy as us
 from understudy.codebook import Categorical, Codebook, Detail, Integer, Ordinal
 from understudy.errors import ParameterError, RefusalError, ReleaseError
 from understudy.infer.opened import open_release
-from understudy.synth.measurements import MEASUREMENTS, read_measurements
+from understudy.release.measurements import MEASUREMENTS, _most_dependent, read_measurements
 
 ROWS = 6_000
 BOOK = Codebook(
@@ -279,3 +279,13 @@ def test_a_release_in_memory_and_its_folder_say_the_same(folder, tmp_path):
     a, b = only(release, mean="sev"), only(tmp_path / "saved", mean="sev")
     assert a == b
     assert open_release(release).rows == 500
+
+
+@pytest.mark.parametrize(
+    ("true", "by_chance", "deviation"), [(0, 200, 100), (300, 200, 100), (900, 200, 50), (0, 0, 0)]
+)
+def test_dependence_is_seldom_above_what_its_score_allows(true, by_chance, deviation):
+    """Within one and a half times of it but for noise of two deviations below."""
+    seen = math.hypot(true, by_chance) - 2 * deviation
+    assert true <= 1.5 * _most_dependent(seen, deviation, by_chance)
+    assert _most_dependent(math.hypot(true, by_chance), deviation, by_chance) <= true + 2 * (by_chance + deviation)

@@ -1,6 +1,7 @@
 """What is made of noisy tables: shrinkage without a knob, latent classes, and rows that agree."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.blocks.known import Known
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
-from understudy.blocks.measured import Known, MarginalFit, choose_pairs, group_small
+from understudy.blocks.measured import MarginalFit, choose_pairs, group_small
 from understudy.blocks.shrinking import (
     believable,
     denoised,
@@ -22,9 +24,11 @@ from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, centred
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
+from understudy.release.measurements import read_measurements
 from understudy.samplers import agreeing
 from understudy.samplers.agreeing import draw_agreeing
 from understudy.sources.tables import CountTable
+from understudy.synth.measurements import measurements_table
 
 CLASSES = LatentClasses(
     weights=np.array([0.5, 0.3, 0.2]),
@@ -167,6 +171,35 @@ def test_a_pair_that_nobody_measured_shows_what_its_score_supports():
     for gain, deviation, shown in ((0.0, 0.0, 0.0), (400.0, 0.0, 0.5), (400.0, 800.0, 0.75), (1e6, 0.0, 1.0)):
         table = fit_of(gain, deviation)._supported((0, 1), model, independent)
         assert table == pytest.approx(independent + shown * (model - independent))
+
+
+def test_independent_columns_lie_as_far_apart_as_chance_says():
+    """The mean of 300 distances, which vary by less than a third of themselves, within six deviations of that mean."""
+    rng, records = np.random.default_rng(3), 20_000
+    shares = [np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.6, 0.4])]
+    fit, distances = fit_of(0.0, 0.0), []
+    fit.sizes, fit.records = (4, 2), Known(values=np.array([float(records)]), variance=1.0)
+    fit.ones = [share * records for share in shares]
+    fit.raw = [Known(values=fit.ones[0], variance=60.0**2), Known(values=fit.ones[1], variance=90.0**2)]
+    for _ in range(300):
+        table = rng.multinomial(records, np.outer(*shares).ravel()).reshape(4, 2)
+        margins = [table.sum(axis=1) + rng.normal(0, 60, 4), table.sum(axis=0) + rng.normal(0, 90, 2)]
+        distances.append(np.abs(table - np.outer(*margins) / records).sum())
+    # cells of one margin err together, which changes how a distance varies and not what it is on average; sampling
+    # moves the margins with the cells, which is less than a tenth of it here
+    assert np.mean(distances) == pytest.approx(fit._by_chance(0, 1), rel=0.1 + 6 / 3 / math.sqrt(300))
+
+
+def test_measurements_are_those_made_not_what_was_made_of_them():
+    fit = fit_of(0.0, 1.0)
+    book = Codebook(columns=tuple(Categorical(name=name, levels=("x", "y")) for name in "ab"))
+    fit.records = Known(values=np.array([100.0]), variance=1.0)
+    fit.raw = [Known(values=np.array([10.0, -10.0]), variance=4.0) for _ in "ab"]
+    fit.ones = [np.array([60.0, 40.0]) for _ in "ab"]
+    fit.improve_one(0, np.array([55.0, 45.0]))
+    tables = read_measurements(measurements_table(fit, book), book).tables
+    for name in "ab":
+        assert tables[name,].values == pytest.approx([0.1, -0.1])
 
 
 def noisy_tables(known, precision=1e8):

@@ -17,11 +17,11 @@ from understudy.errors import RefusalError, ReleaseError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, NoFormal
 from understudy.privacy.account import Account
+from understudy.release.measurements import MEASUREMENTS
 from understudy.release.verify import verify_release
 from understudy.sources import EncodedSource
 from understudy.sources.tables import CountTable
 from understudy.synth import METHODS, make_recipe
-from understudy.synth.measurements import MEASUREMENTS
 from understudy.synth.model_file import load_model
 from understudy.synth.ways import Agreeing, Cells, Chains, Network
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.blocks import latent, measured
+from understudy.blocks.known import Known
 from understudy.blocks.latent import NoisyTables
-from understudy.blocks.measured import Groups, Known, MarginalFit, choose_pairs, strongest
+from understudy.blocks.measured import Groups, MarginalFit, choose_pairs, strongest
 from understudy.codebook import Categorical, Codebook
 from understudy.mechanisms.gaussian_measurements import MOST_CELLS, GaussianMeasurements, Meter
 from understudy.mechanisms.stream import Stream

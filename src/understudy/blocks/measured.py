@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from understudy.blocks.known import Known
 from understudy.blocks.latent import LatentClasses, NoisyTables, fit_classes
 from understudy.blocks.shrinking import (
     believable,
@@ -94,18 +95,13 @@ def _rank_error(first: int, second: int) -> float:
     return frobenius * math.sqrt(a * b * (1 - 1 / a) * (1 - 1 / b))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Known:
-    """Numbers known up to noise of one variance in each."""
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How far a pair lies from independence, as measured: a sum over all cells, in records."""
 
-    values: Values
-    variance: float
-
-    def with_another(self, other: "Known") -> "Known":
-        """Two independent measurements of the same numbers as one."""
-        mine, theirs = 1 / self.variance, 1 / other.variance
-        together = (self.values * mine + other.values * theirs) / (mine + theirs)
-        return Known(values=together, variance=1 / (mine + theirs))
+    distance: float
+    by_chance: float
+    """Of this, what independent columns would show on average: both add up in squares."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,12 +192,15 @@ class MarginalFit:
     workload: Sequence[float]
     raw: list[Known] = field(default_factory=list)
     """One-way tables as measured, without their sum."""
+    replaced: dict[int, Known] = field(default_factory=dict)
+    """One-way tables as measured, of columns for which a better estimate stands in ``raw``."""
     ones: list[Values] = field(default_factory=list)
     """One-way tables made plausible."""
     records: Known | None = None
     groups: list[Groups] = field(default_factory=list)
     gains: dict[Pair, float] = field(default_factory=dict)
     """What the scores say of every pair: its dependence beyond chance, in records."""
+    scores: dict[Pair, "Score"] = field(default_factory=dict)
     shown: list[Pair] = field(default_factory=list)
     """Pairs whose tables are shown: all, or in wide files those that matter most to one of their columns."""
     score_deviation: float = 0.0
@@ -246,6 +245,7 @@ class MarginalFit:
     def improve_one(self, column: int, better: Values) -> None:
         """Put a better estimate in the place of a measured one-way table."""
         values = better - self.total / self.sizes[column]
+        self.replaced[column] = self.raw[column]
         self.raw[column] = Known(values=values, variance=self.raw[column].variance)
         self.ones[column] = on_simplex(better, self.total)
 
@@ -265,6 +265,7 @@ class MarginalFit:
         distances = self.meter.dependences(list(counts.values()), expected, copies=copies)
         for (i, j), distance in zip(counts, distances, strict=True):
             self.gains[i, j] = max(0.0, float(distance) - _CHANCE * self._chance(i, j))
+            self.scores[i, j] = Score(distance=float(distance), by_chance=self._by_chance(i, j))
         self.shown = strongest(self.gains, most=_MOST_PAIRS)
         deviation = math.sqrt(self.meter.variance(1) * min(len(counts), 30) / self._left())
         self.groups = self._merged(patience * deviation)
@@ -431,10 +432,6 @@ class MarginalFit:
             groups = [group_small(table, least) for table in self.ones]
         return groups
 
-    def score_error(self, pair: Pair) -> float:
-        """How far the score of a pair may lie from its dependence: its noise, and what was taken off it for chance."""
-        return math.hypot(self.score_deviation, _CHANCE * self._chance(*pair))
-
     def _chance(self, first: int, second: int) -> float:
         """The distance from independence that noise and sampling alone would show."""
         noise, roots = 0.0, 0.64 / math.sqrt(self.total)
@@ -442,6 +439,19 @@ class MarginalFit:
             noise += MEAN_SIZE * self._deviation(column) * int((self.ones[column] > 0).sum())
             roots *= float(np.sqrt(np.maximum(self.ones[column], 0)).sum())
         return noise + roots
+
+    def _by_chance(self, first: int, second: int) -> float:
+        """The distance that independent columns would show on average: noise of both margins, and sampling.
+
+        A cell of shares p q is expected to be off by what the margins are, each by no more than it holds, and by p q n.
+        """
+        sides = [
+            (one / self.total, np.minimum(one, self._deviation(column)) ** 2)
+            for column, one in ((first, self.ones[first]), (second, self.ones[second]))
+        ]
+        (p, of_p), (q, of_q) = sides
+        variance = np.outer(of_p, q**2) + np.outer(p**2, of_q) + self.total * np.outer(p, q)
+        return MEAN_SIZE * float(np.sqrt(variance).sum())
 
     def classes(self, generator: np.random.Generator, report: Report | None = None) -> LatentClasses:
         """Latent classes behind everything measured; more of them where more can be known."""

@@ -10,6 +10,7 @@ from understudy.cli.shared import number_option, option, whole_option
 from understudy.cli.synth import choices_of
 from understudy.errors import ParameterError
 from understudy.facade import forecasts
+from understudy.parameters import ROWS
 
 _ABOUT = whole_option("About how many records the confidential table has: a public guess.", "--rows-about")
 RowsAbout = Annotated[int | None, _ABOUT]
@@ -38,6 +39,7 @@ def forecast(
     """Say what a release will be worth before paying for it. Reads no confidential data."""
     if rows_about is None:
         raise ParameterError("`rows_about` is not given; say about how many records there are. Try 10000.")
+    ROWS.check("rows_about", rows_about)
     choices, _ = choices_of(context, method, recipe, rows_about)
     with progress(quiet=json) as report:
         outlook = forecasts.forecast(

@@ -1,7 +1,13 @@
 """What two tables must have in common before anything about them is compared."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from understudy.errors import DataError, ParameterError, quoted
-from understudy.sources.base import Source
+
+if TYPE_CHECKING:
+    from understudy.sources.base import Source
 
 
 def check_same_columns(real: Source, synthetic: Source, *, called: tuple[str, str] = ("real", "synthetic")) -> None:

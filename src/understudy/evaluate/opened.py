@@ -1,11 +1,15 @@
 """Counts of a source, opened: evaluation may look at them, and keeps what it sees."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from understudy.sources.base import Clique, Report, Source
+if TYPE_CHECKING:
+    from understudy.sources.base import Clique, Report, Source
 
 Counts = npt.NDArray[np.int64]
 

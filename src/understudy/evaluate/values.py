@@ -4,8 +4,10 @@ A number is taken at the middle of its bin, an ordinal level at its rank, a date
 have no value. Missing values are NaN.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +19,10 @@ from understudy.codebook.weight import bin_weights
 from understudy.errors import DataError
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.opened import open_grids
-from understudy.sources.base import Source
-from understudy.sources.tables import Codes
+
+if TYPE_CHECKING:
+    from understudy.sources.base import Source
+    from understudy.sources.tables import Codes
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,7 +85,7 @@ class Records:
         """Number of records, repeated ones counted."""
         return float(self.weights.sum())
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> "Records":
+    def where(self, kept: npt.NDArray[np.bool_]) -> Records:
         """Some of the records."""
         return Records(names=self.names, codes=self.codes[kept], weights=self.weights[kept])
 

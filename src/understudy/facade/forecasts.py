@@ -58,8 +58,10 @@ def forecast(
     >>> print(outlook.lines()[2])
     - tables of two columns: expected error 0.024 to 0.12, on average.
     """
+    from understudy.parameters import ROWS
     from understudy.synth import forecast as forecasts
 
+    ROWS.check("rows_about", rows_about)
     if error is not None:
         options = _without_epsilon(method, options)
     book = load_codebook(book)

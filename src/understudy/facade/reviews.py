@@ -279,7 +279,7 @@ def _proposals(
     from understudy.sources.files import open_table
 
     source = open_source(data, replace(book, unit=None), table=table, unknown=unknown)
-    return tuple(propose_rules(source, opened=open_table(data, table), report=report))
+    return tuple(propose_rules(source, opened=open_table(data, table, file=book.file), report=report))
 
 
 @documented

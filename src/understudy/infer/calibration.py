@@ -18,15 +18,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import RefusalError
-from understudy.extras import need
-from understudy.mechanisms.gaussian_measurements import centred
-from understudy.synth.measurements import Measurements
+from understudy.release.measurements import Measurements
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -35,6 +32,7 @@ _VAGUE = 1.0
 A third or ten times as much changes coverage by less than a percentage point; a thirtieth leaves bias in models."""
 _MOST_CELLS = 4_000
 """Of all tables together, whose equations are solved at once."""
+_SMALL = 64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,8 +150,8 @@ class Calibration:
         return Variances(sampling=self._clustered * spread / records, noise=noise, unmeasured=unmeasured)
 
     @cached_property
-    def _factor(self) -> Any:
-        """The Cholesky factor of T G + N."""
+    def _factor(self) -> Floats:
+        """The inverse of the Cholesky factor of T G + N."""
         total = int(self._starts[-1])
         matrix = np.zeros((total, total))
         shares = self.records.shares
@@ -167,15 +165,10 @@ class Calibration:
             matrix[there, here] = _VAGUE * together.T
         for table, start, end in zip(self._tables, self._starts, self._starts[1:], strict=False):
             matrix[start:end, start:end] += table.noise + table.outside
-        need("scipy", extra="report", what="an interval")
-        from scipy.linalg import cho_factor
-
-        return cho_factor(matrix, overwrite_a=True, check_finite=False)
+        return _inverse_of_lower(np.asarray(np.linalg.cholesky(matrix), dtype=np.float64))
 
     def _solved(self, right: Floats) -> Floats:
-        from scipy.linalg import cho_solve
-
-        answer: Floats = cho_solve(self._factor, right, check_finite=False)
+        answer: Floats = self._factor.T @ (self._factor @ right)
         return answer
 
     def _spread(self, answer: Floats) -> Floats:
@@ -189,6 +182,18 @@ class Calibration:
     def _added(table: _Table, values: Floats) -> Floats:
         columns = [np.bincount(table.cells, column, minlength=table.size) for column in values.T]
         return np.stack(columns, axis=1)
+
+
+def _inverse_of_lower(lower: Floats) -> Floats:
+    """Of a lower triangular matrix, by halves; NumPy alone has none, and loading SciPy takes longer than inferring."""
+    if len(lower) <= _SMALL:
+        return np.asarray(np.linalg.inv(lower), dtype=np.float64)
+    half = len(lower) // 2
+    first, last = _inverse_of_lower(lower[:half, :half]), _inverse_of_lower(lower[half:, half:])
+    inverse = np.zeros_like(lower)
+    inverse[:half, :half], inverse[half:, half:] = first, last
+    inverse[half:, :half] = -last @ (lower[half:, :half] @ first)
+    return inverse
 
 
 def _everybody(records: Records) -> _Table:
@@ -229,33 +234,34 @@ def _one_table(measured: Measurements, records: Records, columns: tuple[str, ...
     outside = np.eye(size) - inside
     known = measured.tables.get(columns)
     if known is not None:
-        missed, noise = known.values - centred(shown), known.variance * inside
+        missed, noise = known.values - (inside @ shown.ravel()).reshape(shape), known.variance * inside
     else:
         missed = np.zeros(shape)
         margins = zip(columns, (shown.sum(axis=1), shown.sum(axis=0)), strict=True)
         sides = [_direction(margin, ordered=name in measured.ordered) for name, margin in margins]
-        noise = inside @ _unmeasured(sides, measured.dependence.get(columns, 0.0)) @ inside + 1e-12 * inside
+        guessed = (shown - np.outer(shown.sum(axis=1), shown.sum(axis=0))).ravel()
+        noise = inside @ _unmeasured(sides, measured.dependence.get(columns, 0.0), guessed) @ inside + 1e-12 * inside
     return _Table(cells=cells, missed=missed, noise=noise, outside=outside, is_measured=known is not None)
 
 
-def _unmeasured(sides: Sequence[Floats], dependence: float) -> Floats:
-    """How far the cells of a pair may be off that nobody measured, as a covariance, from that of each of its columns.
+def _unmeasured(sides: Sequence[Floats], dependence: float, guessed: Floats) -> Floats:
+    """How far the cells of a pair may be off that nobody measured, as a covariance.
 
-    The part that is missing is taken for u v', so large that its absolute values add up to ``dependence`` on average.
+    What the rows show of it (``guessed``) was never measured either, so it may be wrong by as much as it shows. What
+    they do not show is taken for normal, with a covariance from that of each of its columns, and so large that its
+    absolute values add up to ``dependence`` on average: those of a normal number are sqrt(2 / pi) times its deviation.
     """
-    return np.asarray(dependence**2 * np.kron(*sides), dtype=np.float64)
+    hidden = math.pi / 2 * dependence**2 * np.kron(*sides)
+    return np.asarray(hidden + np.outer(guessed, guessed), dtype=np.float64)
 
 
 def _direction(shares: Floats, *, ordered: bool) -> Floats:
-    """Covariance of a vector u over the levels of a column that adds up to 0 and in absolute values to about 1.
+    """Covariance of a vector over the levels of a column that adds up to 0; its deviations add up to 1.
 
-    Three shapes of dependence are held to be as likely as each other: spread over the levels as chance spreads counts
-    (E|u| is sqrt(2 / pi) times a deviation), one level against all others, and a trend where the levels have an order.
+    Dependence is spread over the levels as chance spreads counts, or where levels have an order is as likely a trend.
     """
     spread = np.diag(shares) - np.outer(shares, shares)
-    shapes = [spread / max(2 / math.pi * float(np.sqrt(np.maximum(np.diag(spread), 0)).sum()) ** 2, 1e-12)]
-    lone = spread / np.maximum(2 * np.diag(spread), 1e-12)[:, None]
-    shapes.append(lone.T @ lone / len(shares))
+    shapes = [spread / max(float(np.sqrt(np.maximum(np.diag(spread), 0)).sum()) ** 2, 1e-12)]
     trend = shares * (np.arange(len(shares)) - shares @ np.arange(len(shares)))
     if ordered and trend.any():
         shapes.append(np.outer(trend, trend) / np.abs(trend).sum() ** 2)

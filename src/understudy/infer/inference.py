@@ -4,13 +4,13 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.errors import RefusalError
-from understudy.extras import need
 from understudy.infer.calibration import Variances
 from understudy.infer.estimates import Estimate
 from understudy.infer.opened import OpenedRelease
@@ -147,10 +147,7 @@ def _figure(
 
 
 def _quantile(level: float) -> float:
-    need("scipy", extra="report", what="an interval")
-    from scipy import special
-
-    return float(special.ndtri((1 + level) / 2))
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _supported(release: OpenedRelease, question: Question) -> list[str]:

@@ -18,10 +18,9 @@ from understudy.evaluate.values import codes_of, is_ordered, values_of
 from understudy.infer.calibration import Calibration, Records
 from understudy.release import Release
 from understudy.release.folders import digest_of
-from understudy.release.manifest import read_manifest
+from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
+from understudy.release.reading import read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK
-from understudy.release.verify import Looked, read_manifest_file
-from understudy.synth.measurements import MEASUREMENTS, Measurements, read_measurements
 
 Floats = npt.NDArray[np.float64]
 
@@ -151,39 +150,47 @@ class _Folder:
         return pyarrow.parquet.read_table(path)
 
     def tables(self) -> list[Path]:
-        return Looked(place=self.place, manifest=self.facts).tables
+        return tables_of(self.place, self.facts)
 
 
 def open_release(release: Release | str | Path) -> OpenedRelease:
     """A release folder, or a release in memory; one without measurements is refused."""
     if isinstance(release, Release):
-        manifest, table = release.manifest, release.table
+        facts, book, table = release.manifest.to_dict(), release.manifest.codebook, release.table
         measured = release.attachments.get(MEASUREMENTS)
     else:
         folder = _Folder(place=Path(release))
         try:
-            manifest = read_manifest(folder.facts, Codebook.load(folder.place / CODEBOOK))
+            facts, book = folder.facts, Codebook.load(folder.place / CODEBOOK)
             path = folder.place / MEASUREMENTS
             measured = folder.read(path) if path.is_file() else None
             table = pa.concat_tables([folder.read(path) for path in folder.tables()])
         except (OSError, LookupError, TypeError, pa.ArrowException) as reason:
-            raise ReleaseError(
-                f"the release {str(release)!r} cannot be read ({reason}); take it again from where it was published, "
-                "and look at it with `understudy verify`."
-            ) from None
-    if manifest.certificate is not None and not manifest.certificate["accepted"]:
-        raise RefusalError(
-            "the certificate rejected this release, so it has no rows and no measurements to infer from; make another "
-            "one, with other options, which is charged."
+            raise ReleaseError(_unreadable(release, reason)) from None
+    try:
+        certificate = facts.get("certificate")
+        if certificate is not None and not certificate["accepted"]:
+            raise RefusalError(
+                "the certificate rejected this release, so it has no rows and no measurements to infer from; make "
+                "another one, with other options, which is charged."
+            )
+        if measured is None:
+            raise RefusalError(_without(facts["method"], facts["route"], facts["parameters"]))
+        return OpenedRelease(
+            codebook=book,
+            table=table,
+            measured=read_measurements(measured, book),
+            statement=facts["statement"],
+            release_id=facts["release"],
         )
-    if measured is None:
-        raise RefusalError(_without(manifest.method, manifest.route, manifest.parameters))
-    return OpenedRelease(
-        codebook=manifest.codebook,
-        table=table,
-        measured=read_measurements(measured, manifest.codebook),
-        statement=manifest.statement,
-        release_id=manifest.release_id,
+    except (LookupError, TypeError) as reason:
+        raise ReleaseError(_unreadable(release, reason)) from None
+
+
+def _unreadable(release: Any, reason: Exception) -> str:
+    return (
+        f"the release {str(release)!r} cannot be read ({reason}); take it again from where it was published, and look "
+        "at it with `understudy verify`."
     )
 
 

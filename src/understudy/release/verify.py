@@ -23,7 +23,8 @@ from understudy.privacy.provenance import MARK, InputRole, Made, Provenance
 from understudy.privacy.statement import Subject, statement
 from understudy.release.folders import digest_of
 from understudy.release.formats import FORMATS, holds_same_rows
-from understudy.release.manifest import FORMAT, read_quote
+from understudy.release.manifest import read_quote
+from understudy.release.reading import made_of, read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, table_as
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
@@ -67,10 +68,8 @@ class Looked:
 
     @property
     def made(self) -> Made:
-        """What the table is; the first format had no word for the commonest kind."""
-        if self.manifest["format"] == 1 and self.manifest.get("confidential"):
-            return Made.COMPLETED
-        return Made(self.manifest.get("holds", Made.SYNTHETIC))
+        """What the table is."""
+        return made_of(self.manifest)
 
     @property
     def table(self) -> Path:
@@ -80,8 +79,7 @@ class Looked:
     @property
     def tables(self) -> list[Path]:
         """Its one table, or all its parts."""
-        parts = [self.place / name for name in self.manifest.get("files", {}) if PART_NAME.fullmatch(name)]
-        return parts or [self.table]
+        return tables_of(self.place, self.manifest)
 
     def conclude(self, faults: Sequence[str], passed: str) -> None:
         """Keep the faults; where there are none, what passed."""
@@ -146,26 +144,6 @@ def _what(looked: Looked) -> str:
         Made.COMPLETED: "a completed table of {:,} real records (confidential)",
     }
     return f"{kinds.get(looked.made, 'a synthetic table of {:,} rows').format(number)} by {method}"
-
-
-def read_manifest_file(place: Path) -> dict[str, Any]:
-    """The manifest in a folder, as plain data."""
-    if not place.is_dir():
-        raise ReleaseError(f"there is no release folder {str(place)!r}; give the folder that holds {MANIFEST}.")
-    try:
-        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ReleaseError(f"{str(place)!r} holds no {MANIFEST}; it is not a finished release.") from None
-    except (OSError, ValueError, RecursionError) as reason:
-        raise ReleaseError(
-            f"the manifest in {str(place)!r} cannot be read as JSON ({str(reason)[:120]}); take the folder "
-            "again from where it was published."
-        ) from None
-    if not isinstance(manifest, dict) or manifest.get("format") not in (1, FORMAT):
-        raise ReleaseError(
-            f"the manifest in {str(place)!r} is not of format 1 or {FORMAT}; use the version that wrote it."
-        )
-    return manifest
 
 
 def _check_files(looked: Looked) -> None:

@@ -121,7 +121,7 @@ def look_at_columns(what: Any, book: Codebook, *, table: str | None = None) -> d
             f"the codebook does not fit the data: {faults[0].sentence}{more} A review of other columns than those of "
             "the data would say nothing; `understudy codebook check` lists every fault."
         )
-    opened = open_table(what, table)
+    opened = open_table(what, table, file=book.file)
     names = [column.name for column in book.columns if column.name in opened.header]
     with engine_errors(repr(opened.label)):
         return {looked.name: looked for looked in _looked_at(opened, names)}

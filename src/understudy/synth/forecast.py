@@ -34,7 +34,7 @@ from understudy.synth.recipe import Recipe
 from understudy.synth.wishes import table_columns
 
 ERROR = Number(above=0, below=1, tried=0.01)
-ROUNDS = 3
+ROUNDS = 6
 _MOST_PAIRS = 500
 """Two-way tables that are compared; of more columns every so manieth pair."""
 _LEAST_EPSILON, _MOST_EPSILON, _CLOSE = 0.01, 100.0, 1.05
@@ -283,8 +283,10 @@ class PublicRows:
         return cls(table=pa.table(named), book=alone)
 
     def sample(self, records: int, rng: np.random.Generator) -> pa.Table:
-        """So many rows, with replacement."""
-        return self.table.take(pa.array(rng.integers(0, self.table.num_rows, records)))
+        """So many rows, each as often as the others: drawing with replacement would add chance to every cell."""
+        every, some = divmod(records, self.table.num_rows)
+        order = rng.permutation(self.table.num_rows)
+        return self.table.take(pa.array(np.concatenate([np.tile(order, every), order[:some]])))
 
 
 def forecast(

@@ -22,13 +22,14 @@ from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
 from understudy.release import Manifest, Release, describe
 from understudy.release.folders import Commit, new_file
+from understudy.release.measurements import MEASUREMENTS
 from understudy.release.release import marked
 from understudy.sources.base import Report
 from understudy.sources.tables import CountTable
 from understudy.synth.detail_where import draw_part, part_facts
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
-from understudy.synth.measurements import MEASUREMENTS, attached
+from understudy.synth.measurements import attached
 from understudy.synth.models import NOT_CHARGED, ReleasedModel
 from understudy.synth.ways import Way
 

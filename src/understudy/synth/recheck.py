@@ -14,11 +14,12 @@ from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
+from understudy.release.measurements import MEASUREMENTS, read_measurements
 from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs
 from understudy.synth.certificate import faults_of, regression_faults
 from understudy.synth.choices import remade
 from understudy.synth.counts import Counts
-from understudy.synth.measurements import MEASUREMENTS, read_measurements, units_needed
+from understudy.synth.measurements import units_needed
 from understudy.synth.paid_books import bought_codebook
 from understudy.synth.people import of_people
 from understudy.synth.recipe import Recipe
