@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -214,14 +214,16 @@ def _guess_names(header: Sequence[str], rows: Sequence[list[str]]) -> tuple[dict
         return {}, said
     second = rows[0]
     words = [place for place in amounts if second[place].strip()]
-    if words and not any(_is_value(row[place]) for row in (header, second) for place in words):
+    recurs = any(field.strip() and field in {row[place] for row in below} for place, field in enumerate(second))
+    # one odd field may be a code such as N in the first record, and a record has values that come again
+    if len(words) > 1 and not recurs and not any(_is_value(row[place]) for row in (header, second) for place in words):
         names = _joined_names(header, second)
         sentence = "the second row holds words where numbers follow, so it is taken for a part of the header."
         examples = tuple(zip(second[:4], names[:4], strict=True))
         return {"header_row": 2, "names": names}, [
             Guess(column=None, rule="header_row", sentence=sentence, examples=examples)
         ]
-    if all(_is_value(header[place]) for place in amounts) and not _are_years([header[place] for place in amounts]):
+    if all(_is_value(header[place]) for place in amounts) and not _are_names([header[place] for place in amounts]):
         names = named_columns_of([""] * len(header))
         sentence = "the first row holds numbers where numbers follow, so the file is taken to have no header."
         examples = tuple(zip(header[:4], names[:4], strict=True))
@@ -231,7 +233,11 @@ def _guess_names(header: Sequence[str], rows: Sequence[list[str]]) -> tuple[dict
     return {}, said
 
 
-def _are_years(fields: Sequence[str]) -> bool:
+def _are_names(fields: Sequence[str]) -> bool:
+    """Whether numbers are names of columns: years, or one after the other."""
+    numbers = [number_of(field) for field in fields]
+    if len(fields) > 1 and all(a is not None and b == a + 1 for a, b in pairwise(numbers)):
+        return True
     return all(re.fullmatch("(19|20)[0-9]{2}", field.strip()) for field in fields)
 
 
