@@ -17,6 +17,7 @@ from understudy.codebook.columns import (
 from understudy.codebook.details import Detail
 from understudy.codebook.file_reading import FileReading
 from understudy.codebook.numbers import Continuous, Integer, Number
+from understudy.codebook.readings import Reading
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
 
@@ -42,6 +43,7 @@ __all__ = [
     "Origin",
     "PaidDraft",
     "PersonUnit",
+    "Reading",
     "Role",
     "Rule",
     "Text",

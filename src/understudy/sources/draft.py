@@ -253,7 +253,7 @@ class _Look:
             return Found(reading=Reading(missing=codes), is_date=True) if len(codes) < 4 else None
         if seen.levels is not None and is_called_a_code(seen.name):
             return None
-        examples = list(seen.counts or self._shapes())
+        examples = list(seen.shapes if seen.counts is None else seen.counts)
         found = guess_dates(examples, clues)
         if found is not None and seen.counts is None:
             found = guess_dates(self._texts(_MOST_EXAMPLES), clues)
@@ -272,6 +272,8 @@ class _Look:
         """Every text that is no number by the reading, and not only those among the examples; None if they are many."""
         reading = found.reading
         if self.seen.counts is None:
+            if replace(reading, missing=(), means=()).is_plain and self.seen.odd > 2 * MOST_CODES:
+                return None  # the estimate is a rough one
             bare = replace(reading, missing=(), means=())
             staged = self.opened.connection.compile(
                 _staged(self.opened, [self.seen.name], {self.seen.name: Found(reading=bare)})
@@ -314,13 +316,6 @@ class _Look:
                 ).fetchall()
             )
         return guess_sentinels(*ends)
-
-    def _shapes(self) -> list[str]:
-        """Examples of every shape, digits aside: the smallest and the largest text of each."""
-        text = f"SELECT min(text0), max(text0) FROM ({self._plainly}) AS staged WHERE text0 IS NOT NULL GROUP BY "
-        shape = "translate(text0, '123456789', '000000000') ORDER BY count(*) DESC LIMIT "
-        rows = self.opened.connection.raw_sql(text + shape + str(_MOST_SHAPES)).fetchall()
-        return list(dict.fromkeys(each for row in rows for each in row))
 
     def _texts(self, most: int) -> list[str]:
         if self.seen.counts is not None:
@@ -406,6 +401,10 @@ class _Summary:
     found: Found = PLAINLY
     """How they were read."""
     examples: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+    """Where there are many texts, the commonest of them with all digits as 1: a date is a date still."""
+    odd: int = 0
+    """About how many of many texts are no numbers."""
     why_not: str = ""
     """Why they cannot be read as numbers or dates, though they look like some."""
 
@@ -455,6 +454,8 @@ _MANY = (
     ("most", "max(number{p})"),
     ("cuts", "approx_quantile(number{p}, {steps})"),
     ("decimals", "max(length(regexp_extract(spelled{p}, '" + _DECIMALS + "', 1)))"),
+    ("shapes", "approx_top_k(translate(text{p}, '023456789', '111111111'), " + str(_MOST_SHAPES) + ")"),
+    ("odd", "approx_count_distinct(CASE WHEN number{p} IS NULL THEN text{p} END)"),
     ("examples", "[min(text{p}), max(text{p}), any_value(text{p})]"),
     ("strange", "min(text{p}) FILTER (number{p} IS NULL)"),
     ("dates", "count(date{p})"),
@@ -466,12 +467,13 @@ _MANY = (
 
 def _seen_in_rows(answers: Mapping[str, Any], common: Mapping[str, Any]) -> _Summary:
     is_numeric = answers["numbers"] == answers["present"] and not answers["padded"]
-    computed = ("least", "most", "cuts", "decimals", "examples")
+    computed = ("least", "most", "cuts", "decimals", "examples", "shapes")
     as_found = {key: value for key, value in answers.items() if key not in computed}
     found: Found = common["found"]
     codes = (*found.reading.missing, *found.special, *(text for text, _ in found.reading.means))
     return _Summary(
         examples=tuple(dict.fromkeys([*codes, *filter(None, answers["examples"] or ())])),
+        shapes=tuple(filter(None, answers["shapes"] or ())),
         levels=None,
         cuts=(answers["least"], *(answers["cuts"] or ()), answers["most"]) if is_numeric else (),
         decimals=answers["decimals"] or 0,

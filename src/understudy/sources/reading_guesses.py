@@ -213,8 +213,7 @@ def with_codes(found: Found, odd: Iterable[str]) -> Found:
             special.append(text)
     doubts = found.doubts
     if special:
-        kept = f"{_listed(special)} among the numbers: kept as {'a value' if len(special) == 1 else 'values'} in their"
-        doubts = (*doubts, f"{kept} own right; write what means missing under missing in the reading instead")
+        doubts = (*doubts, f"{_listed(special)} may also mean missing; then write it under missing, not under special")
     reading = replace(found.reading, means=tuple(means.items()), missing=tuple(dict.fromkeys(missing)))
     return replace(found, reading=reading, special=tuple(dict.fromkeys(special)), doubts=doubts)
 
