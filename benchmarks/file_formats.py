@@ -81,7 +81,7 @@ def seconds(read: Callable[[Path], Any], path: Path) -> float:
 
 
 def peak(reads: str, path: Path) -> float:
-    """The most memory that a process of its own takes, in MiB (what the kernel says: getrusage tells of parents too)."""
+    """The most memory that a process of its own takes, in MiB, by the kernel: getrusage tells of parents too."""
     script = (
         f"from pathlib import Path; from benchmarks import file_formats; file_formats.{reads}(Path({str(path)!r})); "
         "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"

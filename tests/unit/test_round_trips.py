@@ -3,6 +3,7 @@
 import base64
 import datetime as dt
 import shutil
+import subprocess
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -283,3 +284,34 @@ def test_files_read_in_pieces_say_the_same(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(statistical, "_WHOLE_BYTES", 0)
     monkeypatch.setattr(statistical, "_CELLS", 1)  # the least is 1000 rows
     assert statistical.read_statistical(path, FileReading()).table.to_pylist() == whole.to_pylist()
+
+
+HAVEN = """
+library(haven)
+arguments <- commandArgs(trailingOnly = TRUE)
+read <- function(path) if (endsWith(path, "sav")) read_sav(path, user_na = TRUE) else read_dta(path)
+before <- read(arguments[1]); after <- read(arguments[2])
+stopifnot(identical(names(before), names(after)))
+for (name in names(before)) for (fact in c("label", "labels"))
+  stopifnot(isTRUE(all.equal(attr(before[[name]], fact), attr(after[[name]], fact))))
+stopifnot(identical(attr(before$sex, "na_values"), attr(after$sex, "na_values")))
+cat(sum(is.na(after$sex)))
+"""
+
+
+@pytest.mark.parametrize("suffix", ["sav", "dta"])
+def test_haven_reads_the_same_labels(suffix: str, tmp_path: Path):
+    """R's own reader: labels, order and missing codes of the study and of its release."""
+    asked = "cat(requireNamespace('haven', quietly = TRUE))"
+    if (
+        not shutil.which("Rscript")
+        or b"TRUE" not in subprocess.run(["Rscript", "-e", asked], check=False, capture_output=True).stdout
+    ):
+        pytest.skip("group R: no R with haven here (apt-get install r-cran-haven)")
+    path = {"sav": study, "dta": stata}[suffix](tmp_path / f"study.{suffix}")
+    made = released(path, tmp_path / "release", suffix)
+    (tmp_path / "haven.R").write_text(HAVEN)
+    words = ["Rscript", tmp_path / "haven.R", path, tmp_path / "release" / f"synthetic.{suffix}"]
+    said = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    assert int(said.stdout) == made.table.column("sex").null_count

@@ -84,7 +84,7 @@ def _calamine_errors(path: Path) -> Iterator[None]:
         first = str(reason).splitlines()[0] if str(reason) else "no reason given"
         raise DataError(
             f"the workbook {str(path)!r} cannot be read ({first.rstrip('.')}); it is damaged or of another kind. Open "
-            "it in a spreadsheet and save it anew as .xlsx."
+            "it in a spreadsheet and save it anew as .xlsx or .csv."
         ) from None
 
 
