@@ -157,3 +157,15 @@ def test_counts_of_codes_are_exact_where_nothing_is_promised():
     table = pa.table({"d": ["a"] * 90 + ["c"] * 10})
     drawn = us.synthesize(table, book, 400, "contingency").table.column("d").to_pylist()
     assert set(drawn) == {"a", "c"}
+
+
+def test_counts_audits_and_anonymised_tables_take_codes():
+    pack = Pack(name="tiny", text="code,group\na,g\nb,g\nc,h\n")
+    book = Codebook(columns=(Categorical(name="sex", levels=("F", "M")), Coded(name="d", pack=pack)))
+    table = pa.table({"sex": ["F", "M"] * 100, "d": ["a"] * 120 + ["b"] * 60 + ["c"] * 20})
+    for by, rows in (("d_group", 3), ("d", 6)):
+        assert us.count(table, book, by=[by], epsilon=1.0).table.num_rows == rows
+    report = us.audit(table, book, 20, "laplace", epsilon=1.0, runs=40)
+    assert not report.refuted if hasattr(report, "refuted") else report is not None
+    made = us.anonymize(table, book, k=5, suppression=0.2, quasi=["sex", "d_group"])
+    assert made is not None
