@@ -187,6 +187,16 @@ def service(folder: Path, number: int) -> None:
     )
 
 
+def diagnoses(folder: Path, number: int) -> None:
+    """Stays with three diagnoses each, from a list."""
+    codes = ["250.83", "428", "38", "V57", "E909", "?"]
+    rows = [
+        "sex,diag_1,diag_2,diag_3",
+        *(f"{'FM'[n % 2]},{codes[n % 6]},{codes[n % 5]},{codes[n % 4]}" for n in range(60)),
+    ]
+    (folder / "visits.csv").write_text("\n".join(rows) + "\n")
+
+
 def visits(folder: Path, number: int) -> None:
     """Visits and their account, for a draft at a price."""
     if number:
@@ -280,6 +290,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/evaluate.md": evaluation,
     "docs/guide/files.md": formats,
     "docs/guide/forecast.md": years,
+    "docs/guide/codes.md": diagnoses,
     "docs/guide/priced-draft.md": visits,
     "docs/guide/reconstruct.md": averages,
     "docs/guide/service.md": service,

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import understudy as us
-from understudy.blocks.code_estimates import NoisyCounts, estimated, with_fallback
+from understudy.blocks.code_estimates import DOUBT, NoisyCounts, estimated, with_fallback
 from understudy.codebook import Categorical, Codebook, Coded, Pack
 from understudy.codebook.packs import shipped_pack
 
@@ -66,7 +66,8 @@ def test_most_rows_have_codes_that_occur_and_none_but_unknown_codes_are_other():
         drawn = [code for code in made.column(name).to_pylist() if code is not None]
         codes = [code for code in drawn if code in ICD9.codes]
         assert len(set(codes) & occurring) >= 120
-        assert sum(code not in occurring for code in codes) <= 0.01 * len(drawn)
+        # DOUBT limits what is expected under an estimated distribution, so it is met on average and not in every run
+        assert sum(code not in occurring for code in codes) <= 2 * DOUBT * len(drawn)
         assert sum(code == "other" for code in drawn) <= 0.02 * len(drawn)
         assert len(codes) >= 0.8 * len(drawn)
 
@@ -157,3 +158,14 @@ def test_counts_of_codes_are_exact_where_nothing_is_promised():
     table = pa.table({"d": ["a"] * 90 + ["c"] * 10})
     drawn = us.synthesize(table, book, 400, "contingency").table.column("d").to_pylist()
     assert set(drawn) == {"a", "c"}
+
+
+def test_counts_audits_and_anonymised_tables_take_codes():
+    pack = Pack(name="tiny", text="code,group\na,g\nb,g\nc,h\n")
+    book = Codebook(columns=(Categorical(name="sex", levels=("F", "M")), Coded(name="d", pack=pack)))
+    table = pa.table({"sex": ["F", "M"] * 100, "d": ["a"] * 120 + ["b"] * 60 + ["c"] * 20})
+    for by, rows in (("d_group", 3), ("d", 6)):
+        assert us.count(table, book, by=[by], epsilon=1.0).table.num_rows == rows
+    report = us.audit(table, book, 20, "laplace", epsilon=1.0, runs=40)
+    assert not report.refuted
+    assert us.anonymize(table, book, k=5, suppression=0.2, quasi=["sex", "d_group"]) is not None

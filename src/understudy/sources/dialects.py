@@ -122,7 +122,8 @@ def level_index(levels: Sequence[str], spelled: Any) -> Any:
 
 def item_of(items: Sequence[int], place: Any) -> Any:
     """The item at a place, null where there is no place."""
-    return place.isnull().ifelse(ibis.null("int64"), ibis.literal(list(items))[place.fill_null(0)].cast("int64"))
+    item = ibis.literal(list(items))[place.fill_null(0).cast("int32")]  # Spark counts items by small numbers only
+    return place.isnull().ifelse(ibis.null("int64"), item.cast("int64"))
 
 
 def _spells_a_float(level: str) -> bool:

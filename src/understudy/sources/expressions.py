@@ -109,8 +109,7 @@ def _listed_code(column: Coded | CodeLevel, text: Any) -> Any:
     reading = pack.reading
     folded = dialects.stripped(text)
     folded = folded.upper() if reading.upper else folded
-    # an engine may make nothing at all of the parts of an empty text
-    cut = ibis.coalesce(folded.split(".")[0], folded) if reading.dot else folded
+    cut = folded.re_extract("^[^.]*", 0) if reading.dot else folded
     if reading.zeros is not None:
         lost = cut.re_search("^[0-9]+$") & (cut.length() < reading.zeros)
         cut = lost.ifelse(cut.lpad(reading.zeros, "0"), cut)

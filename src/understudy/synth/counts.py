@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from understudy.codebook import Codebook, Detail, Number, Role
+from understudy.codebook import Codebook, CodeLevel, Detail, Number, Role
 from understudy.codebook.weight import bin_weights, finer
 from understudy.errors import ParameterError
 from understudy.mechanisms.group import share_of_group
@@ -124,6 +124,7 @@ class Counts(Declared):
         wanted = {*self.by, *([self.book.weight] if self.weighted else [])}
         named = [self.book.column(name) for name in self.by]
         wanted |= {column.detail_of for column in named if isinstance(column, Detail)}
+        wanted |= {column.coded.name for column in named if isinstance(column, CodeLevel)}
         ids = None if self.book.unit is None else self.book.unit.id
         kept = [
             replace(column, parents=None) if column.parents is not None else column
