@@ -278,7 +278,7 @@ MISTAKES = {
     "levels of what was left out": ("review", "[columns]\npatient = 'levels'", "no list of values"),
     "a proposal that is none": ("--accept|zzzzz", "", "'zzzzz'"),
     "half a signature": ("--accept|zzzzz|--by|A. Meyer", "", "go together"),
-    "a map without a signature": ("--map|facility=county=@map", "facility,county\nf1,south\n", "`by` and `source`"),
+    "a map without a signature": ("--map|facility=county=@map", "facility,county\nf1,south\n", "--by and --from"),
     "a map with two values": ("--map|facility=county=@map|@signed", "a,b\nf1,south\nf1,west\n", "two values"),
     "a map to no level": ("--map|facility=county=@map|@signed", "a,b\nf1,Atlantis\n", "'Atlantis'"),
     "a map of other keys": ("--map|facility=county=@map|@signed", "a,b\nx,south\n", "are its columns swapped"),
