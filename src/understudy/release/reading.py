@@ -42,4 +42,4 @@ def made_of(manifest: Mapping[str, Any]) -> Made:
 def tables_of(place: Path, manifest: Mapping[str, Any]) -> list[Path]:
     """Its one table, or all its parts."""
     parts = [place / name for name in manifest.get("files", {}) if PART_NAME.fullmatch(name)]
-    return parts or [place / TABLE_NAMES[made_of(manifest)][0]]
+    return parts or [place / TABLE_NAMES[made_of(manifest)]]
