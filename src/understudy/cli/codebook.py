@@ -176,7 +176,7 @@ def review(
     with progress(quiet=json) as report:
         reviewed = reviews.review(codebook, data, answers=answers or _asked, by=by, table=table, report=report)
     left = reviewed.unreviewed
-    document = {"codebook": codebook, "reviewed": len(reviewed.codebook.columns) - len(left), "unreviewed": left}
+    document = {"codebook": codebook, "reviewed": len(reviewed.codebook.written) - len(left), "unreviewed": left}
     lines = [f"{document['reviewed']} columns are reviewed in {codebook}."]
     lines += [f"nobody has reviewed: {', '.join(left)}"] if left else []
     lines.append(f"  understudy codebook declare {codebook} --by NAME --from SOURCE")

@@ -158,6 +158,11 @@ class Codebook:
         return tuple(column for column in self.columns if column.is_modelled)
 
     @cached_property
+    def written(self) -> tuple[Column, ...]:
+        """The columns that a file of this codebook describes; levels of codes follow from those."""
+        return tuple(column for column in self.columns if not isinstance(column, CodeLevel))
+
+    @cached_property
     def details(self) -> tuple[Detail, ...]:
         """Detailed codes: outside the model, drawn after it."""
         return tuple(c for c in self.columns if isinstance(c, Detail) and c.role is not Role.IDENTIFIER)

@@ -9,7 +9,6 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, InlineTable, Table
 
 from understudy.codebook.book import Codebook
-from understudy.codebook.coded import CodeLevel
 from understudy.codebook.columns import Column
 from understudy.codebook.toml import write_codebook
 from understudy.errors import CodebookError
@@ -39,7 +38,7 @@ def edited_text(text: str, wanted: Codebook) -> str:
     try:
         document: Any = tomlkit.parse(text)
         fresh: Any = tomlkit.parse(write_codebook(wanted))
-        for old, new, table in zip(_written(book), _written(wanted), document["columns"], strict=True):
+        for old, new, table in zip(book.written, wanted.written, document["columns"], strict=True):
             if old != new:
                 _change_table(table, _own(fresh, new))
         for header, before, after in (
@@ -62,11 +61,6 @@ def edited_text(text: str, wanted: Codebook) -> str:
             "column, or change it by hand."
         )
     return edited
-
-
-def _written(book: Codebook) -> list[Column]:
-    """The columns that a file holds; levels of codes follow from those."""
-    return [column for column in book.columns if not isinstance(column, CodeLevel)]
 
 
 def _own(fresh: Any, column: Column) -> Any:

@@ -20,7 +20,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from understudy.codebook.book import Codebook, PaidDraft
-from understudy.codebook.coded import Coded, CodeLevel
+from understudy.codebook.coded import Coded
 from understudy.codebook.columns import (
     Attestation,
     Categorical,
@@ -364,9 +364,7 @@ def write_codebook(book: Codebook) -> str:
         lines += ["", "[[packs]]", _line("name", pack.name), _line("text", pack.text)]
     for purchase in book.learned:
         lines += ["", "[[learned]]", *_lines(purchase, "learned")]
-    for column in book.columns:
-        if isinstance(column, CodeLevel):
-            continue  # follows from its codes
+    for column in book.written:
         first, *others = _lines(column, "columns", _COLUMN_ORDER)
         lines += ["", "[[columns]]", first, f'kind = "{column.kind}"', *others]
     for rule in book.constraints:

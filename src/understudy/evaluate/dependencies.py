@@ -28,6 +28,8 @@ _SLACK = 1 / 500
 """Share of the expected records that may be there all the same: real tables have slips of the pen."""
 _SLIPS = 1 / 1000
 """Share of all rows that may break a map or an order."""
+_BEYOND_CHANCE = 0.1
+"""Breaches of a map, as a share of those that chance would make, at most."""
 _MODE = 0.5
 _FIXES, _NEVER, _BOTH, _ORDER = "fixes", "never together", "never both present", "order"
 Bools = npt.NDArray[np.bool_]
@@ -123,7 +125,8 @@ def _maps(book: Codebook, grids: Mapping[tuple[str, str], Counts]) -> dict[tuple
             exceptions = rows - int(grid.max(axis=1).sum())
             repeats = rows - np.count_nonzero(grid.sum(axis=1))
             expected = repeats * (1 - shares.max() / rows)
-            if exceptions <= _SLIPS * rows and expected >= _LEAST:
+            # a column that hardly varies would seem to be fixed by any other
+            if exceptions <= min(_SLIPS * rows, _BEYOND_CHANCE * expected) and expected >= _LEAST:
                 maps[first, second] = float(expected)
     return maps
 

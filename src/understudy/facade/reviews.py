@@ -89,7 +89,7 @@ def review(
             on=today(),
         )
         write_book(book, edited_text(text, codebook))
-    left = tuple(column.name for column in codebook.columns if not column.is_reviewed)
+    left = tuple(column.name for column in codebook.written if not column.is_reviewed)
     return Reviewed(questions=tuple(asked), codebook=codebook, unreviewed=left)
 
 

@@ -351,7 +351,7 @@ def questions(
     """
     found = {c.name: dangers(c, looked[c.name]) for c in book.columns if c.name in looked}
     panels: dict[str, list[Column]] = {}
-    for column in book.columns:
+    for column in book.written:
         panels.setdefault(_panel(column, found.get(column.name, [])), []).append(column)
     asked = [*_person(book, found)]
     for name, asks, answers in _PANELS:
