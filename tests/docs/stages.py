@@ -1,5 +1,7 @@
 """Small tables with the columns that the pages name. All of them are simulated."""
 
+import csv
+import random
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
-from blocks import ALL
+from blocks import ALL, ROOT
 
 import understudy as us
 
@@ -126,6 +128,35 @@ def steward(folder: Path, number: int) -> None:
     names = us.datasets.discharges(rows=1, seed=1).column_names
     answers = "".join(f'"{name}" = "yes"\n' for name in names)
     (folder / "answers.toml").write_text(f"[columns]\n{answers}", encoding="utf-8")
+
+
+def untidy(folder: Path, number: int) -> None:
+    """discharges.csv as a ward's system writes it, the public register of hospitals, and the answers of the page."""
+    if number:
+        return
+    drawn = random.Random(7)
+    counties = {"St. Anna": "North", "Maple": "North", "Quayside": "South"}
+    page = (ROOT / "docs" / "guide" / "first-release.md").read_text(encoding="utf-8")
+    (folder / "answers.toml").write_text(page.split("```toml\n")[1].split("```")[0], encoding="utf-8")
+    lines = [f"{hospital},{county}\n" for hospital, county in counties.items()]
+    (folder / "register.csv").write_text("Hospital,County\n" + "".join(lines), encoding="utf-8")
+    with (folder / "discharges.csv").open("w", encoding="cp1252", newline="") as file:
+        file.write("Discharges 2019, exported by the ward office\r\n\r\n")
+        rows = csv.writer(file, delimiter=";")
+        rows.writerow(
+            ["Patient", "Sex", "Born", "Hospital", "County", "Days", "Charges", "Diagnosis", "Died", "Readmitted"]
+        )
+        for _ in range(3000):
+            sex, hospital = drawn.choice("FM"), drawn.choice(list(counties))
+            died = "Y" if drawn.random() < 0.04 else "N"
+            code = drawn.choice(["250.83", "428", "410.7", "V57", "650" if sex == "F" else "486"])
+            days = drawn.choice(["1", "2", "3", "5", "8", "13", "120 +"])
+            born = f"{drawn.randrange(1, 29):02d}.{drawn.randrange(1, 13):02d}.{drawn.randrange(1930, 2000)}"
+            charges = f"€{drawn.randrange(500, 90000):,}.{drawn.randrange(100):02d}"
+            back = "no" if died == "Y" else drawn.choice(["no", "<30", ">30"])
+            spelled = sex if drawn.random() < 0.97 else sex.lower() + " "
+            person = f"P{drawn.randrange(2200):05d}"
+            rows.writerow([person, spelled, born, hospital, counties[hospital], days, charges, code, died, back])
 
 
 def readme(folder: Path, number: int) -> None:
@@ -289,6 +320,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/commute.md": nothing,
     "docs/guide/evaluate.md": evaluation,
     "docs/guide/files.md": formats,
+    "docs/guide/first-release.md": untidy,
     "docs/guide/forecast.md": years,
     "docs/guide/codes.md": diagnoses,
     "docs/guide/priced-draft.md": visits,

@@ -28,6 +28,22 @@ SMALLER = {
 """Numbers that only make a run longer, and what stands in for them here. Everything else is run to the letter."""
 
 
+SAID = {"docs/guide/first-release.md"}
+"""Pages that show what the commands above say: each line of it must be there."""
+
+
+def shown_after(block: Block) -> list[str]:
+    """The lines of output that a page shows between this block and the next commands."""
+    if block.page not in SAID:
+        return []
+    lines: list[str] = []
+    for other in (each for each in ALL if each.page == block.page and each.line > block.line):
+        if other.is_shell:
+            break
+        lines += other.text.splitlines() if other.language == "text" else []
+    return lines
+
+
 def commands(block: Block) -> list[tuple[list[str], int, str | None]]:
     """Words, expected exit code and where the output goes, for each command of a block."""
     found = []
@@ -87,6 +103,7 @@ def test_commands_of_a_page(page, run, tmp_path):
         stage(tmp_path, number)
         if block.not_run:
             continue
+        heard = ""
         for words, expected, output in commands(block):
             if words[0] != "understudy":
                 check_elsewhere(words, block.place)
@@ -94,5 +111,8 @@ def test_commands_of_a_page(page, run, tmp_path):
             code, said, complaint = run(words)
             assert "Traceback" not in complaint
             assert code == expected, f"{block.place}: {shlex.join(words)} ended with {code}\n{complaint or said}"
+            heard += said + complaint
             if output:
                 Path(output).write_text(said, encoding="utf-8")
+        for line in shown_after(block):
+            assert " ".join(line.split()) in " ".join(heard.split()), f"{block.place}: {line!r} is not said\n{heard}"

@@ -14,6 +14,8 @@ from understudy.sources.files import Opened, open_table
 
 _ENOUGH, _NEARLY_ALL = 0.5, 0.95
 """Share of the values that a pack must know: where the holder says so, and where it is proposed."""
+_PARTS = 3
+"""Chapters that codes must come from for a pack to be proposed."""
 _PROPOSED = ("icd10", "icd9", "us_counties")
 """Packs whose codes are many and unlike anything else."""
 
@@ -61,7 +63,7 @@ def proposed(
     for name in names:
         counts = _counts(opened, name)
         for pack in _PROPOSED:
-            if counts and len(counts) > 1 and _known(counts, shipped_pack(pack)) >= _NEARLY_ALL:
+            if counts and _is_spread(counts, shipped_pack(pack)) and _known(counts, shipped_pack(pack)) >= _NEARLY_ALL:
                 found[name] = pack
                 break
     return found
@@ -99,6 +101,12 @@ def _counts(opened: Opened, name: str) -> dict[Any, int]:
         text = as_text(present(opened.value(name)))
         table = opened.table.select(text=text).group_by("text").aggregate(n=lambda t: t.count()).to_pyarrow()
     return dict(zip(table.column("text").to_pylist(), table.column("n").to_pylist(), strict=True))
+
+
+def _is_spread(counts: Mapping[Any, int], pack: Pack) -> bool:
+    """Whether the codes come from several parts of the pack; those of ids that begin alike do not."""
+    found = (pack.find(text) for text in counts if text is not None)
+    return len({pack.codes[code][0] for code in found if code in pack.codes}) >= _PARTS
 
 
 def _known(counts: Mapping[Any, int], pack: Pack) -> float:
