@@ -28,6 +28,8 @@ COMMANDS = {
     "commute": "commute synth flows.csv --origins origins.csv --epsilon 4 --delta 1e-5 --certificate exact -o out "
     "--account o.account",
     "train": "train data.parquet -c book.toml --target b --method tree --epsilon 1 -o out --account a.account",
+    "priced rules": "codebook rules book.toml --data data.parquet --learn a,c --epsilon 2 --delta 1e-6 -o out "
+    "--account a.account",
     "priced draft": "codebook draft data.parquet -o out --epsilon 2 --delta 1e-6 --account a.account",
 }
 
@@ -44,10 +46,12 @@ certify_tries = 3
 def prepare(place: Path) -> Path:
     """A folder with everything that the commands need."""
     drawn = np.random.default_rng(3)
-    book = Codebook(columns=(Categorical(name="a", levels=("x", "y", "z")), Categorical(name="b", levels=("0", "1"))))
+    levels = {"a": ("x", "y", "z"), "b": ("0", "1"), "c": ("p", "q")}
+    book = Codebook(columns=tuple(Categorical(name=name, levels=known) for name, known in levels.items()))
     book.save(place / "book.toml")
     (place / "wishes.toml").write_text(WISHES, encoding="utf-8")
     rows = {"a": drawn.choice(["x", "y", "z"], 2000), "b": drawn.choice(["0", "1"], 2000)}
+    rows["c"] = np.where(rows["a"] == "z", "q", "p")  # fixed by a
     pa.parquet.write_table(pa.table(rows), place / "data.parquet")
     homes = [f"h{number}" for number in range(20)]
     pa.csv.write_csv(pa.table({"origin": homes}), place / "origins.csv")

@@ -291,5 +291,8 @@ def test_details_are_paid_for_beside_the_model(book):
     groups = (("x", ("x1", "x2")), ("y", ("y1",)), ("z", ("z1",)))
     detail = Detail(name="c", detail_of="a", groups=groups, other="rest")
     with_codes = Codebook(columns=(Categorical(name="a", levels=("x", "y", "z")), book.column("b"), detail))
+    quote = RECIPE.quote(with_codes, 5)
+    assert "details" in {entry.stage for entry in quote.ledger.entries}
+    assert quote.total.epsilon <= RECIPE.epsilon and quote.total.delta <= RECIPE.delta
     with pytest.raises(ParameterError, match="whose tables are paid for beside the model"):
-        RECIPE.quote(with_codes, 5)
+        us.LaplaceHistogram(epsilon=1.0).quote(with_codes, 5)  # codes need a delta, and there is none to share

@@ -98,8 +98,8 @@ BOOKS = cases(
     ("from the data", "@book|--by|J|--from|the data", MISTAKE, ("the data", "published source")),
 ) + cases(
     "codebook review",
-    ("codebook missing", "gone.toml|--data|@data|--json", MISTAKE, ("gone.toml", "no codebook")),
-    ("data missing", "@book|--data|gone.csv|--json", MISTAKE, ("gone.csv",)),
+    ("codebook missing", "gone.toml|--data|@data|--by|J|--answers|a.toml", MISTAKE, ("gone.toml", "no codebook"), {"a.toml": b"[columns]"}),
+    ("data missing", "@book|--data|gone.csv|--by|J|--answers|a.toml", MISTAKE, ("gone.csv",), {"a.toml": b"[columns]"}),
     ("answers missing", "@book|--data|@data|--by|J|--answers|gone.toml", MISTAKE, ("gone.toml", "check the path")),
     ("answers broken", "@book|--data|@data|--by|J|--answers|a.json", MISTAKE, ("a.json", "JSON"), {"a.json": b"{"}),
 ) + cases(
@@ -206,7 +206,6 @@ FORECASTS = cases(
     ("wish without tolerance", f"{_WISH}|sex x region", MISTAKE, ("--certify", "within 0.02")),
     ("wish of 0", f"{_WISH}|sex within 0", MISTAKE, ("tolerance", "above 0 and below 1")),
     ("wish beyond 1", f"{_WISH}|sex within 2", MISTAKE, ("tolerance", "above 0 and below 1")),
-    ("wish without price", f"{_LAPLACE}|--certify|sex within 0.1", MISTAKE, ("--certify-epsilon", "no default")),
     ("price without wish", f"{_LAPLACE}|--certify-epsilon|1", MISTAKE, ("nothing is to be certified", "--certify")),
     ("wish in a method without promise", "@data|-c|@book|-m|contingency|-n|5|-o|out|--certify|sex within 0.1|--certify-epsilon|1", MISTAKE, ("contingency", "no differential privacy")),
     ("wish at no price to speak of", f"{_WISH.replace('epsilon|1|--certify', 'epsilon|1e-9|--certify')}|sex within 0.1", MISTAKE, ("larger epsilon",)),

@@ -115,5 +115,9 @@ def _case(reader: str, fault: str) -> Case:
 
 
 TABLE_CASES = [_case("synth", fault) for fault in TABLES] + [
-    _case(reader, fault) for reader in READERS if reader != "synth" for fault in EVERYWHERE
+    _case(reader, fault)
+    for reader in READERS
+    if reader != "synth"
+    for fault in EVERYWHERE
+    if (reader, fault) != ("codebook draft", "latin-1")  # which finds out, and says so
 ]

@@ -127,7 +127,7 @@ def test_grains_keep_the_levels_few(book: Codebook) -> None:
         ("many", "more than 256 distinct"),
         ("nothing", "no value at all"),
         ("huge", "more digits"),
-        ("mostly", "such as 'unk'"),
+        ("mostly", "its own whole number"),  # beside a code, which the draft takes off first
     ],
 )
 def test_what_is_left_out_says_why(table: pa.Table, name: str, words: str) -> None:

@@ -13,6 +13,8 @@ from functools import cached_property
 Meanings = tuple[tuple[str, str], ...]
 """Texts, each with the number that it stands for."""
 
+MISSING_TOKENS = ("NA", "N/A", "n/a", "?", "", "null", "NULL", "None", "NaN", "nan", ".")
+"""Texts that usually stand for a value that was not recorded."""
 SPACES = " \t\n\r\v\f"
 BLANKS = "\u00a0\u2007\u2009\u202f\u3000"
 """Blanks that look like a space and are none: they are read as one."""

@@ -19,14 +19,11 @@ import pyarrow.csv
 from understudy.codebook import Codebook, Column, FileReading, Levelled, Number, Ordinal
 from understudy.codebook.encode import number_of, spelling
 from understudy.codebook.labels import has_number_levels
+from understudy.codebook.readings import MISSING_TOKENS
 from understudy.errors import ParameterError
 from understudy.extras import need
 from understudy.parameters import OneOf
 from understudy.privacy.provenance import MARK, Made
-from understudy.sources.draft import MISSING_TOKENS
-from understudy.sources.marks import DATA_SHEET, LABEL_SHEET, MARK_LINE
-from understudy.sources.statistical import read_statistical
-from understudy.sources.workbooks import read_workbook
 
 FORMATS = ("parquet", "csv", "xlsx", "sav", "dta")
 FORMAT = OneOf(FORMATS)
@@ -84,6 +81,10 @@ def holds_same_rows(path: Path, form: str, table: pa.Table, book: Codebook, made
         types = {field.name: field.type for field in expected.schema}
         options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
         return bool(pyarrow.csv.read_csv(path, convert_options=options).equals(expected.replace_schema_metadata(None)))
+    from understudy.sources.marks import DATA_SHEET
+    from understudy.sources.statistical import read_statistical
+    from understudy.sources.workbooks import read_workbook
+
     reading = FileReading(sheet=DATA_SHEET) if form == "xlsx" else FileReading()
     parsed = read_workbook(path, reading) if form == "xlsx" else read_statistical(path, reading)
     columns = [_Written.of(name, table, book, made) for name in table.column_names]
@@ -332,6 +333,8 @@ def _legal_names(names: Sequence[str], form: str) -> list[str]:
 def _mark_lines(mark: bytes) -> list[str]:
     """The mark as notes of a .sav file, which has lines of 80 characters."""
     text = base64.b64encode(mark).decode()
+    from understudy.sources.marks import MARK_LINE
+
     size = 80 - len(MARK_LINE)
     return [MARK_LINE + text[start : start + size] for start in range(0, len(text), size)]
 
@@ -342,6 +345,8 @@ def _mark_lines(mark: bytes) -> list[str]:
 def _write_xlsx(columns: Sequence[_Written], path: Path, mark: bytes) -> None:
     """One sheet of data, and one of labels where there are any; a text is never a formula."""
     import xlsxwriter
+
+    from understudy.sources.marks import DATA_SHEET, LABEL_SHEET, MARK_LINE
 
     workbook = xlsxwriter.Workbook(str(path), {"constant_memory": True, "strings_to_formulas": False})
     if mark:

@@ -36,7 +36,7 @@ from understudy.codebook import (
 from understudy.codebook.encode import day_of, number_of
 from understudy.codebook.labels import ColumnLabels
 from understudy.codebook.numbers import MOST_STEPS
-from understudy.codebook.readings import PLAIN, Reading, tidy
+from understudy.codebook.readings import MISSING_TOKENS, PLAIN, Reading, tidy
 from understudy.errors import DataError, ParameterError, listed
 from understudy.parameters import Whole
 from understudy.sources.expressions import as_text, present, read_day, read_number, word_of
@@ -62,8 +62,6 @@ from understudy.sources.reading_guesses import (
 
 BINS = Whole(least=2, tried=16)
 MAX_LEVELS = Whole(least=2, tried=256)
-MISSING_TOKENS = ("NA", "N/A", "n/a", "?", "", "null", "NULL", "None", "NaN", "nan", ".")
-"""Texts that usually stand for a value that was not recorded."""
 
 _FEW = 20
 """Numbers with at most this many distinct values are listed, not binned."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from understudy.codebook import Codebook, Coded, Column, FileReading, Origin
 from understudy.codebook.packs import SHIPPED, Pack, pack_of_file, shipped_pack
+from understudy.codebook.readings import MISSING_TOKENS
 from understudy.errors import CodebookError, ParameterError, listed
 from understudy.sources.expressions import as_text, present
 from understudy.sources.faults import engine_errors
@@ -70,8 +71,6 @@ def proposed(
 
 
 def _coded(opened: Opened, name: str, pack: Pack) -> Coded:
-    from understudy.sources.draft import MISSING_TOKENS
-
     counts = _counts(opened, name)
     tokens = {text: counts.pop(text) for text in list(counts) if text is None or text.strip() in MISSING_TOKENS}
     known = _known(counts, pack) if counts else 0.0
@@ -105,14 +104,12 @@ def _counts(opened: Opened, name: str) -> dict[Any, int]:
 
 def _is_spread(counts: Mapping[Any, int], pack: Pack) -> bool:
     """Whether the codes come from several parts of the pack; those of ids that begin alike do not."""
-    found = (pack.find(text) for text in counts if text is not None)
-    return len({pack.codes[code][0] for code in found if code in pack.codes}) >= _PARTS
+    chains = (pack.codes.get(pack.find(text) or "") for text in counts if text is not None)
+    return len({chain[0] for chain in chains if chain}) >= _PARTS
 
 
 def _known(counts: Mapping[Any, int], pack: Pack) -> float:
     """Share of the values that are codes of the pack."""
-    from understudy.sources.draft import MISSING_TOKENS
-
     written = {text: n for text, n in counts.items() if text is not None and text.strip() not in MISSING_TOKENS}
     known = [n for text, n in written.items() if pack.find(text) in pack.codes]
     return sum(known) / max(sum(written.values()), 1)

@@ -53,7 +53,7 @@ class Opened:
     """About how many rows there are at most, where that is known without reading them."""
     parquet: tuple[Path, ...] = ()
     """The files of the table, where they are Parquet."""
-    file: FileReading = FileReading()
+    file: FileReading = field(default=FileReading(), repr=False)
     """How the file was read, as far as a codebook should keep it."""
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict, repr=False)
     """What a statistical file says about its columns."""

@@ -92,5 +92,20 @@ OTHER: tuple[MethodFacts, ...] = (
         proofs=("priced_draft.md",),
         exact_tests=(_EXACT + "test_draft_exact.py",),
     ),
+    MethodFacts(
+        name="priced rules",
+        command="understudy codebook rules --learn A,B --epsilon E --delta D",
+        route="N",
+        neighbours=(Neighbours.ADD_REMOVE,),
+        guarantee="(ε, δ)-DP, rules released once",
+        public="the codebook, and the pairs of columns that are asked about",
+        paper="ours",
+        paper_claim="nothing",
+        sound="our own",
+        truth="Combinations show from a threshold on; rules are post-processing. Releases repeat the price.",
+        page="docs/guide/constraints.md",
+        proofs=("rule_support.md",),
+        exact_tests=(_EXACT + "test_rule_support_exact.py",),
+    ),
 )
 """What is released beside the recipes of this room."""
