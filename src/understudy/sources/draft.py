@@ -65,6 +65,8 @@ MAX_LEVELS = Whole(least=2, tried=256)
 
 _FEW = 20
 """Numbers with at most this many distinct values are listed, not binned."""
+_MAY_BE_IDS = 0.7
+"""Share of the rows from which on different values are counted exactly."""
 _ENOUGH_ROWS = 100  # below this, distinct whole numbers may well be amounts
 _MOST_DECIMALS = 6
 _MOST_GRAINS = 120
@@ -419,10 +421,16 @@ def _summaries(
     places = range(len(names))
     staged = opened.connection.compile(_staged(opened, names, found))
     aggregates = {f"distinct{p}": f"approx_count_distinct(text{p})" for p in places}
-    answers = _ask(opened, staged, aggregates)
+    answers = _ask(opened, staged, {"rows": "count(*)", **aggregates})
     steps = [k / bins for k in range(1, bins)]
     few = {p for p in places if answers[f"distinct{p}"] <= 2 * max_levels}  # the estimate is a rough one
     aggregates = {f"{key}{p}": sql.format(p=p, steps=steps) for p in places if p not in few for key, sql in _MANY}
+    # an estimate may be off by an eighth, and ids are told by one value for nearly every row
+    aggregates |= {
+        f"distinct{p}": f"count(DISTINCT text{p})"
+        for p in places
+        if answers[f"distinct{p}"] > _MAY_BE_IDS * answers["rows"]
+    }
     aggregates |= {f"levels{p}": f"histogram(text{p})" for p in few}
     aggregates |= {f"tokens{p}": f"histogram(token{p})" for p in places}
     aggregates |= {f"missing{p}": f"count(*) - count(text{p})" for p in places}
