@@ -5,6 +5,7 @@ by ten right ones.
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -93,7 +94,7 @@ def shares_use(columns: Sequence[ColumnFacts], board: Board) -> Use | None:
             column.labels, column.real / column.real.sum(), column.synthetic / column.synthetic.sum(), strict=True
         )
         for label, a, b in shares:
-            says = f"{column.name} = {label} {off_by(a, b, board.share_error)}"
+            says = f"{column.name} = {label}: {off_by(a, b, board.share_error)}"
             facts.append(against(says, abs(float(b - a)), board.share_error))
     return use_of("Shares of single columns", facts)
 
@@ -104,7 +105,7 @@ def pairs_use(pairs: Sequence[PairFacts], board: Board) -> Use | None:
     for pair in pairs:
         where = ", ".join(f"{name} = {level}" for name, level in zip(pair.columns, pair.levels, strict=True))
         gap = abs(pair.shares[1] - pair.shares[0])
-        facts.append(against(f"{where} {off_by(*pair.shares, board.share_error)}", gap, board.share_error))
+        facts.append(against(f"{where}: {off_by(*pair.shares, board.share_error)}", gap, board.share_error))
     return use_of("Tables of two columns", facts)
 
 
@@ -114,7 +115,7 @@ def associations_use(pairs: Sequence[PairFacts], board: Board) -> Use | None:
     for pair in pairs:
         if not (math.isnan(pair.real) or math.isnan(pair.synthetic)):
             says = (
-                f"{pair.columns[0]} with {pair.columns[1]} {pair.synthetic:.2f} instead of {pair.real:.2f} on a scale "
+                f"{pair.columns[0]} with {pair.columns[1]}: {pair.synthetic:.2f} instead of {pair.real:.2f} on a scale "
                 f"from 0 to 1 (limit {number(board.association_error)})"
             )
             facts.append(against(says, abs(pair.synthetic - pair.real), board.association_error))
@@ -139,14 +140,14 @@ def model_use(model: Comparison, board: Board) -> Use | None:
         allowed = max(board.effect_error * abs(real), z * math.hypot(*errors), 1e-12)
         clear = [side.low[place] > 0 or side.high[place] < 0 for side in sides]
         turned = all(clear) and real * synthetic < 0
-        says = f"{plain_term(model.names[place])} {number(synthetic)} instead of {number(real)}"
+        says = f"{plain_term(model.names[place])}: {number(synthetic)} instead of {number(real)}"
         says += ", its sign turned" if turned else ""
         severity = abs(synthetic - real) / allowed
         beyond = turned or severity > 1
         facts.append(
             Fact(says=says, severity=max(severity, 1.0) if turned else severity, held="beyond" if beyond else "within")
         )
-    return use_of(f"The model {model.formula}", facts)
+    return use_of(f"The model of {plain_formula(model.formula)}", facts)
 
 
 def prediction_use(scores: Iterable[Score], board: Board) -> Use | None:
@@ -200,8 +201,18 @@ def rows_use(book: Codebook, impossible: ImpossibleRows, rows: tuple[int, int], 
 def plain_term(term: str) -> str:
     """A term of a model as a person would say it.
 
-    >>> plain_term("pay[T.self pay]"), plain_term("age")
-    ('pay = self pay', 'age')
+    >>> plain_term("pay[T.self pay]"), plain_term("Q('age.yrs')"), plain_term("age:sex[T.M]")
+    ('pay = self pay', 'age.yrs', 'age:sex = M')
     """
-    head, bracket, rest = term.partition("[T.")
-    return f"{head} = {rest.removesuffix(']')}" if bracket else term
+    return re.sub(r"\[T\.(.*?)\](?=:|$)", r" = \1", re.sub(r"Q\('([^']*)'\)", r"\1", term))
+
+
+def plain_formula(formula: str) -> str:
+    """A formula as a person would say it.
+
+    >>> plain_formula("cat == 'Surgical' ~ Q('age.yrs') + charge")
+    'cat = Surgical by age.yrs, charge'
+    """
+    left, _, right = formula.partition("~")
+    answer = re.sub(r"'([^']*)'", r"\1", plain_term(left.strip())).replace("==", "=")
+    return f"{answer} by {', '.join(plain_term(term.strip()) for term in right.split(' + '))}"

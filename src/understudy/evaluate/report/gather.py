@@ -1,6 +1,5 @@
 """Measure everything that a report shows, cheap things first, so that bad input is refused before the long ones."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +25,8 @@ from understudy.evaluate.report.facts import (
     rows_use,
     shares_use,
 )
-from understudy.evaluate.report.findings import Findings, Headline, HonestInterval, Measured
+from understudy.evaluate.report.findings import Findings, HonestInterval, Measured
+from understudy.evaluate.report.headlines import headlines_of
 from understudy.evaluate.report.intruder import Attacks, lone_copies
 from understudy.evaluate.report.pairs import PairFacts, mosaics, pair_facts
 from understudy.evaluate.report.release_facts import ReleaseFacts
@@ -35,9 +35,7 @@ from understudy.evaluate.risk.gains import counted_gains, gains_of
 from understudy.evaluate.risk.membership import Shadows
 from understudy.evaluate.risk.scores import metric_of, risk_scores
 from understudy.evaluate.utility import METRICS, utility_models, utility_references, utility_scores
-from understudy.evaluate.utility.references import Reference
 from understudy.evaluate.utility.regression import Comparison
-from understudy.pages.numbers import number
 from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
 
@@ -137,7 +135,7 @@ def gather(
         utility=utility,
         risk=attacks,
         risk_level=risk,
-        headlines=_headlines(utility, attacks, lines, pairs),
+        headlines=headlines_of(utility, attacks, lines, pairs, guessing=bool(known)),
         target=target,
         given=given,
         notes=notes,
@@ -221,70 +219,6 @@ def _check_target(book: Codebook, counts: Mapping[str, Counts], target: str, *, 
 
 def _rows(counts: Mapping[str, Counts]) -> int:
     return int(next(iter(counts.values())).sum())
-
-
-def _headlines(
-    utility: Sequence[Measured],
-    risks: Sequence[Measured],
-    lines: Mapping[str, Reference],
-    pairs: Sequence[PairFacts],
-) -> list[Headline]:
-    """What a reader should see first: one line per question."""
-    scores = {item.score.metric: item for item in (*utility, *risks)}
-    headlines = [
-        _line(scores[name], label, bootstrap=lines[name].bootstrap, independent=lines[name].independent)
-        for name, label in (
-            ("tvd_one_way", "Shares of levels"),
-            ("tvd_two_way", "Pairs of columns"),
-            ("conditional_mae", "Shares given another column"),
-        )
-        if name in scores and name in lines
-    ]
-    gaps = [abs(pair.synthetic - pair.real) for pair in pairs]
-    if known := [gap for gap in gaps if not math.isnan(gap)]:
-        headlines.append(
-            Headline(
-                label="Connections between columns",
-                says="Absolute change of Cramer's V, averaged over pairs of columns.",
-                goal="minimize",
-                value=float(np.mean(known)),
-                independent=float(np.mean([pair.real for pair in pairs if not math.isnan(pair.real)])),
-            )
-        )
-    if item := scores.get("pmse_ratio"):
-        headlines.append(_line(item, "Telling real from synthetic rows, times a perfect synthesis", bootstrap=1.0))
-    if item := scores.get("train_on_synthetic"):
-        trained = item.score.breakdown["auc, trained on real rows"]
-        label, more = "Prediction by a model trained on synthetic rows", f" Trained on real rows: {number(trained)}."
-        headlines.append(_line(item, label, more=more, bootstrap=trained, independent=0.5, perfect=1.0, worst=0.5))
-    for name, item in scores.items():
-        if name.startswith("mode_attack") and not math.isnan(item.score.value):
-            label = f"Intruder's wrong guesses of {name.partition(': ')[2]}"
-            more, parts = _control(item, " People held out"), item.score.breakdown
-            levels = {"bootstrap": parts["bootstrap"], "independent": parts["marginal"]}
-            headlines.append(_line(item, label, more=more, **levels, perfect=1.0, worst=0.0))
-    if item := scores.get("exact_copies"):
-        more = _control(item, " Among people held out")
-        headlines.append(_line(item, "Rows equal to a real record", more=more, bootstrap=1.0, perfect=0.0, worst=1.0))
-    return [line for line in headlines if not math.isnan(line.value)]
-
-
-def _control(item: Measured, words: str) -> str:
-    parts = item.score.breakdown
-    return f"{words}: {number(parts['control'])}." if "control" in parts else ""
-
-
-def _line(item: Measured, label: str, *, more: str = "", perfect: float | None = None, **known: float) -> Headline:
-    return Headline(
-        label=label,
-        says=item.metric.says + more,
-        goal=item.metric.goal,
-        value=item.score.value,
-        low=item.score.low,
-        high=item.score.high,
-        perfect=item.metric.perfect if perfect is None else perfect,
-        **known,
-    )
 
 
 def _notes(
