@@ -336,6 +336,7 @@ def rumap(
     """
     from understudy.evaluate.rumap.make import risk_utility_map
     from understudy.evaluate.rumap.plan import Plan, Questions
+    from understudy.evaluate.rumap.plane import Corner
     from understudy.parameters import from_words, options_of
     from understudy.privacy.account import remember_look
     from understudy.privacy.provenance import InputRole
@@ -364,6 +365,7 @@ def rumap(
         book,
         plan,
         questions,
+        Corner(utility_least=0.85, risk_most=0.05),
         out=Path(out),
         stand_in=stand_in,
         seed=seed,
