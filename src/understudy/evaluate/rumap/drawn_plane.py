@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.rumap.aside import INFERENCE
+from understudy.evaluate.rumap.aside import GAIN
 from understudy.pages.drawings import Series, xy_chart
 from understudy.pages.figures import Figure
-from understudy.pages.numbers import number
+from understudy.pages.numbers import number, percent
 
-_LINES = (("bootstrap", "Best possible with as many rows"), ("independent columns", "Independent columns"))
 _MARGIN = 2.0
 """Points of empty plane around what is drawn."""
 
@@ -16,10 +15,9 @@ _MARGIN = 2.0
 def plane_figure(doc: Mapping[str, Any]) -> Figure | None:
     """Risk (upright, in points) against utility (across, in per cent): a path for every method; None without points."""
     plane = doc["plane"]
-    points, corner = plane["points"], plane["corner"]
+    points, (least, most) = plane["points"], _corner(doc)
     if not points:
         return None
-    least, most = 100 * corner["utility_least"], 100 * corner["risk_most"]
     paths = [_path(place, method, points) for place, method in enumerate(doc["methods"])]
     best = sorted((point for point in points if point["frontier"]), key=lambda point: point["utility"])
     edge = Series(
@@ -39,7 +37,7 @@ def plane_figure(doc: Mapping[str, Any]) -> Figure | None:
             [*(path for path in paths if path.x), *([edge] if len(best) > 1 else [])],
             title=title,
             spoken=f"One path per method along epsilon. {plane['advice']}",
-            names=("utility: rows that fit, in %", "risk: at most, in points"),
+            names=("utility: pairs of columns that stay right, in %", "risk: gained at most, in points"),
             ends=(wide, tall),
             shaded=(least, wide[1], 0.0, most),
             height=250,
@@ -75,39 +73,47 @@ def _rows(points: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
             f"{100 * point['utility']:.1f} %",
             f"{100 * point['risk']:+.1f}",
             f"{100 * point['risk_at_most']:.1f}",
-            "yes" if point["accepted"] else "no",
+            "no" if point["faults"] else "yes",
         )
         for point in sorted(points, key=lambda point: -point["utility"])
     ]
 
 
+def _corner(doc: Mapping[str, Any]) -> tuple[float, float]:
+    """The least utility in per cent, and the largest risk in points."""
+    return tuple(100 * _limit(doc, name) for name in ("usable_pairs", "attack_gain"))  # type: ignore[return-value]
+
+
+def _limit(doc: Mapping[str, Any], name: str) -> float:
+    return float(doc["plane"]["board"]["limits"][name]["value"])
+
+
 def thresholds(doc: Mapping[str, Any]) -> str:
     """What the board accepts, in words."""
-    corner = doc["plane"]["corner"]
+    least, most = _corner(doc)
+    board = doc["plane"]["board"]
+    who = f"set by {board['decided_by']}" if board["decided_by"] else "the public defaults; a board.toml sets others"
     return (
-        f"The board accepts a utility of at least {100 * corner['utility_least']:g} % and a risk of at most "
-        f"{100 * corner['risk_most']:g} points."
+        f"Acceptable ({who}): at least {number(least)} % of the pairs of columns stay right, attacks gain at most "
+        f"{number(most)} points, and the file promises an epsilon of at most {number(_limit(doc, 'most_epsilon'))}."
     )
 
 
 def axes_in_words(doc: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What both axes are, and what was not measured."""
-    measured = [name for name in doc["measures"] if not name.endswith(")")]
-    references = doc["references"].get(next((name for name in measured if name.startswith("tvd_")), ""), {})
-    pictured = "".join(
-        f" {words}: {100 * (1 - references[name]):.0f} %." for name, words in _LINES if name in references
+    utility = (
+        "How many pairs of columns stay right: no share of two levels together is off by more than "
+        f"{number(100 * _limit(doc, 'share_error'))} points. As many rows drawn from the table itself, without any "
+        f"privacy, would reach {percent(doc['plane']['best_utility'])}."
     )
-    utility = f"How many of 100 rows fit the real tables of two columns, on average.{pictured}"
     if doc["plane"]["why_not"]:
-        risk = f"Not measured: {doc['plane']['why_not']}. The appendix has utility by epsilon."
-        return [("Utility", utility), ("Risk", risk)]
-    guessed = [name.partition(": ")[2] for name in measured if name.startswith(f"{INFERENCE}: ")]
-    about = f", or guessing {', '.join(guessed)} from the nearest synthetic record" if guessed else ""
-    lacking = "" if guessed else " No column is declared sensitive, so guessing of values was not tried."
+        return [("Utility", utility), ("Risk", f"Not measured: {doc['plane']['why_not']}.")]
+    attacks = [name.removeprefix(GAIN) for name in doc["measures"] if name.startswith(GAIN) and not name.endswith(")")]
+    alone = " No column is declared sensitive, so nobody tried to guess one." if len(attacks) == 1 else ""
     risk = (
-        "How much more often the best attack succeeds on people in the data than on people left out, in points: "
-        f"finding the whole record in the release{about}. In every repeat {100 * doc['set_aside']:g} % of the records "
-        f"were left out, and each release was made of the others.{lacking}"
+        "How much more often an attack succeeds on people in the data than on people left out, in points. Tried: "
+        f"{'; '.join(attacks)}.{alone} In every repeat {number(100 * doc['set_aside'])} % of the records were left "
+        "out, and each release was made of the others."
     )
     most = (
         "The upper end of the 95 % interval of the risk, over all attacks, or what epsilon proves where that is less. "

@@ -8,11 +8,13 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.confidential import Confidential
 from understudy.errors import StoppedError
+from understudy.evaluate.board import Board
 from understudy.evaluate.report.make import named
 from understudy.evaluate.rumap.drawn_plane import axes_in_words, plane_figure, thresholds
 from understudy.evaluate.rumap.figures import map_figures, price_figure
+from understudy.evaluate.rumap.pair_errors import best_errors
 from understudy.evaluate.rumap.plan import Plan, Questions
-from understudy.evaluate.rumap.plane import Corner, plane
+from understudy.evaluate.rumap.plane import plane
 from understudy.evaluate.rumap.run import MapRun, run_map
 from understudy.extras import need
 from understudy.pages.figures import figures_page
@@ -45,7 +47,7 @@ def risk_utility_map(
     book: Codebook,
     plan: Plan,
     questions: Questions,
-    corner: Corner,
+    board: Board,
     *,
     out: Path,
     stand_in: Any = None,
@@ -77,13 +79,13 @@ def risk_utility_map(
             f"interrupted after {done} of {len(plan.cells())} runs; they are kept in {str(out)!r}. Run the same "
             "command again to go on."
         ) from None
-    document = map_document(made, corner)
+    document = map_document(made, board)
     page = out / "map.html"
     write_page(page, map_page(document))
     return MapResult(document=document, files=(made.journal.write_parquet(), page))
 
 
-def map_document(made: MapRun, corner: Corner) -> dict[str, Any]:
+def map_document(made: MapRun, board: Board) -> dict[str, Any]:
     """Everything that the page says, for machines too."""
     plan, runs = made.plan, made.runs
     names = list(dict.fromkeys(name for run in runs for name in run["measures"]))
@@ -109,9 +111,10 @@ def map_document(made: MapRun, corner: Corner) -> dict[str, Any]:
         "runs": runs,
         "refused": [run for run in runs if run["refused"]],
         "set_aside": made.subject.questions.set_aside,
+        "best_errors": best_errors(made.subject.real, plan.rows),
     }
     why_not = "no record was set aside" if not document["set_aside"] else made.subject.why_not_parted
-    return {**document, "plane": {**plane(document, corner), "why_not": why_not}}
+    return {**document, "plane": {**plane(document, board), "why_not": why_not}}
 
 
 def map_page(doc: dict[str, Any]) -> str:

@@ -16,8 +16,6 @@ from understudy.evaluate.utility.distances import (
     detail_tvd,
     marginal_mae,
     marginal_mse,
-    tvd_one_way,
-    tvd_two_way,
 )
 from understudy.evaluate.utility.measure import Kind
 from understudy.evaluate.utility.ranks import (
@@ -63,12 +61,15 @@ class Subject:
         for formula in self.questions.formulas:
             compare_models(self.real, self.real, formula=formula, kind=kind_of(formula))
 
+    def roles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the intruder knows, and what they want: as asked, or by role."""
+        book, asked = self.real.codebook, self.questions
+        known = book.with_role(Role.QUASI_IDENTIFIER) if asked.quasi is None else asked.quasi
+        return known, book.with_role(Role.SENSITIVE) if asked.sensitive is None else asked.sensitive
+
     def attacks(self) -> list[tuple[str, tuple[str, ...]]]:
         """Sensitive columns, and what the intruder knows."""
-        book = self.real.codebook
-        wanted, known = self.questions.sensitive, self.questions.quasi
-        wanted = book.with_role(Role.SENSITIVE) if wanted is None else wanted
-        known = book.with_role(Role.QUASI_IDENTIFIER) if known is None else known
+        known, wanted = self.roles()
         return [(name, tuple(other for other in known if other != name)) for name in wanted]
 
     def parted(self, stream: Stream) -> Parted | None:
@@ -88,9 +89,10 @@ class Subject:
         real = self.real
         measures: dict[str, float] = {}
         if parted is not None:
-            measures |= parted.gains(synthetic, [name for name, _ in self.attacks()])
-        pairs = tvd_two_way if len(real.codebook.names) > 1 else tvd_one_way
-        for measure in (marginal_mae, marginal_mse, pairs, kendall_marginal, spearman_marginal):
+            known, wanted = self.roles()
+            quasi = [name for name in known if name not in wanted]
+            measures |= parted.gains(synthetic, quasi=quasi, sensitive=wanted)
+        for measure in (marginal_mae, marginal_mse, kendall_marginal, spearman_marginal):
             measures |= _named(measure(real, synthetic))
         if real.codebook.details:
             measures |= _named(detail_tvd(real, synthetic))

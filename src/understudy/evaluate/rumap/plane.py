@@ -84,9 +84,7 @@ def spots(doc: Mapping[str, Any], board: Board) -> list[Spot]:
         if run["refused"] is None and any(name.startswith(GAIN) for name in run["measures"]):
             grouped.setdefault((run["method"], run["epsilon"]), []).append(run)
     order = {method: place for place, method in enumerate(doc["methods"])}
-    return [
-        _spot(*key, grouped[key], board) for key in sorted(grouped, key=lambda key: (order[key[0]], key[1] or 0.0))
-    ]
+    return [_spot(*key, grouped[key], board) for key in sorted(grouped, key=lambda key: (order[key[0]], key[1] or 0.0))]
 
 
 def _spot(method: str, epsilon: float | None, runs: Sequence[Mapping[str, Any]], board: Board) -> Spot:

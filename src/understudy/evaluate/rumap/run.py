@@ -15,6 +15,7 @@ from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.rumap.aside import Parted
 from understudy.evaluate.rumap.journal import Journal
 from understudy.evaluate.rumap.measure import Subject
+from understudy.evaluate.rumap.pair_errors import pair_errors
 from understudy.evaluate.rumap.plan import Cell, Plan, Questions
 from understudy.mechanisms.stream import Stream
 from understudy.sources import open_source
@@ -104,6 +105,7 @@ def _measured(plan: Plan, subject: Subject, cell: Cell, parted: Parted | None, s
         "total_delta": getattr(total, "delta", None),
         "refused": None,
         "measures": {},
+        "pair_errors": None,
     }
     began = time.perf_counter()
     try:
@@ -112,7 +114,8 @@ def _measured(plan: Plan, subject: Subject, cell: Cell, parted: Parted | None, s
     except RefusalError as reason:  # for example: no cell of a table was left above its threshold
         facts["refused"] = str(reason)
     else:
-        facts["measures"] = subject.measure(Remembered(open_source(release.table, real.codebook)), parted)
+        made = Remembered(open_source(release.table, real.codebook))
+        facts["measures"], facts["pair_errors"] = subject.measure(made, parted), pair_errors(real, made)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     return facts
 
