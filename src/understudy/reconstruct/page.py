@@ -70,8 +70,8 @@ def _decision(result: Reconstruction, scores: Scores, tried: Sequence[Tried]) ->
     ]
     chosen = next((place for place, (method, _) in enumerate(rows) if method == result.method), None)
     return Decision(
-        done=f"{result.method} estimated {', '.join(result.values)} of {people:,} people from {averages:,} published "
-        f"averages.{instead} An estimate may be wrong for every single person.",
+        done=f"The method {result.method} estimated {', '.join(result.values)} of {people:,} people from {averages:,} "
+        f"published averages.{instead} An estimate may be wrong for every single person.",
         loss=list(_loss(result, scores, tried)),
         risk=list(_risk(result)),
         compared=Compared(
