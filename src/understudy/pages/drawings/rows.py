@@ -41,12 +41,12 @@ class Difference:
 def difference_bars(
     rows: Sequence[Difference], *, title: str, spoken: str = "", show: Callable[[float], str] = number, reach: float = 0
 ) -> str:
-    """Bars to the left and right of a zero line; ``reach`` is the least end of the axis."""
+    """Bars to the left and right of a zero line; the axis reaches at least ``reach`` to both sides."""
     words = [row.words or show(row.value) for row in rows]
     left, right = gutter([row.label for row in rows], 0.38), gutter(words, 0.3)
-    far = max([reach, 1e-12, *(max(abs(row.value), row.chance) for row in rows)])
-    low = -far if any(row.value < 0 or row.chance for row in rows) else 0.0
-    across = Scale(low=low, high=far, start=left + 4, end=WIDTH - right - 4)
+    low = min(-reach, *(min(row.value, -row.chance) for row in rows), 0.0)
+    high = max(reach, 1e-12, *(max(row.value, row.chance) for row in rows))
+    across = Scale(low=low, high=high, start=left + 4, end=WIDTH - right - 4)
     parts = []
     for place, (row, word) in enumerate(zip(rows, words, strict=True)):
         top = 4 + place * ROW
