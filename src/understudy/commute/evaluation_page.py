@@ -1,9 +1,7 @@
 """The confidential page about a commuting release: what was done, loss and risk, what it could have cost otherwise."""
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from understudy.pages.numbers import number, percent
 from understudy.pages.shell import MARKER, html_page, policy
 from understudy.pages.write import check_page_target, write_page
 from understudy.privacy.guarantees import guarantee_from_dict
+from understudy.privacy.odds import odds_facts
 from understudy.sources.flows import Flows
 
 
@@ -76,7 +75,7 @@ def _decision(findings: CommuteFindings, made: ReleasedCommutes, others: Sequenc
         done=f"The homes of {findings.synthetic_workers:,} synthetic workers were drawn for "
         f"{len(made.flows.destinations):,} public destinations, from {findings.workers:,} confidential ones.{far}",
         loss=list(_loss(findings)),
-        risk=list(_risk(total)),
+        risk=list(odds_facts(total, whose="the home of one worker")),
         compared=Compared(
             says="Prices of other choices, from destination totals, which are public here; no origin was read for "
             "them. “From the prior”: the expected share of synthetic workers whose home comes from the public prior "
@@ -111,24 +110,6 @@ def _loss(findings: CommuteFindings) -> Iterator[Fact]:
             value=percent(findings.distance_tvd),
             says="To make the histograms of commute distances agree.",
         )
-
-
-def _risk(total: Any) -> Iterator[Fact]:
-    if not total.is_formal:
-        yield Fact(label="Formal promise", value="none", says=str(total.why))
-        return
-    delta = getattr(total, "delta", 0.0)
-    yield Fact(
-        label="Odds of where a worker lives",
-        value=f"{number(float(f'{math.exp(total.epsilon):.3g}'))} times at most",
-        says=f"So much may the release change what anybody believes of one worker's home (epsilon "
-        f"{number(total.epsilon)}); without it the factor would have no bound.",
-    )
-    yield Fact(
-        label="Chance that this fails",
-        value=f"1 in {number(float(f'{1 / delta:.3g}'))}" if delta else "none",
-        says="Delta." if delta else "The promise is pure.",
-    )
 
 
 def _row(one: Quoted) -> tuple[str, ...]:
