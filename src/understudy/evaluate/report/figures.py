@@ -7,7 +7,7 @@ from understudy.pages.drawings import Difference, Dot, difference_bars, heat_map
 from understudy.pages.figures import Figure
 from understudy.pages.numbers import number, percent, points
 
-_WORST = 12
+_WORST, _LEVELS = 8, 12
 _ROWS = 200
 """Lines of a table on the page; the JSON document has all."""
 _LONE = 1.96
@@ -131,7 +131,7 @@ def _changes(doc: Mapping[str, Any]) -> list[tuple[str, float, float, float]]:
 def column_figure(place: int, column: Mapping[str, Any]) -> Figure:
     """Differences of the levels of one column, and all its counts."""
     levels = _levels(column)
-    chosen = set(sorted(range(len(levels)), key=lambda k: -abs(levels[k][2] - levels[k][1]))[:_WORST])
+    chosen = set(sorted(range(len(levels)), key=lambda k: -abs(levels[k][2] - levels[k][1]))[:_LEVELS])
     shown = [level for k, level in enumerate(levels) if k in chosen]
     drawn = _shares(f"column-{place}", column["name"], shown)
     kept = "" if len(shown) == len(levels) else f" The {len(shown)} of {len(levels)} levels that are off most."

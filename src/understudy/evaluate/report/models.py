@@ -83,7 +83,6 @@ def _coefficients(place: int, model: Mapping[str, Any], honest: Any) -> Figure:
         f"{model['note']}".strip(),
         header=header,
         rows=rows,
-        wide=True,
     )
 
 

@@ -96,7 +96,7 @@ def interval_axis(
     left = gutter([label for label, _ in rows], 0.42)
     across = Scale(low=low - margin, high=high + margin, start=left + 10, end=WIDTH - 10)
     deep = max([1, *(len(own) for _, own in rows)])
-    step, top = ROW + 8 * (deep - 1), legend_height(series)
+    step, top = ROW + 6 * (deep - 1), legend_height(series)
     floor = top + step * len(rows) + 4
     parts = [legend(series, 0), *bottom_axis(across, floor, top, show, name)]
     for mark, dash, width in ((zero, "", 1.4), (limit, "4 3", 1.2)):
@@ -106,7 +106,7 @@ def interval_axis(
         middle = top + step * (place + 0.5) + 2
         parts.append(end_label(label, left, middle + 4))
         for order, dot in enumerate(own):
-            parts.append(_dot(dot, across, middle + 8 * (order - (len(own) - 1) / 2)))
+            parts.append(_dot(dot, across, middle + 7 * (order - (len(own) - 1) / 2)))
     return drawing(parts, floor + (36 if name else 22), title, spoken)
 
 
