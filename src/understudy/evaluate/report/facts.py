@@ -126,28 +126,27 @@ def model_use(model: Comparison, board: Board) -> Use | None:
     """Each coefficient but the constant: sign, and size within what chance and the limit allow.
 
     What chance allows is the interval of the difference of two independent estimates, at a level that all of them hold
-    together (Bonferroni): a perfect synthesis fails in at most one model of twenty.
+    together (Bonferroni). An effect that neither table shows at that level is none in both.
     """
     places = [place for place, name in enumerate(model.names) if name != "Intercept"]
     z = NormalDist().inv_cdf(1 - _MISS / (2 * max(len(places), 1)))
-    facts = []
-    for place in places:
-        sides = (model.real, model.synthetic)
-        (real, synthetic), errors = (
-            (float(side.estimates[place]) for side in sides),
-            [side.errors[place] for side in sides],
-        )
-        allowed = max(board.effect_error * abs(real), z * math.hypot(*errors), 1e-12)
-        clear = [side.low[place] > 0 or side.high[place] < 0 for side in sides]
-        turned = all(clear) and real * synthetic < 0
-        says = f"{plain_term(model.names[place])}: {number(synthetic)} instead of {number(real)}"
-        says += ", its sign turned" if turned else ""
-        severity = abs(synthetic - real) / allowed
-        beyond = turned or severity > 1
-        facts.append(
-            Fact(says=says, severity=max(severity, 1.0) if turned else severity, held="beyond" if beyond else "within")
-        )
-    return use_of(f"The model of {plain_formula(model.formula)}", facts)
+    return use_of(f"The model of {plain_formula(model.formula)}", [_coefficient(model, at, z, board) for at in places])
+
+
+def _coefficient(model: Comparison, at: int, z: float, board: Board) -> Fact:
+    real, synthetic = (float(side.estimates[at]) for side in (model.real, model.synthetic))
+    errors = [float(side.errors[at]) for side in (model.real, model.synthetic)]
+    clear = [abs(value) > z * error for value, error in zip((real, synthetic), errors, strict=True)]
+    turned = all(clear) and real * synthetic < 0
+    allowed = max(board.effect_error * abs(real), z * math.hypot(*errors), 1e-12)
+    severity = abs(synthetic - real) / allowed
+    severity = max(severity, 1.0) if turned else severity if any(clear) else min(severity, 1.0)
+    says = f"{plain_term(model.names[at])}: {number(synthetic)} instead of {number(real)}"
+    return Fact(
+        says=says + (", its sign turned" if turned else ""),
+        severity=severity,
+        held="beyond" if turned or severity > 1 else "within",
+    )
 
 
 def prediction_use(scores: Iterable[Score], board: Board) -> Use | None:
