@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 import understudy as us
+from understudy.facade.averages import averages_risk
+from understudy.facade.commutes import evaluate_commute, map_commute
 
 sys.path[:0] = [str(Path(__file__).parents[1] / part) for part in ("service", "unit")]
 
@@ -148,20 +150,20 @@ def reconstructed(shop):
 @kind()
 def risk_of_averages(shop):
     page = shop.folder / "averages.html"
-    us.averages_risk(shop.table, shop.book, groups=["race"], value="sev", out=page, seed=1, epsilons=(1.0,))
+    averages_risk(shop.table, shop.book, groups=["race"], value="sev", out=page, seed=1, epsilons=(1.0,))
     return page
 
 
 @kind()
 def commutes_evaluated(shop):
     page = shop.folder / "commutes.html"
-    us.evaluate_commute(shop.town.flows, shop.commutes, out=page, count="workers", short=5.0)
+    evaluate_commute(shop.town.flows, shop.commutes, out=page, count="workers", short=5.0)
     return page
 
 
 @kind(script=True)
 def commutes_mapped(shop):
-    return us.map_commute(shop.commutes, shop.folder / "flows.html").file
+    return map_commute(shop.commutes, shop.folder / "flows.html").file
 
 
 @kind()

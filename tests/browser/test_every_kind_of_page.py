@@ -131,7 +131,7 @@ def test_every_page_is_for_everybody(name, browser, addresses):
         faults += check_figures(browser, address, script=kind.script)
     if kind.script:
         faults += check_without_script(browser, address)
-    assert faults == []
+    assert not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize(
