@@ -114,7 +114,7 @@ def test_folders_of_the_first_format_are_read(given, tmp_path, seed):
     made = read_release(folder)
     assert made.problems == () and len(made.origins) == 30 and made.places is not None
     assert "understudy map" in map_page(made)
-    findings, _ = compare_commutes(TOWN.flows, folder, count="workers")
+    findings, *_ = compare_commutes(TOWN.flows, folder, count="workers")
     assert findings.synthetic_workers == 400
     if seed is None:
         assert edited(folder, lambda told: told["parameters"].update(epsilon=1.0))

@@ -10,7 +10,8 @@ import pytest
 
 import understudy as us
 from understudy.commute import CommuteRecipe, Places, Rings, ctpp_minnesota, read_places, read_regions, read_rings
-from understudy.commute.evaluating import evaluate_commutes, evaluation_page
+from understudy.commute.evaluating import evaluate_commutes
+from understudy.commute.evaluation_page import evaluation_page
 from understudy.commute.jobs import open_commutes, quote_commutes, synthesize_commutes
 from understudy.commute.plan import class_edges
 from understudy.commute.released import read_release
@@ -273,7 +274,7 @@ def test_the_evaluation_page_is_marked_and_complete(given, tmp_path):
     synthesize_commutes(exact(), given, out=tmp_path / "r")
     made = read_release(tmp_path / "r")
     real = read_flows(TOWN.flows, count="workers", origins=list(made.origins))
-    page = evaluation_page(evaluate_commutes(real, made, short=6.23), made)
+    page = evaluation_page(evaluate_commutes(real, made, short=6.23), made, real)
     assert "Confidential." in page and page.count("<svg") == 3 and "6.23 miles" in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 

@@ -16,6 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 from understudy.codebook import Categorical, Codebook, Ordinal, Role
 from understudy.errors import ParameterError, ReleaseError
+from understudy.evaluate.board import Board
 from understudy.evaluate.report.chain import chain_facts
 from understudy.evaluate.report.gather import gather
 from understudy.evaluate.report.page import plain, report_page, strip
@@ -23,6 +24,7 @@ from understudy.evaluate.report.pairs import PairFacts, association, mosaics
 from understudy.evaluate.rumap.journal import Journal
 from understudy.evaluate.rumap.make import map_page
 from understudy.evaluate.rumap.plan import Cell, Plan
+from understudy.evaluate.rumap.plane import plane
 from understudy.pages.drawings import Difference, difference_bars
 from understudy.pages.shell import script_json
 from understudy.sources import open_source
@@ -110,6 +112,8 @@ def test_maps_say_in_words_what_a_figure_would_not():
         "repeat": 1, "planned": 2, "finished": 2, "measures": ["marginal_mse", "coefficient: y ~ a: a[T.x: y]"],
         "references": {},
         "coefficients": {"coefficient: y ~ a: a[T.x: y]": 2.0}, "refused": [],
+        "plane": {**plane({"methods": [], "runs": [], "best_errors": [0.0]}, Board()), "why_not": "nobody asked"},
+        "set_aside": 0.0,
         "runs": [
             {"method": "marginals", "epsilon": e, "repeat": 0, "total_epsilon": e,
              "measures": {"marginal_mse": 1e-5, "coefficient: y ~ a: a[T.x: y]": 1.0}}
@@ -117,13 +121,13 @@ def test_maps_say_in_words_what_a_figure_would_not():
         ],
     }  # fmt: skip
     page = map_page(doc)
-    assert 'id="price"' not in page and "Epsilon on these maps is that of the whole file" in page
-    assert "There is no map of risk" in page and "2024-05-31 13:21 UTC" in page and "epsilon 0.5, 1;" in page
+    assert 'id="price"' not in page and "Epsilon on this page is that of the whole file" in page
+    assert "There is no curve of wrong guesses" in page and "2024-05-31 13:21 UTC" in page and "epsilon 0.5, 1;" in page
     drawn = page.split('id="coefficients-0-0"')[1].split("</figure>")[0]
     assert "a = x: y" in drawn and "0.5</td>" in drawn, "terms down the side, where long names have room"
     doc["meaning"], doc["measures"] = {"marginals": "per synthetic record"}, [*doc["measures"], "mode_attack: a"]
     page = map_page(doc)
-    assert 'id="price"' in page and "There is no map of risk" not in page
+    assert 'id="price"' in page and "There is no curve of wrong guesses" not in page
 
 
 def test_every_figure_is_drawn_in_the_page_and_has_its_table(document):

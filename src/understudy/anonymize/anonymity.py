@@ -81,20 +81,7 @@ class FullDomain(_Anonymity):
     def apply(self, state: State) -> State:
         """Search, recode, suppress."""
         hierarchies = self._hierarchies(state)
-        for name, step in self.at_most.items():
-            if name not in state.quasi:
-                raise ParameterError(f"`at_most` names {name!r}; quasi-identifiers are {', '.join(state.quasi)}.")
-            hierarchies[name] = hierarchies[name].up_to(step)
-        problem = pose(
-            state.cells,
-            quasi=state.quasi,
-            hierarchies=hierarchies,
-            k=self.k,
-            criteria=self.criteria,
-            suppression=self.suppression,
-            delete=self.suppressed == "delete",
-        )
-        optimum = search(problem, LOSSES[self.loss](problem), report=state.report)
+        problem, optimum = self.searched(state, hierarchies)
         return self._after(
             state,
             apply_node(state.cells, problem, optimum),
@@ -108,6 +95,24 @@ class FullDomain(_Anonymity):
             deleted=optimum.outcome.deleted,
             allowed=problem.allowed,
         )
+
+    def searched(self, state: State, hierarchies: dict[str, Hierarchy] | None = None) -> tuple[Problem, Optimum]:
+        """The problem that the table poses, and its solution with the runners-up."""
+        hierarchies = self._hierarchies(state) if hierarchies is None else hierarchies
+        for name, step in self.at_most.items():
+            if name not in state.quasi:
+                raise ParameterError(f"`at_most` names {name!r}; quasi-identifiers are {', '.join(state.quasi)}.")
+            hierarchies[name] = hierarchies[name].up_to(step)
+        problem = pose(
+            state.cells,
+            quasi=state.quasi,
+            hierarchies=hierarchies,
+            k=self.k,
+            criteria=self.criteria,
+            suppression=self.suppression,
+            delete=self.suppressed == "delete",
+        )
+        return problem, search(problem, LOSSES[self.loss](problem), report=state.report)
 
 
 def apply_node(cells: Cells, problem: Problem, optimum: Optimum) -> Cells:

@@ -11,6 +11,9 @@ from understudy.anonymize.cells import STAR, base_texts, levelled
 from understudy.codebook import Column
 from understudy.errors import CodebookError, ParameterError
 
+AS_IT_STANDS = "as it stands"
+"""The step at the foot of every hierarchy."""
+
 _SHOWN = 5
 
 
@@ -83,7 +86,7 @@ def build(column: Column, steps: Sequence[tuple[str, Sequence[str]]], *, top: bo
                 f"step {after!r} parts what step {before!r} has joined ({', '.join(torn)}): that is not a tree. "
                 "Send all of one group to one group."
             )
-    names, labels, maps = ["as it stands"], [tuple(base_texts(column))], [np.arange(column.size, dtype=np.int32)]
+    names, labels, maps = [AS_IT_STANDS], [tuple(base_texts(column))], [np.arange(column.size, dtype=np.int32)]
     for name, proper_groups in steps:
         groups = list(proper_groups)
         if len(groups) == proper and column.special:  # a special code is no number: it stays alone until all are *

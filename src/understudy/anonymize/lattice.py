@@ -18,6 +18,7 @@ from understudy.sources.base import Report
 
 MOST_NODES = 1 << 24
 """Lattices beyond this are refused: their bounds alone would not fit."""
+MOST_RUNNERS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,6 +29,8 @@ class Optimum:
     loss: float
     visited: int
     nodes: int
+    runners: tuple[NodeOutcome, ...] = ()
+    """The next best of the feasible nodes that were visited; not every node was."""
 
 
 def search(problem: Problem, loss: Loss, *, report: Report | None = None) -> Optimum:
@@ -52,7 +55,8 @@ def search(problem: Problem, loss: Loss, *, report: Report | None = None) -> Opt
             report("searching the lattice", lattice.closed, nodes)
     if lattice.best is None:
         raise RefusalError(_how_close(problem, lattice.closest))
-    return Optimum(outcome=lattice.best, loss=lattice.best_loss, visited=lattice.visited, nodes=nodes)
+    runners = tuple(outcome for _, _, outcome in lattice.feasible if outcome is not lattice.best)[:MOST_RUNNERS]
+    return Optimum(outcome=lattice.best, loss=lattice.best_loss, visited=lattice.visited, nodes=nodes, runners=runners)
 
 
 class _Lattice:
@@ -65,6 +69,8 @@ class _Lattice:
         self.best_loss = math.inf
         self.visited = 0
         self.closest: NodeOutcome | None = None
+        self.feasible: list[tuple[float, Node, NodeOutcome]] = []
+        """The best few of the visited nodes that may be released, best first."""
 
     @property
     def closed(self) -> int:
@@ -104,8 +110,12 @@ class _Lattice:
         above = tuple(slice(height, None) for height in node)
         np.maximum(self.bounds[above], self.loss.lower(outcome), out=self.bounds[above])
         self.bounds[node] = math.inf
-        if outcome.feasible and (value := self.loss.of(outcome)) < self.best_loss:
-            self.best, self.best_loss = outcome, value
+        if outcome.feasible:
+            value = self.loss.of(outcome)
+            if value < self.best_loss:
+                self.best, self.best_loss = outcome, value
+            self.feasible.append((value, node, outcome))
+            self.feasible = sorted(self.feasible, key=lambda entry: entry[:2])[: MOST_RUNNERS + 1]
         return False
 
 

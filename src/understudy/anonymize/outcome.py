@@ -50,7 +50,7 @@ def outcome_of(
     check_quasi(names)
     for name in (*names, *recipe.hierarchies):
         before.place(name)
-    state = State(cells=_with_role(before, names), quasi=names, rules=recipe.hierarchies, stream=stream, report=report)
+    state = State(cells=with_role(before, names), quasi=names, rules=recipe.hierarchies, stream=stream, report=report)
     for number, step in enumerate(recipe.steps, start=1):
         if report:
             report("recipe", number - 1, len(recipe.steps))
@@ -92,7 +92,7 @@ def _refuse_input(recipe: "Recipe", source: Source) -> None:
             )
 
 
-def _with_role(cells: Cells, quasi: Sequence[str]) -> Cells:
+def with_role(cells: Cells, quasi: Sequence[str]) -> Cells:
     """The roles as they are meant in this release."""
     columns = []
     for column in cells.columns:

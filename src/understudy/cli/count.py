@@ -28,6 +28,9 @@ def count(
     quote: Annotated[
         bool, option("Only say what it would cost and how wide the intervals would be.", "--quote")
     ] = False,
+    page: Annotated[
+        Path | None, option("HTML page beside the table: loss, risk and what other epsilons would give. Public.")
+    ] = None,
     recipe: o.OptionsFile = None,
     account: o.Account = None,
     unknown: o.Unknown = "error",
@@ -53,6 +56,7 @@ def count(
             out=output,
             csv=csv,
             formats=formats or (),
+            page=page,
             account=account,
             unknown=unknown,
             table=table,
@@ -60,7 +64,11 @@ def count(
             report=report,
         )
     document = {"folder": output, "manifest": release.manifest, "counts": release.table.to_pylist() if json else None}
-    lines = [*_count_lines(release.table), release.statement, *wrote(sorted(output.iterdir()))]
+    lines = [
+        *_count_lines(release.table),
+        release.statement,
+        *wrote([*sorted(output.iterdir()), *([] if page is None else [page])]),
+    ]
     tell(document, lines, json=json)
 
 

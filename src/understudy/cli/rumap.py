@@ -28,6 +28,9 @@ def rumap(
     stand_in: Annotated[
         str | None, option("Public table of the same shape, used instead of DATA: DATA is then not read.")
     ] = None,
+    board: Annotated[
+        Path | None, option("Limits of a board (board.toml) that the advice is held against; else the defaults.")
+    ] = None,
     recipe: o.OptionsFile = None,
     seed: RunSeed = None,
     unknown: o.Unknown = "error",
@@ -50,6 +53,7 @@ def rumap(
             rows,
             out=output,
             stand_in=stand_in,
+            board=board,
             unknown=unknown,
             table=table,
             account=account,
@@ -60,6 +64,7 @@ def rumap(
     document, refused = made.document, len(made.document["refused"])
     lines = [
         f"{document['finished']} of {document['planned']} runs are in {output}.",
+        document["plane"]["advice"],
         *([f"{refused} runs were refused by their method; the page says why."] if refused else []),
         *wrote(made.files),
     ]

@@ -126,15 +126,16 @@ def compare_commutes(
     short: float | None = None,
     account: Account | str | Path | None = None,
     **table: Any,
-) -> tuple[CommuteFindings, ReleasedCommutes]:
+) -> tuple[CommuteFindings, ReleasedCommutes, Flows]:
     """Hold a release against the confidential table (a :class:`FlowTable`); an account remembers the look."""
     charged = account_at(account)
     given = from_words(FlowTable, "a commuting table", table)
     made = read_release(release, places=given.known_places(data))
-    findings = evaluate_commutes(given.read(data, list(made.origins)), made, short=short)
+    real = given.read(data, list(made.origins))
+    findings = evaluate_commutes(real, made, short=short)
     # before anybody sees a figure
     remember_look(charged, f"evaluation of commutes: the release {made.manifest['release']}")
-    return findings, made
+    return findings, made, real
 
 
 def write_example(folder: Path, *, workers: int, seed: int) -> list[Path]:

@@ -37,6 +37,9 @@ class Board(Declared):
     share_error: float = option(
         0.03, rule=_LIMIT, help="How far a share of a level, or of two levels together, may be off."
     )
+    usable_pairs: float = option(
+        0.9, rule=_LIMIT, help="On a map: how many pairs of columns must keep all their shares within share_error."
+    )
     association_error: float = option(
         0.1, rule=_LIMIT, help="How far the association of two columns (Cramer's V, 0 to 1) may be off."
     )
@@ -86,6 +89,7 @@ class Board(Declared):
 SOURCES = {
     "most_epsilon": "Ponomareva et al. 2023, How to DP-fy ML: up to 10 reasonable, up to 1 strong",
     "share_error": "the margin of error of a poll of about 1,000 people (95 %)",
+    "usable_pairs": "no public norm; our choice",
     "association_error": "Cohen 1988: below 0.1 an effect is not even small",
     "effect_error": "the 10 % change-in-estimate rule of epidemiology (Maldonado and Greenland 1993)",
     "prediction_loss": "no public norm; our choice",

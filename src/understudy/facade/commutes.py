@@ -164,15 +164,15 @@ def evaluate_commute(
     ``short`` is in miles; the ``account`` remembers the look; ``table`` says what the confidential table is: see
     :class:`~understudy.commute.jobs.FlowTable`.
     """
-    from understudy.commute.evaluating import write_evaluation
+    from understudy.commute.evaluation_page import write_evaluation
     from understudy.commute.jobs import compare_commutes
     from understudy.pages.write import check_page_target
 
     if out is not None:
         check_page_target(Path(out))
-    findings, made = compare_commutes(flows, release, short=short, account=account, **table)
+    findings, made, real = compare_commutes(flows, release, short=short, account=account, **table)
     if out is not None:
-        write_evaluation(Path(out), findings, made)
+        write_evaluation(Path(out), findings, made, real)
     return findings
 
 

@@ -327,6 +327,7 @@ def rumap(
     out: str | Path,
     *,
     stand_in: Any = None,
+    board: str | Path | None = None,
     unknown: str = "error",
     table: str | None = None,
     account: Account | str | Path | None = None,
@@ -346,6 +347,8 @@ def rumap(
         Folder of the map; run again to go on with it.
     stand_in
         Public table of the same shape, used instead of ``data``, which is then not read: no confidential look.
+    board
+        File with the limits of a board (``board.toml``): what the advice is held against; without it, the defaults.
     account
         Remembers this look, so that later releases say so. Nothing is charged.
     seed
@@ -355,13 +358,15 @@ def rumap(
         ``per_record`` (epsilon per synthetic record for pegs and its kin, as in the paper; else whole file), ``given``
         (columns that conditional shares are given), ``target`` (column that regression models explain), ``formulas``
         (models instead, such as ``charge > 25 ~ age + sex``), ``quasi`` and ``sensitive`` (what the intruder knows and
-        wants; by default by role). Those of the methods; each goes to the methods that know it.
+        wants; by default by role), ``set_aside`` (share of records that no release of a repeat is made of, 0.2). Those
+        of the methods; each goes to the methods that know it.
 
     Returns
     -------
     MapResult
         ``.document`` with all numbers, and ``.files``.
     """
+    from understudy.evaluate.board import Board, read_board
     from understudy.evaluate.rumap.make import risk_utility_map
     from understudy.evaluate.rumap.plan import Plan, Questions
     from understudy.parameters import from_words, options_of
@@ -369,6 +374,7 @@ def rumap(
     from understudy.privacy.provenance import InputRole
     from understudy.sources.inputs import public_provenance
 
+    limits = Board() if board is None else read_board(board)
     book = load_codebook(book)
     if book.unit is not None and book.unit.records_per_person == "counted":
         raise ParameterError(
@@ -392,6 +398,7 @@ def rumap(
         book,
         plan,
         questions,
+        limits,
         out=Path(out),
         stand_in=stand_in,
         seed=seed,

@@ -438,6 +438,7 @@ def count(
     out: str | Path | None = None,
     csv: bool = False,
     formats: str | Sequence[str] = (),
+    page: str | Path | None = None,
     account: Account | str | Path | None = None,
     unknown: str = "error",
     table: str | None = None,
@@ -459,6 +460,8 @@ def count(
         Write ``counts.csv`` too.
     formats
         Write the table too as ``xlsx``, ``sav``, ``dta`` or ``csv``, or several of them.
+    page
+        HTML page beside the table: what was done, loss and risk, and what other epsilons would give. Public.
     account
         Charged before any noise is drawn.
     **options
@@ -471,17 +474,24 @@ def count(
         Its ``.table`` has the columns of ``by``, ``count``, ``low`` and ``high``.
     """
     from understudy.mechanisms.stream import Stream
+    from understudy.pages.write import check_page_target, write_page
     from understudy.release.folders import check_target
     from understudy.release.formats import chosen_formats
+    from understudy.synth.counts_page import counts_page
 
     formats = chosen_formats(formats, csv=csv)
     plan = _counts(book, by=by, epsilon=epsilon, **options)
     if out is not None:
         check_target(Path(out))
+    if page is not None:
+        check_page_target(Path(page))
     plan.quote()  # refuse bad numbers before the data are touched
     source = plan.open(data, account=account, unknown=unknown, table=table)
     fitted = plan.fit(source, stream=Stream.of_seed(seed), report=report)
-    return fitted.sample() if out is None else fitted.write(out, formats=formats)
+    release = fitted.sample() if out is None else fitted.write(out, formats=formats)
+    if page is not None:
+        write_page(Path(page), counts_page(plan, release))
+    return release
 
 
 def quote_count(

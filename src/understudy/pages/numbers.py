@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import re
 from decimal import Decimal
 
 
@@ -50,6 +51,19 @@ def _plain(value: float, digits: int) -> str:
     """
     rounded = f"{Decimal(f'{value:.{digits}g}'):f}"
     return rounded.rstrip("0").rstrip(".") if "." in rounded else rounded
+
+
+_EXPONENT = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?e[-+]\d+(?![\w-])")
+"""A number with an exponent that stands alone: no piece of a digest, a date or a name."""
+
+
+def plain(words: str) -> str:
+    """The same words with numbers written out, as people read them.
+
+    >>> plain("delta = 1e-06 (or 2.5e+04), release 3f-9e-66")
+    'delta = 0.000001 (or 25,000), release 3f-9e-66'
+    """
+    return _EXPONENT.sub(lambda match: number(float(match[0])), words)
 
 
 def moment(stamp: str) -> str:

@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from understudy.pages.numbers import moment, number, percent
+from understudy.pages.numbers import moment, number, percent, plain
 from understudy.version import __version__
 
 MARKER = "understudy page, made from confidential data"
 """Near the top of every page with confidential figures: a later run may overwrite such a file, and no other."""
+PUBLIC_MARKER = "understudy page, made from a release"
+"""The same of pages that hold nothing but a release and public facts."""
 
 
 def policy(images: str = "data: blob:", *, scripts: bool = True) -> str:
@@ -53,6 +55,7 @@ def html_page(
     environment = Environment(loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined)
     environment.filters |= {
         "number": number,
+        "plain": plain,
         "percent": percent,
         "moment": moment,
         "whole": "{:,}".format,

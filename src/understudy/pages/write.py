@@ -6,7 +6,7 @@ from pathlib import Path
 
 from understudy.errors import ReleaseError
 from understudy.extras import need
-from understudy.pages.shell import MARKER
+from understudy.pages.shell import MARKER, PUBLIC_MARKER
 
 
 def check_page_target(path: Path) -> None:
@@ -16,7 +16,8 @@ def check_page_target(path: Path) -> None:
         raise ReleaseError(f"{str(path)!r} is a folder; name the file, for example {str(path / 'report.html')!r}.")
     if path.exists():
         with path.open("rb") as file:
-            if MARKER.encode() not in file.read(400):
+            head = file.read(400)
+            if not any(marker.encode() in head for marker in (MARKER, PUBLIC_MARKER)):
                 raise ReleaseError(
                     f"{str(path)!r} exists already and is not an earlier report; choose another name or remove it."
                 )

@@ -293,8 +293,10 @@ class LinearReconstructor(Reconstructor):
         published = np.stack([self._on_link(stack) for stack in stacks], axis=1)
         self.effects_ |= self._effects_for(stacks, published)
 
-    def _effects_for(self, stacks: Sequence[Stack], published: Floats) -> dict[str, Effects]:
-        """Slopes from these averages (the published ones, or a bootstrap's), corrected to the published ones."""
+    def sketched(self, stacks: Sequence[Stack], published: Floats | None = None) -> tuple[Sketch, Floats, Floats]:
+        """What the slopes of targets with the same groups are learned from, and their centres and spreads."""
+        if published is None:
+            published = np.stack([self._on_link(stack) for stack in stacks], axis=1)
         weights = 1.0 / stacks[0].groups.diagonal
         centre = (
             (weights[:, None] * published).sum(axis=0) / weights.sum() if self.standardise else np.zeros(len(stacks))
@@ -303,7 +305,15 @@ class LinearReconstructor(Reconstructor):
         size = np.where(size > 0, size, 1.0)
         if not self.intercept:
             centre = np.zeros(len(stacks))
-        sketch = self.problem_.sketch(stacks, (published - centre) / size)
+        return self.problem_.sketch(stacks, (published - centre) / size), centre, size
+
+    def slopes_of(self, sketch: Sketch) -> Floats:
+        """The slopes alone."""
+        return self._slopes(sketch).beta
+
+    def _effects_for(self, stacks: Sequence[Stack], published: Floats) -> dict[str, Effects]:
+        """Slopes from these averages (the published ones, or a bootstrap's), corrected to the published ones."""
+        sketch, centre, size = self.sketched(stacks, published)
         slopes, spreads = self._with_noise(stacks, sketch, size)
         self.notes_ += [note for note in slopes.notes if note not in self.notes_]
         constant = self.problem_.matrix.shape[1] - 1 if self.intercept else None

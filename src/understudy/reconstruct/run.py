@@ -12,6 +12,7 @@ from understudy.extras import need
 from understudy.parameters import Option, Whole, find_declared, from_words, options_of, options_together
 from understudy.reconstruct import METHODS
 from understudy.reconstruct.aggregates import Aggregate
+from understudy.reconstruct.compare import tried_methods
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.figures import figures_of
@@ -92,7 +93,8 @@ def reconstruct_files(
     scores = _scores(model, result, values)
     files: Sequence[str] = ()
     if out is not None:
-        page = reconstruction_page(result, figures_of(model, result, values), scores)
+        tried = tried_methods(model, shown, published)
+        page = reconstruction_page(result, figures_of(model, result, values), scores, tried)
         facts = {**result.to_dict(), "scores": scores, "draws": draws}
         files = save(out, _typed(shown, model), [result, *several], page=page, facts=facts, csv=csv)
     _tell(report, 4)

@@ -15,6 +15,7 @@ from understudy.anonymize.cells import STAR, Cells
 from understudy.anonymize.measure import class_sizes, row_classes
 from understudy.anonymize.mosaic import Mosaic, mosaic_counts
 from understudy.anonymize.released import table_of
+from understudy.anonymize.report.alternatives import Alternative, alternatives, of_classes
 from understudy.anonymize.risk import RiskFigures, band_counts, risk_figures
 from understudy.anonymize.verify import verify_anonymized
 from understudy.codebook import Codebook, Role
@@ -24,7 +25,7 @@ from understudy.errors import ReleaseError
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.version import __version__
 
-FORMAT = "understudy-anonymity/1"
+FORMAT = "understudy-anonymity/2"
 _SHOWN = 3
 """Quasi-identifiers in a mosaic."""
 
@@ -46,6 +47,9 @@ class Findings(Confidential):
     deleted: int
     mosaics: tuple[Mosaic, Mosaic] | None
     homogeneity: Mapping[str, Mapping[str, float]]
+    chosen: Alternative
+    """The release itself, measured as its alternatives are."""
+    alternatives: Sequence[Alternative]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; the page says no number that is not in it."""
@@ -78,7 +82,7 @@ def gather(
     quasi = tuple(anonymity["quasi_identifiers"])
     known = before.select(quasi)
     asked = anonymity["asked"]["k"] or 2
-    stars = _all_stars(table, quasi)
+    stars, sizes = _all_stars(table, quasi), class_sizes(table, quasi)
     kept = [name for name in table.column_names if name in before.names]
     whole_before, whole_after = before.select(kept).counts, class_sizes(table, kept)
     return Findings(
@@ -88,13 +92,17 @@ def gather(
         before=risk_figures(
             known.counts, population=None if population is None else people_in(known, population), threshold=threshold
         ),
-        after=risk_figures(class_sizes(table, quasi), threshold=threshold),
+        after=risk_figures(sizes, threshold=threshold),
         duplicates=(band_counts(whole_before), band_counts(whole_after)),
         duplicate_uniques=(int((whole_before == 1).sum()), int((whole_after == 1).sum())),
         suppressed=int(stars.sum()),
         deleted=before.rows - table.num_rows,
         mosaics=_mosaics(table_of(known), table, quasi, asked),
         homogeneity=_homogeneity(before, table, quasi),
+        chosen=of_classes(
+            "as released", sizes, known.counts, suppressed=int(stars.sum()) + before.rows - table.num_rows
+        ),
+        alternatives=alternatives(before, manifest["parameters"], quasi),
     )
 
 

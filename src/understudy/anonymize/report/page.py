@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.anonymize.criteria import criterion_from_dict
+from understudy.anonymize.hierarchy import AS_IT_STANDS
 from understudy.anonymize.report.figures import mosaic_figure, sizes_figure
+from understudy.pages.decision import SECTIONS, Compared, Decision, Fact
 from understudy.pages.figures import figures_page
 from understudy.pages.numbers import number, percent
 
@@ -59,7 +61,7 @@ def anonymity_page(doc: Mapping[str, Any]) -> str:
             mosaic_figure("mosaic-before", "Quasi-identifiers before", doc["mosaics"][0]),
             mosaic_figure("mosaic-after", "Quasi-identifiers as released", doc["mosaics"][1]),
         ]
-    sections = [("promise", "Promise"), ("risk", "Risk"), ("classes", "Classes")]
+    sections = [*SECTIONS, ("promise", "What is said of it"), ("risk", "All risks"), ("classes", "Classes")]
     sections += [("mosaics", "Mosaics")] if mosaics else []
     sections += [("recipe", "Recipe"), ("glossary", "Glossary")]
     return figures_page(
@@ -69,6 +71,7 @@ def anonymity_page(doc: Mapping[str, Any]) -> str:
         title=doc["title"],
         banner=BANNER,
         sections=sections,
+        decision=_decision(doc),
         risks=_risks(doc),
         criteria=_criteria(doc),
         steps=[_step(step) for step in doc["parameters"]["steps"]],
@@ -81,6 +84,69 @@ def anonymity_page(doc: Mapping[str, Any]) -> str:
         ],
         glossary=GLOSSARY,
     )
+
+
+def _decision(doc: Mapping[str, Any]) -> Decision:
+    """What a board reads first."""
+    own, before, after = doc["chosen"], doc["before"], doc["after"]
+    k = doc["anonymity"]["measured"]["k"]
+    coarser = [f"{name} ({step})" for name, step in _applied(doc) if step != AS_IT_STANDS]
+    how = f", by making {', '.join(coarser)} coarser" if coarser else ""
+    rows = doc["suppressed"] + doc["deleted"]
+    gone = f"{' and' if how else ','} by suppressing {rows:,} rows" if rows else ""
+    loss = [
+        Fact(
+            label="Detail lost",
+            value=percent(own["detail_lost"]),
+            says="Of what the quasi-identifiers tell about a row, in bits.",
+        ),
+        Fact(label="Rows without quasi-identifiers", value=f"{doc['suppressed']:,}", says="They read * everywhere."),
+        Fact(label="Rows not released", value=f"{doc['deleted']:,}"),
+    ]
+    risk = [
+        Fact(
+            label="Highest chance of finding a person",
+            value=f"{percent(after['prosecutor_highest'])}, before {percent(before['prosecutor_highest'])}",
+            says=f"The smallest class has {after['smallest']:,} rows.",
+        ),
+        Fact(
+            label="Mean chance",
+            value=f"{percent(after['prosecutor_mean'])}, before {percent(before['prosecutor_mean'])}",
+        ),
+        *(
+            Fact(
+                label=f"{name} known from the class",
+                value=f"{percent(shares['after'])}, before {percent(shares['before'])}",
+                says="Rows whose class has one value only: k protects nobody there.",
+            )
+            for name, shares in doc["homogeneity"].items()
+        ),
+    ]
+    others = doc["alternatives"]
+    says = (
+        "Each was carried out on the confidential table and measured as the release is; nothing of it was published."
+        if others
+        else "None could be tried: the recipe has no step that forms classes, or a hierarchy file lies elsewhere."
+    )
+    return Decision(
+        done=f"Every combination of {', '.join(doc['anonymity']['quasi_identifiers'])} is shared by at least {k:,} of "
+        f"{after['rows']:,} rows{how}{gone}. These are records of real people, and no formal promise "
+        "protects them.",
+        loss=loss,
+        risk=risk,
+        compared=Compared(
+            says=says,
+            header=("way", "detail lost", "rows suppressed", "highest risk", "mean risk"),
+            rows=[_compared(entry) for entry in (own, *others)] if others else [],
+            chosen=0,
+        ),
+    )
+
+
+def _compared(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    if entry["detail_lost"] is None:
+        return (f"{entry['label']}: not possible ({entry['why_not']})", *["–"] * 4)
+    return (entry["label"], *(percent(entry[name]) for name in ("detail_lost", "suppressed", "highest", "mean")))
 
 
 def _risks(doc: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from understudy.evaluate.report.glossary import metric_named, title_of
+from understudy.evaluate.rumap.aside import GAIN
 from understudy.pages.drawings import Dot, Series, interval_axis, xy_chart
 from understudy.pages.figures import Figure
 from understudy.pages.numbers import number
@@ -29,7 +30,8 @@ _FIGURES = {
 
 def map_figures(doc: Mapping[str, Any]) -> list[Figure]:
     """One figure per measure, then the coefficients."""
-    measures = [name for name in doc["measures"] if not name.startswith("coefficient: ") and not name.endswith(")")]
+    others = ("coefficient: ", GAIN)  # drawn by other figures
+    measures = [name for name in doc["measures"] if not name.startswith(others) and not name.endswith(")")]
     figures = [_map(k, doc, name) for k, name in enumerate(measures)]
     return figures + _coefficients(doc)
 

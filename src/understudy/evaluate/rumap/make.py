@@ -8,9 +8,13 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.confidential import Confidential
 from understudy.errors import StoppedError
+from understudy.evaluate.board import Board
 from understudy.evaluate.report.make import named
+from understudy.evaluate.rumap.drawn_plane import axes_in_words, plane_figure, thresholds
 from understudy.evaluate.rumap.figures import map_figures, price_figure
+from understudy.evaluate.rumap.pair_errors import best_errors
 from understudy.evaluate.rumap.plan import Plan, Questions
+from understudy.evaluate.rumap.plane import plane
 from understudy.evaluate.rumap.run import MapRun, run_map
 from understudy.extras import need
 from understudy.pages.figures import figures_page
@@ -43,6 +47,7 @@ def risk_utility_map(
     book: Codebook,
     plan: Plan,
     questions: Questions,
+    board: Board,
     *,
     out: Path,
     stand_in: Any = None,
@@ -74,19 +79,19 @@ def risk_utility_map(
             f"interrupted after {done} of {len(plan.cells())} runs; they are kept in {str(out)!r}. Run the same "
             "command again to go on."
         ) from None
-    document = map_document(made)
+    document = map_document(made, board)
     page = out / "map.html"
     write_page(page, map_page(document))
     return MapResult(document=document, files=(made.journal.write_parquet(), page))
 
 
-def map_document(made: MapRun) -> dict[str, Any]:
+def map_document(made: MapRun, board: Board) -> dict[str, Any]:
     """Everything that the page says, for machines too."""
     plan, runs = made.plan, made.runs
     names = list(dict.fromkeys(name for run in runs for name in run["measures"]))
     stand_in = made.stand_in
-    return {
-        "format": "understudy-rumap/1",
+    document = {
+        "format": "understudy-rumap/2",
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "understudy": __version__,
         "warning": NOT_COVERED if stand_in is None else COVERED.format(table=stand_in),
@@ -105,22 +110,30 @@ def map_document(made: MapRun) -> dict[str, Any]:
         "coefficients": made.subject.coefficients(),
         "runs": runs,
         "refused": [run for run in runs if run["refused"]],
+        "set_aside": made.subject.questions.set_aside,
+        "best_errors": best_errors(made.subject.real, plan.rows),
     }
+    why_not = "no record was set aside" if not document["set_aside"] else made.subject.why_not_parted
+    return {**document, "plane": {**plane(document, board), "why_not": why_not}}
 
 
 def map_page(doc: dict[str, Any]) -> str:
     """The page for such a document."""
-    maps, price = map_figures(doc), price_figure(doc)
-    plain = all(meaning == "whole file" for meaning in doc["meaning"].values())  # then a figure would say x = x
+    maps, price, figure = map_figures(doc), price_figure(doc), plane_figure(doc)
+    plain = "per synthetic record" not in doc["meaning"].values()  # then a figure would say x = x
     attacked = any(name.startswith(("mode_attack", "mean_attack")) for name in doc["measures"])
+    sections = [("plane-section", "Advice"), ("price-section", "Epsilon"), ("maps", "Appendix")]
     return figures_page(
-        "rumap.html",
-        package="understudy.evaluate.report",
+        "map.html",
+        package="understudy.evaluate.rumap",
         doc=doc,
-        title=(doc["title"] or "Synthetic table") + ": risk-utility maps",
+        title=(doc["title"] or "Synthetic table") + ": risk and utility",
         flag="Public stand-in." if doc["stand_in"] else "Confidential.",
         banner=doc["warning"],
-        sections=[("price-section", "Price"), ("maps", "Maps"), *([("refused", "Refused")] if doc["refused"] else [])],
+        sections=[*sections[:2], *([("refused", "Refused")] if doc["refused"] else []), *sections[2:]],
+        figure=figure,
+        thresholds=thresholds(doc),
+        axes=axes_in_words(doc),
         maps=maps,
         price=None if plain else price,
         attacked=attacked,

@@ -1,12 +1,14 @@
-"""What is measured about every release of a map: figures 6 to 12 of the PeGS paper."""
+"""What is measured about every release of a map: figures 6 to 12 of the PeGS paper, and the plane of both."""
 
 import math
 
 from understudy.codebook import Role
 from understudy.codebook.numbers import Number
 from understudy.errors import DataError, ParameterError
+from understudy.evaluate.checks import count_rows
 from understudy.evaluate.metric import Score
 from understudy.evaluate.risk.guesses import mean_attack, mode_attack
+from understudy.evaluate.rumap.aside import Parted
 from understudy.evaluate.rumap.plan import Questions
 from understudy.evaluate.utility.distances import (
     conditional_mae,
@@ -30,6 +32,7 @@ from understudy.evaluate.utility.regression import (
     kind_of,
 )
 from understudy.evaluate.values import event_of, is_ordered
+from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Source
 
 
@@ -58,18 +61,37 @@ class Subject:
         for formula in self.questions.formulas:
             compare_models(self.real, self.real, formula=formula, kind=kind_of(formula))
 
+    def roles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the intruder knows, and what they want: as asked, or by role."""
+        book, asked = self.real.codebook, self.questions
+        known = book.with_role(Role.QUASI_IDENTIFIER) if asked.quasi is None else asked.quasi
+        return known, book.with_role(Role.SENSITIVE) if asked.sensitive is None else asked.sensitive
+
     def attacks(self) -> list[tuple[str, tuple[str, ...]]]:
         """Sensitive columns, and what the intruder knows."""
-        book = self.real.codebook
-        wanted, known = self.questions.sensitive, self.questions.quasi
-        wanted = book.with_role(Role.SENSITIVE) if wanted is None else wanted
-        known = book.with_role(Role.QUASI_IDENTIFIER) if known is None else known
+        known, wanted = self.roles()
         return [(name, tuple(other for other in known if other != name)) for name in wanted]
 
-    def measure(self, synthetic: Source) -> dict[str, float | None]:
-        """All measures of one release by name; None where one is not defined."""
+    def parted(self, stream: Stream) -> Parted | None:
+        """The records of one repeat, and those set aside; None where none can be or shall be."""
+        can = self.questions.set_aside and self.why_not_parted is None
+        return Parted.of(self.real, self.questions.set_aside, stream) if can else None
+
+    @property
+    def why_not_parted(self) -> str | None:
+        """Why no record is set aside, though it was asked for."""
+        if self.real.codebook.unit is not None:
+            return "a person may have several records here, and a map sets single records aside"
+        return None if count_rows(self.real) > 1 else "the table has a single record"
+
+    def measure(self, synthetic: Source, parted: Parted | None = None) -> dict[str, float | None]:
+        """All measures of one release by name; None where one is not defined. ``parted`` is what it was made of."""
         real = self.real
         measures: dict[str, float] = {}
+        if parted is not None:
+            known, wanted = self.roles()
+            quasi = [name for name in known if name not in wanted]
+            measures |= parted.gains(synthetic, quasi=quasi, sensitive=wanted)
         for measure in (marginal_mae, marginal_mse, kendall_marginal, spearman_marginal):
             measures |= _named(measure(real, synthetic))
         if real.codebook.details:

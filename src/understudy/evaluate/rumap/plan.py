@@ -12,7 +12,20 @@ from typing import Any
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError
 from understudy.evaluate.checks import check_column
-from understudy.parameters import EPSILON, ROWS, Declared, EachName, Flag, Names, Panel, Several, Text, Whole, option
+from understudy.parameters import (
+    EPSILON,
+    ROWS,
+    Declared,
+    EachName,
+    Flag,
+    Names,
+    Number,
+    Panel,
+    Several,
+    Text,
+    Whole,
+    option,
+)
 from understudy.sources.base import Source
 from understudy.synth.recipe import Recipe
 from understudy.synth.registry import DEFAULT, find_method, make_recipe
@@ -133,6 +146,11 @@ class Questions(Declared):
     )
     quasi: tuple[str, ...] | None = option(None, rule=Names(), help="What the intruder knows; default: by role.")
     sensitive: tuple[str, ...] | None = option(None, rule=Names(), help="What the intruder wants; default: by role.")
+    set_aside: float = option(
+        0.2,
+        rule=Number(least=0, below=1, tried=0.2),
+        help="Share of records that no release of a repeat is made of; risk is what attacks gain over them. 0: none.",
+    )
 
     def check(self, source: Source) -> None:
         """Every column must be there."""

@@ -12,8 +12,10 @@ from understudy.errors import RefusalError
 from understudy.evaluate.checks import check_rows
 from understudy.evaluate.opened import open_grids
 from understudy.evaluate.remembered import Remembered
+from understudy.evaluate.rumap.aside import Parted
 from understudy.evaluate.rumap.journal import Journal
 from understudy.evaluate.rumap.measure import Subject
+from understudy.evaluate.rumap.pair_errors import pair_errors
 from understudy.evaluate.rumap.plan import Cell, Plan, Questions
 from understudy.mechanisms.stream import Stream
 from understudy.sources import open_source
@@ -62,13 +64,13 @@ def run_map(
     made = MapRun(plan=plan, journal=journal, subject=subject, stand_in=stand_in)
     if begun:
         begun(made)
-    cells = plan.cells()
+    cells, parts = plan.cells(), _Parts(subject, seed)
     try:
         for done, cell in enumerate(cells):
             if report:
                 report("runs", done, len(cells))
             if cell not in journal.runs:
-                journal.add(cell, _measured(real, plan, subject, cell, seed))
+                journal.add(cell, _measured(plan, subject, cell, parts.of(cell.repeat), seed))
         if report:
             report("runs", len(cells), len(cells))
     finally:
@@ -77,8 +79,23 @@ def run_map(
     return made
 
 
-def _measured(real: Source, plan: Plan, subject: Subject, cell: Cell, seed: int | None) -> dict[str, Any]:
+class _Parts:
+    """What the releases of each repeat are made of: all methods of a repeat of the same records."""
+
+    def __init__(self, subject: Subject, seed: int | None) -> None:
+        self._subject, self._seed = subject, seed
+        self._last: tuple[int, Parted | None] | None = None
+
+    def of(self, repeat: int) -> Parted | None:
+        """Repeats come one after the other, so the last parting is kept and no more."""
+        if self._last is None or self._last[0] != repeat:
+            self._last = (repeat, self._subject.parted(_stream(f"set aside|{repeat}", self._seed)))
+        return self._last[1]
+
+
+def _measured(plan: Plan, subject: Subject, cell: Cell, parted: Parted | None, seed: int | None) -> dict[str, Any]:
     """One release, made and measured."""
+    real = subject.real
     recipe = plan.recipe(cell.method, cell.epsilon)
     total = recipe.quote(real.codebook, plan.rows).total
     facts: dict[str, Any] = {
@@ -88,23 +105,26 @@ def _measured(real: Source, plan: Plan, subject: Subject, cell: Cell, seed: int 
         "total_delta": getattr(total, "delta", None),
         "refused": None,
         "measures": {},
+        "pair_errors": None,
     }
     began = time.perf_counter()
     try:
-        release = recipe.fit(real, stream=_stream(cell, seed)).sample(plan.rows)
+        run = _stream(f"{cell.method}|{cell.epsilon!r}|{cell.repeat}", seed)
+        release = recipe.fit(real if parted is None else parted.kept, stream=run).sample(plan.rows)
     except RefusalError as reason:  # for example: no cell of a table was left above its threshold
         facts["refused"] = str(reason)
     else:
-        facts["measures"] = subject.measure(Remembered(open_source(release.table, real.codebook)))
+        made = Remembered(open_source(release.table, real.codebook))
+        facts["measures"], facts["pair_errors"] = subject.measure(made, parted), pair_errors(real, made)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     return facts
 
 
-def _stream(cell: Cell, seed: int | None) -> Stream:
+def _stream(purpose: str, seed: int | None) -> Stream:
     """Every run has its own; with a seed, the same whatever was run before it."""
     if seed is None:
         return Stream.from_system()
-    digest = hashlib.sha256(f"{seed}|{cell.method}|{cell.epsilon!r}|{cell.repeat}".encode()).digest()
+    digest = hashlib.sha256(f"{seed}|{purpose}".encode()).digest()
     return Stream.seeded(int.from_bytes(digest[:7], "little"))
 
 
