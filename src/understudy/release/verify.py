@@ -188,6 +188,9 @@ def _check_codebook(looked: Looked) -> Codebook | None:
     attested = {column.name: str(column.attestation) for column in book.released if column.is_attested}
     if looked.manifest["codebook"]["attested"] != attested:
         looked.problems.append("the attestations in the manifest are not those of the codebook")
+    declared = {} if book.publication is None else book.publication.to_dict()
+    if looked.manifest.get("publication", {}) != declared:
+        looked.problems.append("what the manifest says of the publication is not what the codebook says")
     looked.passed.append("the codebook is the one that the release was made with")
     return book
 
