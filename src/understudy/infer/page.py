@@ -5,7 +5,7 @@ from itertools import groupby
 
 from understudy.infer.inference import Figure, Inference
 from understudy.pages import figures as drawn
-from understudy.pages.charts import DEEP_BLUE, DEEP_ORANGE
+from understudy.pages.drawings import Dot, interval_axis
 from understudy.pages.numbers import number, percent
 
 HEADER = ("figure", "estimate", "error", "low", "high", "privacy", "in rows")
@@ -46,41 +46,20 @@ def _told(figures: Sequence[Figure]) -> list[Figure]:
 
 def _picture(place: int, group: str, figures: Sequence[Figure], inference: Inference) -> drawn.Figure:
     told = _told(figures)
-    names, at = [figure.name for figure in told], list(range(len(told)))
-    middle = [figure.estimate or 0.0 for figure in told]
-    above = [(figure.high or 0.0) - value for figure, value in zip(told, middle, strict=True)]
-    below = [value - (figure.low or 0.0) for figure, value in zip(told, middle, strict=True)]
-    hover = "%{customdata}: %{x:.4g}<extra>%{fullData.name}</extra>"
-    labels = [drawn.text(name) for name in names]
-    return drawn.figure(
-        f"intervals-{place}",
-        group,
-        f"Estimates with {percent(inference.level)} intervals; diamonds are what the rows say as they are.",
-        [
-            drawn.scatter(
-                "estimate",
-                middle,
-                at,
-                colour=DEEP_BLUE,
-                symbol="circle",
-                error_x=drawn.whiskers(above, below),
-                customdata=labels,
-                hovertemplate=hover,
-            ),
-            drawn.scatter(
-                "in the rows",
-                [figure.in_rows for figure in told],
-                at,
-                colour=DEEP_ORANGE,
-                symbol="diamond",
-                customdata=labels,
-                hovertemplate=hover,
-            ),
-        ],
+    caption = f"Estimates with {percent(inference.level)} intervals; the second mark is what the rows say as they are."
+    lines = []
+    for one in told:
+        marks = [Dot(value=one.estimate or 0.0, low=one.low, high=one.high)]
+        marks += [] if one.in_rows is None else [Dot(value=one.in_rows, series=1)]
+        lines.append((one.name, marks))
+    return drawn.Figure(
+        key=f"intervals-{place}",
+        title=group,
+        drawing=interval_axis(
+            lines, title=group, spoken=caption, series=("estimate", "in the rows"), zero=None, name="estimate"
+        ),
+        caption=caption,
         header=HEADER,
         rows=[cells(figure) for figure in told],
         wide=True,
-        height=120 + 26 * len(told),
-        xaxis=drawn.axis("estimate"),
-        yaxis=drawn.listed_axis(names, autorange="reversed"),
     )

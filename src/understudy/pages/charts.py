@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 REAL, SYNTHETIC = "#0072b2", "#e69f00"
 """Blue is the confidential table, orange the synthetic one."""
@@ -21,12 +20,6 @@ SYNTHETIC_LINE = "#c8571b"
 """The orange of thin lines and small marks, which need more contrast with paper."""
 DEEP_BLUE, DEEP_ORANGE = "#0b4f80", "#b85a00"
 INK, SOFT, GRID = "#222222", "#555555", "#d9d9d9"
-HATCHED: Mapping[str, Any] = {
-    "color": "#ffffff",
-    "line": {"color": "#9a6a00", "width": 1},
-    "pattern": {"shape": "/", "fgcolor": "#c98500", "bgcolor": "#fdf0d5", "size": 6, "solidity": 0.4},
-}
-"""Plotly's bars of what was made, beside the plain ones of what is real."""
 
 Point = tuple[float, float]
 _MANY = 2000

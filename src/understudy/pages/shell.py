@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from understudy.pages.numbers import moment, number
+from understudy.pages.numbers import moment, number, percent
 from understudy.version import __version__
 
 MARKER = "understudy page, made from confidential data"
 """Near the top of every page with confidential figures: a later run may overwrite such a file, and no other."""
 
 
-def policy(images: str = "data: blob:") -> str:
-    """What a page in a file may do: run the scripts and use the styles that stand in it, and load nothing."""
-    return f"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src {images}"
+def policy(images: str = "data: blob:", *, scripts: bool = True) -> str:
+    """What a page in a file may do: use the styles and, with ``scripts``, run the scripts in it, and load nothing."""
+    run = "script-src 'unsafe-inline'; " if scripts else ""
+    return f"default-src 'none'; {run}style-src 'unsafe-inline'; img-src {images}"
 
 
 def html_page(
@@ -52,6 +53,7 @@ def html_page(
     environment = Environment(loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined)
     environment.filters |= {
         "number": number,
+        "percent": percent,
         "moment": moment,
         "whole": "{:,}".format,
         "code": lambda words: Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words)))),

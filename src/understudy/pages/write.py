@@ -11,7 +11,7 @@ from understudy.pages.shell import MARKER
 
 def check_page_target(path: Path) -> None:
     """Find out before anything is computed whether the page can be written."""
-    need("jinja2", "plotly", "scipy", extra="report", what="the page")
+    need("jinja2", "scipy", extra="report", what="the page")
     if path.is_dir():
         raise ReleaseError(f"{str(path)!r} is a folder; name the file, for example {str(path / 'report.html')!r}.")
     if path.exists():

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from understudy.pages.charts import DEEP_ORANGE, REAL
-from understudy.pages.figures import Figure, axis, curves_figure, dots_figure, figure, scatter, style
-from understudy.pages.numbers import number
+from understudy.pages.drawings import Series, xy_chart
+from understudy.pages.figures import Figure, curves_figure, dots_figure
+from understudy.pages.numbers import number, percent
 from understudy.reconstruct.estimators import Reconstructor
 from understudy.reconstruct.grams import Floats
 from understudy.reconstruct.problem import Stack
@@ -34,31 +34,33 @@ def _histogram(place: int, target: str, values: Floats, truth: Floats | None) ->
     edges = np.linspace(low, high, 31)
     if edges[0] == edges[-1]:
         edges = np.linspace(edges[0] - 0.5, edges[0] + 0.5, 31)
-    middles = (edges[1:] + edges[:-1]) / 2
     shares = {"reconstructed": np.histogram(values, edges)[0] / len(values)}
     if truth is not None:
         shares = {"original": np.histogram(truth, edges)[0] / len(truth), **shares}
     sentence = f"Reconstructed {target}: mean {number(float(values.mean()))}, deviation {number(float(values.std()))}"
     if truth is not None:
         sentence += f"; original: {number(float(truth.mean()))} and {number(float(truth.std()))}"
-    styles = {"original": (REAL, "solid"), "reconstructed": (DEEP_ORANGE, "dash")}
-    data = []
-    for name, share in shares.items():
-        colour, dash = styles[name]
-        drawn = scatter(name, middles.tolist(), share.tolist(), colour=colour, dash=dash)
-        data.append({**drawn, "line": {**drawn["line"], "shape": "hvh"}})
-    return figure(
-        f"histogram-{place}",
-        f"Histogram of {target}",
-        f"{sentence}. The outer half per cent on both sides is not shown.",
-        data,
-        spoken=f"Histogram. {sentence}.",
+    corners = np.repeat(edges, 2)[1:-1].tolist()
+    series = [
+        Series(name=name, x=corners, y=np.repeat(share, 2).tolist(), marked=False, look=int(name == "reconstructed"))
+        for name, share in shares.items()
+    ]
+    return Figure(
+        key=f"histogram-{place}",
+        title=f"Histogram of {target}",
+        drawing=xy_chart(
+            series,
+            title=f"Histogram of {target}",
+            spoken=f"{sentence}.",
+            names=(target, "share"),
+            from_zero=True,
+        ),
+        caption=f"{sentence}. The outer half per cent on both sides is not shown.",
         header=("from", *shares),
         rows=[
-            (number(float(low)), *(f"{share[k]:.3%}" for share in shares.values())) for k, low in enumerate(edges[:-1])
+            (number(float(low)), *(percent(float(share[k])) for share in shares.values()))
+            for k, low in enumerate(edges[:-1])
         ],
-        xaxis=axis(target),
-        yaxis=axis(tickformat=".0%", rangemode="tozero"),
     )
 
 
@@ -140,32 +142,29 @@ def _lines(place: int, model: Reconstructor, target: str) -> Figure | None:
     shown = np.argsort(-level.counts, kind="stable")[:MOST_LINES]
     ends = np.quantile(model.problem_.matrix[:, strongest], [0.02, 0.98])
     rest = model.problem_.matrix.mean(axis=0)
-    data, rows = [], []
-    for order, group in enumerate(shown):
+    series, rows = [], []
+    for group in shown:
         point = np.tile(rest, (2, 1))
         point[:, strongest] = ends
         beta = effects.beta + (effects.gamma[group] if effects.gamma is not None else 0.0)
         y = point @ beta + effects.offsets[group]
         x = ends * model.design_.spreads[strongest] + model.design_.centres[strongest]
         slope = float((y[1] - y[0]) / (x[1] - x[0])) if x[1] > x[0] else float("nan")
-        colour, dash, _ = style(order)
-        data.append(scatter(level.groups[group], x.tolist(), y.tolist(), colour=colour, dash=dash))
+        series.append(Series(name=str(level.groups[group]), x=x.tolist(), y=y.tolist(), marked=False))
         rows.append((level.groups[group], f"{level.counts[group]:,}", number(float(y.mean())), number(slope)))
     name = model.design_.names[strongest]
     kind = "own slopes" if effects.gamma is not None and effects.gamma[:, strongest].any() else "one common slope"
     sentence = f"Fitted lines of the {len(shown)} largest groups against {name}: {kind}, each at its own height."
     if model.link != "identity":
         sentence += f" On the scale of the link ({model.link})."
-    return figure(
-        f"lines-{place}",
-        f"Fitted lines of {target} by {level.aggregate.columns[0]}",
-        sentence,
-        data,
+    title = f"Fitted lines of {target} by {level.aggregate.columns[0]}"
+    return Figure(
+        key=f"lines-{place}",
+        title=title,
+        drawing=xy_chart(series, title=title, spoken=sentence, names=(name, target)),
+        caption=sentence,
         header=("group", "people", "height", "slope"),
         rows=rows,
-        height=340,
-        xaxis=axis(name),
-        yaxis=axis(target),
     )
 
 

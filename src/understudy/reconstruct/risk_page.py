@@ -145,7 +145,6 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
                 (ELSEWHERE, [study["attacks"][ELSEWHERE]["mae"] for study in studies]),
                 (LIMIT, [study["attacks"][LIMIT]["mae"] for study in studies]),
             ],
-            y="mean absolute error",
         ),
         bars_figure(
             "tenth",
@@ -157,7 +156,6 @@ def _figures(doc: Mapping[str, Any]) -> list[Figure]:
                 ("without groups", [study["attacks"][study["best"]]["tenth_blind"] for study in studies]),
                 ("best attack", [study["attacks"][study["best"]]["tenth_mae"] for study in studies]),
             ],
-            y="mean absolute error",
         ),
         curves_figure(
             "sizes",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from understudy.pages import charts
-from understudy.pages.figures import cut
+from understudy.pages.drawings import cut
 from understudy.trees.features import Feature
 from understudy.trees.questions import words_of
 from understudy.trees.scorers import BAND, VoteForest

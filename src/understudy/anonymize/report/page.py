@@ -65,7 +65,6 @@ def anonymity_page(doc: Mapping[str, Any]) -> str:
     return figures_page(
         "anonymity.html",
         package="understudy.anonymize.report",
-        figures=[sizes, duplicates, *mosaics],
         doc=doc,
         title=doc["title"],
         banner=BANNER,

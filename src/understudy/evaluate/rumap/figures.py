@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from understudy.evaluate.report.glossary import metric_named, title_of
-from understudy.evaluate.report.models import REACH
-from understudy.pages.figures import Figure, axis, figure, level_line, scatter, style, text, whiskers
+from understudy.pages.drawings import Dot, Series, interval_axis, xy_chart
+from understudy.pages.figures import Figure
 from understudy.pages.numbers import number
 
-_MARGIN = {"l": 60, "r": 12, "t": 30, "b": 50}
-_LINES = {"bootstrap": "dot", "independent columns": "dash", "marginal": "dash"}
+_REACH = (-2.0, 4.0)
+"""Multiples beyond these are not shown: they say only that the real coefficient is close to 0."""
 _SAID = {"marginal": "shares alone", "bootstrap": "bootstrap", "independent columns": "independent columns"}
 _FIGURES = {
     "marginal": "6",
@@ -49,60 +49,45 @@ def points(doc: Mapping[str, Any], method: str, measure: str) -> list[tuple[floa
 
 def _map(number_of: int, doc: Mapping[str, Any], measure: str) -> Figure:
     title = _title(measure)
-    data: list[dict[str, Any]] = []
+    series: list[Series] = []
     rows: list[tuple[str, ...]] = []
-    ends = [min(doc["epsilons"]), max(doc["epsilons"])]
+    levels = [(_SAID[name], value) for name, value in _levels(doc, measure).items()]
     for place, method in enumerate(doc["methods"]):
         means = points(doc, method, measure)
         rows += [
             (method, "none" if epsilon is None else number(epsilon), number(mean), number(spread), str(runs))
             for epsilon, mean, spread, runs in means
         ]
-        if means:
-            data.append(_trace(place, method, means, ends))
-    data += [_level(name, value, ends) for name, value in _levels(doc, measure).items()]
-    rows += [(_SAID[name], "", number(value), "", "") for name, value in _levels(doc, measure).items()]
-    best = _best(doc, measure)
-    return figure(
-        f"map-{number_of}",
-        title,
-        best + _origin(measure),
-        data,
-        spoken=f"{title} against epsilon, one line per method. {best}",
+        if means and means[0][0] is None:  # a baseline without an epsilon
+            levels.append((method, means[0][1]))
+        elif means:
+            x, y, spread = ([float(point[k] or 0) for point in means] for k in range(3))
+            series.append(Series(name=method, x=x, y=y, spread=spread, look=place))
+    rows += [(name, "", number(value), "", "") for name, value in levels if name in _SAID.values()]
+    best, axis = _best(doc, measure), _axis(measure)
+    return Figure(
+        key=f"map-{number_of}",
+        title=title,
+        drawing=xy_chart(
+            series,
+            title=title,
+            spoken=f"{title} against epsilon, one line per method. {best}",
+            names=("epsilon", axis),
+            log=(True, False),
+            ticks=(_epsilons(doc), None),
+            levels=levels,
+            from_zero="error" in axis,
+        ),
+        caption=best + _origin(measure),
         header=("method", "epsilon", "mean", "standard deviation", "runs"),
         rows=rows,
-        height=340,
-        xaxis=_epsilon_axis(doc["epsilons"]),
-        yaxis=axis(_axis(measure), rangemode="tozero" if "error" in _axis(measure) else "normal"),
-        margin=_MARGIN,
     )
 
 
-def _epsilon_axis(epsilons: Sequence[float]) -> dict[str, Any]:
-    ticks = [f"{value:g}" for value in epsilons]
-    return axis("epsilon", type="log", tickvals=epsilons, ticktext=ticks)
-
-
-def _trace(place: int, method: str, means: Sequence[tuple[Any, ...]], ends: Sequence[float]) -> dict[str, Any]:
-    colour, dash, symbol = style(place)
-    if means[0][0] is None:  # a baseline without an epsilon
-        return {**_level(method, means[0][1], ends), "line": {"color": colour, "dash": dash, "width": 1.5}}
-    return scatter(
-        method,
-        [epsilon for epsilon, *_ in means],
-        [mean for _, mean, *_ in means],
-        colour=colour,
-        dash=dash,
-        symbol=symbol,
-        error_y=whiskers([spread for *_, spread, _ in means], width=3),
-        hovertemplate="epsilon %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
-    )
-
-
-def _level(name: str, value: float, ends: Sequence[float]) -> dict[str, Any]:
-    wide = list(ends) if ends[0] < ends[1] else [ends[0] / 1.5, ends[0] * 1.5]
-    hover = "%{y:.4g}<extra>%{fullData.name}</extra>"
-    return level_line(_SAID.get(name, name), wide, value, dash=_LINES.get(name, "dot"), hovertemplate=hover)
+def _epsilons(doc: Mapping[str, Any]) -> dict[float, str]:
+    """At most six of the epsilons, as ticks of an axis."""
+    values = doc["epsilons"]
+    return {value: number(value) for value in values[:: max(1, math.ceil(len(values) / 6))]}
 
 
 def _levels(doc: Mapping[str, Any], measure: str) -> dict[str, float]:
@@ -174,39 +159,42 @@ def _coefficients(doc: Mapping[str, Any]) -> list[Figure]:
         for k, formula in enumerate(formulas)
         for place, epsilon in enumerate(chosen)
     ]
-    return [figure for figure in figures if figure.data]
+    return [figure for figure in figures if figure is not None]
 
 
-def _multiples(key: str, doc: Mapping[str, Any], formula: str, epsilon: float) -> Figure:
+def _multiples(key: str, doc: Mapping[str, Any], formula: str, epsilon: float) -> Figure | None:
     start = f"coefficient: {formula}: "
     real = {name.removeprefix(start): value for name, value in doc["coefficients"].items() if name.startswith(start)}
-    data, rows = [], []
+    dots: dict[str, list[Dot]] = {_plain(term): [] for term in real}
+    rows = []
     for place, method in enumerate(doc["methods"]):
-        colour, _, symbol = style(place)
-        values: list[float | None] = []
-        spreads: list[float | None] = []
         for term, unit in real.items():
             at = [point for point in points(doc, method, start + term) if point[0] == epsilon]
-            values.append(at[0][1] / unit if at and unit else None)
-            spreads.append(at[0][2] / abs(unit) if at and unit else None)
-        if any(value is not None for value in values):
-            terms = [text(_plain(term)) for term in real]
-            spread = whiskers(spreads)
-            data.append(scatter(method, values, terms, colour=colour, symbol=symbol, size=9, error_x=spread))
-            rows += [(method, term, number(value)) for term, value in zip(real, values, strict=True)]
-    inside, remark = _within(data)
-    return figure(
-        key,
-        f"{formula}, epsilon {number(epsilon)}",
-        f"Multiples of the coefficient of the table itself: 1 is the same, 0 means lost.{remark} (As PeGS figure 11.)",
-        data,
-        spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
+            if at and unit:
+                middle, half = at[0][1] / unit, at[0][2] / abs(unit)
+                dots[_plain(term)].append(Dot(value=middle, low=middle - half, high=middle + half, series=place))
+                rows.append((method, term, number(middle)))
+    shown = [dot.value for own in dots.values() for dot in own]
+    if not shown:
+        return None
+    ends, remark = _within(shown)
+    title = f"{formula}, epsilon {number(epsilon)}"
+    return Figure(
+        key=key,
+        title=title,
+        drawing=interval_axis(
+            list(dots.items()),
+            title=title,
+            spoken=f"Coefficients of {formula} at epsilon {number(epsilon)} as multiples of the real ones.",
+            series=doc["methods"],
+            span=ends,
+            name="multiple of the real coefficient",
+            limit=1.0,
+        ),
+        caption=f"Multiples of the coefficient of the table itself: 1 is the same, 0 means lost.{remark} (As PeGS "
+        "figure 11.)",
         header=("method", "coefficient", "multiple"),
         rows=rows,
-        height=130 + 24 * max(len(real), 4),
-        xaxis=axis("multiple of the real coefficient", zeroline=True, range=inside),
-        yaxis=axis(type="category", autorange="reversed"),
-        margin=_MARGIN,
     )
 
 
@@ -219,13 +207,12 @@ def _plain(term: str) -> str:
     return re.sub(r"\[T\.(.*?)\](?=:|$)", r" = \1", term)
 
 
-def _within(data: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
+def _within(shown: Sequence[float]) -> tuple[tuple[float, float], str]:
     """Where the axis ends, and how many points lie beyond: they say only that the real coefficient is close to 0."""
-    shown = [x for trace in data for x in trace["x"] if x is not None]
-    near = [x for x in shown if REACH[0] <= x <= REACH[1]]
+    near = [x for x in shown if _REACH[0] <= x <= _REACH[1]]
     beyond = len(shown) - len(near)
     remark = f" {beyond} of {len(shown)} points lie beyond the ends of the axis; the table has them." if beyond else ""
-    return [min([*near, 0.0]) - 0.2, max([*near, 1.0]) + 0.2], remark
+    return (min([*near, 0.0]) - 0.2, max([*near, 1.0]) + 0.2), remark
 
 
 def _middle(epsilons: Sequence[float]) -> float:
@@ -235,37 +222,30 @@ def _middle(epsilons: Sequence[float]) -> float:
 
 def price_figure(doc: Mapping[str, Any]) -> Figure:
     """What the epsilon on the axes costs for the whole file."""
-    data, rows = [], []
+    series, rows = [], []
     for place, method in enumerate(doc["methods"]):
         totals = {run["epsilon"]: run["total_epsilon"] for run in doc["runs"] if run["method"] == method}
         known = sorted((e, t) for e, t in totals.items() if e is not None and t is not None)
         rows += [(method, doc["meaning"][method], number(e), number(t)) for e, t in known]
         if known:
-            colour, dash, symbol = style(place)
-            data.append(
-                scatter(
-                    f"{method} ({doc['meaning'][method]})",
-                    [e for e, _ in known],
-                    [t for _, t in known],
-                    colour=colour,
-                    dash=dash,
-                    symbol=symbol,
-                    hovertemplate="epsilon %{x} costs %{y:.4g}<extra>%{fullData.name}</extra>",
-                )
-            )
+            name = f"{method} ({doc['meaning'][method]})"
+            series.append(Series(name=name, x=[e for e, _ in known], y=[t for _, t in known], look=place))
     meanings = "; ".join(f"{method}: {doc['meaning'][method]}" for method in doc["methods"])
-    return figure(
-        "price",
-        "What epsilon on these maps costs for the whole file",
-        f"Meaning of epsilon, by method: {meanings}. "
-        "The vertical axis is the promise that a published file would carry.",
-        data,
-        spoken=f"Whole-file epsilon against the epsilon of the maps. {meanings}.",
+    title = "What epsilon on these maps costs for the whole file"
+    return Figure(
+        key="price",
+        title=title,
+        drawing=xy_chart(
+            series,
+            title=title,
+            spoken=f"Whole-file epsilon against the epsilon of the maps. {meanings}.",
+            names=("epsilon", "whole-file epsilon"),
+            log=(True, True),
+            ticks=(_epsilons(doc), None),
+        ),
+        caption=f"Meaning of epsilon, by method: {meanings}. The vertical axis is the promise that a published file "
+        "would carry.",
         header=("method", "meaning", "epsilon", "whole-file epsilon"),
         rows=rows,
         wide=True,
-        height=340,
-        xaxis=_epsilon_axis(doc["epsilons"]),
-        yaxis=axis("whole-file epsilon", type="log", dtick=1),
-        margin=_MARGIN,
     )

@@ -52,7 +52,7 @@ def risk_utility_map(
     report: Report | None = None,
 ) -> MapResult:
     """Run the grid, going on with what ``out`` holds already, and draw the maps. With a stand-in, no row is read."""
-    need("jinja2", "plotly", "scipy", "sklearn", extra="report", what="a map of risk and utility")
+    need("jinja2", "scipy", "sklearn", extra="report", what="a map of risk and utility")
     source = open_source(data if stand_in is None else stand_in, book, unknown=unknown, table=table)
     begun: list[MapRun] = []
     try:
@@ -116,7 +116,6 @@ def map_page(doc: dict[str, Any]) -> str:
     return figures_page(
         "rumap.html",
         package="understudy.evaluate.report",
-        figures=maps if plain else [price, *maps],
         doc=doc,
         title=(doc["title"] or "Synthetic table") + ": risk-utility maps",
         flag="Public stand-in." if doc["stand_in"] else "Confidential.",
