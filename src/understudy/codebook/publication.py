@@ -140,6 +140,9 @@ class Publication:
     temporal: str = option("", rule=_PERIOD, help="The period that it is about.")
     url: str = option("", rule=_ADDRESS, help="Where it is published.")
     citation: str = option("", rule=_text("Example Institute (2026): ..."), help="How it should be cited.")
+    supersedes: str = option(
+        "", rule=_text("9f0c2d4e-..."), help="The release that this edition takes the place of, by its name."
+    )
 
     def faults(self) -> list[str]:
         """Everything wrong with it."""

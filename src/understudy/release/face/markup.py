@@ -3,23 +3,13 @@
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib import resources
 
 from understudy.pages.numbers import number
 from understudy.pages.shell import page_style
 
 _EXPONENT = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?e[-+]\d+(?![\w-])")
 """A number with an exponent that stands alone: not a piece of a digest or of a release's name."""
-_STYLE = """
-.face { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr)); gap: 18px 26px; }
-.face figure { break-inside: avoid; }
-.two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: 4px 36px; }
-.odds { font-size: 19px; max-width: 70ch; margin: 4px 0 10px; } .odds strong { white-space: nowrap; }
-.scroll { overflow-x: auto; margin: 10px 0; } .scroll td { white-space: nowrap; }
-code, .digest { overflow-wrap: anywhere; } .digest { font: 12px ui-monospace, monospace; }
-pre { background: var(--code); padding: 10px 12px; border-radius: 5px; white-space: pre-wrap; overflow-wrap: anywhere; margin: 8px 0; }
-h1, h2, h3, p, li, td, th { overflow-wrap: break-word; } h1 { overflow-wrap: anywhere; }
-li.yes::marker { content: "+ "; } li.no::marker { content: "\\2212  "; }
-"""
 
 
 def plain(words: str) -> str:
@@ -48,11 +38,14 @@ def listed(lines: Iterable[str], *, style: str = "") -> str:
 
 
 def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
-    """A table that scrolls on narrow screens; with ``numbers`` all columns but the first are set to the right."""
+    """A table that scrolls on narrow screens; its cells are kept as they are, because levels may look like numbers.
+
+    With ``numbers`` all columns but the first are set to the right.
+    """
 
     def cells(values: Sequence[str], tag: str, scope: str) -> str:
         ends = [' class="n"' if numbers and place else "" for place in range(len(values))]
-        return "".join(f"<{tag}{scope}{end}>{text(value)}</{tag}>" for value, end in zip(values, ends, strict=True))
+        return "".join(f"<{tag}{scope}{end}>{escape(value)}</{tag}>" for value, end in zip(values, ends, strict=True))
 
     head = cells(header, "th", ' scope="col"')
     body = "".join(f"<tr>{cells(row, 'td', '')}</tr>" for row in rows)
@@ -71,13 +64,14 @@ def document(title: str, sub: str, banner: str, sections: Sequence[tuple[str, st
     """The whole page; each section has a key, a heading and its content. Its policy forbids to run or load anything."""
     links = "".join(f'<li><a href="#{key}">{text(name)}</a></li>' for key, name, _ in sections)
     warned = f'<div class="banner" role="note" aria-label="Warning"><p>{text(banner)}</p></div>' if banner else ""
+    own = resources.files("understudy.release.face").joinpath("face.css").read_text(encoding="utf-8")
     main = "\n".join(section(*each) for each in sections)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{text(title)}</title>\n<style>{page_style(_STYLE)}</style>\n</head>\n<body>\n"
+        f"<title>{text(title)}</title>\n<style>{page_style(own)}</style>\n</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the release</a>\n{warned}'
         f'<header class="top"><div>\n<h1>{text(title)}</h1>\n<p class="sub">{text(sub)}</p>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n</div></header>\n<main id="main">\n{main}\n</main>\n'

@@ -1,10 +1,10 @@
 """The promise as odds: how often an intruder is right at most, with this release and without it.
 
-Of two possibilities that are equally likely beforehand, (epsilon, delta)-differential privacy lets nobody tell the right
-one more often than in (e^epsilon + delta) / (1 + e^epsilon) of all cases: the distance in total variation between both
+Of two possibilities that are equally likely beforehand, (epsilon, delta)-differential privacy lets nobody tell the
+right one more often than in (e^epsilon + delta) / (1 + e^epsilon) of all cases: the total variation distance between the
 outcomes is at most (e^epsilon - 1 + 2 delta) / (e^epsilon + 1), and the best guess is right in half of 1 + that. Whoever
-wrongly suspects a share f is right about at most min(e^epsilon f + delta, 1 - e^-epsilon (1 - f - delta)) of the others.
-Both hold for any test whatever [KOV15].
+wrongly suspects a share f of people is right about at most min(e^epsilon f + delta, 1 - e^-epsilon (1 - f - delta)) of
+the others. Both hold for any test whatever [KOV15].
 """
 
 import math
