@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,12 @@ class Notice:
 
     kind: str
     """superseded, supersedes or withdrawn."""
-    when: str
     other: str = ""
     """The other release, by its name."""
     other_manifest: str = ""
     """The digest of its manifest."""
     why: str = ""
+    when: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
 
     @property
     def sentence(self) -> str:
@@ -114,11 +114,6 @@ def without_notices(page: str) -> str:
     before, begin, rest = page.partition(_BODY + _BEGIN)
     _, end, after = rest.partition(_END)
     return before + _BODY + after if begin and end else page
-
-
-def now() -> str:
-    """The moment, UTC, ISO 8601."""
-    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
 
 
 def _replace(path: Path, content: bytes) -> None:

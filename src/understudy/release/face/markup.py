@@ -8,6 +8,7 @@ from importlib import resources
 from understudy.pages.numbers import number
 from understudy.pages.shell import page_style
 
+_COMMAND = re.compile("`([^`]+)`")
 _EXPONENT = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?e[-+]\d+(?![\w-])")
 """A number with an exponent that stands alone: not a piece of a digest or of a release's name."""
 
@@ -22,8 +23,12 @@ def plain(words: str) -> str:
 
 
 def text(words: str) -> str:
-    """Words of a release as people read them, escaped."""
-    return escape(plain(words))
+    """Words of a release as people read them, escaped; what stands between backticks is a command.
+
+    >>> text("`verify` <b>")
+    '<code>verify</code> &lt;b&gt;'
+    """
+    return _COMMAND.sub(r"<code>\1</code>", escape(plain(words)))
 
 
 def paragraph(words: str, *, style: str = "") -> str:
@@ -50,7 +55,7 @@ def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *,
     head = cells(header, "th", ' scope="col"')
     body = "".join(f"<tr>{cells(row, 'td', '')}</tr>" for row in rows)
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"><table>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -71,7 +76,7 @@ def document(title: str, sub: str, banner: str, sections: Sequence[tuple[str, st
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{text(title)}</title>\n<style>{page_style(own)}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{page_style(own)}</style>\n</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the release</a>\n{warned}'
         f'<header class="top"><div>\n<h1>{text(title)}</h1>\n<p class="sub">{text(sub)}</p>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n</div></header>\n<main id="main">\n{main}\n</main>\n'

@@ -9,7 +9,7 @@ import pyarrow.parquet
 
 from understudy.codebook import Codebook, Publication
 from understudy.pages.drawings.shares import Share, share_bars
-from understudy.pages.numbers import moment, number, percent
+from understudy.pages.numbers import moment, number
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
@@ -18,7 +18,7 @@ from understudy.privacy.statement import grounds
 from understudy.release.face.citing import check, cite
 from understudy.release.face.columns import Noise, column_figures, sample_rows
 from understudy.release.face.markup import document, listed, paragraph, plain, table, text
-from understudy.release.face.promise import Card, card_of, not_covered
+from understudy.release.face.promise import Card, card_of, not_covered, of_100
 from understudy.release.face.uses import measured_counts, uses_of
 from understudy.release.manifest import read_quote
 from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
@@ -26,6 +26,8 @@ from understudy.release.measurements import MEASUREMENTS, Measurements, read_mea
 FACE = "index.html"
 """The name of the page in the folder of a release."""
 _MOST_COUNTS, _MOST_ENTRIES = 40, 30
+_MEASURED = "gaussian-measurements"
+"""The event of measurements that lie in the folder with their noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +126,11 @@ def _odds(card: Card) -> str:
     if card.right is None:
         return ""
     rows = (Share(label="by a coin", value=0.5), Share(label="with this release", value=card.right))
-    spoken = f"Without it 50 times of 100, with it at most {plain(percent(card.right))}."
-    fills = ("var(--edge)", "var(--made)")
-    return share_bars(rows, title="How often the best guess is right, at most", spoken=spoken, reach=1.0, fills=fills)
+    spoken = f"Without it 50 times of 100, with it at most {of_100(card.right)} times."
+    title, fills = "How often the best guess is right, at most", ("var(--edge)", "var(--made)")
+    return share_bars(
+        rows, title=title, spoken=spoken, show=lambda share: f"{of_100(share)} of 100", reach=1.0, fills=fills
+    )
 
 
 def _contents(
@@ -192,6 +196,7 @@ def _price(ledger: Ledger) -> str:
     for entry in list(ledger)[:_MOST_ENTRIES]:
         item = noise.get(entry.reads)
         told = "" if item is None else f"{item.noise:,} records either way"
+        told = f"by column: see above and {MEASUREMENTS}" if entry.event.inner.kind == _MEASURED else told
         if item is not None and item.threshold is not None:
             told += f", shown from {item.threshold:,} on"
         rows.append((plain(entry.reads), told, plain(short_promise(entry.guarantee))))

@@ -1,10 +1,10 @@
 """The promise as odds: how often an intruder is right at most, with this release and without it.
 
 Of two possibilities that are equally likely beforehand, (epsilon, delta)-differential privacy lets nobody tell the
-right one more often than in (e^epsilon + delta) / (1 + e^epsilon) of all cases: the total variation distance between the
-outcomes is at most (e^epsilon - 1 + 2 delta) / (e^epsilon + 1), and the best guess is right in half of 1 + that. Whoever
-wrongly suspects a share f of people is right about at most min(e^epsilon f + delta, 1 - e^-epsilon (1 - f - delta)) of
-the others. Both hold for any test whatever [KOV15].
+right one more often than in (e^epsilon + delta) / (1 + e^epsilon) of all cases: the total variation distance between
+the outcomes is at most (e^epsilon - 1 + 2 delta) / (e^epsilon + 1), and the best guess is right in half of 1 + that.
+Whoever wrongly suspects a share f of people is right about at most min(e^epsilon f + delta, 1 - e^-epsilon (1 - f -
+delta)) of the others. Both hold for any test whatever [KOV15].
 """
 
 import math
@@ -85,7 +85,7 @@ def _private(total: PureDP | ApproxDP) -> Card:
         return Card(title="Nothing here depends on the data", lead="Nobody can learn anything from it about anybody.")
     right, found = best_guess(total.epsilon, total.delta), rightly_suspected(total.epsilon, total.delta)
     lines = [
-        f"Whoever wrongly suspects 5 of 100 people that are not concerned is right about at most {_of_100(found)} of "
+        f"Whoever wrongly suspects 5 of 100 people that are not concerned is right about at most {of_100(found)} of "
         "100 that are.",
         "This holds for every computation, now and later, also for an intruder who knows all other records.",
         f"In the words of the field: differential privacy, {short_promise(total)}, for {total.neighbours.plain}.",
@@ -97,7 +97,7 @@ def _private(total: PureDP | ApproxDP) -> Card:
     return Card(
         title="What an intruder can learn at most",
         lead=f"Asked {_ASKED[total.neighbours]}, a coin is right 50 times of 100. Whoever has this release is right at "
-        f"most {_of_100(right)} times of 100.",
+        f"most {of_100(right)} times of 100.",
         lines=tuple(lines),
         right=right,
     )
@@ -125,7 +125,7 @@ def not_covered(total: Guarantee, *, looked: bool, account: str) -> list[str]:
             two = best_guess(2 * total.epsilon, min(1.0, total.delta * (1 + math.exp(min(total.epsilon, 700.0)))))
             lines.append(
                 f"People with several records: the odds are those of one record. About somebody with two, whoever has "
-                f"this release is right at most {_of_100(two)} times of 100."
+                f"this release is right at most {of_100(two)} times of 100."
             )
         lines.append(
             "What the data teach about groups: somebody may learn something about a person from what is true of people "
@@ -142,5 +142,6 @@ def _paid_by(account: str) -> str:
     return "charged to no account" if account.startswith("none") else account
 
 
-def _of_100(share: float) -> str:
+def of_100(share: float) -> str:
+    """A share as so many of 100, never less than it is."""
     return at_most(min(100.0, 100 * share), 3)
