@@ -375,7 +375,7 @@ class Account:
         return [charge for charge in self._history().counted if charge.pays_for == what]
 
     def priced(self, ledger: Ledger, *, label: str, delta: float | None) -> Paid:
-        """What this account would keep of a charge, as it would be priced from then on; what it cannot add is refused."""
+        """What this account would keep of a charge, priced as from then on; what it cannot add up is refused."""
         stored, restored = _stored(ledger)
         self._check_kind(restored, label)
         return Paid(name=repr(label), ledger=stored, delta=delta)

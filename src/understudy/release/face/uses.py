@@ -147,7 +147,7 @@ def _by_measurements(measured: Measurements, book: Codebook) -> tuple[list[str],
     """Of a release that carries what was measured: its noise, and which columns were measured together."""
     halves = sorted(Noise.of(measured).by_column.values())
     records = max(1.0, float(measured.records.values[0]))
-    pairs = {names for names in measured.tables if len(names) == 2}
+    pairs = [names for names in measured.tables if len(names) == 2]  # in order: two runs make one page
     larger = [names for names in measured.tables if len(names) > 2]
     every = list(combinations(book.names, 2))
     unmeasured = [names for names in every if names not in pairs]
