@@ -60,8 +60,8 @@ class Notice:
             )
         if self.kind == "superseded":
             return (
-                f"This release was superseded on {day} by the release {self.other}.{why} Use that one. Both are about "
-                "the same people, and their prices add up."
+                f"This release was superseded on {day} by the release {self.other}.{why} Use that one. What both tell "
+                "about one person adds up, and so do their prices."
             )
         return f"This release supersedes the release {self.other} (noted on {day}).{why}"
 
@@ -105,7 +105,7 @@ def add_notice(place: Path, notice: Notice) -> None:
 def with_notices(page: str, notices: Sequence[Notice]) -> str:
     """The page with the notices above everything else."""
     lines = "".join(f"<p>{text(notice.sentence)}</p>" for notice in notices)
-    banner = f'{_BEGIN}<div class="banner" role="note" aria-label="Notice">{lines}</div>\n{_END}'
+    banner = f'{_BEGIN}<aside class="banner" aria-label="Notice">{lines}</aside>\n{_END}'
     return page.replace(_BODY, _BODY + banner, 1) if notices else page
 
 

@@ -68,7 +68,7 @@ def section(key: str, title: str, *parts: str) -> str:
 def document(title: str, sub: str, banner: str, sections: Sequence[tuple[str, str, str]]) -> str:
     """The whole page; each section has a key, a heading and its content. Its policy forbids to run or load anything."""
     links = "".join(f'<li><a href="#{key}">{text(name)}</a></li>' for key, name, _ in sections)
-    warned = f'<div class="banner" role="note" aria-label="Warning"><p>{text(banner)}</p></div>' if banner else ""
+    warned = f'<aside class="banner" aria-label="Warning"><p>{text(banner)}</p></aside>' if banner else ""
     own = resources.files("understudy.release.face").joinpath("face.css").read_text(encoding="utf-8")
     main = "\n".join(section(*each) for each in sections)
     return (

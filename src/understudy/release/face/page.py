@@ -26,6 +26,7 @@ from understudy.release.measurements import MEASUREMENTS, Measurements, read_mea
 FACE = "index.html"
 """The name of the page in the folder of a release."""
 _MOST_COUNTS, _MOST_ENTRIES = 40, 30
+_TITLES = {Made.COUNTS: "Noisy counts", Made.ANONYMIZED: "Anonymised records", Made.COMPLETED: "Completed records"}
 _MEASURED = "gaussian-measurements"
 """The event of measurements that lie in the folder with their noise."""
 
@@ -45,7 +46,7 @@ def face_of(facts: Mapping[str, Any], tables: Sequence[ShownTable]) -> str:
     published = book.publication or Publication()
     quote = read_quote(facts)
     total = quote.total
-    title = published.title or book.title or f"A release by {facts['method']}"
+    title = published.title or book.title or f"{_TITLES.get(made, 'Synthetic rows')} by {facts['method']}"
     measured = [_measurements(each) for each in tables]
     uses = uses_of(facts, made, total, book, measured[0])
     shown = total.is_formal and not facts["real_records"] and made is not Made.COMPLETED
