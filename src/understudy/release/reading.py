@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from understudy.codebook import Codebook
 from understudy.errors import ReleaseError
 from understudy.privacy.provenance import Made
 from understudy.release.face import ShownTable
@@ -47,8 +46,11 @@ def tables_of(place: Path, manifest: Mapping[str, Any]) -> list[Path]:
     return parts or [place / TABLE_NAMES[made_of(manifest)]]
 
 
-def shown_tables(place: Path, manifest: Mapping[str, Any], book: Codebook) -> list[ShownTable]:
-    """The tables as the page of the release shows them."""
+def shown_tables(place: Path, manifest: Mapping[str, Any], book: Any) -> list[ShownTable]:
+    """The tables as the page of the release shows them; a codebook of linked tables has one for each of them."""
+    if linked := getattr(book, "tables", ()):
+        names = [(table, f"{table.name}.parquet") for table in linked]
+        return [ShownTable(title=name, files=(place / name,), book=table.as_file) for table, name in names]
     files = tables_of(place, manifest)
     title = PARTS if files[0].parent != place else files[0].name
     return [ShownTable(title=title, files=tuple(files), book=book)]

@@ -43,7 +43,12 @@ class ShownTable:
 def face_of(facts: Mapping[str, Any], tables: Sequence[ShownTable]) -> str:
     """The page of a release; ``facts`` is its manifest as plain data, with all files but the page itself."""
     book, made = tables[0].book, Made(facts["holds"])
-    published = book.publication or Publication()
+    published = Publication(
+        **{
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in facts.get("publication", {}).items()
+        }
+    )
     quote = read_quote(facts)
     total = quote.total
     title = published.title or book.title or f"{_TITLES.get(made, 'Synthetic rows')} by {facts['method']}"
@@ -161,10 +166,10 @@ def _contents(
             " Lines at the ends of bars show the size of the noise that was added to what was measured; sampling and "
             "modelling come on top."
         )
-    rows = "".join(sample_rows(each.files, each.title) for each in tables)
+    first = "".join(sample_rows(each.files, each.title) for each in tables)
     return [
         ("columns", "Columns", paragraph(lead, style="lead") + "".join(parts)),
-        ("rows", "Sample rows", paragraph("These rows belong to nobody.", style="lead") + rows),
+        ("rows", "Sample rows", paragraph("These rows belong to nobody.", style="lead") + first),
     ]
 
 

@@ -49,7 +49,8 @@ def measured_counts(ledger: Ledger) -> list[Measured]:
     lines = []
     for entry in ledger:
         event: Any = entry.event.inner
-        scale, variance = getattr(event, "scale", None), getattr(event, "variance", None)
+        scale: Any = getattr(event, "scale", None)
+        variance: Any = getattr(event, "variance", None)
         in_records = getattr(event, "largest", 1) == 1  # weighted counts are in units of their own
         if not event.kind.endswith(_COUNTED) or not in_records or (scale is None and variance is None):
             continue
