@@ -33,6 +33,9 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.codebooks import draft as draft
     from understudy.facade.codebooks import records_per_cell as records_per_cell
     from understudy.facade.commutes import commute as commute
+    from understudy.facade.editions import forecast_editions as forecast_editions
+    from understudy.facade.editions import supersede as supersede
+    from understudy.facade.editions import withdraw as withdraw
     from understudy.facade.forecasts import forecast as forecast
     from understudy.facade.inference import infer as infer
     from understudy.facade.looks import audit as audit
@@ -84,6 +87,7 @@ _HOME = {
     "evaluate": "understudy.facade.looks",
     "forecast": "understudy.facade.forecasts",
     "impute": "understudy.facade.tables",
+    "forecast_editions": "understudy.facade.editions",
     "infer": "understudy.facade.inference",
     "learn_rules": "understudy.facade.reviews",
     "load_model": "understudy.synth.model_file",
@@ -96,11 +100,13 @@ _HOME = {
     "review": "understudy.facade.reviews",
     "rules": "understudy.facade.reviews",
     "rumap": "understudy.facade.looks",
+    "supersede": "understudy.facade.editions",
     "synthesize": "understudy.facade.tables",
     "synthesize_many": "understudy.facade.tables",
     "synthesize_parts": "understudy.facade.tables",
     "train": "understudy.facade.scores",
     "verify": "understudy.facade.releases",
+    "withdraw": "understudy.facade.editions",
 }
 """Where everyday names live; recipes stand beside them by the names of their classes (`understudy.synth`)."""
 _CALLED = {"open": "open_source"}

@@ -25,6 +25,10 @@ from understudy.commute.recipe import METHODS as COMMUTE
 from understudy.errors import DataError
 from understudy.privacy.guarantees import ApproxDP, PureDP
 from understudy.privacy.provenance import InputRole
+from understudy.release.face import FACE
+from understudy.release.folders import digest_of
+from understudy.release.reading import read_manifest_file
+from understudy.release.verify_face import face_faults
 from understudy.sources.inputs import find_provenance
 from understudy.synth import METHODS, make_recipe
 from understudy.synth.facts import FACTS
@@ -267,6 +271,21 @@ def test_what_a_table_is_goes_with_it_wherever_it_is_carried(shelf, name, seeded
             found.real_records,
         )
         assert carries.promise.is_formal == found.promise.is_formal
+
+
+@pytest.mark.parametrize(("name", "seeded"), [one for one in MADE if one.values[0] != "reconstruct"])
+def test_every_release_has_a_page_that_says_no_more_than_it_may(shelf, name, seeded):
+    """Reconstructions alone have none: they are estimates of the owner, and no release."""
+    path = shelf(name, seeded)
+    folder = path.parent.parent if path.parent.name == "synthetic" else path.parent
+    facts, book = read_manifest_file(folder), Codebook.load(folder / "codebook.toml")
+    page = (folder / FACE).read_text(encoding="utf-8")
+    assert facts["files"][FACE] == digest_of(folder / FACE)
+    assert face_faults(folder, facts, book, []) == [], "it is made again from the folder, runs nothing, loads nothing"
+    told = is_public(name, seeded) or facts["guarantee"]["kind"] == "LDiverse"
+    assert ("<svg" in page) == told, "neither rows nor shares of what no promise covers"
+    assert ("Sample rows" in page) == (told and name != "count")
+    assert ("No formal privacy promise" in page) == (facts["guarantee"]["kind"] == "NoFormal")
 
 
 # Cells that are run

@@ -47,7 +47,7 @@ def test_a_release_says_what_it_has_and_what_it_has_not(run, discharges, tmp_pat
     assert "3-anonymous for the quasi-identifiers sex, pay, patzip" in said.out
     assert "gives no bound against other releases" in said.out and "not differential privacy" in said.out
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["anonymized.csv", "anonymized.parquet", "codebook.toml", "manifest.json"]
+    assert names == ["anonymized.csv", "anonymized.parquet", "codebook.toml", "index.html", "manifest.json"]
     manifest = manifest_of(tmp_path / "out")
     assert manifest["guarantee"] == {"kind": "KAnonymous", "k": manifest["anonymity"]["measured"]["k"]}
     assert manifest["parameters"]["steps"][0]["do"] == "full-domain"

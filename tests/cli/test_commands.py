@@ -72,6 +72,7 @@ def test_synth_then_verify(run, discharges, tmp_path, options):
     assert "differentially private" in made.out
     assert sorted(p.name for p in release.iterdir()) == [
         "codebook.toml",
+        "index.html",
         "manifest.json",
         "synthetic.csv",
         "synthetic.parquet",

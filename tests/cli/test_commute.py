@@ -30,7 +30,7 @@ def test_the_whole_way(run, town, tmp_path):
     made = run("commute", "synth", *words(town), "-o", out, "--csv")
     assert made.code == 0 and "changing the origin of one worker" in made.out
     assert sorted(path.name for path in out.iterdir()) == [
-        "codebook.toml", "manifest.json", "places.parquet", "synthetic.csv", "synthetic.parquet",
+        "codebook.toml", "index.html", "manifest.json", "places.parquet", "synthetic.csv", "synthetic.parquet",
     ]  # fmt: skip
     assert run("verify", out).code == 0
     page = tmp_path / "evaluation.html"

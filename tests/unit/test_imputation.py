@@ -300,6 +300,7 @@ def test_filling_leaves_what_is_there_and_fills_what_is_not(every, engines, tmp_
         "codebook.toml",
         "completed.csv",
         "completed.parquet",
+        "index.html",
         "manifest.json",
     ]
     assert verify_release(folder / "2").problems == ()

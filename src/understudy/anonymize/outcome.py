@@ -60,7 +60,7 @@ def outcome_of(
     check_quasi(state.quasi)
     if report:
         report("recipe", len(recipe.steps), len(recipe.steps))
-    table, book = released(state.cells, drawn=state.drawn, below_each=stream.below_each, title=source.codebook.title)
+    table, book = released(state.cells, drawn=state.drawn, below_each=stream.below_each, book=source.codebook)
     trees = {name: tree_words(hierarchy) for name, hierarchy in state.trees.items()}
     measured = measure(
         table, quasi=state.quasi, criteria=state.criteria, orders=orders_of(book, state.criteria), trees=trees

@@ -12,12 +12,14 @@ from understudy.codebook.decode import BelowEach, decode_column
 from understudy.errors import RefusalError
 
 
-def released(cells: Cells, *, drawn: Collection[str], below_each: BelowEach, title: str) -> tuple[pa.Table, Codebook]:
+def released(
+    cells: Cells, *, drawn: Collection[str], below_each: BelowEach, book: Codebook
+) -> tuple[pa.Table, Codebook]:
     """One row per record, in the order of the released values, and the codebook of these rows.
 
     Numbers are released as their bins, unless every bin holds one value, or noise was added (``drawn``): then as
     numbers, drawn inside their bins. A column that reads ``*`` everywhere says nothing: it is described as text to be
-    dropped.
+    dropped. Title and publication are those of ``book``.
     """
     if not len(cells.counts):
         raise RefusalError("every row was suppressed, so that there is nothing to release. Ask for less.")
@@ -34,7 +36,7 @@ def released(cells: Cells, *, drawn: Collection[str], below_each: BelowEach, tit
             "every column of the released table would read * only; that is no table. Keep more columns, or ask for "
             "less."
         )
-    return table, Codebook(columns=tuple(columns), title=title)
+    return table, Codebook(columns=tuple(columns), title=book.title, publication=book.publication)
 
 
 def _shown(column: Column, is_drawn: bool) -> Column:

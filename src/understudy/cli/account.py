@@ -9,7 +9,7 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import table, tell
 from understudy.cli.shared import App, number_option, option
-from understudy.facade import releases
+from understudy.facade import editions, releases
 
 app = App(help="A durable privacy budget for one data set.")
 
@@ -75,4 +75,19 @@ def history(file: File, json: o.Json = False) -> None:
 
 def _cells(charge: dict[str, Any]) -> tuple[str, ...]:
     price, running = map(releases.spelled_price, (charge["guarantee"], charge["running"]))
-    return (charge["when"], charge["label"], charge["state"], *price, ", ".join(running))
+    state = "; ".join([charge["state"], *charge["notices"]])
+    return (charge["when"], charge["label"], state, *price, ", ".join(running))
+
+
+@app.command()
+def forecast(
+    file: File,
+    like: Annotated[
+        str | None, option("Number of a charge, or folder of a release, of which more are planned; the last charge.")
+    ] = None,
+    per_year: Annotated[float, number_option("Editions a year.")] = 1.0,
+    json: o.Json = False,
+) -> None:
+    """How many more editions the cap lasts for, added up as the account adds up."""
+    outlook = editions.forecast_editions(file, like, per_year=per_year)
+    tell(outlook.to_dict(), outlook.lines(), json=json)

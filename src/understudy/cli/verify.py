@@ -29,6 +29,7 @@ def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:
         "valid": verdict.is_valid,
         "passed": verdict.passed,
         "problems": verdict.problems,
+        "notices": verdict.notices,
         "total": verdict.total,
         **more,
     }
@@ -41,6 +42,8 @@ def _lines(verdict: "Verdict") -> Iterator[Any]:
     from rich.text import Text
 
     yield f"This is {verdict.what}."
+    for line in verdict.notices:
+        yield Text.assemble(("notice", "bold yellow"), f"  {line}")
     for line in verdict.passed:
         yield Text.assemble(("ok", "green"), f"      {line}")
     for line in verdict.problems:

@@ -19,6 +19,7 @@ from understudy.codebook.details import Detail
 from understudy.codebook.file_reading import FileReading
 from understudy.codebook.numbers import Continuous, Integer, Number
 from understudy.codebook.packs import Pack
+from understudy.codebook.publication import Publication
 from understudy.codebook.readings import Reading
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
@@ -48,6 +49,7 @@ __all__ = [
     "Pack",
     "PaidDraft",
     "PersonUnit",
+    "Publication",
     "Reading",
     "Role",
     "Rule",

@@ -15,6 +15,7 @@ from understudy.codebook.columns import Column, Origin, Role, repeated_in
 from understudy.codebook.details import Detail, detail_faults
 from understudy.codebook.file_reading import FileReading
 from understudy.codebook.numbers import Number
+from understudy.codebook.publication import Publication
 from understudy.codebook.rules import Rule
 from understudy.codebook.unit import PersonUnit, unit_faults
 from understudy.codebook.weight import weight_faults
@@ -89,6 +90,8 @@ class Codebook:
     """How the file is read, where the file itself does not say it."""
     learned: tuple[PaidDraft, ...] = ()
     """The prices of rules that were learned from the data at a price."""
+    publication: Publication | None = None
+    """What the publisher declares about the data set as a whole."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", with_code_levels(self.columns))
@@ -100,6 +103,7 @@ class Codebook:
     def faults(self) -> list[str]:
         """Everything wrong, collected before anybody raises."""
         faults = [fault for column in self.columns for fault in column.faults()]
+        faults += [] if self.publication is None else self.publication.faults()
         for name in repeated_in([column.name for column in self.columns]):
             faults.append(f"column {name!r} is described twice; keep one description.")
         if not any(column.is_modelled for column in self.columns):

@@ -37,6 +37,7 @@ from understudy.codebook.details import Detail
 from understudy.codebook.file_reading import FileReading, Layout
 from understudy.codebook.numbers import Continuous, Integer
 from understudy.codebook.packs import SHIPPED, Pack, pack_of_file, shipped_pack
+from understudy.codebook.publication import Publication
 from understudy.codebook.readings import Reading
 from understudy.codebook.rules import Determines, Implies, Impossible, Order, Rule
 from understudy.codebook.unit import PersonUnit
@@ -44,7 +45,8 @@ from understudy.errors import CodebookError
 
 FORMAT = 1
 _TOP = (
-    "format", "title", "description", "weight", "file", "unit", "paid", "learned", "packs", "columns", "constraints",
+    "format", "title", "description", "weight", "publication", "file", "unit", "paid", "learned", "packs", "columns",
+    "constraints",
 )  # fmt: skip
 _COLUMNS = {kind.kind: kind for kind in (Categorical, Ordinal, Integer, Continuous, Dates, Detail, Text)}
 _RULES = {kind.kind: kind for kind in (Impossible, Implies, Order, Determines)}
@@ -87,6 +89,7 @@ def read_codebook(text: str, folder: Path | None = None) -> Codebook:
     unit = _read_optional(PersonUnit, data.get("unit"), "[unit]", faults)
     paid = _read_optional(PaidDraft, data.get("paid"), "[paid]", faults)
     file = _read_optional(FileReading, data.get("file"), "[file]", faults)
+    publication = _read_optional(Publication, data.get("publication"), "[publication]", faults)
     learned = data.get("learned", [])
     if not isinstance(learned, list):
         faults.append("learned is not a list of tables; write each as [[learned]].")
@@ -97,6 +100,7 @@ def read_codebook(text: str, folder: Path | None = None) -> Codebook:
     if faults:
         for column in columns:
             faults.extend(column.faults())
+        faults.extend([] if publication is None else publication.faults())
         raise CodebookError(f"the codebook has {len(faults)} fault{'s' * (len(faults) != 1)}:", faults)
     return Codebook(
         columns=tuple(columns),
@@ -108,6 +112,7 @@ def read_codebook(text: str, folder: Path | None = None) -> Codebook:
         paid=paid,
         file=file,
         learned=tuple(learned),
+        publication=publication,
     )
 
 
@@ -357,7 +362,7 @@ def write_codebook(book: Codebook) -> str:
     """The canonical text of a codebook; defaults are left out."""
     lines = [f"format = {FORMAT}"]
     lines += [_line(key, getattr(book, key)) for key in ("title", "description", "weight") if getattr(book, key)]
-    for key in ("file", "unit", "paid"):
+    for key in ("publication", "file", "unit", "paid"):
         table = getattr(book, key)
         lines += [] if table is None else ["", f"[{key}]", *_lines(table, key)]
     for pack in dict.fromkeys(column.codes for column in book.coded if not column.codes.is_shipped):

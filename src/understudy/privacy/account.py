@@ -34,7 +34,15 @@ from understudy.parameters import DELTA, EPSILON, Number, OneOf, Text
 from understudy.privacy.account_file import Line, Lines, create_file, open_lines
 from understudy.privacy.card import card
 from understudy.privacy.composition import ROUNDING, BasicRule, Composition, Paid, RenyiRule, Rule, fixed_order
-from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours, NoFormal, PureDP, guarantee_from_dict
+from understudy.privacy.guarantees import (
+    ApproxDP,
+    Guarantee,
+    Neighbours,
+    NoFormal,
+    PureDP,
+    differential_privacy,
+    guarantee_from_dict,
+)
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.spelling import at_least, short_promise
 
@@ -84,6 +92,8 @@ class Charge:
     claim: str | None = field(default=None, repr=False)
     files: int = 1
     """How many files it pays for, each at the same price."""
+    notices: tuple[str, ...] = ()
+    """What became of the release later: superseded or withdrawn. Its price stays."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the ledger and what only the account itself needs."""
@@ -131,6 +141,9 @@ class History:
                 charges[number] = replace(charges[number], claim=body["claim"])
             elif line.kind == "looked":
                 looks.append((body["when"], body["what"]))
+            elif line.kind == "noticed":
+                noted = (*charges[number].notices, f"{body['what']}, {body['when'][:10]}")
+                charges[number] = replace(charges[number], notices=noted)
             elif line.kind != "fixed":
                 raise AccountError(
                     f"line {line.number} of the account is of the kind {line.kind!r}, which this understudy does not "
@@ -289,15 +302,13 @@ class Account:
         _WORDS.check("label", label)
         if delta is not None:
             DELTA.check("delta", delta)
-        stored, ledger = _stored(ledger)
-        self._check_kind(ledger, label)
-        new = Paid(name=repr(label), ledger=stored, delta=delta)
+        new = self.priced(ledger, label=label, delta=delta)
         cost = self.rule.price(new)
         self.rule.total([*self._history().paid, new])  # before the lock is taken; under it, only what came since
         with self._lines(write=True) as lines:
             history = History.of(lines.all)
             total = self.rule.total([*history.paid, new])
-            if not (total.epsilon <= self.epsilon * (1 + ROUNDING) and total.delta <= self.delta * (1 + ROUNDING)):
+            if not self.keeps_cap(total):
                 raise BudgetError(self._refusal(label, cost, total, history))
             number = max(history.charges, default=0) + 1
             lines.append(
@@ -305,7 +316,7 @@ class Account:
                 charge=number,
                 when=_now(),
                 label=label,
-                ledger=stored,
+                ledger=new.ledger,
                 delta=delta,
                 cost=json.dumps(cost.to_dict()),
                 total=json.dumps(total.to_dict()),
@@ -362,6 +373,38 @@ class Account:
     def paid_for(self, what: str) -> list[Charge]:
         """Every charge that pays for one named thing, held or committed."""
         return [charge for charge in self._history().counted if charge.pays_for == what]
+
+    def priced(self, ledger: Ledger, *, label: str, delta: float | None) -> Paid:
+        """What this account would keep of a charge, priced as from then on; what it cannot add up is refused."""
+        stored, restored = _stored(ledger)
+        self._check_kind(restored, label)
+        return Paid(name=repr(label), ledger=stored, delta=delta)
+
+    def paid(self) -> list[Paid]:
+        """Every release that counts, to be added up by :attr:`rule`."""
+        return self._history().paid
+
+    @property
+    def cap(self) -> PureDP | ApproxDP:
+        """What all releases together may cost."""
+        return differential_privacy(self.epsilon, self.delta, self.neighbours)
+
+    def keeps_cap(self, total: PureDP | ApproxDP) -> bool:
+        """Whether a total fits under the cap."""
+        return total.epsilon <= self.epsilon * (1 + ROUNDING) and total.delta <= self.delta * (1 + ROUNDING)
+
+    def notice(self, release: str, what: str) -> Charge:
+        """Remember that a release was superseded or withdrawn. Its price stays: what was seen cannot be unseen."""
+        _WORDS.check("what", what)
+        with self._lines(write=True) as lines:
+            for charge in History.of(lines.all).counted:
+                if charge.release_id is not None and release in names_of_files(charge.release_id, charge.files):
+                    lines.append("noticed", charge=charge.number, when=_now(), release=release, what=what)
+                    return History.of(lines.all).charges[charge.number]
+        raise BudgetError(
+            f"the account of {self.dataset!r} has not paid for the release {release}; give the account that its "
+            "manifest names, or none."
+        )
 
     def look(self, what: str) -> None:
         """Remember that somebody saw figures computed from the confidential table."""

@@ -49,9 +49,9 @@ def statement(
     if isinstance(total, NoFormal):
         return _informal(total, subject.beginning.format(rows=rows), subject)
     if isinstance(total, LDiverse):
-        return " ".join([_diverse(ledger, total, rows, paper), *_grounds(inputs or {}, looked)])
+        return " ".join([_diverse(ledger, total, rows, paper), *grounds(inputs or {}, looked)])
     if isinstance(total, KAnonymous):
-        return " ".join([_anonymous(ledger, total, rows), *_grounds({}, looked)])
+        return " ".join([_anonymous(ledger, total, rows), *grounds({}, looked)])
     assert isinstance(total, PureDP | ApproxDP)
     commuting = total.neighbours is Neighbours.ORIGIN
     scoring = subject is Subject.SCORE
@@ -82,7 +82,7 @@ def statement(
     if paper:
         lines.append(paper if commuting else f"{paper} That per-row figure alone is not the cost of this file.")
     lines += _assumed(ledger)
-    lines += _grounds(inputs or {}, looked, commuting=commuting)
+    lines += grounds(inputs or {}, looked, commuting=commuting)
     chosen = "method and settings" if scoring else "method, settings and number of rows"
     figures = "quality figures that no line above pays for, " if scoring else ""
     lines.append(
@@ -102,7 +102,7 @@ def _assumed(ledger: Ledger) -> list[str]:
     return [f"It holds given that: {'; '.join(assumptions)}."] if assumptions else []
 
 
-def _grounds(inputs: Mapping[InputRole, Provenance], looked: bool, *, commuting: bool = False) -> list[str]:
+def grounds(inputs: Mapping[InputRole, Provenance], looked: bool, *, commuting: bool = False) -> list[str]:
     """What was declared about the tables that went in, and which earlier releases are in the price."""
     lines = []
     if InputRole.DATA in inputs and not inputs[InputRole.DATA].is_release:

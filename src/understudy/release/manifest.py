@@ -106,7 +106,7 @@ class Manifest:
 
     def to_dict(self, files: Mapping[str, str] | None = None) -> dict[str, Any]:
         """As plain data; ``files`` are the digests of what was written."""
-        quote, ledger = self.quote, self.quote.ledger
+        quote, ledger, publication = self.quote, self.quote.ledger, self.codebook.publication
         return {
             "format": FORMAT,
             "release": self.release_id,
@@ -138,6 +138,7 @@ class Manifest:
                 },
                 "drafted_from_data": list(self.codebook.unattested),
             },
+            **({} if publication is None else {"publication": publication.to_dict()}),
             "warnings": list(self.warnings),
             "randomness": _RANDOMNESS[self.secure],
             "account": self.account,

@@ -7,9 +7,10 @@ from typing import Any
 
 from understudy.errors import ReleaseError
 from understudy.privacy.provenance import Made
+from understudy.release.face import ShownTable
 from understudy.release.manifest import FORMAT
 from understudy.release.release import MANIFEST, TABLE_NAMES
-from understudy.release.workshop import PART_NAME
+from understudy.release.workshop import PART_NAME, PARTS
 
 
 def read_manifest_file(place: Path) -> dict[str, Any]:
@@ -43,3 +44,13 @@ def tables_of(place: Path, manifest: Mapping[str, Any]) -> list[Path]:
     """Its one table, or all its parts."""
     parts = [place / name for name in manifest.get("files", {}) if PART_NAME.fullmatch(name)]
     return parts or [place / TABLE_NAMES[made_of(manifest)]]
+
+
+def shown_tables(place: Path, manifest: Mapping[str, Any], book: Any) -> list[ShownTable]:
+    """The tables as the page of the release shows them; a codebook of linked tables has one for each of them."""
+    if linked := getattr(book, "tables", ()):
+        names = [(table, f"{table.name}.parquet") for table in linked]
+        return [ShownTable(title=name, files=(place / name,), book=table.as_file) for table, name in names]
+    files = tables_of(place, manifest)
+    title = PARTS if files[0].parent != place else files[0].name
+    return [ShownTable(title=title, files=tuple(files), book=book)]

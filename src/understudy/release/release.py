@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,8 @@ from understudy.extras import need
 from understudy.privacy.card import card
 from understudy.privacy.provenance import InputRole, Made
 from understudy.privacy.spelling import short_promise
+from understudy.release.closing import close_folder
+from understudy.release.face import ShownTable
 from understudy.release.folders import Commit, digest_of, digest_of_bytes, new_folder
 from understudy.release.formats import write_table
 from understudy.release.manifest import Manifest
@@ -124,9 +125,9 @@ class Release:
                 (folder / INPUT_MANIFEST).write_text(data.text, encoding="utf-8", newline="\n")
             for name, attached in self.attachments.items():
                 pyarrow.parquet.write_table(attached, folder / name)
-            # the manifest last, with the digests of all others
             files = {name: digest_of(folder / name) for name in sorted(path.name for path in folder.iterdir())}
-            (folder / MANIFEST).write_text(manifest_text(self.manifest, files), encoding="utf-8", newline="\n")
+            shown = ShownTable(title=table, files=(folder / table,), book=book)
+            close_folder(folder / MANIFEST, self.manifest, files, [shown])
         return place
 
     def formula_like(self) -> list[str]:
@@ -150,11 +151,6 @@ class _Hashed(io.RawIOBase):
     def write(self, content: Any) -> int:
         self.sha256.update(content)
         return len(content)
-
-
-def manifest_text(manifest: Manifest, files: Mapping[str, str]) -> str:
-    """``manifest.json``."""
-    return json.dumps(manifest.to_dict(files), indent=2, ensure_ascii=False) + "\n"
 
 
 def table_as(table: str, form: str) -> str:

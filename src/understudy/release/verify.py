@@ -21,11 +21,15 @@ from understudy.privacy.guarantees import Guarantee, KAnonymous, PureDP
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import MARK, InputRole, Made, Provenance
 from understudy.privacy.statement import Subject, statement
+from understudy.release.face import FACE
+from understudy.release.face.page import what_is
 from understudy.release.folders import digest_of
 from understudy.release.formats import FORMATS, holds_same_rows
 from understudy.release.manifest import read_quote
+from understudy.release.notices import NOTICE, Notice, read_notices
 from understudy.release.reading import made_of, read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, table_as
+from understudy.release.verify_face import face_faults, released_page_digest
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
 from understudy.sources.inputs import other_than_marked, provenance_of_manifest
@@ -44,6 +48,8 @@ class Verdict:
     passed: tuple[str, ...]
     problems: tuple[str, ...]
     total: Guarantee | None
+    notices: tuple[str, ...] = ()
+    """What was noted after it was out: that it is superseded or withdrawn."""
 
     @property
     def is_valid(self) -> bool:
@@ -65,6 +71,7 @@ class Looked:
     total: Guarantee | None = None
     passed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
     @property
     def made(self) -> Made:
@@ -98,6 +105,7 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
     looked = Looked(place=place, manifest=read_manifest_file(place))
 
     def table(looked: Looked) -> Looked:
+        _check_notices(looked)
         _check_files(looked)
         book = _check_codebook(looked)
         if book is not None:
@@ -105,7 +113,7 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
             _check_other_formats(looked, book)
         return replace(looked, book=book)
 
-    return verify_manifest(looked, [table, _check_marks, *checks])
+    return verify_manifest(looked, [table, _check_marks, _check_face, *checks])
 
 
 def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked | None]]) -> Verdict:
@@ -122,7 +130,13 @@ def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked |
             f"the manifest in {str(looked.place)!r} has not the shape of one ({type(reason).__name__}: "
             f"{str(reason)[:80]}); take it again from where it was published."
         ) from None
-    return Verdict(what=_what(looked), passed=tuple(looked.passed), problems=tuple(looked.problems), total=looked.total)
+    return Verdict(
+        what=_what(looked),
+        passed=tuple(looked.passed),
+        problems=tuple(looked.problems),
+        total=looked.total,
+        notices=tuple(notice.sentence for notice in looked.notices),
+    )
 
 
 def _priced(looked: Looked) -> Looked:
@@ -135,15 +149,27 @@ def _priced(looked: Looked) -> Looked:
 
 
 def _what(looked: Looked) -> str:
-    number, method = looked.manifest.get("rows", {}).get("number", 0), looked.manifest.get("method")
     if looked.manifest.get("subject") == Subject.SCORE:
-        return f"a risk score by {method}"
-    kinds = {
-        Made.COUNTS: "a table of {:,} noisy counts",
-        Made.ANONYMIZED: "an anonymised table of {:,} real records",
-        Made.COMPLETED: "a completed table of {:,} real records (confidential)",
-    }
-    return f"{kinds.get(looked.made, 'a synthetic table of {:,} rows').format(number)} by {method}"
+        return f"a risk score by {looked.manifest.get('method')}"
+    return what_is(looked.manifest, looked.made)
+
+
+def _check_notices(looked: Looked) -> None:
+    try:
+        looked.notices.extend(read_notices(looked.place))
+    except ReleaseError as reason:
+        looked.problems.append(str(reason))
+    if looked.notices:
+        looked.passed.append(f"{NOTICE} is about this release")
+
+
+def _check_face(looked: Looked) -> None:
+    """Releases of earlier versions have no page."""
+    listed = FACE in looked.manifest.get("files", {})
+    if not listed or looked.book is None or looked.problems:  # what is wrong already would be wrong here again
+        return
+    faults = face_faults(looked.place, looked.manifest, looked.book, looked.notices)
+    looked.conclude(faults, f"{FACE} states the promise of the manifest, runs nothing and loads nothing")
 
 
 def _check_files(looked: Looked) -> None:
@@ -157,7 +183,7 @@ def _check_files(looked: Looked) -> None:
         problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts and lists {len(parts)}")
     present = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
     problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(present - set(files)))
-    known = {*files, MANIFEST, *([PARTS] if parts else [])}
+    known = {*files, MANIFEST, *([NOTICE] if looked.notices else []), *([PARTS] if parts else [])}
     problems.extend(
         f"{path.name} lies in the folder and is not part of the release; a page or figure made from the confidential "
         "table must not go out with it"
@@ -168,7 +194,7 @@ def _check_files(looked: Looked) -> None:
         inside = Path(name).name == name or name in parts
         if not inside or not (place / name).is_file():
             problems.append(f"{name} is listed in the manifest but is not in the folder")
-        elif digest_of(place / name) != stated:
+        elif (released_page_digest if name == FACE else digest_of)(place / name) != stated:
             problems.append(f"{name} was changed after the release: its digest is not the one in the manifest")
         elif name not in parts:
             passed.append(f"{name} has the digest that the manifest states")
@@ -188,6 +214,9 @@ def _check_codebook(looked: Looked) -> Codebook | None:
     attested = {column.name: str(column.attestation) for column in book.released if column.is_attested}
     if looked.manifest["codebook"]["attested"] != attested:
         looked.problems.append("the attestations in the manifest are not those of the codebook")
+    declared = {} if book.publication is None else book.publication.to_dict()
+    if looked.manifest.get("publication", {}) != declared:
+        looked.problems.append("what the manifest says of the publication is not what the codebook says")
     looked.passed.append("the codebook is the one that the release was made with")
     return book
 

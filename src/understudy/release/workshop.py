@@ -28,9 +28,11 @@ import pyarrow.parquet
 from understudy.codec import from_plain, to_plain
 from understudy.errors import ReleaseError
 from understudy.privacy.transaction import Claim
+from understudy.release.closing import close_folder
+from understudy.release.face import FACE, ShownTable
 from understudy.release.folders import Commit, appear, digest_of, refuse_existing, sync
 from understudy.release.manifest import Manifest
-from understudy.release.release import CODEBOOK, MANIFEST, manifest_text, marked
+from understudy.release.release import CODEBOOK, MANIFEST, marked
 
 PARTS = "synthetic"
 """Folder of the parts inside a release."""
@@ -215,10 +217,13 @@ class Workshop:
         files = {f"{PARTS}/{receipt.name}": receipt.digest for receipt in done.values()}
         files = {name: digest_of(path) for name, path in also.items()} | files
         files = {CODEBOOK: digest_of(self._content / CODEBOOK), **dict(sorted(files.items()))}
-        (self._content / MANIFEST).write_text(manifest_text(manifest, files), encoding="utf-8", newline="\n")
+        parts = tuple(self.parts_folder / receipt.name for _, receipt in sorted(done.items()))
+        shown = ShownTable(title=PARTS, files=parts, book=manifest.codebook)
+        close_folder(self._content / MANIFEST, manifest, files, [shown])
         for path in (
             *also.values(),
             self._content / CODEBOOK,
+            self._content / FACE,
             self._content / MANIFEST,
             self.parts_folder,
             self._content,

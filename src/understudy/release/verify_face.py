@@ -1,0 +1,81 @@
+"""Check the page of a release: it states the promise of its manifest, runs nothing and loads nothing.
+
+By the version that wrote it the page is made again from the folder and compared; its style, which may change within a
+version, only by its digest.
+"""
+
+import re
+from collections.abc import Mapping
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from understudy.codebook import Codebook
+from understudy.release.face import FACE, face_of
+from understudy.release.face.page import stated_promise
+from understudy.release.folders import digest_of_bytes
+from understudy.release.notices import Notice, with_notices, without_notices
+from understudy.release.reading import shown_tables
+from understudy.version import __version__
+
+_LOADING = {"src", "srcset", "data", "action", "formaction", "background", "poster", "ping", "manifest", "xlink:href"}
+_ACTIVE = {"script", "iframe", "object", "embed", "link", "base", "form", "frame", "applet", "portal", "foreignobject"}
+_FETCHED = re.compile(r"url\s*\(|@import|image-set\s*\(", re.I)
+_STYLE = re.compile(r"<style>.*?</style>", re.S)
+
+
+class _Suspects(HTMLParser):
+    """What a page could run or load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _ACTIVE:
+            self.found.append(f"<{tag}>")
+        for name, value in attrs:
+            words = unescape(value or "")
+            links = name == "href" and tag == "a" and words.startswith(("#", "https://", "http://"))
+            if name in _LOADING or name.startswith("on") or (name == "href" and not links):
+                self.found.append(f"{name} of <{tag}>")
+            elif name == "style" and _FETCHED.search(words):
+                self.found.append(f"style of <{tag}>")
+            elif tag == "meta" and name == "http-equiv" and words.lower() == "refresh":
+                self.found.append("<meta refresh>")
+
+
+def running_or_loading(page: str) -> list[str]:
+    """Everything in a page that runs or loads something."""
+    suspects = _Suspects()
+    suspects.feed(page)
+    styles = "".join(_STYLE.findall(page))
+    return suspects.found + (["a style that loads something"] if _FETCHED.search(styles) else [])
+
+
+def released_page_digest(path: Path) -> str:
+    """The digest of a page without the notices that were added later."""
+    return digest_of_bytes(
+        without_notices(path.read_bytes().decode(errors="surrogateescape")).encode(errors="surrogateescape")
+    )
+
+
+def face_faults(place: Path, facts: Mapping[str, Any], book: Codebook, notices: list[Notice]) -> list[str]:
+    """What is wrong with the page."""
+    try:
+        page = (place / FACE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as reason:
+        return [f"{FACE} cannot be read: {reason}"]
+    faults = [f"{FACE} could run or load something: {what}" for what in running_or_loading(page)[:3]]
+    released = without_notices(page)
+    if stated_promise(facts) not in released:
+        faults.append(f"{FACE} does not state the promise of the manifest")
+    if page != with_notices(released, notices):
+        faults.append(f"{FACE} has other notices than the folder")
+    if not faults and facts["versions"]["understudy"] == __version__:
+        files = {name: digest for name, digest in facts["files"].items() if name != FACE}
+        again = face_of({**facts, "files": files}, shown_tables(place, facts, book))
+        if _STYLE.sub("", again) != _STYLE.sub("", released):
+            faults.append(f"{FACE} is not the page that this folder makes")
+    return faults
