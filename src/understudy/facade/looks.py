@@ -34,6 +34,7 @@ def evaluate(
     book: Codebook | str | Path | None = None,
     *,
     out: str | Path | None = None,
+    worksheet: str | Path | None = None,
     risk: str = "quick",
     holdout: Any = None,
     external: Any = None,
@@ -59,6 +60,8 @@ def evaluate(
         Codebook, or the path of one; a release has its own.
     out
         HTML page; an earlier report is replaced. Without it nothing is written.
+    worksheet
+        New Markdown file with the facts for a disclosure review, whose judgements people fill in; confidential too.
     risk
         ``none``, ``quick`` (attacks by counting) or ``full`` (repeated fits and neighbour searches too).
     holdout
@@ -84,13 +87,17 @@ def evaluate(
         ``.headlines``, ``.notes`` and ``.to_dict()``.
     """
     from understudy.evaluate.report.make import evaluate as make_report
+    from understudy.evaluate.worksheet import check_worksheet_target, write_worksheet
     from understudy.privacy.account import remember_look
     from understudy.release import Release
+
+    if worksheet is not None:
+        check_worksheet_target(Path(worksheet))
 
     made = synthetic.table if isinstance(synthetic, Release) else synthetic
     shown = synthetic if isinstance(synthetic, str | Path) else "a table in memory"
     remember_look(account, f"evaluation of {shown}")
-    return make_report(
+    findings = make_report(
         real,
         made,
         book_about(synthetic, book),
@@ -107,6 +114,9 @@ def evaluate(
         processes=processes,
         report=report,
     )
+    if worksheet is not None:
+        write_worksheet(Path(worksheet), findings)
+    return findings
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
