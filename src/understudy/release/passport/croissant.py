@@ -29,6 +29,8 @@ _CONTEXT = {
     "sc": "https://schema.org/",
 }  # fmt: skip
 """The words of the format; readers ask for exactly these."""
+_PARQUET = "application/x-parquet"
+"""The format has its own word."""
 _TYPES = {Kind.TEXT: "sc:Text", Kind.WHOLE: "sc:Integer", Kind.NUMBER: "sc:Float", Kind.DATE: "sc:Date"}
 
 
@@ -75,7 +77,7 @@ def _files(release: Description) -> list[dict[str, Any]]:
                 {
                     "@type": "cr:FileSet",
                     "@id": f"{slug(table.name)}-parts",
-                    "encodingFormat": table.parts[0].media,
+                    "encodingFormat": _PARQUET,
                     "includes": f"{folder}/*.parquet",
                 }
             )
@@ -89,7 +91,7 @@ def _file(file: File) -> dict[str, Any]:
         "name": file.path,
         "contentUrl": file.path,
         "contentSize": f"{file.size} B",
-        "encodingFormat": "application/x-parquet" if file.form == "parquet" else file.media,
+        "encodingFormat": _PARQUET if file.form == "parquet" else file.media,
         "sha256": file.sha256,
     }
 
