@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.errors import ParameterError, ReleaseError
+from understudy.errors import ParameterError, ReleaseError, UnderstudyError
 
 if TYPE_CHECKING:
     from understudy.codebook import Publication
@@ -77,8 +77,12 @@ def _describe(place: Path, declared: Publication | None) -> Description:
         facts = read_manifest_file(place)
         if facts["format"] == 1:
             raise ReleaseError("manifests of format 1 lack what a passport states; make the release again.")
+        if not (place / CODEBOOK).is_file():
+            raise ReleaseError(f"{str(place)!r} holds no {CODEBOOK}; check it with `understudy verify`.")
         return describe_folder(place, facts, Codebook.load(place / CODEBOOK), declared)
-    except (LookupError, TypeError, AttributeError) as reason:
+    except (LookupError, TypeError, ValueError, AttributeError) as reason:
+        if isinstance(reason, UnderstudyError):
+            raise
         raise ReleaseError(
             f"the manifest of {str(place)!r} has not the shape of one ({type(reason).__name__}); check it with "
             "`understudy verify`."

@@ -63,7 +63,7 @@ def chosen(names: Sequence[str], release: Description) -> tuple[list[Format], di
     Those that were asked for by name must be possible; where none was, all that are possible are taken.
     """
     for name in names:
-        FORMAT.check("format", name)
+        FORMAT.check("formats", name)
     wanted = [form for form in ALL if not names or form.name in names]
     left_out = {form.name: words for form in wanted if (words := reason_against(form, release))}
     if names and left_out:
