@@ -174,7 +174,7 @@ class Publication:
         faults = [
             f"{where} has the unknown key {key}; it knows {', '.join(known)}." for key in values if key not in known
         ]
-        plain = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         publication = cls(**{key: value for key, value in plain.items() if key in known})
         faults += [fault.replace("[publication]", where, 1) for fault in publication.faults()]
         if faults:

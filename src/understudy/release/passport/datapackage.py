@@ -108,7 +108,7 @@ def _field(field: Field, *, is_text: bool) -> dict[str, Any]:
         numbers = {Kind.WHOLE: int, Kind.NUMBER: float}
         low, high = map(numbers[field.kind], ends) if field.kind in numbers else ends
         constraints["minimum"], constraints["maximum"] = low, high
-    described = {
+    described: dict[str, Any] = {
         "name": field.name,
         "type": _TYPES[field.kind],
         "description": field.description,

@@ -55,7 +55,7 @@ def _entry(release: Description) -> dict[str, Any]:
                 "publication_date": release.day,
             },
             "dp_variant": {
-                "variant_name": _VARIANTS[type(promise)],  # type: ignore[index]
+                "variant_name": _VARIANTS[type(promise)],
                 "data_domain": "Tables that fit the codebook: its columns, levels and bounds are public.",
                 "unprotected_quantities": " ".join(f"{words}." for words in release.assumptions),
             },
