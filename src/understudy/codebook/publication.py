@@ -174,8 +174,9 @@ class Publication:
         faults = [
             f"{where} has the unknown key {key}; it knows {', '.join(known)}." for key in values if key not in known
         ]
-        plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-        publication = cls(**{key: value for key, value in plain.items() if key in known})
+        plain: dict[str, Any] = {key: value for key, value in values.items() if key in known}
+        lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
+        publication = cls(**{**plain, **lists})
         faults += [fault.replace("[publication]", where, 1) for fault in publication.faults()]
         if faults:
             raise CodebookError(f"{where} has {len(faults)} fault{'s' * (len(faults) != 1)}:", faults)
