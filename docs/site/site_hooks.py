@@ -14,6 +14,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))  # MkDocs loads this file by its place
 
 from api_pages import api_pages
+from gallery import MARK, gallery
 from mended_html import mathml, mended_content, mended_page
 
 HERE = Path(__file__).resolve().parent
@@ -141,6 +142,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         page.meta["hide"] = ["toc", "navigation"]
     if page.file.src_uri == "index.md":
         page.meta["hide"] = ["navigation"]  # it would list this page alone
+        markdown = markdown.replace(MARK, gallery())
     return rewrite(markdown, page.file.src_uri)
 
 
