@@ -63,7 +63,7 @@ PICTURES = (
             "--repeat 3 --delta 1e-6 --target charge -o map",
         ),
         guide="start/statistician.md",
-        public=False,
+        public=True,
     ),
     Picture(
         name="figures",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS_OF_PAGE = ("index", "start/index", "methods/index", "methods/pegs-rs", "decisions/index")
+KINDS_OF_PAGE = ("index", "which", "legal", "start/index", "methods/index", "methods/pegs-rs", "decisions/index")
 """Pages that together hold everything that pages are made of: pictures, formulas, tables, code, lists of links."""
 DARK_RULES = {"runOnly": ["color-contrast", "link-in-text-block"], "preload": False}
 """What can differ between the two schemes. (`preload` would ask for style sheets again, which the disk refuses.)"""
