@@ -24,6 +24,8 @@ class Picture:
     guide: str
     """Where the commands are explained."""
     public: bool
+    click: tuple[int, int] | None = None
+    """Where on the page to click before the picture is taken."""
 
     @property
     def file(self) -> Path:
@@ -112,6 +114,7 @@ PICTURES = (
         ),
         guide="start/geographer.md",
         public=True,
+        click=(385, 470),
     ),
 )
 """In the order of the home page. A later picture may use what an earlier one made."""

@@ -28,18 +28,21 @@ def run(command: str, folder: Path) -> str:
     return "" if done.returncode == 0 else f"`understudy {command}` ended with {done.returncode}: {done.stderr[-400:]}"
 
 
-def photograph(browser, page: Path, picture: Path) -> None:
+def photograph(browser, page: Path, picture: Picture) -> None:
     """The first screen of a page, in a file of at most `LARGEST` bytes."""
     for scale in SCALES:
         context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=scale)
         tab = context.new_page()
         tab.goto(page.as_uri())
         tab.wait_for_timeout(1500)  # pages with a map draw it after they are loaded
+        if picture.click:
+            tab.mouse.click(*picture.click)
+            tab.wait_for_timeout(500)
         image = tab.screenshot()
         context.close()
         if len(image) <= LARGEST:
             break
-    picture.write_bytes(image)
+    picture.file.write_bytes(image)
 
 
 def take(pictures: list[Picture], folder: Path) -> list[str]:
@@ -56,7 +59,7 @@ def take(pictures: list[Picture], folder: Path) -> list[str]:
             faults += [run(command, folder) for command in picture.commands]
             page = folder / picture.page
             if picture in pictures and page.exists():
-                photograph(browser, page, picture.file)
+                photograph(browser, page, picture)
                 sys.stdout.write(f"{picture.file.name}: {picture.file.stat().st_size // 1000} KB\n")
             elif picture in pictures:
                 faults.append(f"{picture.name}: no command made {picture.page}")
