@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo test long check bench peers experiments docs pycanon release clean
+.PHONY: install demo test long check bench peers experiments docs gallery pycanon release clean
 
 install: $(STAMP)
 
@@ -37,6 +37,10 @@ docs: $(STAMP)
 	$(BIN)/python docs/methods/generate_concordance.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html is ready: open it in a browser"
+
+# the pictures of the home page, taken again from real pages (needs Chromium)
+gallery: $(STAMP)
+	$(BIN)/python docs/site/make_gallery.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -20,6 +20,9 @@ by some method.
   unsound claim the table says what to use instead.
 - **Public** is what must be public besides the choice of method, settings and number of rows.
   [The promise](promise.md) says what no method covers.
+
+[Which method?](../which.md) leads to one by a few questions. [The papers, element by element](concordance.md) has a
+verdict on each of their tables, figures, equations and claims.
 """
 _RELATIONS = {"add-remove": "AR", "replace-one": "RO", "origin-in-destination": "Origin"}
 

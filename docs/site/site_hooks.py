@@ -11,6 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))  # MkDocs loads this file by its place
+
+from api_pages import api_pages
+from gallery import MARK, gallery
+from mended_html import mathml, mended_content, mended_page
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DOCS = ROOT / "docs"
@@ -34,10 +40,6 @@ PROOF_IN_CODE = re.compile(r"(?<!\[)`(?:src/understudy/)?(?:mechanisms/)?proofs/
 
 def generated() -> dict[str, str]:
     """Every page made at build time, by its place under docs/."""
-    if str(HERE) not in sys.path:
-        sys.path.insert(0, str(HERE))
-    from api_pages import api_pages
-
     pages = {f"proofs/{path.name}": path.read_text(encoding="utf-8") for path in sorted(PROOFS.glob("*.md"))}
     pages["proofs/index.md"] = proof_index()
     pages["decisions/index.md"] = decision_index()
@@ -140,11 +142,22 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         page.meta["hide"] = ["toc", "navigation"]
     if page.file.src_uri == "index.md":
         page.meta["hide"] = ["navigation"]  # it would list this page alone
+        markdown = markdown.replace(MARK, gallery())
     return rewrite(markdown, page.file.src_uri)
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """The text of a page."""
+    return mended_content(html)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """The whole page with the theme around it."""
+    return mended_page(output)
+
+
 def rewrite(markdown: str, place: str) -> str:
-    """Links, lists and fences of one page at `place` under docs/."""
+    """Links, lists, formulas and fences of one page at `place` under docs/."""
     out: list[str] = []
     lines = markdown.split("\n")
     inside = opening = ""
@@ -166,7 +179,7 @@ def rewrite(markdown: str, place: str) -> str:
             if _needs_blank(before, opening, line):
                 out.append("")
                 opening = line
-            out.append(_links(line, place))
+            out.append(mathml(_links(line, place)))
     return "\n".join(out)
 
 
@@ -227,8 +240,8 @@ def target(link: str, place: str) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Leave no crawler's map behind: it would name an address that the site does not have."""
-    for name in ("sitemap.xml", "sitemap.xml.gz"):
+    """Remove what needs an address that the site does not have: a map for crawlers, a page for errors."""
+    for name in ("sitemap.xml", "sitemap.xml.gz", "404.html"):
         place = Path(config.site_dir) / name
         if place.exists():
             os.unlink(place)  # noqa: PTH108

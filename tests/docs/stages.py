@@ -339,7 +339,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/service.md": service,
     "docs/guide/weights.md": survey,
     **{f"docs/methods/{name}.md": discharges for name in ("evaluation", "imputation", "pegs")},
-    "docs/index.md": nothing,
+    **{f"docs/{name}.md": nothing for name in ("index", "install", "which")},
     **{f"docs/start/{name}.md": nothing for name in ("statistician", "aggregates", "developer", "geographer")},
     "docs/start/steward.md": steward,
     **{f"docs/start/{name}.md": nothing for name in ("engineer", "privacy")},

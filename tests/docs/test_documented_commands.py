@@ -24,6 +24,7 @@ SMALLER = {
     "docs/start/geographer.md": (("--workers 4000", "--workers 600"),),
     "docs/start/statistician.md": (("--repeat 5", "--repeat 2"),),
     "docs/start/privacy.md": (("--runs 2000", "--runs 40"),),
+    "docs/which.md": (("example -n 2000", "example -n 600"),),
 }
 """Numbers that only make a run longer, and what stands in for them here. Everything else is run to the letter."""
 
