@@ -210,6 +210,9 @@ class LinkedSource:
             )
         for table in self.codebook.tables:
             codes = with_constants(self.codebook, table, staged, self.columns(table.name))
+            if table.parent is not None and table.orphans == "drop":
+                above = self._tables[table.parent].select(above=KEY)
+                codes = codes.semi_join(above, codes[PARENT] == above["above"])
             self._tables[table.name] = self._made(ranked(codes, table))
         if strict:
             self._refuse_lost_constants()
@@ -314,6 +317,8 @@ def key_faults(connection: Any, table: LinkedTable, staged: Mapping[str, Any]) -
         faults.append(f"table {table.name!r} has no key {table.key!r} in {counts['lost']:,} rows")
     if counts.get("rows", 0) > counts.get("keys", 0):
         faults.append(f"table {table.name!r} has {counts['rows'] - counts['keys']:,} rows whose key occurred before")
+    if table.orphans == "drop":
+        return faults
     if counts.get("orphaned"):
         faults.append(f"table {table.name!r} has no parent key {table.parent_key!r} in {counts['orphaned']:,} rows")
     if table.parent in staged:
