@@ -17,6 +17,7 @@ from understudy.codebook.columns import (
 )
 from understudy.codebook.details import Detail
 from understudy.codebook.file_reading import FileReading
+from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable
 from understudy.codebook.numbers import Continuous, Integer, Number
 from understudy.codebook.packs import Pack
 from understudy.codebook.publication import Publication
@@ -31,6 +32,7 @@ __all__ = [
     "Codebook",
     "Coded",
     "Column",
+    "Constant",
     "Continuous",
     "Dates",
     "Detail",
@@ -42,6 +44,8 @@ __all__ = [
     "Impossible",
     "Integer",
     "Levelled",
+    "LinkedCodebook",
+    "LinkedTable",
     "Number",
     "Order",
     "Ordinal",

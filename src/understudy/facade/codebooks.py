@@ -12,7 +12,7 @@ from understudy.errors import CodebookError, ParameterError, ReleaseError, liste
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
-    from understudy.codebook import Codebook, FileReading
+    from understudy.codebook import Codebook, FileReading, LinkedCodebook
     from understudy.privacy.account import Account
     from understudy.sources.base import Report
     from understudy.sources.check import Fault
@@ -99,6 +99,8 @@ def draft(
     Drafted
         ``.codebook``, and ``.left_out`` with reasons.
     """
+    if isinstance(data, Mapping) or (isinstance(data, str | Path) and Path(data).is_dir()):
+        raise ParameterError("several tables are drafted together, as linked ones, by us.draft_tables.")
     if keep and drop:
         raise ParameterError("`keep` and `drop` say the same thing in two ways; give one of them.")
     if from_document or _is_document(data):
@@ -316,11 +318,13 @@ def records_per_cell(
 
 
 @documented
-def check(data: Any, book: Codebook | str | Path, *, table: str | None = None) -> Checked:
+def check(data: Any, book: Codebook | LinkedCodebook | str | Path, *, table: str | None = None) -> Checked:
     """Hold data against a codebook and list every fault, with row numbers. The outcome is confidential.
 
     Parameters
     ----------
+    data
+        A table; for a codebook of linked tables the folder, database or mapping that holds them.
     table
         Table in a database.
 
@@ -329,16 +333,43 @@ def check(data: Any, book: Codebook | str | Path, *, table: str | None = None) -
     Checked
         ``.fits``, and ``.faults`` with a sentence each.
     """
+    from understudy.codebook import LinkedCodebook
     from understudy.sources.check import check_table
 
-    return Checked(faults=tuple(check_table(data, load_codebook(book), table=table)))
+    held = load_any(book)
+    if not isinstance(held, LinkedCodebook):
+        return Checked(faults=tuple(check_table(data, held, table=table)))
+    from understudy.sources.linked_check import check_linked
+
+    if table is not None:
+        raise ParameterError(f"`table` is {table!r}, and linked tables are all checked together; leave it out.")
+    return Checked(faults=tuple(check_linked(data, held)))
 
 
 def load_codebook(book: Codebook | str | Path) -> Codebook:
     """A codebook, read from its file where only that is named."""
-    from understudy.codebook import Codebook
+    from understudy.codebook import Codebook, LinkedCodebook
+    from understudy.codebook.book import IS_LINKED
 
+    if isinstance(book, LinkedCodebook):
+        raise CodebookError(IS_LINKED)
     return book if isinstance(book, Codebook) else Codebook.load(book)
+
+
+def load_any(book: Codebook | LinkedCodebook | str | Path) -> Codebook | LinkedCodebook:
+    """A codebook of one table or of several linked ones."""
+    from understudy.codebook import Codebook, LinkedCodebook
+    from understudy.codebook.linked_toml import load_book
+
+    return book if isinstance(book, Codebook | LinkedCodebook) else load_book(book)
+
+
+def load_linked(book: Codebook | LinkedCodebook | str | Path) -> LinkedCodebook | None:
+    """A codebook of linked tables; None where it describes one table."""
+    from understudy.codebook import LinkedCodebook
+
+    loaded = load_any(book)
+    return loaded if isinstance(loaded, LinkedCodebook) else None
 
 
 def book_about(data: Any, book: Codebook | str | Path | None) -> Codebook:
@@ -366,12 +397,31 @@ def declare(
     everything: bool = False,
     by: str,
     source: str,
-) -> Codebook:
+) -> Codebook | LinkedCodebook:
     """Attest in a codebook file that columns are public knowledge: who says so, and from where. Comments are kept.
 
     Without ``columns`` all drafted ones are attested, and each must have been reviewed (:func:`us.review`). With
     ``everything`` they need not, and statements of releases then say so. ``rules`` are titles of drafted rules.
+
+    Of linked tables ``columns`` are spelled ``table.column``; see :func:`declare_tables`.
     """
+    if load_linked(path) is None:
+        return declare_columns(path, columns=columns, rules=rules, everything=everything, by=by, source=source)
+    from understudy.facade.linked import declare_tables
+
+    return declare_tables(path, names=columns, rules=rules, everything=everything, by=by, source=source)
+
+
+def declare_columns(
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    rules: Sequence[str] = (),
+    everything: bool = False,
+    by: str,
+    source: str,
+) -> Codebook:
+    """The same for a codebook of one table."""
     from understudy.codebook.declare import declare_text
     from understudy.facade.reviews import read_book, today, write_book
 
