@@ -217,7 +217,7 @@ class MarginalFit:
     @property
     def _budget(self) -> float:
         """Measurements of one table that all units together would pay for."""
-        return self.meter.event.units / self.meter.table_price
+        return self.meter.units / self.meter.table_price
 
     def measure_ones(self, counts: Sequence[Secret[CountTable]], *, share: float) -> None:
         """All one-way tables, the larger ones more often, and the number of records; again adds to what is known."""
@@ -259,8 +259,8 @@ class MarginalFit:
         """How much every pair depends; then small levels are merged."""
         if not counts:
             return
-        copies = _copies(share * self.meter.event.units / len(counts))
-        self.score_deviation = self.meter.table_price * math.sqrt(self.meter.variance(copies))
+        copies = _copies(share * self.meter.units / (len(counts) * self.meter.number_price))
+        self.score_deviation = self.meter.step * math.sqrt(self.meter.variance(copies))
         expected = (np.outer(self.ones[i], self.ones[j]) / self.total for i, j in counts)
         distances = self.meter.dependences(list(counts.values()), expected, copies=copies)
         for (i, j), distance in zip(counts, distances, strict=True):
