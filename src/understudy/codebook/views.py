@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from understudy.codebook.book import Codebook
-from understudy.codebook.columns import Categorical, Column, Dates, Ordinal, Role
+from understudy.codebook.columns import FINE_DATE, Categorical, Column, Dates, Ordinal, Role
 from understudy.codebook.constraints import Orders
 from understudy.codebook.linked import LinkedCodebook, LinkedTable
 from understudy.codebook.linked_rules import PREVIOUS
@@ -25,8 +25,6 @@ from understudy.codebook.rules import Impossible, Order, Rule
 
 NONE = "(none)"
 """What the columns of the sibling before hold where there is none; beside the rank it needs no level of its own."""
-_FINE = 64
-"""Dates of more levels are placed."""
 _ROUGHLY = 32
 """Parts of the range of a date that has nothing to be told from."""
 _GAPS = (0, 1, 2, 3, 4, 7, 14, 28, 56, 91, 182, 365, 730, 1826, 3652, 7305, 14610, 29220, 58440)
@@ -171,7 +169,13 @@ def _view(book: LinkedCodebook, table: LinkedTable) -> View:
     new += [_how_many(counts[child.name], child.cap or 0) for child in book.children(table.name)]
     modelled = {column.name for column in (*known, *new)}
     rules = [*book.rules_on(table.name), *_own_order(table)]
-    kept = [rule for rule in rules if set(rule.columns) <= modelled and not _names_placed(rule, placed)]
+    kept = [
+        rule
+        for rule in rules
+        if set(rule.columns) <= modelled
+        and not _names_placed(rule, placed)
+        and any(name.partition(".")[0] == table.name for name in rule.columns)  # others were kept further up
+    ]
     kept += [
         Impossible(name=rule.title, cells=((str(last), ("no",)), *rule.cells)) for rule in ends  # type: ignore[attr-defined]
     ]
@@ -214,7 +218,7 @@ def _placed(book: LinkedCodebook, table: LinkedTable) -> list[Placed]:
     fine = {
         table.spelled(column.name): column
         for column in table.book.modelled
-        if isinstance(column, Dates) and column.proper_levels > _FINE
+        if isinstance(column, Dates) and column.proper_levels > FINE_DATE
     }
     if not fine:
         return []
