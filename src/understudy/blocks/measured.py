@@ -183,6 +183,16 @@ def one_way_weights(sizes: Sequence[int]) -> Values:
     return np.array([float(weights.mean()) or 1.0, *weights])
 
 
+def first_share(epsilon: float) -> float:
+    """Of the budget, for the one-way tables at first: more when little can be known at all."""
+    return float(np.clip(0.16 * epsilon**-0.33, 0.12, 0.35))
+
+
+def patience_at(epsilon: float) -> float:
+    """From how many deviations on a level is measured on its own: few where the noise is large anyway."""
+    return float(np.clip(0.5 + 2.15 * math.log10(epsilon / 0.1), 0.0, 2.0))
+
+
 @dataclass(kw_only=True)
 class MarginalFit:
     """The state of one fit: what was measured so far, and how well it is known."""

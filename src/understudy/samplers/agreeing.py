@@ -221,12 +221,12 @@ def draw_agreeing(
         ]
         tables = {columns: possible(table, allowed.possible(columns)) for columns, table in tables.items()}
     ones = [weights @ column for column in levels]
-    goal = _Goal(tables, [len(one) for one in ones])
+    goal = Goal(tables, [len(one) for one in ones])
     choices = [from_classes(weights, levels), *([from_tree(ones, goal.pairs)] if goal.pairs else [])]
-    beginning = _nearest(choices, goal, min(rows, _PROBE), allowed, _seed(stream))
-    proposals, rules = _proposals(ones, goal), _flat(allowed)
+    beginning = _nearest(choices, goal, min(rows, _PROBE), allowed, seed_of(stream))
+    proposals, rules = proposals_for(ones, goal), flat_rules(allowed)
     lanes = np.linspace(0, rows, -(-rows // _LANE) + 1).astype(np.int64)
-    seeds = [_seed(stream) for _ in lanes[1:]]
+    seeds = [seed_of(stream) for _ in lanes[1:]]
     drawn = [np.empty(rows, dtype=code_type(max(goal.sizes))) for _ in levels]
     progress = Progress(2 * rows, report)
 
@@ -242,12 +242,12 @@ def draw_agreeing(
     return drawn
 
 
-def _seed(stream: Stream) -> Any:
+def seed_of(stream: Stream) -> Any:
     """The state of a fast generator."""
     return stream.words(1) | np.uint64(1)
 
 
-class _Goal:
+class Goal:
     """All tables side by side. Those of pairs are there twice, by both of their columns: all cells in which a value of
     a column counts lie together, as do those of its next value.
     """
@@ -341,7 +341,7 @@ class _Goal:
         _descend_linked(rows, self.sizes, self.cells, gap, links, work)
 
 
-def _nearest(choices: Sequence[Beginning], goal: _Goal, rows: int, allowed: Allowed, state: Any) -> Beginning:
+def _nearest(choices: Sequence[Beginning], goal: Goal, rows: int, allowed: Allowed, state: Any) -> Beginning:
     """The beginning that is nearest to the tables, judged by a few rows of each."""
     distances: list[tuple[float, Beginning]] = []
     for choice in choices:
@@ -356,7 +356,7 @@ def _nearest(choices: Sequence[Beginning], goal: _Goal, rows: int, allowed: Allo
 def _mend(
     made: Codes,
     beginning: Beginning,
-    goal: _Goal,
+    goal: Goal,
     allowed: Allowed,
     work: Any,
     stopped: threading.Event,
@@ -415,7 +415,7 @@ def _alias(shares: Any, kept: Any, other: Any) -> None:
                 poors += 1
 
 
-def _proposals(ones: Sequence[Values], goal: _Goal) -> tuple[npt.NDArray[Any], ...]:
+def proposals_for(ones: Sequence[Values], goal: Goal) -> tuple[npt.NDArray[Any], ...]:
     """For every column the ways to propose a value: on its own, and given another column."""
     columns = len(ones)
     tied = np.zeros((columns, columns))
@@ -444,7 +444,7 @@ def _proposals(ones: Sequence[Values], goal: _Goal) -> tuple[npt.NDArray[Any], .
     return ways, partner, begins, *(np.concatenate(both) for both in zip(*parts, strict=True))
 
 
-def _flat(allowed: Allowed) -> tuple[Any, ...]:
+def flat_rules(allowed: Allowed) -> tuple[Any, ...]:
     """The rules as arrays that a compiled loop can walk: classes, members of each rule, rules of each column."""
     checks = allowed.checks()
     width = max(len(classes) for classes in allowed.classes)
