@@ -6,12 +6,12 @@ on (``mechanisms/proofs/histories.md``).
 
 import numpy as np
 
-from understudy.histories.rows import Histories, Places, TableRows
+from understudy.histories.rows import LinkedRows, Places, TableRows
 from understudy.mechanisms.group import kept_records
 from understudy.mechanisms.stream import Stream
 
 
-def capped(histories: Histories, stream: Stream) -> Histories:
+def capped(histories: LinkedRows, stream: Stream) -> LinkedRows:
     """No more rows below any row than the codebook allows, a random choice where there were more."""
     tables: dict[str, TableRows] = {}
     renumbered: dict[str, Places] = {}
@@ -26,10 +26,10 @@ def capped(histories: Histories, stream: Stream) -> Histories:
             stays[step.name] &= kept_records(held.parent, cap=step.cap, stream=stream)
         renumbered[step.name] = np.cumsum(stays[step.name]) - 1
         tables[step.name] = held.kept(stays[step.name], renumbered[step.parent or step.name])
-    return Histories(book=histories.book, tables=tables)
+    return LinkedRows(book=histories.book, tables=tables)
 
 
-def chosen_steps(histories: Histories, table: str, *, steps: int, stream: Stream) -> Places:
+def chosen_steps(histories: LinkedRows, table: str, *, steps: int, stream: Stream) -> Places:
     """At most ``steps`` rows of a table for each person, any of them as likely as any other."""
     people = histories.person_of(table)
     return np.flatnonzero(kept_records(people, cap=steps, stream=stream))

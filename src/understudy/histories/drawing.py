@@ -20,7 +20,7 @@ from understudy.codebook.linked import LinkedCodebook
 from understudy.codebook.views import View, positions
 from understudy.histories.measuring import ViewTables
 from understudy.histories.placing import place_dates
-from understudy.histories.rows import Codes, Histories, Places, TableRows
+from understudy.histories.rows import Codes, LinkedRows, Places, TableRows
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.agreeing import draw_agreeing, seed_of
 from understudy.samplers.continuing import Continuing, Links, mend_linked
@@ -42,7 +42,7 @@ class Measured:
 
 def draw_block(
     book: LinkedCodebook, measured: Sequence[Measured], people: int, stream: Stream, tell: Tell | None = None
-) -> Histories:
+) -> LinkedRows:
     """About so many people with their histories: all that the rules let go on to their end."""
     histories = _draw_people(book, measured[0], people, stream)
     for one in measured[1:]:
@@ -50,41 +50,41 @@ def draw_block(
     return histories
 
 
-def _draw_people(book: LinkedCodebook, one: Measured, people: int, stream: Stream) -> Histories:
+def _draw_people(book: LinkedCodebook, one: Measured, people: int, stream: Stream) -> LinkedRows:
     view, tables = one.view, one.tables
     drawn = draw_agreeing(
         tables.classes.weights, tables.classes.levels, tables.twos, allowed=view.book.allowed, rows=people, stream=stream
     )
     columns = dict(zip(view.book.names, drawn, strict=True))
-    return _with_rows(Histories(book=book, tables={}), view, columns, np.arange(people), stream)
+    return _with_rows(LinkedRows(book=book, tables={}), view, columns, np.arange(people), stream)
 
 
 def _with_rows(
-    histories: Histories, view: View, columns: Mapping[str, Codes], parent: Places, stream: Stream
-) -> Histories:
+    histories: LinkedRows, view: View, columns: Mapping[str, Codes], parent: Places, stream: Stream
+) -> LinkedRows:
     """The table of a view filled, its dates placed and its children made room for; people who got stuck are gone."""
     book, name = histories.book, view.table.name
     told = {one.column: columns[one.column] for one in view.placed}
     codes = {own: columns[view.spelled(own)] for own in view.table.book.names if view.spelled(own) not in told}
     codes |= {column.partition(".")[2]: np.zeros(len(parent), dtype=np.int64) for column in told}
     table = TableRows(codes=codes, parent=parent, told=told)
-    filled = Histories(book=book, tables={**histories.tables, name: table})
+    filled = LinkedRows(book=book, tables={**histories.tables, name: table})
     going = _place(filled, view, stream)
     children = {}
     for child, column in view.counts.items():
         children[child] = TableRows(codes={}, parent=np.repeat(np.arange(len(parent)), columns[column].astype(np.int64)))
-    filled = Histories(book=book, tables={**filled.tables, **children})
+    filled = LinkedRows(book=book, tables={**filled.tables, **children})
     return filled if going.all() else _without(filled, name, going)
 
 
-def _without(histories: Histories, table: str, going: Bools) -> Histories:
+def _without(histories: LinkedRows, table: str, going: Bools) -> LinkedRows:
     """Only the people all of whose rows in a table may stand."""
     people = np.ones(histories.people, dtype=bool)
     people[histories.person_of(table)[~going]] = False
     return histories.only(people)
 
 
-def _place(histories: Histories, view: View, stream: Stream) -> Bools:
+def _place(histories: LinkedRows, view: View, stream: Stream) -> Bools:
     """Dates of many levels, rank by rank where they follow each other; which rows found room."""
     table = histories.tables[view.table.name]
     going = np.ones(len(table), dtype=bool)
@@ -106,7 +106,7 @@ def by_rank(table: TableRows) -> list[Places]:
     return np.split(order, np.cumsum(np.bincount(table.rank))[:-1]) if len(table) else []
 
 
-def _draw_steps(histories: Histories, one: Measured, stream: Stream, tell: Tell | None) -> Histories:
+def _draw_steps(histories: LinkedRows, one: Measured, stream: Stream, tell: Tell | None) -> LinkedRows:
     view, tables = one.view, one.tables
     table = histories.tables[view.table.name]
     names = view.book.names
@@ -151,7 +151,7 @@ def _draw_steps(histories: Histories, one: Measured, stream: Stream, tell: Tell 
     return _with_rows(histories, view, columns, table.parent, stream)
 
 
-def step_weights(histories: Histories, table: str, steps: int) -> Values:
+def step_weights(histories: LinkedRows, table: str, steps: int) -> Values:
     """The chance of every row to be one of the few steps of its person."""
     people = histories.person_of(table)
     each = np.bincount(people, minlength=histories.people)

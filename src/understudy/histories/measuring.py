@@ -12,7 +12,7 @@ import numpy.typing as npt
 from understudy.blocks.latent import LatentClasses
 from understudy.blocks.measured import MarginalFit, first_share, patience_at
 from understudy.codebook.views import View
-from understudy.histories.rows import Histories, Places
+from understudy.histories.rows import LinkedRows, Places
 from understudy.mechanisms.gaussian_measurements import Meter
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Report, Source
@@ -34,7 +34,7 @@ class ViewTables:
     classes: LatentClasses
 
 
-def view_source(histories: Histories, view: View, rows: Places) -> Source:
+def view_source(histories: LinkedRows, view: View, rows: Places) -> Source:
     """Some rows of a view, to be counted."""
     codes = histories.in_view(view, rows, view.book.names)
     columns = [codes[name].astype(code_type(size)) for name, size in zip(view.book.names, view.book.sizes, strict=True)]

@@ -10,13 +10,13 @@ import numpy.typing as npt
 from understudy.codebook.columns import Dates
 from understudy.codebook.decode import BelowEach
 from understudy.codebook.views import Placed, View
-from understudy.histories.rows import Codes, Histories, Places, TableRows
+from understudy.histories.rows import Codes, LinkedRows, Places, TableRows
 
 Bools = npt.NDArray[np.bool_]
 _FAR = 1 << 40
 
 
-def told_dates(histories: Histories, view: View) -> TableRows:
+def told_dates(histories: LinkedRows, view: View) -> TableRows:
     """The table with its dates told as its view tells them, from the dates themselves."""
     table = histories.tables[view.table.name]
     rows = np.arange(len(table))
@@ -24,7 +24,7 @@ def told_dates(histories: Histories, view: View) -> TableRows:
     return TableRows(codes=table.codes, parent=table.parent, told=told)
 
 
-def _told(histories: Histories, view: View, one: Placed, rows: Places) -> Codes:
+def _told(histories: LinkedRows, view: View, one: Placed, rows: Places) -> Codes:
     codes = histories.tables[view.table.name].codes[one.column.partition(".")[2]].astype(np.int64)
     rough = len(one.gaps) + np.searchsorted(one.rough, np.minimum(codes, one.dates.proper_levels - 1), "right") - 1
     told = rough
@@ -36,7 +36,7 @@ def _told(histories: Histories, view: View, one: Placed, rows: Places) -> Codes:
 
 
 def place_dates(
-    histories: Histories, view: View, one: Placed, rows: Places, told: Codes, below_each: BelowEach
+    histories: LinkedRows, view: View, one: Placed, rows: Places, told: Codes, below_each: BelowEach
 ) -> tuple[Codes, Bools]:
     """Codes of a date for some rows, and for which of them the dates around leave room."""
     size, start = one.dates.proper_levels, _start(one.dates)
@@ -74,7 +74,7 @@ def _unplaced(view: View, one: Placed) -> set[str]:
     return set(names[names.index(one.column) + 1 :])
 
 
-def _anchor(histories: Histories, view: View, one: Placed, rows: Places) -> tuple[Places, Bools]:
+def _anchor(histories: LinkedRows, view: View, one: Placed, rows: Places) -> tuple[Places, Bools]:
     """Where the gap begins, and whether that is known."""
     anchor, there = np.full(len(rows), -_FAR), np.zeros(len(rows), dtype=bool)
     for name in (one.anchor, one.later):
@@ -84,7 +84,7 @@ def _anchor(histories: Histories, view: View, one: Placed, rows: Places) -> tupl
     return anchor, there
 
 
-def _moment(histories: Histories, view: View, name: str, rows: Places) -> tuple[Places, Bools]:
+def _moment(histories: LinkedRows, view: View, name: str, rows: Places) -> tuple[Places, Bools]:
     """A date as a number of grains, and where it is known."""
     column = histories.book.column(name)
     codes, there = histories.exact(view.table.name, name, rows)

@@ -51,7 +51,7 @@ class TableRows:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Histories:
+class LinkedRows:
     """Rows of all tables, parents before children."""
 
     book: LinkedCodebook
@@ -121,7 +121,7 @@ class Histories:
                 found[name] = np.where(there, codes, view.book.column(name).size - 1)
         return found
 
-    def only(self, people: npt.NDArray[np.bool_]) -> "Histories":
+    def only(self, people: npt.NDArray[np.bool_]) -> "LinkedRows":
         """Some of the people with everything that is theirs."""
         tables: dict[str, TableRows] = {}
         renumbered: dict[str, Places] = {}
@@ -130,4 +130,4 @@ class Histories:
             rows = people if step.parent is None else people[self.person_of(step.name)]
             renumbered[step.name] = np.cumsum(rows) - 1
             tables[step.name] = held.kept(rows, renumbered[step.parent or step.name])
-        return Histories(book=self.book, tables=tables)
+        return LinkedRows(book=self.book, tables=tables)
