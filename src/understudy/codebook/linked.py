@@ -194,6 +194,19 @@ class LinkedCodebook:
         table, _, own = spelled.partition(".")
         return replace(self.table(table).book.column(own.removeprefix(f"{PREVIOUS}.")), name=spelled, parents=None)
 
+    @cached_property
+    def released(self) -> tuple[Column, ...]:
+        """Every column of a release but keys, spelled ``table.column``."""
+        return tuple(self.column(table.spelled(own.name)) for table in self.tables for own in table.book.released)
+
+    @cached_property
+    def plain(self) -> "LinkedCodebook":
+        """The same for tables that we write ourselves: one file each, which holds its constants itself."""
+        tables = [
+            replace(table, book=table.book.plain, data="", made_of=None, constants=()) for table in self.tables
+        ]
+        return replace(self, tables=tuple(tables))
+
     # Rules
 
     def visible(self, name: str) -> dict[str, Column]:

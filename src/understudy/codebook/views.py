@@ -87,8 +87,10 @@ class View:
     last: str | None
     """Whether no sibling follows, where a rule asks for it."""
     placed: tuple[Placed, ...]
-    numbers: tuple[str, ...]
-    """Number columns that order rules compare: their values are drawn together."""
+    unkept: tuple[Rule, ...]
+    """Rules about certain ones of many dates, which the view cannot keep: whoever breaks one is drawn again."""
+    compared: tuple[str, ...]
+    """Number columns, known ones too, that order rules compare: their values keep that order, not only their bins."""
 
     @cached_property
     def new(self) -> tuple[str, ...]:
@@ -176,13 +178,15 @@ def _view(book: LinkedCodebook, table: LinkedTable) -> View:
         and not _names_placed(rule, placed)
         and any(name.partition(".")[0] == table.name for name in rule.columns)  # others were kept further up
     ]
+    unkept = [rule for rule in rules if _names_placed(rule, placed) and not isinstance(rule, Order)]
     kept += [
         Impossible(name=rule.title, cells=((str(last), ("no",)), *rule.cells)) for rule in ends  # type: ignore[attr-defined]
     ]
     compared = {name for rule in kept if isinstance(rule, Order) for name in rule.columns}
+    every = (*known, *new)
     return View(
         table=table,
-        book=Codebook(columns=(*known, *new), constraints=tuple(kept)),
+        book=Codebook(columns=every, constraints=tuple(kept)),
         known=tuple(column.name for column in known),
         before=before,
         counts=counts,
@@ -190,7 +194,8 @@ def _view(book: LinkedCodebook, table: LinkedTable) -> View:
         rank=rank,
         last=last,
         placed=tuple(one for name, one in placed.items() if name in own),
-        numbers=tuple(name for name in own if name in compared and isinstance(columns[name], Number)),
+        unkept=tuple(unkept),
+        compared=tuple(one.name for one in every if one.name in compared and isinstance(one, Number)),
     )
 
 

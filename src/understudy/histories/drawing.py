@@ -9,13 +9,14 @@ to the new one as it was measured.
 People whose history the rules leave no way to go on are left out, and others drawn for them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.blocks.shrinking import fitted_margins
+from understudy.codebook.clauses import clause_of
 from understudy.codebook.linked import LinkedCodebook
 from understudy.codebook.views import View, positions
 from understudy.histories.measuring import ViewTables
@@ -24,11 +25,11 @@ from understudy.histories.rows import Codes, LinkedRows, Places, TableRows
 from understudy.mechanisms.stream import Stream
 from understudy.samplers.agreeing import draw_agreeing, seed_of
 from understudy.samplers.continuing import Continuing, Links, mend_linked
+from understudy.sources.base import Report
 from understudy.sources.tables import code_type
 
 Values = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Tell = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,13 +42,23 @@ class Measured:
 
 
 def draw_block(
-    book: LinkedCodebook, measured: Sequence[Measured], people: int, stream: Stream, tell: Tell | None = None
+    book: LinkedCodebook,
+    measured: Sequence[Measured],
+    people: int,
+    stream: Stream,
+    *,
+    where: Mapping[str, Sequence[int]] | None = None,
+    report: Report | None = None,
 ) -> LinkedRows:
-    """About so many people with their histories: all that the rules let go on to their end."""
+    """At most so many people with their histories: all that are wanted and that the rules let go on to their end."""
     histories = _draw_people(book, measured[0], people, stream)
+    if where:
+        held = histories.tables[book.person.name].codes
+        histories = histories.only(np.logical_and.reduce([np.isin(held[name], codes) for name, codes in where.items()]))
     for one in measured[1:]:
-        histories = _draw_steps(histories, one, stream, tell)
-    return histories
+        histories = _draw_steps(histories, one, stream, report)
+    lost = lost_people(histories, [one.view for one in measured])
+    return histories.only(~lost) if lost.any() else histories
 
 
 def _draw_people(book: LinkedCodebook, one: Measured, people: int, stream: Stream) -> LinkedRows:
@@ -106,7 +117,7 @@ def by_rank(table: TableRows) -> list[Places]:
     return np.split(order, np.cumsum(np.bincount(table.rank))[:-1]) if len(table) else []
 
 
-def _draw_steps(histories: LinkedRows, one: Measured, stream: Stream, tell: Tell | None) -> LinkedRows:
+def _draw_steps(histories: LinkedRows, one: Measured, stream: Stream, tell: Report | None) -> LinkedRows:
     view, tables = one.view, one.tables
     table = histories.tables[view.table.name]
     names = view.book.names
@@ -180,3 +191,18 @@ def fitted_tables(
         else:
             goal[i, j] = table
     return goal
+
+
+def lost_people(histories: LinkedRows, views: Sequence[View]) -> Bools:
+    """People who break a rule that no view could keep: one about certain dates among many."""
+    lost = np.zeros(histories.people, dtype=bool)
+    for view in views:
+        table = view.table.name
+        rows = np.arange(len(histories.tables[table]))
+        for rule in view.unkept:
+            columns = {name: histories.book.column(name) for name in rule.columns}
+            seen = [histories.exact(table, name, rows) for name in rule.columns]
+            codes, there = [each for each, _ in seen], np.logical_and.reduce([known for _, known in seen])
+            kept = clause_of(rule, columns).allows(codes)
+            lost[histories.person_of(table)[there & ~kept]] = True
+    return lost

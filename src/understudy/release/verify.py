@@ -320,6 +320,27 @@ def _promise_of_format_1(manifest: dict[str, Any], ledger: Ledger, total: Guaran
     return promise
 
 
+def differing_prices(due: Guarantee, stated: Guarantee) -> list[str]:
+    """Whether a stated total is what its method costs by a computation of its own."""
+
+    def close(name: str) -> bool:
+        first, second = _figure(due, name), _figure(stated, name)
+        return abs(first - second) <= RECHECK_TOLERANCE * max(first, second)
+
+    same = getattr(due, "neighbours", None) == getattr(stated, "neighbours", None)
+    if same and close("epsilon") and close("delta"):
+        return []
+    return [
+        f"the ledger adds up to epsilon {_figure(stated, 'epsilon'):.6g}, delta {_figure(stated, 'delta'):.6g}, and the "
+        f"method with its parameters and codebook costs epsilon {_figure(due, 'epsilon'):.6g}, delta "
+        f"{_figure(due, 'delta'):.6g}: one of them was changed"
+    ]
+
+
+def _figure(claim: Guarantee, name: str) -> float:
+    return float(getattr(claim, name, 0.0))
+
+
 def _check_inputs(looked: Looked, *, formal: bool) -> None:
     """Whether what went in allows what is promised: a public input is public or paid for, a price per row holds."""
     manifest, problems = looked.manifest, looked.problems

@@ -18,7 +18,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.samplers.agreeing import Goal, Tables, flat_rules, proposals_for, seed_of
 from understudy.samplers.starting import Codes, Values, fill_columns, possible, uniform
 
-_PASSES, _SETTLED = 40, 0.99
+_PASSES, _SETTLED = 30, 0.98
 _LEAST = 1e-9
 
 

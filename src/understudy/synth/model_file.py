@@ -17,8 +17,6 @@ from understudy.codebook.where import Where, where_codes
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import ROWS
-from understudy.privacy.ledger import Ledger, stream_entries
-from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
 from understudy.release import Manifest, Release, describe
 from understudy.release.folders import Commit, new_file
@@ -30,7 +28,7 @@ from understudy.synth.detail_where import draw_part, part_facts
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
 from understudy.synth.measurements import attached
-from understudy.synth.models import NOT_CHARGED, ReleasedModel
+from understudy.synth.models import ReleasedModel
 from understudy.synth.ways import Way
 
 FORMAT = 1
@@ -49,17 +47,9 @@ def _packed(model: ReleasedModel) -> bytes:
     described = {
         "format": FORMAT,
         "kind": model.way.kind,
-        "method": model.method,
-        "parameters": dict(model.parameters),
-        "ledger": model.ledger.to_list(),
-        "delta_for_total": model.delta,
-        "secure": model.secure,
-        "charged": model.charged,
-        "charged_as": model.charged_as,
-        "looked": model.looked,
+        **model.head(),
         **_OF_A_WAY,
         **model.way.described(),
-        "warnings": list(model.warnings),
         "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in tables],
         "details": len(model.details.codes),
         "measured": len(model.details.pieces),
@@ -173,16 +163,8 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         tables=tables[:own],
         details=Details.of(tables[own:], codes=codes),
         people=tuple(described.get("people", ())),
-        ledger=Ledger.from_list(described["ledger"]),
-        delta=described["delta_for_total"],
-        method=described["method"],
-        parameters=described["parameters"],
-        secure=described["secure"],
-        charged=str(described.get("charged", NOT_CHARGED)),
-        charged_as=str(described.get("charged_as", "")),
-        looked=described.get("looked") is True,
-        warnings=tuple(described["warnings"]),
         measurements=_measurements(archive),
+        **ReleasedModel.read_head(described),
     )
 
 
@@ -249,24 +231,14 @@ class LoadedModel:
 
     def payment(self, release_id: str | None = None) -> Payment:
         """Nothing is paid any more, and the manifest says who did."""
-        words = f"none needed: drawn from a released model, which itself was {self.model.charged}"
-        name = self.model.charged_as or None
-        return Payment.free(words=words, release_id=release_id, charged_as=name, looked=self.model.looked)
+        return self.model.payment(release_id)
 
     def manifest(
         self, rows: int, payment: Payment, *, secure: bool, parameters: Mapping[str, Any] | None = None, **more: Any
     ) -> Manifest:
         """The manifest of ``rows`` rows drawn from this model."""
         model = self.model
-        seeded = Ledger() if secure or not model.secure else Ledger.of(stream_entries(False))
-        quote = Quote(
-            method=model.method,
-            route="N",
-            own=model.ledger + seeded,
-            own_delta=model.delta,
-            rows=rows,
-            warnings=model.warnings,
-        )
+        quote = model.quote(rows, secure=secure)
         return describe(
             quote,
             payment,
