@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from understudy.codebook.book import FILE, Codebook, read_text, with_path
-from understudy.codebook.columns import Attestation, Column, Origin
+from understudy.codebook.columns import Attestation, Column, Origin, Role, Text
 from understudy.codebook.linked_rules import PREVIOUS, NothingAfter, is_previous, renamed, table_of
 from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
@@ -115,6 +115,14 @@ class LinkedTable:
             return plain
         of = plain.content if self.is_attested else "changed"  # or the change would revive it
         return replace(plain, attestation=replace(self.attestation, of=of))
+
+    @property
+    def as_file(self) -> Codebook:
+        """A codebook of all columns that a file of it has, keys among them."""
+        keys = dict.fromkeys(name for name in (self.key, self.parent_key, self.order) if name)
+        known = {column.name for column in self.book.columns}
+        identifiers = tuple(Text(name=name, role=Role.IDENTIFIER) for name in keys if name not in known)
+        return replace(self.book, columns=(*identifiers, *self.book.columns))
 
     def spelled(self, column: str) -> str:
         """A column as rules across tables write it."""

@@ -23,12 +23,15 @@ Where = Mapping[str, Sequence[int]]
 """Columns of the persons, each with the codes that it may hold."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HistoriesModel(ModelHead):
     """Perturbed tables of every view, and the ledger that paid for them."""
 
     book: LinkedCodebook
     measured: tuple[Measured, ...]
+
+    def __repr__(self) -> str:
+        return f"<released histories model of {', '.join(one.view.table.name for one in self.measured)}>"
 
     def blocks(
         self, people: int, stream: Stream, *, where: Where | None = None, report: Report | None = None

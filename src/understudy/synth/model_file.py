@@ -61,10 +61,10 @@ def _packed(model: ReleasedModel) -> bytes:
         archive.writestr("codebook.toml", model.codebook.to_toml())
         for number, table in enumerate(tables):
             codes, counts = table.occupied()
-            archive.writestr(f"table-{number}-codes.npy", _array(codes))
-            archive.writestr(f"table-{number}-noisy-counts.npy", _array(counts))
+            archive.writestr(f"table-{number}-codes.npy", array_bytes(codes))
+            archive.writestr(f"table-{number}-noisy-counts.npy", array_bytes(counts))
         for name, values in model.way.arrays().items():
-            archive.writestr(f"{name}.npy", _array(values))
+            archive.writestr(f"{name}.npy", array_bytes(values))
         if model.measurements is not None:
             written = io.BytesIO()
             pyarrow.parquet.write_table(model.measurements, written)
@@ -72,7 +72,7 @@ def _packed(model: ReleasedModel) -> bytes:
     return buffer.getvalue()
 
 
-def _array(values: Any) -> bytes:
+def array_bytes(values: Any) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, values, allow_pickle=False)
     return buffer.getvalue()
@@ -92,7 +92,7 @@ def load_model(path: str | Path) -> "LoadedModel":
         raise ReleaseError(
             f"there is no model file {str(path)!r}; check the path, or write one with `understudy synth --save-model`."
         ) from None
-    except _BROKEN as reason:
+    except BROKEN as reason:
         if isinstance(reason, ReleaseError):
             raise
         if other := _something_else(Path(path)):
@@ -120,7 +120,7 @@ def _something_else(path: Path) -> str:
 
 
 # What the readers of zip, JSON, NumPy and TOML raise on bytes that nobody wrote; anything else is our bug.
-_BROKEN = (
+BROKEN = (
     UnderstudyError,
     OSError,
     zipfile.BadZipFile,
@@ -150,8 +150,8 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         CountTable.sparse(
             shape["columns"],
             shape["sizes"],
-            _read_array(archive, f"table-{number}-codes.npy", dimensions=2),
-            _read_array(archive, f"table-{number}-noisy-counts.npy", dimensions=1),
+            read_array(archive, f"table-{number}-codes.npy", dimensions=2),
+            read_array(archive, f"table-{number}-noisy-counts.npy", dimensions=1),
         )
         for number, shape in enumerate(described["tables"])
     )
@@ -177,7 +177,7 @@ def _measurements(archive: zipfile.ZipFile) -> pa.Table | None:
 
 def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
     way = Way.named(described["kind"]).rebuilt(
-        described, lambda name, dimensions: _read_array(archive, f"{name}.npy", dimensions=dimensions)
+        described, lambda name, dimensions: read_array(archive, f"{name}.npy", dimensions=dimensions)
     )
     expected = {**_OF_A_WAY, **way.described()}
     if expected != {name: described[name] for name in expected}:
@@ -185,7 +185,7 @@ def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
     return way
 
 
-def _read_array(archive: zipfile.ZipFile, name: str, *, dimensions: int) -> Any:
+def read_array(archive: zipfile.ZipFile, name: str, *, dimensions: int) -> Any:
     values = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
     if values.ndim != dimensions or values.dtype.kind not in "iu":
         raise ValueError(f"{name} does not hold whole numbers")
