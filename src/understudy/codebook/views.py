@@ -180,7 +180,8 @@ def _view(book: LinkedCodebook, table: LinkedTable) -> View:
     ]
     unkept = [rule for rule in rules if _names_placed(rule, placed) and not isinstance(rule, Order)]
     kept += [
-        Impossible(name=rule.title, cells=((str(last), ("no",)), *rule.cells)) for rule in ends  # type: ignore[attr-defined]
+        Impossible(name=rule.title, cells=((str(last), ("no",)), *rule.cells))
+        for rule in ends  # type: ignore[attr-defined]
     ]
     compared = {name for rule in kept if isinstance(rule, Order) for name in rule.columns}
     every = (*known, *new)
@@ -246,7 +247,9 @@ def _placed(book: LinkedCodebook, table: LinkedTable) -> list[Placed]:
         ]
         # the nearest: the same row, then the row above; of those the latest
         nearest = max(anchors, key=lambda low: (path[low.partition(".")[0]], orders.order.index(low)), default=None)
-        later = table.spelled(f"{PREVIOUS}.{name.partition('.')[2]}") if name == ordered and (table.cap or 0) > 1 else None
+        later = (
+            table.spelled(f"{PREVIOUS}.{name.partition('.')[2]}") if name == ordered and (table.cap or 0) > 1 else None
+        )
         placed.append(
             Placed(
                 column=name,

@@ -47,7 +47,6 @@ class _Joined:
     def rows(self, view: View) -> Any:
         """The person and the key of every row of a view, dates as they are (d0, d1, ...), and the view's columns."""
         table = view.table
-        book = self._source.codebook
         names = [table.spelled(column.name) for column in self._source.columns(table.name)]
         rows = self._source.rows(table.name)
         own = {name: f"o{place}" for place, name in enumerate(names)}
@@ -66,7 +65,11 @@ class _Joined:
             )
             parent = self._views[table.parent]
             upper = self.rows(parent)
-            above = {name: f"a{place}" for place, name in enumerate(parent.book.names) if "." in name and not _looks_back(name)}
+            above = {
+                name: f"a{place}"
+                for place, name in enumerate(parent.book.names)
+                if "." in name and not _looks_back(name)
+            }
             dates = {name: f"e{place}" for place, name in enumerate(_dates(self._source, parent))}
             upper = upper.select(
                 **{_ABOVE: upper[KEY], _PERSON: upper[_PERSON]},
@@ -155,7 +158,9 @@ def _told(rows: Any, one: Placed, exact: dict[str, str], source: LinkedSource) -
                 column = source.codebook.column(name)
                 assert isinstance(column, Dates)
                 value = rows[exact[name]].cast("int64")
-                known = ibis.ifelse(value < column.proper_levels, value + column.grain.number(column.start), ibis.null("int64"))
+                known = ibis.ifelse(
+                    value < column.proper_levels, value + column.grain.number(column.start), ibis.null("int64")
+                )
                 anchor = ibis.coalesce(known, anchor)
         gap = code + one.dates.grain.number(one.dates.start) - anchor
         is_gap = (gap >= 0).fill_null(False)

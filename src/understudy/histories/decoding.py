@@ -18,7 +18,7 @@ from understudy.codebook.numbers import Number
 from understudy.codebook.pseudonyms import pseudonyms
 from understudy.codebook.views import View
 from understudy.histories.drawing import by_rank
-from understudy.histories.rows import Codes, LinkedRows, Places
+from understudy.histories.rows import Codes, LinkedRows, Places, TableRows
 from understudy.mechanisms.stream import Stream
 from understudy.synth.details import smooth_shapes
 
@@ -34,7 +34,7 @@ def decode_rows(rows: LinkedRows, views: Sequence[View], stream: Stream) -> dict
         table, held = view.table, rows.tables[view.table.name]
         arrays: dict[str, pa.Array] = {}
         if table.key is not None:
-            keys[table.name] = arrays[table.key] = pseudonyms(len(held), stream.below_each)
+            keys[table.name] = arrays[table.key] = _keys(held, stream.below_each)
         if table.parent is not None and table.parent_key is not None:
             arrays[table.parent_key] = keys[table.parent].take(pa.array(held.parent))
         if table.order is not None and table.order not in table.book.names and table.order not in arrays:
@@ -51,6 +51,15 @@ def decode_rows(rows: LinkedRows, views: Sequence[View], stream: Stream) -> dict
                 arrays[column.name] = decode_column(column, values, stream.below_each, weights=weights)
         tables[table.name] = pa.table(arrays)
     return tables
+
+
+def _keys(held: TableRows, below_each: BelowEach) -> pa.Array:
+    """Fresh keys that rise among siblings: whoever sorts siblings of one date by key finds the order in which they
+    were drawn."""
+    keys = pseudonyms(len(held), below_each)
+    if not len(held):
+        return keys
+    return keys.take(pa.array(np.lexsort((keys.to_numpy(zero_copy_only=False).astype(np.bytes_), held.parent))))
 
 
 def _small(codes: Codes) -> npt.NDArray[np.unsignedinteger]:

@@ -64,7 +64,12 @@ def draw_block(
 def _draw_people(book: LinkedCodebook, one: Measured, people: int, stream: Stream) -> LinkedRows:
     view, tables = one.view, one.tables
     drawn = draw_agreeing(
-        tables.classes.weights, tables.classes.levels, tables.twos, allowed=view.book.allowed, rows=people, stream=stream
+        tables.classes.weights,
+        tables.classes.levels,
+        tables.twos,
+        allowed=view.book.allowed,
+        rows=people,
+        stream=stream,
     )
     columns = dict(zip(view.book.names, drawn, strict=True))
     return _with_rows(LinkedRows(book=book, tables={}), view, columns, np.arange(people), stream)
@@ -83,7 +88,9 @@ def _with_rows(
     going = _place(filled, view, stream)
     children = {}
     for child, column in view.counts.items():
-        children[child] = TableRows(codes={}, parent=np.repeat(np.arange(len(parent)), columns[column].astype(np.int64)))
+        children[child] = TableRows(
+            codes={}, parent=np.repeat(np.arange(len(parent)), columns[column].astype(np.int64))
+        )
     filled = LinkedRows(book=book, tables={**filled.tables, **children})
     return filled if going.all() else _without(filled, name, going)
 

@@ -12,12 +12,9 @@ import numpy.typing as npt
 from understudy.blocks.latent import LatentClasses
 from understudy.blocks.measured import MarginalFit, first_share, patience_at
 from understudy.codebook.views import View
-from understudy.histories.rows import LinkedRows, Places
 from understudy.mechanisms.gaussian_measurements import Meter
 from understudy.mechanisms.stream import Stream
 from understudy.sources.base import Report, Source
-from understudy.sources.encoded import EncodedSource
-from understudy.sources.tables import code_type
 
 Values = npt.NDArray[np.float64]
 SCORE_SHARE = 0.05
@@ -32,13 +29,6 @@ class ViewTables:
     """By column of its codebook, each of one total."""
     twos: dict[tuple[int, int], Values]
     classes: LatentClasses
-
-
-def view_source(histories: LinkedRows, view: View, rows: Places) -> Source:
-    """Some rows of a view, to be counted."""
-    codes = histories.in_view(view, rows, view.book.names)
-    columns = [codes[name].astype(code_type(size)) for name, size in zip(view.book.names, view.book.sizes, strict=True)]
-    return EncodedSource(codebook=view.book, columns=columns)
 
 
 def measure_view(

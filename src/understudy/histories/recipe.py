@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from understudy.codebook import LinkedCodebook
+from understudy.codebook.linked_rules import is_previous
 from understudy.codebook.views import View, views_of
 from understudy.errors import BudgetError, ParameterError
 from understudy.histories.fitted import FittedHistories
@@ -149,7 +150,22 @@ def refuse_unmodelled(book: LinkedCodebook) -> None:
     """What a codebook may ask for and this method has not."""
     odd = [f"{table.spelled(one.name)} (detailed codes)" for table in book.tables for one in table.book.details]
     odd += [f"{table.spelled(one.name)} (measured pieces)" for table in book.tables for one in table.book.measured]
+    unsure = [
+        table.name
+        for table in book.tables
+        if table.key is None and table.order in table.book.names and _looks_at_siblings(book, table.name)
+    ]
+    if unsure:
+        raise ParameterError(
+            f"the table {unsure[0]!r} has a rule about siblings, which follow each other by a column of the release, "
+            "and no key to tell those apart that share a value of it; give the table a key, or another order."
+        )
     if odd:
         raise ParameterError(
             f"`histories` does not draw {', '.join(odd)} yet; take those columns out, or give them coarser levels."
         )
+
+
+def _looks_at_siblings(book: LinkedCodebook, name: str) -> bool:
+    rules = book.rules_on(name)
+    return bool(book.ends(name)) or any(is_previous(column) for rule in rules for column in rule.columns)

@@ -24,7 +24,10 @@ class HistoryMeasurements(GaussianMeasurements):
 
     kind: ClassVar[str] = "history-measurements"
     proof: ClassVar[str | None] = "histories.md"
-    rows: tuple[int, ...] = option(rule=Several(each=Whole(), words="a list of whole numbers", example="1,2"), help="most rows of one person, by view")
+    rows: tuple[int, ...] = option(
+        rule=Several(each=Whole(), words="a list of whole numbers", example="1,2"),
+        help="most rows of one person, by view",
+    )
 
     def guarantee(self) -> Guarantee:
         """That of the units, for a person."""
@@ -38,9 +41,7 @@ def history_event(*, epsilon: float, delta: float, rows: tuple[int, ...]) -> His
     """So many units that they can be split among the tables of all views, and joined into one draw; needs no data."""
     units = _LEAST_UNITS * max(rows) ** 2
     while units <= _MOST_UNITS:
-        event = gaussian_measurements_event(
-            epsilon=epsilon, delta=delta, units=units, neighbours=Neighbours.ADD_REMOVE
-        )
+        event = gaussian_measurements_event(epsilon=epsilon, delta=delta, units=units, neighbours=Neighbours.ADD_REMOVE)
         if event.variance >= LEAST_VARIANCE:
             return HistoryMeasurements(
                 variance=event.variance, units=units, delta=delta, neighbours=Neighbours.ADD_REMOVE, rows=rows

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from understudy.codebook import LinkedCodebook
+from understudy.codebook import Levelled, LinkedCodebook
 from understudy.privacy.provenance import Made
 from understudy.privacy.spelling import short_promise
 from understudy.release.folders import Commit, digest_of, new_folder
@@ -71,6 +71,14 @@ class LinkedRelease:
             sha256.update(name.encode() + b"\x00")
             sha256.update(sink.getvalue())
         return f"sha256:{sha256.hexdigest()}"
+
+    def formula_like(self) -> list[str]:
+        """Columns with a level that a spreadsheet would run as a formula when it opens a CSV."""
+        return [
+            column.name
+            for column in self.codebook.released
+            if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
+        ]
 
     def __repr__(self) -> str:
         names = ", ".join(table.name for table in self.codebook.tables)

@@ -65,9 +65,7 @@ class ModelHead:
     def payment(self, release_id: str | None = None) -> Payment:
         """Nothing is paid any more, and the manifest says who did."""
         words = f"none needed: drawn from a released model, which itself was {self.charged}"
-        return Payment.free(
-            words=words, release_id=release_id, charged_as=self.charged_as or None, looked=self.looked
-        )
+        return Payment.free(words=words, release_id=release_id, charged_as=self.charged_as or None, looked=self.looked)
 
     def quote(self, rows: int, *, secure: bool, subject: Subject = Subject.ROWS) -> Quote:
         """What was paid already, for ``rows`` of whatever is drawn; a seed loses the promise."""

@@ -334,8 +334,8 @@ def differing_prices(due: Guarantee, stated: Guarantee) -> list[str]:
     if same and close("epsilon") and close("delta"):
         return []
     return [
-        f"the ledger adds up to epsilon {_figure(stated, 'epsilon'):.6g}, delta {_figure(stated, 'delta'):.6g}, and the "
-        f"method with its parameters and codebook costs epsilon {_figure(due, 'epsilon'):.6g}, delta "
+        f"the ledger adds up to epsilon {_figure(stated, 'epsilon'):.6g}, delta {_figure(stated, 'delta'):.6g}, and "
+        f"the method with its parameters and codebook costs epsilon {_figure(due, 'epsilon'):.6g}, delta "
         f"{_figure(due, 'delta'):.6g}: one of them was changed"
     ]
 

@@ -73,6 +73,7 @@ def _packed(model: ReleasedModel) -> bytes:
 
 
 def array_bytes(values: Any) -> bytes:
+    """An array as the file holds it."""
     buffer = io.BytesIO()
     np.save(buffer, values, allow_pickle=False)
     return buffer.getvalue()
@@ -186,6 +187,7 @@ def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
 
 
 def read_array(archive: zipfile.ZipFile, name: str, *, dimensions: int) -> Any:
+    """An array of whole numbers back from the file."""
     values = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
     if values.ndim != dimensions or values.dtype.kind not in "iu":
         raise ValueError(f"{name} does not hold whole numbers")
