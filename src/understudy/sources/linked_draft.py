@@ -63,6 +63,7 @@ def draft_linked(what: Any, *, cap: int = CAP, report: Report | None = None) -> 
     kept = [top, *(name for name in places if name in below(top, links))]
     reasons = {name: "no column of it names a row of another table" for name in places if name not in kept}
     keys = _keys(kept, links)
+    ids = _ids(counted, keys)
     notes: list[str] = []
     guesses: list[tuple[str, Guess]] = []
     tables = []
@@ -70,7 +71,7 @@ def draft_linked(what: Any, *, cap: int = CAP, report: Report | None = None) -> 
         if report:
             report("drafting", number, len(kept))
         link = links.get(name)
-        drop = _ids(opened[name], counted[name], keys)
+        drop = [column for column in opened[name].header if column.lower() in ids]
         draft = draft_in_full(places[name].what, table=places[name].table, drop=drop, tell_apart=True)
         guesses += [(name, guess) for guess in draft.guesses]
         reasons |= {f"{name}.{column}": why for column, why in draft.reasons.items()}
@@ -139,11 +140,11 @@ def _keys(kept: list[str], links: Mapping[str, Link]) -> dict[str, str]:
     return {link.parent: link.key for name, link in links.items() if name in kept}
 
 
-def _ids(opened: Opened, counted: Counted, keys: Mapping[str, str]) -> list[str]:
-    """Columns to leave out: keys of any table, and ids of rows."""
-    of_tables = {key.lower() for key in keys.values()}
-    unique = [name for name in counted.values if is_id_name(name) and counted.is_unique(name)]
-    return [name for name in opened.header if name.lower() in of_tables or name in unique]
+def _ids(counted: Mapping[str, Counted], keys: Mapping[str, str]) -> set[str]:
+    """Columns to leave out wherever they stand: keys, and what tells the rows of some table apart."""
+    each = [(column, counts) for counts in counted.values() for column in counts.values]
+    unique = {column.lower() for column, counts in each if is_id_name(column) and counts.is_unique(column)}
+    return {key.lower() for key in keys.values()} | unique
 
 
 def _without_keys(book: Codebook, keys: set[str | None]) -> Codebook:
