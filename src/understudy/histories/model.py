@@ -47,7 +47,7 @@ class HistoriesModel(ModelHead):
             tried += asked
             if tried > _MOST_LOST * _LEAST and made + rows.people < tried / _MOST_LOST / 20:
                 raise RefusalError(
-                    f"of {tried:,} people drawn only {made + rows.people:,} have a history that the rules (and `where`) "
+                    f"of {tried:,} people drawn only {made + rows.people:,} have a history that rules (and `where`) "
                     "allow to its end; use fewer or looser rules, a larger part of the people, or a larger epsilon."
                 )
             if rows.people > wanted:
