@@ -14,6 +14,7 @@ from understudy.mechanisms import (
     GaussianStability,
     GeometricHistogram,
     GroupOf,
+    HistoryMeasurements,
     KAnonymousTable,
     LDiverseDraws,
     MaxNormSums,
@@ -143,6 +144,13 @@ people = st.builds(
     PeopleHistogram,
     scale=scales,
     neighbours=st.sampled_from([Neighbours.ADD_REMOVE_PERSON, Neighbours.REPLACE_PERSON]),
+) | st.builds(
+    HistoryMeasurements,
+    variance=st.sampled_from([Fraction(2000), Fraction(70_001, 2)]),
+    units=st.sampled_from([64, 5000]),
+    delta=st.sampled_from([1e-9, 1e-6]),
+    neighbours=st.just(AR),
+    rows=st.sampled_from([(1, 1), (1, 2, 3)]),
 )
 """Prices of people that no record has."""
 
