@@ -17,6 +17,7 @@ from understudy.codebook.columns import (
 )
 from understudy.codebook.details import Detail
 from understudy.codebook.file_reading import FileReading
+from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable
 from understudy.codebook.numbers import Continuous, Integer, Number
 from understudy.codebook.packs import Pack
 from understudy.codebook.readings import Reading
@@ -30,6 +31,7 @@ __all__ = [
     "Codebook",
     "Coded",
     "Column",
+    "Constant",
     "Continuous",
     "Dates",
     "Detail",
@@ -41,6 +43,8 @@ __all__ = [
     "Impossible",
     "Integer",
     "Levelled",
+    "LinkedCodebook",
+    "LinkedTable",
     "Number",
     "Order",
     "Ordinal",

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -392,25 +393,35 @@ class Codebook:
     @staticmethod
     def load(path: str | Path) -> "Codebook":
         """Read a codebook file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")  # some editors add a mark
-        except FileNotFoundError:
-            raise CodebookError(
-                f"there is no codebook at {str(path)!r}; draft one with `understudy codebook draft DATA -o {path}`."
-            ) from None
-        except UnicodeDecodeError:
-            raise CodebookError(f"the codebook {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
-        except OSError as reason:
-            fault = "it is a folder; name the file" if Path(path).is_dir() else reason.strerror
-            raise CodebookError(f"the codebook {str(path)!r} cannot be read ({fault}).") from None
-        try:
+        text = read_text(path)
+        with with_path(path):
             return Codebook.from_toml(text, Path(path).parent)
-        except CodebookError as reason:
-            message = str(reason).partition("\n")[0]
-            raise CodebookError(
-                message.replace("the codebook", f"the codebook {str(path)!r}", 1), reason.faults
-            ) from None
 
     def save(self, path: str | Path) -> None:
         """Write the canonical text."""
         Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a codebook file."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")  # some editors add a mark
+    except FileNotFoundError:
+        raise CodebookError(
+            f"there is no codebook at {str(path)!r}; draft one with `understudy codebook draft DATA -o {path}`."
+        ) from None
+    except UnicodeDecodeError:
+        raise CodebookError(f"the codebook {str(path)!r} is not UTF-8 text; save it as UTF-8.") from None
+    except OSError as reason:
+        fault = "it is a folder; name the file" if Path(path).is_dir() else reason.strerror
+        raise CodebookError(f"the codebook {str(path)!r} cannot be read ({fault}).") from None
+
+
+@contextmanager
+def with_path(path: str | Path) -> Iterator[None]:
+    """Faults of a codebook name its file."""
+    try:
+        yield
+    except CodebookError as reason:
+        message = str(reason).partition("\n")[0]
+        raise CodebookError(message.replace("the codebook", f"the codebook {str(path)!r}", 1), reason.faults) from None

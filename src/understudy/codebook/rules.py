@@ -102,13 +102,15 @@ def _value_faults(rule: Rule, column: Column, values: Sequence[str]) -> list[str
     return [f"{where} names {strange[0]!r}, which is no level of {column.name!r}; it has {shown}."]
 
 
-def _choice_words(choice: Groups) -> str:
+def choice_words(choice: Groups) -> str:
+    """Columns with the values that a rule names, for a sentence."""
     return " and ".join(
         f"{name} = {values[0]}" if len(values) == 1 else f"{name} in ({', '.join(values)})" for name, values in choice
     )
 
 
-def _choice_faults(rule: Rule, choice: Groups, columns: Columns) -> list[str]:
+def choice_faults(rule: Rule, choice: Groups, columns: Columns) -> list[str]:
+    """Values that are no levels of their columns."""
     return [fault for name, values in choice for fault in _value_faults(rule, columns[name], values)]
 
 
@@ -126,11 +128,11 @@ class Impossible(Rule):
 
     def words(self) -> str:
         """In words."""
-        return f"never {_choice_words(self.cells)}"
+        return f"never {choice_words(self.cells)}"
 
     def faults(self, columns: Columns) -> list[str]:
         """Values must be levels."""
-        return _choice_faults(self, self.cells, columns)
+        return choice_faults(self, self.cells, columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,11 +150,11 @@ class Implies(Rule):
 
     def words(self) -> str:
         """In words."""
-        return f"{_choice_words(self.when)} means {_choice_words(self.then)}"
+        return f"{choice_words(self.when)} means {choice_words(self.then)}"
 
     def faults(self, columns: Columns) -> list[str]:
         """Values must be levels."""
-        return _choice_faults(self, (*self.when, *self.then), columns)
+        return choice_faults(self, (*self.when, *self.then), columns)
 
 
 @dataclass(frozen=True, kw_only=True)

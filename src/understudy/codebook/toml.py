@@ -9,14 +9,14 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from decimal import Decimal
 from enum import EnumType
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from understudy.codebook.book import Codebook, PaidDraft
@@ -69,53 +69,84 @@ class _Fault(ValueError):
 
 def read_codebook(text: str, folder: Path | None = None) -> Codebook:
     """Parse TOML text into a codebook, or raise one error that lists every fault; own packs lie in ``folder``."""
+    data = read_toml(text)
+    if "tables" in data:
+        raise CodebookError(
+            "the codebook describes several linked tables ([tables.NAME]), and what was asked for takes a codebook of "
+            "one table; name a codebook of one table, or see docs/guide/histories.md for what linked tables can do."
+        )
+    faults = top_faults(data, _TOP)
+    packs = read_packs(data.get("packs", []), folder or Path(), faults)
+    book = book_of(data, packs, faults)
+    if book is None:
+        raise CodebookError(f"the codebook has {len(faults)} fault{'s' * (len(faults) != 1)}:", faults)
+    return Codebook(**book)
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text; numbers stay exact."""
     try:
-        data = tomllib.loads(text, parse_float=Decimal)
+        return tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as reason:
         problem = "nested too deep" if isinstance(reason, RecursionError) else reason
         raise CodebookError(f"the codebook is not valid TOML: {problem}. Mend that line.") from None
+
+
+def top_faults(data: Mapping[str, Any], known: Sequence[str]) -> list[str]:
+    """Whether this version reads the file at all."""
     faults: list[str] = []
     if data.get("format") != FORMAT:
         faults.append(f"format is {data.get('format')!r}; this version reads format = {FORMAT}.")
-    if strange := sorted(set(data) - set(_TOP)):
-        faults.append(f"unknown keys {', '.join(strange)} at the top; known are {', '.join(_TOP)}.")
+    if strange := sorted(set(data) - set(known)):
+        faults.append(f"unknown keys {', '.join(strange)} at the top; known are {', '.join(known)}.")
+    return faults
+
+
+def book_of(data: Mapping[str, Any], packs: Mapping[str, Pack], faults: list[str]) -> dict[str, Any] | None:
+    """The fields of a codebook as ``data`` tells them; None where something cannot be read, which ``faults`` tell."""
     if data.get("columns", []) == []:
         faults.append("there are no [[columns]]; describe at least one.")
-    packs = _read_packs(data.get("packs", []), folder or Path(), faults)
     columns = _read_tables(data.get("columns", []), "columns", _COLUMNS, _READERS, faults, packs)
-    rules = _read_tables(data.get("constraints", []), "constraints", _RULES, _RULE_READERS, faults)
-    unit = _read_optional(PersonUnit, data.get("unit"), "[unit]", faults)
-    paid = _read_optional(PaidDraft, data.get("paid"), "[paid]", faults)
-    file = _read_optional(FileReading, data.get("file"), "[file]", faults)
+    rules = read_rules(data.get("constraints", []), "constraints", faults)
+    unit = read_optional(PersonUnit, data.get("unit"), "[unit]", faults)
+    paid = read_optional(PaidDraft, data.get("paid"), "[paid]", faults)
+    file = read_optional(FileReading, data.get("file"), "[file]", faults)
     learned = data.get("learned", [])
     if not isinstance(learned, list):
         faults.append("learned is not a list of tables; write each as [[learned]].")
         learned = []
-    learned = [_read_optional(PaidDraft, table, "[[learned]]", faults) for table in learned]
+    learned = [read_optional(PaidDraft, table, "[[learned]]", faults) for table in learned]
     if not isinstance(data.get("weight", ""), str):
         faults.append(f"weight is {data['weight']!r}; it must be the name of a column in quotes.")
     if faults:
         for column in columns:
             faults.extend(column.faults())
-        raise CodebookError(f"the codebook has {len(faults)} fault{'s' * (len(faults) != 1)}:", faults)
-    return Codebook(
-        columns=tuple(columns),
-        title=str(data.get("title", "")),
-        description=str(data.get("description", "")),
-        constraints=tuple(rules),
-        weight=data.get("weight"),
-        unit=unit,
-        paid=paid,
-        file=file,
-        learned=tuple(learned),
-    )
+        return None
+    return {
+        "columns": tuple(columns),
+        "title": str(data.get("title", "")),
+        "description": str(data.get("description", "")),
+        "constraints": tuple(rules),
+        "weight": data.get("weight"),
+        "unit": unit,
+        "paid": paid,
+        "file": file,
+        "learned": tuple(learned),
+    }
+
+
+def read_rules(
+    entries: Any, header: str, faults: list[str], more: Mapping[str, type] = MappingProxyType({})
+) -> list[Any]:
+    """All ``[[header]]`` tables as rules, of ``more`` kinds than those of one table where it names any."""
+    return _read_tables(entries, header, {**_RULES, **more}, _RULE_READERS, faults)
 
 
 Reader = Callable[[Any], Any]
 """Takes what a file says; raises a ValueError that says what it must be."""
 
 
-def _read_packs(entries: Any, folder: Path, faults: list[str]) -> dict[str, Pack]:
+def read_packs(entries: Any, folder: Path, faults: list[str]) -> dict[str, Pack]:
     """Own packs by name: each a file, or its text where the codebook carries it."""
     packs: dict[str, Pack] = {}
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -184,7 +215,8 @@ def _read_kind(
     return _read_table(kinds[kind], fields_of, where, readers)
 
 
-def _read_optional(cls: type, entry: Any, where: str, faults: list[str]) -> Any:
+def read_optional(cls: type, entry: Any, where: str, faults: list[str]) -> Any:
+    """A table that need not be there."""
     try:
         return None if entry is None else _read_table(cls, entry, where, _READERS)
     except _Fault as fault:
@@ -333,10 +365,13 @@ def _relation(value: Any) -> Any:
 def _choice(value: Any) -> Groups:
     if not isinstance(value, dict) or not value:
         raise ValueError(f"it must be a table of columns and values, such as {_EXAMPLE}.")
-    return tuple(
-        (name, tuple(dict.fromkeys(map(_value, items if isinstance(items, list) else [items]))))
-        for name, items in value.items()
-    )
+    choice: list[tuple[str, tuple[str, ...]]] = []
+    for name, items in value.items():
+        if isinstance(items, dict):  # stays.ward without quotes
+            choice += [(f"{name}.{own}", values) for own, values in _choice(items)]
+        else:
+            choice.append((name, tuple(dict.fromkeys(map(_value, items if isinstance(items, list) else [items])))))
+    return tuple(choice)
 
 
 def _value(value: Any) -> str:
@@ -355,24 +390,54 @@ _RULE_READERS: dict[Any, Reader] = {**_READERS, Groups: _choice, Literal["<", "<
 
 def write_codebook(book: Codebook) -> str:
     """The canonical text of a codebook; defaults are left out."""
-    lines = [f"format = {FORMAT}"]
-    lines += [_line(key, getattr(book, key)) for key in ("title", "description", "weight") if getattr(book, key)]
+    lines = [f"format = {FORMAT}", *head_lines(book)]
     for key in ("file", "unit", "paid"):
-        table = getattr(book, key)
-        lines += [] if table is None else ["", f"[{key}]", *_lines(table, key)]
-    for pack in dict.fromkeys(column.codes for column in book.coded if not column.codes.is_shipped):
-        lines += ["", "[[packs]]", _line("name", pack.name), _line("text", pack.text)]
+        lines += part_lines(book, key)
+    lines += pack_lines(column.codes for column in book.coded)
     for purchase in book.learned:
-        lines += ["", "[[learned]]", *_lines(purchase, "learned")]
-    for column in book.written:
-        first, *others = _lines(column, "columns", _COLUMN_ORDER)
-        lines += ["", "[[columns]]", first, f'kind = "{column.kind}"', *others]
-    for rule in book.constraints:
-        lines += ["", "[[constraints]]", f'kind = "{rule.kind}"', *_lines(rule, "constraints")]
+        lines += ["", "[[learned]]", *lines_of(purchase, "learned")]
+    lines += column_lines(book)
+    lines += rule_lines(book.constraints, "constraints")
     return "\n".join(lines) + "\n"
 
 
-def _lines(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
+def head_lines(book: Any) -> list[str]:
+    """The texts at the head of a codebook; those that are empty are left out."""
+    return [line(key, getattr(book, key)) for key in ("title", "description", "weight") if getattr(book, key, None)]
+
+
+def part_lines(holder: Any, key: str, prefix: str = "") -> list[str]:
+    """One field that is a table of its own, under its header."""
+    table = getattr(holder, key)
+    return [] if table is None else ["", f"[{prefix}{key}]", *lines_of(table, prefix + key)]
+
+
+def pack_lines(packs: Iterable[Pack]) -> list[str]:
+    """Own packs, each once."""
+    lines: list[str] = []
+    for pack in dict.fromkeys(pack for pack in packs if not pack.is_shipped):
+        lines += ["", "[[packs]]", line("name", pack.name), line("text", pack.text)]
+    return lines
+
+
+def column_lines(book: Codebook, prefix: str = "") -> list[str]:
+    """The columns, under headers that start with ``prefix``."""
+    lines: list[str] = []
+    for column in book.written:
+        first, *others = lines_of(column, f"{prefix}columns", _COLUMN_ORDER)
+        lines += ["", f"[[{prefix}columns]]", first, f'kind = "{column.kind}"', *others]
+    return lines
+
+
+def rule_lines(rules: Iterable[Rule], header: str) -> list[str]:
+    """Rules, each under its header."""
+    lines: list[str] = []
+    for rule in rules:
+        lines += ["", f"[[{header}]]", f'kind = "{rule.kind}"', *lines_of(rule, header)]
+    return lines
+
+
+def lines_of(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
     """The keys of a table that differ from their defaults, then the tables inside it."""
     cls: Any = type(table)
     kinds = _keys(cls)
@@ -384,31 +449,36 @@ def _lines(table: Any, header: str, order: Sequence[str] = ()) -> list[str]:
         if kinds[key] in (Groups, Layout, ValueLabels):
             inner += ["", f"[{header}.{key}]", *_group_lines(value)]
         elif isinstance(value, Attestation | Reading | Review):
-            inner += ["", f"[{header}.{key}]", *_lines(value, f"{header}.{key}")]
+            inner += ["", f"[{header}.{key}]", *lines_of(value, f"{header}.{key}")]
         elif key == "hierarchy":
             for step in value:
-                inner += ["", f"[[{header}.{key}]]", *_lines(step, f"{header}.{key}")]
+                inner += ["", f"[[{header}.{key}]]", *lines_of(step, f"{header}.{key}")]
         else:
-            lines.append(_line(key, value))
+            lines.append(line(key, value))
     return [*lines, *inner]
 
 
 def _group_lines(groups: Groups | Layout | ValueLabels) -> list[str]:
-    return [_line(name if _BARE_KEY.fullmatch(name) else quoted(name), members) for name, members in groups]
+    return [line(bare_or_quoted(name), members) for name, members in groups]
+
+
+def bare_or_quoted(name: str) -> str:
+    """A name as a TOML key."""
+    return name if _BARE_KEY.fullmatch(name) else quoted(name)
 
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH = 100
 
 
-def _line(key: str, value: Any) -> str:
+def line(key: str, value: Any) -> str:
     """A key with its value; a long list has one item per line."""
     if not isinstance(value, tuple):
         return f"{key} = {_written(value)}"
     items = [_written(item) for item in value]
-    line = f"{key} = [{', '.join(items)}]"
-    if len(line) <= _WIDTH or all(isinstance(item, int) for item in value):
-        return line
+    text = f"{key} = [{', '.join(items)}]"
+    if len(text) <= _WIDTH or all(isinstance(item, int) for item in value):
+        return text
     return f"{key} = [\n" + "".join(f"    {item},\n" for item in items) + "]"
 
 
@@ -429,8 +499,8 @@ def quoted(text: str) -> str:
 
 def column_content(column: Column) -> str:
     """Digest of the levels, edges or codes of a column: what a person attests, or a draft was paid for."""
-    lines = [column.kind, *_lines(column, "", _CONTENT)]
-    lines.append("" if column.missing is None else _line("missing", column.missing))
+    lines = [column.kind, *lines_of(column, "", _CONTENT)]
+    lines.append("" if column.missing is None else line("missing", column.missing))
     if isinstance(column, Detail):
         lines += _group_lines(column.groups)
     return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
@@ -439,5 +509,5 @@ def column_content(column: Column) -> str:
 def rule_content(rule: Rule) -> str:
     """Digest of what a rule says."""
     told = [key for key in _keys(type(rule)) if key not in ("name", "source", "origin", "attestation")]
-    lines = [rule.kind, *_lines(rule, "", told)]
+    lines = [rule.kind, *lines_of(rule, "", told)]
     return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
