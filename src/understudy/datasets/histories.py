@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from understudy.codebook import Codebook
+from understudy.codebook.linked import LinkedCodebook
 from understudy.parameters import Whole
 
 Whole64 = npt.NDArray[np.int64]
@@ -132,6 +133,11 @@ def encounters(patients: int, seed: int) -> pa.Table:
 def histories_codebook_text() -> str:
     """The codebook of the three tables, as TOML."""
     return _text("histories.toml")
+
+
+def histories_codebook() -> LinkedCodebook:
+    """The codebook of :func:`histories`: three tables, their keys, caps and orders, and two rules across them."""
+    return LinkedCodebook.from_toml(histories_codebook_text())
 
 
 def encounters_codebook_text() -> str:
