@@ -81,14 +81,15 @@ class DuckBench(Bench):
         with watched(self.connection, report):
             if not self.on_disk:
                 return self.connection.create_table(self.name, self.expression, temp=True)
-            path = str(self._path()).replace("'", "''")
+            path = str(self.path()).replace("'", "''")
             encoding = self.connection.compile(self.expression)
             # rows need no order, and keeping it would buffer them
             self.connection.raw_sql("SET preserve_insertion_order = false")
             self.connection.raw_sql(f"COPY ({encoding}) TO '{path}' (FORMAT parquet, COMPRESSION lz4)")
-            return self.connection.read_parquet(escape(str(self._path())), table_name=self.name)
+            return self.connection.read_parquet(escape(str(self.path())), table_name=self.name)
 
-    def _path(self) -> Path:
+    def path(self) -> Path:
+        """The private file of codes that do not stay in memory."""
         (folder,) = self.connection.raw_sql("SELECT current_setting('temp_directory')").fetchone()
         return Path(folder) / f"{self.name}.parquet"
 
@@ -96,7 +97,7 @@ class DuckBench(Bench):
         """Forget the codes, on disk too."""
         if self.codes is not None and self.on_disk:
             self.connection.drop_view(self.name, force=True)
-            self._path().unlink(missing_ok=True)
+            self.path().unlink(missing_ok=True)
             self.codes = None
         super().free()
 

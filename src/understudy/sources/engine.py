@@ -56,7 +56,7 @@ class EngineSource(Source):
         self._likely_rows, self._verify, self._parquet = opened.likely_rows, opened.verify, opened.parquet
         self._checked = False
         self._local: EncodedSource | None = None
-        weakref.finalize(self, _forget, self.bench).atexit = False
+        weakref.finalize(self, forget, self.bench).atexit = False
 
     def materialize(self, report: Report | None = None) -> Any:
         """The table of codes; made on first use, because opening a file must not read it."""
@@ -139,10 +139,10 @@ class EngineSource(Source):
         if self._counts_pieces:
             return
         self._columns = self.rules.counted
-        _forget(self.bench)
+        forget(self.bench)
         self.bench = bench_for(self.bench.connection, self._encoding())
         self._checked = False
-        weakref.finalize(self, _forget, self.bench).atexit = False
+        weakref.finalize(self, forget, self.bench).atexit = False
 
     def _from_text(self) -> EncodedSource | None:
         """Codes of text in Parquet files, without the engine's help."""
@@ -192,7 +192,7 @@ class EngineSource(Source):
         chosen._parquet = ()  # they hold the records that were not chosen too
         if counts_people(self.codebook):
             chosen.people = self._people_counted(codes, choice.cap)
-        weakref.finalize(chosen, _forget, chosen.bench).atexit = False
+        weakref.finalize(chosen, forget, chosen.bench).atexit = False
         return chosen
 
     def _people_counted(self, codes: Any, cap: int) -> Secret[CountTable]:
@@ -291,6 +291,7 @@ def _refuse(bad: Mapping[str, int]) -> None:
         )
 
 
-def _forget(bench: Bench) -> None:
+def forget(bench: Bench) -> None:
+    """Free a bench that nobody uses any more."""
     with interrupts_put_off(), suppress(Exception):  # nobody is left to be told
         bench.free()

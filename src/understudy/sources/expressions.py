@@ -5,7 +5,7 @@ The meaning is that of :func:`understudy.codebook.encode.encode_value`; a test h
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import ibis
@@ -39,13 +39,20 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
 
     Beside them, as r0, r1, ..., the numbers themselves of the columns that ``read`` names.
     """
+    ids = None if book.unit is None or book.unit.id not in table.columns else book.unit.id
+    beside = {} if ids is None else {PERSON: person_of(table[ids])}
+    return encoded_columns(table, unknown, columns, beside, read)
+
+
+def encoded_columns(
+    table: Any, unknown: str, columns: Sequence[Column], beside: Mapping[str, Any], read: Sequence[str] = ()
+) -> Any:
+    """The same with any expressions ``beside`` the codes."""
     UNKNOWN.check("unknown", unknown)
     codes = {}
     engine = dialects.engine_of(table)
     signed = engine in dialects.WITHOUT_UNSIGNED
-    ids = None if book.unit is None or book.unit.id not in table.columns else book.unit.id
     readings = [_reading(column, table[column.reads], unknown) for column in columns]
-    person = None if ids is None else person_of(table[ids])
     repeated = sum(column.size for column in columns if isinstance(column, Number))
     looked_up = {
         place: column
@@ -58,14 +65,14 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
         read_once = {f"v{place}": reading.value for place, reading in enumerate(readings)}
         read_once |= {f"a{place}": reading.absent for place, reading in enumerate(readings)}
         read_once |= {f"s{place}": each.special for place, each in enumerate(readings) if each.special is not None}
-        table = dialects.staged(table.select(**read_once, **({} if person is None else {PERSON: person})))
+        table = dialects.staged(table.select(**read_once, **beside))
         for place, levelled in looked_up.items():
             table = _joined_codes(table, levelled, place)
         readings = [
             Meaning(table[f"v{place}"], table[f"a{place}"], None if each.special is None else table[f"s{place}"])
             for place, each in enumerate(readings)
         ]
-        person = None if person is None else table[PERSON]
+        beside = {name: table[name] for name in beside}
     for place, (column, meaning) in enumerate(zip(columns, readings, strict=True)):
         kind = code_type(column.size + 1).__name__
         kind = dialects.SIGNED[kind] if signed else kind
@@ -77,9 +84,7 @@ def encoded_table(table: Any, book: Codebook, unknown: str, columns: Sequence[Co
         codes[f"c{place}"] = ibis.coalesce(code, ibis.literal(stand_in(column, unknown))).cast(kind)
     places = {column.name: place for place, column in enumerate(columns)}
     codes |= {f"r{number}": readings[places[name]].value for number, name in enumerate(read)}
-    if person is not None:
-        codes[PERSON] = person
-    return table.select(**codes)
+    return table.select(**codes, **beside)
 
 
 def person_of(value: Any) -> Any:

@@ -139,13 +139,14 @@ def _open_frame(what: Any) -> Opened:
 
 
 def _registered(frame: Any, label: str) -> tuple[Any, Any]:
-    connection = _connect()
+    connection = connect()
     with engine_errors(label):
         connection.con.register("understudy_frame", frame)  # a view of it, not a copy
         return connection, connection.table("understudy_frame")
 
 
-def _connect() -> Any:
+def connect() -> Any:
+    """A DuckDB of our own, which keeps what it must put on disk in a private folder."""
     import ibis
 
     folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
@@ -350,7 +351,7 @@ def _put_together(tables: Sequence[Any]) -> Any:
 def _open_fixed_width(address: str, paths: Sequence[Path], reading: FileReading) -> Opened:
     from understudy.sources.fixed_width import read_fixed_width
 
-    connection = _connect()
+    connection = connect()
     with engine_errors(repr(address)):
         table, header = read_fixed_width(connection, address, paths, reading)
     return _of_text(address, paths, connection, table, header, reading)
@@ -359,7 +360,7 @@ def _open_fixed_width(address: str, paths: Sequence[Path], reading: FileReading)
 def _open_json(address: str, paths: Sequence[Path]) -> Opened:
     from understudy.sources.json_lines import read_json
 
-    connection = _connect()
+    connection = connect()
     with engine_errors(repr(address)):
         table, header = read_json(connection, address, paths)
     return _of_text(address, paths, connection, table, header, FileReading())
@@ -411,7 +412,7 @@ def _goes_with_release(path: Path) -> bool:
 def _open_parquet(address: str, paths: Sequence[Path]) -> Opened:
     import pyarrow.parquet as pq
 
-    connection = _connect()
+    connection = connect()
     with engine_errors(repr(address)):
         files = [pq.read_metadata(path) for path in paths]
         schemas = [file.schema.to_arrow_schema() for file in files]
@@ -449,7 +450,7 @@ def _open_csv(address: str, paths: Sequence[Path], reading: FileReading) -> Open
     _require_one_header(paths, [dialect.header for dialect in dialects])
     if len({dialect.delimiter for dialect in dialects}) > 1:
         raise DataError(f"{address!r} matches files with different delimiters; write them all alike.")
-    connection = _connect()
+    connection = connect()
     lying = _plain_copies(connection, paths, reading, dialects[0].delimiter) if needs_copy(reading) else paths
     with engine_errors(repr(address)):
         table = connection.read_csv([escape(str(path)) for path in lying], **dialects[0].engine_options)
@@ -490,7 +491,7 @@ def _text_bytes(path: Path) -> int:
 def _open_duckdb(path: str, table: str | None) -> Opened:
     if not Path(path).is_file():
         raise DataError(f"there is no DuckDB file {path!r}; check the path.")
-    connection = _connect()
+    connection = connect()
     with engine_errors(repr(path)):
         connection.attach(path, name="understudy_source", read_only=True)
         # not list_tables(): Ibis 12 calls what DuckDB has deprecated
