@@ -13,8 +13,9 @@ from understudy.codebook import Integer
 from understudy.codebook.linked import LinkedCodebook
 from understudy.codebook.rules import Order
 from understudy.errors import DataError, ParameterError
-from understudy.evaluate.linked import LINKED, MUST_BE_PERFECT, compare_linked
-from understudy.evaluate.linked.children import share_by_number
+from understudy.evaluate.linked.compare import compare_linked
+from understudy.evaluate.linked.metrics import LINKED, MUST_BE_PERFECT
+from understudy.evaluate.linked.metrics.children import share_by_number
 from understudy.evaluate.linked.rows import NONE, read_rows
 
 BOOK = datasets.histories_codebook()
@@ -103,7 +104,7 @@ def test_a_patient_listed_twice_with_two_sexes_is_not_constant(real):
     people = real["patients"]
     twice = pa.concat_tables(
         [people, people.slice(0, 1).set_column(1, "sex", pa.array(["M" if people["sex"][0].as_py() == "F" else "F"]))]
-    )  # noqa: E501
+    )
     found = scores(real, {**real, "patients": twice})
     assert found["constants"].breakdown["patients.sex"] == pytest.approx(599 / 600)
     assert found["orphans"].breakdown["repeated keys in patients"] == 1
@@ -134,7 +135,7 @@ def test_numbers_of_one_bin_can_break_an_order():
         stays,
         key=None,
         book=replace(stays.book, columns=columns, constraints=(Order(low="low", relation="<=", high="high"),)),
-    )  # noqa: E501
+    )
     book = LinkedCodebook(tables=(BOOK.table("patients"), stays))
     patients = datasets.histories(3, seed=1).patients
     ids = patients["patient_id"].to_pylist()
@@ -157,7 +158,7 @@ def test_shuffled_order_moves_transitions_and_gaps_and_leaves_pairs_alone(real):
             dates[row] = taken[place]
     before, after = scores(real, real), scores(real, changed(real, "stays", admitted=dates))
     assert after["transitions"].value > before["transitions"].value == 0
-    assert after["gaps"].breakdown["gaps in stays"] == 0 < after["gaps"].value  # the same gaps after other stays
+    assert after["gaps"].breakdown["gaps in stays"] < 0.05 < after["gaps"].value  # the same gaps after other stays
     children = after["children_by_group"].breakdown
     assert all(value == 0 for name, value in children.items() if name.endswith("rows of stays"))
     assert after["cross_table_pairs"].breakdown["patients.sex x stays.ward"] <= 0.05  # caps keep other stays
@@ -176,7 +177,7 @@ def test_people_with_other_numbers_of_stays_move_the_children(real):
     few = {**real, "stays": real["stays"].filter(pa.array(first))}
     few["diagnoses"] = few["diagnoses"].filter(
         pc.is_in(few["diagnoses"]["stay_id"], few["stays"]["stay_id"].combine_chunks())
-    )  # noqa: E501
+    )
     found = scores(real, few)
     counts = np.array(share_by_number(read_rows(real, BOOK), "stays"))
     assert found["children_by_group"].breakdown["rows of stays"] == pytest.approx(1 - counts[1])
@@ -184,13 +185,18 @@ def test_people_with_other_numbers_of_stays_move_the_children(real):
     assert "No table" in scores(few, real)["gaps"].note
 
 
-def test_caps_keep_the_first_siblings():
+def test_caps_keep_so_many_siblings_by_chance():
     tables = datasets.histories(500, seed=2)._asdict()
     rows, whole = read_rows(tables, BOOK), read_rows(tables, BOOK, capped=False)
     most = int(whole.children("stays").max())
     assert most == 6 > BOOK.table("stays").cap == int(rows.children("stays").max())
     assert rows.tables["stays"].rows == int(np.minimum(whole.children("stays"), 5).sum())
     assert sum(share_by_number(rows, "stays")) == pytest.approx(1)
+    assert (rows.tables["diagnoses"].above != NONE).all()  # what belongs to a stay beyond the cap goes with it
+    dropped = {*tables["stays"]["stay_id"].to_pylist()} - {*rows.tables["stays"].written["stay_id"].to_pylist()}
+    people = whole.tables["stays"]
+    places = people.place[np.isin(people.written["stay_id"].to_numpy(zero_copy_only=False), list(dropped))]
+    assert len(set(places.tolist())) > 1  # not always the last ones
 
 
 def test_a_declared_label_and_what_is_wrong_with_one(real, others):
@@ -222,8 +228,8 @@ def test_readmission_is_known_by_hand():
     )
     diagnoses = pa.table({"stay_id": ["a"], "position": [1], "code": ["I50"]})
     rows = read_rows({"patients": patients, "stays": stays, "diagnoses": diagnoses}, BOOK)
-    from understudy.evaluate.linked.gaps import gap_days
-    from understudy.evaluate.linked.next_event import examples, find_task
+    from understudy.evaluate.linked.metrics.gaps import gap_days
+    from understudy.evaluate.linked.metrics.next_event import examples, find_task
 
     assert gap_days(rows, "stays")[0] == 40 and np.isnan(gap_days(rows, "stays")[1:]).all()
     assert rows.tables["stays"].before.tolist() == [1, NONE, NONE]

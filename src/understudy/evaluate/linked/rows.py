@@ -118,8 +118,8 @@ class LinkedRows(Confidential):
 def read_rows(tables: Mapping[str, Any], book: LinkedCodebook, *, capped: bool = True) -> LinkedRows:
     """Read tables in memory (Arrow, pandas or Polars) by the names that the codebook gives them.
 
-    ``capped`` leaves out siblings beyond the caps, the latest first. A table that is made of a child, or that is not
-    given but whose columns the child has, is made of the child.
+    ``capped`` leaves out siblings beyond the caps, by chance as a release does, and in every run the same. A table that
+    is made of a child, or that is not given but whose columns the child has, is made of the child.
     """
     given = {name: _as_arrow(name, table) for name, table in tables.items()}
     if strange := sorted(set(given) - {table.name for table in book.tables}):
@@ -204,19 +204,29 @@ def _linked(table: LinkedTable, written: pa.Table, parent: TableRows | None, *, 
         written = written.filter(pc.invert(pc.is_in(_keys(written, str(table.parent_key)), parent.left_out)))
     found = pc.index_in(_keys(written, str(table.parent_key)), _keys(parent.written, str(parent.table.key)))
     above = found.fill_null(NONE).to_numpy().astype(np.int64)
-    place, before = _siblings(table, written, above)
     left_out = None
-    if capped and table.cap is not None and (place >= table.cap).any():
-        kept = place < table.cap
-        number = np.where(kept, np.cumsum(kept) - 1, NONE)
+    if capped and table.cap is not None:
+        kept = _chosen(above, table.cap)
         if table.key in written.column_names:
             left_out = _keys(written.filter(pa.array(~kept)), str(table.key)).combine_chunks()
-        written, above, place = written.filter(pa.array(kept)), above[kept], place[kept]
-        before = follow(number, before[kept])
+        written, above = written.filter(pa.array(kept)), above[kept]
+    place, before = _siblings(table, written, above)
     return TableRows(
         table=table, written=written, above=above, place=place, before=before, left_out=left_out,
         repeated_keys=_repeated(table, written),
     )  # fmt: skip
+
+
+def _chosen(above: Ints, cap: int) -> npt.NDArray[np.bool_]:
+    """Which rows stay: of each parent a random choice of so many. Orphans stay."""
+    rows = len(above)
+    arranged = np.lexsort((np.random.default_rng(0).random(rows), above))
+    parents = above[arranged]
+    starts = np.r_[True, parents[1:] != parents[:-1]][:rows]
+    first = np.maximum.accumulate(np.where(starts, np.arange(rows), 0))
+    kept = np.empty(rows, dtype=bool)
+    kept[arranged] = np.arange(rows) - first < cap
+    return kept | (above == NONE)
 
 
 def _repeated(table: LinkedTable, written: pa.Table) -> int:

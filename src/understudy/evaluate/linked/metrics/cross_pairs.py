@@ -1,6 +1,6 @@
 """Pairs of columns across tables: what a stay has to do with its patient, and a diagnosis with its stay."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from understudy.codebook.linked import LinkedCodebook
 from understudy.evaluate.linked.rows import LinkedRows
@@ -33,6 +33,12 @@ def cross_table_pairs(real: LinkedRows, synthetic: LinkedRows) -> Score:
         f"{sum(alone) / len(alone):.4f}."
     )
     return CROSS_PAIRS.score(score.value, parts, note=note)
+
+
+def alone_by_pair(real: LinkedRows, pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """What tables with the right columns and no link between them would score, for some pairs."""
+    tables = ((f"{above} x {below}", pair_shares(real, above, below)) for above, below in pairs)
+    return {name: distance(truth, independent(truth, sizes)) for name, (truth, sizes) in tables}
 
 
 def pairs_across(book: LinkedCodebook) -> Iterator[tuple[str, str]]:

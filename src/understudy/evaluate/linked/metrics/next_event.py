@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from understudy.codebook.linked import LinkedCodebook, LinkedTable
 from understudy.errors import CodebookError, ParameterError
-from understudy.evaluate.linked.gaps import gap_days
+from understudy.evaluate.linked.metrics.gaps import gap_days
 from understudy.evaluate.linked.rows import NONE, LinkedRows
 from understudy.evaluate.linked.shares import coarse
 from understudy.evaluate.metric import Metric, Score
@@ -112,8 +112,15 @@ def examples(rows: LinkedRows, task: Task) -> tuple[npt.NDArray[np.int64], npt.N
     soon = np.zeros(table.rows, dtype=bool)
     follows = table.before != NONE
     soon[table.before[follows]] = days[follows] <= task.within
-    asked &= table.place < (_cap(table.table) - 1)
+    asked[~_followed(rows, task.table) & (rows.children(task.table) >= _cap(table.table))[table.above]] = False
     return codes[asked], soon[asked]
+
+
+def _followed(rows: LinkedRows, name: str) -> npt.NDArray[np.bool_]:
+    table = rows.tables[name]
+    followed = np.zeros(table.rows, dtype=bool)
+    followed[table.before[table.before != NONE]] = True
+    return followed
 
 
 def _cap(table: LinkedTable) -> float:
