@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from understudy.codebook.constraints import Allowed
 
 
+IS_LINKED = (
+    "the codebook describes several linked tables ([tables.NAME]), and what was asked for takes one of a single table; "
+    "describe one table alone for it, or see docs/guide/histories.md for what linked tables can do."
+)
 FILE = "[file]"
 """What the rules of the file are called beside the names of columns, where somebody is asked to attest them."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from understudy.codebook.book import Codebook, PaidDraft
+from understudy.codebook.book import IS_LINKED, Codebook, PaidDraft
 from understudy.codebook.coded import Coded
 from understudy.codebook.columns import (
     Attestation,
@@ -71,10 +71,7 @@ def read_codebook(text: str, folder: Path | None = None) -> Codebook:
     """Parse TOML text into a codebook, or raise one error that lists every fault; own packs lie in ``folder``."""
     data = read_toml(text)
     if "tables" in data:
-        raise CodebookError(
-            "the codebook describes several linked tables ([tables.NAME]), and what was asked for takes a codebook of "
-            "one table; name a codebook of one table, or see docs/guide/histories.md for what linked tables can do."
-        )
+        raise CodebookError(IS_LINKED)
     faults = top_faults(data, _TOP)
     packs = read_packs(data.get("packs", []), folder or Path(), faults)
     book = book_of(data, packs, faults)

@@ -12,7 +12,7 @@ from understudy.errors import CodebookError, ParameterError, ReleaseError, liste
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
-    from understudy.codebook import Codebook, FileReading
+    from understudy.codebook import Codebook, FileReading, LinkedCodebook
     from understudy.privacy.account import Account
     from understudy.sources.base import Report
     from understudy.sources.check import Fault
@@ -316,11 +316,13 @@ def records_per_cell(
 
 
 @documented
-def check(data: Any, book: Codebook | str | Path, *, table: str | None = None) -> Checked:
+def check(data: Any, book: Codebook | LinkedCodebook | str | Path, *, table: str | None = None) -> Checked:
     """Hold data against a codebook and list every fault, with row numbers. The outcome is confidential.
 
     Parameters
     ----------
+    data
+        A table; for a codebook of linked tables the folder, database or mapping that holds them.
     table
         Table in a database.
 
@@ -329,16 +331,35 @@ def check(data: Any, book: Codebook | str | Path, *, table: str | None = None) -
     Checked
         ``.fits``, and ``.faults`` with a sentence each.
     """
+    from understudy.codebook import LinkedCodebook
     from understudy.sources.check import check_table
 
-    return Checked(faults=tuple(check_table(data, load_codebook(book), table=table)))
+    held = load_any(book)
+    if not isinstance(held, LinkedCodebook):
+        return Checked(faults=tuple(check_table(data, held, table=table)))
+    from understudy.sources.linked_check import check_linked
+
+    if table is not None:
+        raise ParameterError(f"`table` is {table!r}, and linked tables are all checked together; leave it out.")
+    return Checked(faults=tuple(check_linked(data, held)))
 
 
 def load_codebook(book: Codebook | str | Path) -> Codebook:
     """A codebook, read from its file where only that is named."""
-    from understudy.codebook import Codebook
+    from understudy.codebook import Codebook, LinkedCodebook
+    from understudy.codebook.book import IS_LINKED
 
+    if isinstance(book, LinkedCodebook):
+        raise CodebookError(IS_LINKED)
     return book if isinstance(book, Codebook) else Codebook.load(book)
+
+
+def load_any(book: Codebook | LinkedCodebook | str | Path) -> Codebook | LinkedCodebook:
+    """A codebook of one table or of several linked ones."""
+    from understudy.codebook import Codebook, LinkedCodebook
+    from understudy.codebook.linked_toml import load_book
+
+    return book if isinstance(book, Codebook | LinkedCodebook) else load_book(book)
 
 
 def book_about(data: Any, book: Codebook | str | Path | None) -> Codebook:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Codebook, Column, Number, PersonUnit
+from understudy.codebook import Codebook, Column, LinkedCodebook, Number, PersonUnit
+from understudy.codebook.book import IS_LINKED
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.privacy.account import Account
 from understudy.privacy.provenance import DECLARED, Provenance
@@ -42,6 +43,8 @@ def as_codebook(given: Codebook | str | Path | None) -> Codebook:
             "without it. Draft one with `understudy codebook draft DATA -o codebook.toml`, or with us.draft(DATA) in "
             "Python, review it, and hand it over."
         )
+    if isinstance(given, LinkedCodebook):
+        raise ParameterError(f"`codebook` is of several tables: {IS_LINKED}")
     if not isinstance(given, Codebook | str | PathLike):
         raise ParameterError(  # its type only: it may be the confidential table, handed over in the wrong place
             f"`codebook` is of type {type(given).__name__}; it must be a Codebook or the path of one. Try "

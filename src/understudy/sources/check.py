@@ -30,6 +30,7 @@ FaultKind = (
     CellFault
     | Literal["broken rule", "missing id", "missing column", "extra column", "duplicate header"]
     | Literal["encoding", "empty file", "unreadable"]
+    | Literal["missing key", "repeated key", "orphan", "contradiction", "read by rule"]
 )
 _IN_CELLS: tuple[CellFault, ...] = get_args(CellFault)
 """What can be wrong with one value; its place here is its number while the engine counts."""
@@ -53,11 +54,13 @@ class Fault:
     count: int = 1
     values: tuple[str, ...] = ()
     sentence: str = ""
+    table: str | None = None
+    """The table, where there are several linked ones."""
 
     @property
     def is_fatal(self) -> bool:
-        """Whether counting would fail; columns that the codebook does not describe are only left out."""
-        return self.kind != "extra column"
+        """Whether counting would fail; undescribed columns are left out, and a reading rule settles what differs."""
+        return self.kind not in ("extra column", "read by rule")
 
 
 def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None = None, most: int = 20) -> list[Fault]:
@@ -74,13 +77,13 @@ def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None
     book = as_codebook(codebook)
     book = book.plain if find_provenance(what).is_release else book
     if not isinstance(what, str | Path) or is_database(str(what)):
-        _, faults = _check_opened(open_table(what, table, file=book.file, allow_repeats=True), book, most)
+        _, faults = check_opened(open_table(what, table, file=book.file, allow_repeats=True), book, most)
     else:
         paths, file = files_and_reading(str(what), table, book.file)
         faults = _check_files(paths, replace(book, file=file), most)
         if len(paths) > 1 and not any(fault.is_fatal for fault in faults):
             faults += _check_together(str(what), book)
-    return [_with_sentence(fault, book) for fault in faults]
+    return [with_sentence(fault, book) for fault in faults]
 
 
 def _check_files(paths: Sequence[Path], book: Codebook, most: int) -> list[Fault]:
@@ -132,7 +135,7 @@ def _check_file(path: Path, book: Codebook, most: int) -> tuple[int, list[Fault]
     try:
         opened = open_table(path, file=book.file, allow_repeats=True)
         opened.verify_whole()
-        return _check_opened(opened, book, most)
+        return check_opened(opened, book, most)
     except DataError as reason:
         if file_kind(path) != CSV:
             return 0, [Fault(kind="unreadable", sentence=str(reason))]
@@ -156,7 +159,7 @@ def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple
         if damage.is_cut or not faults:
             faults.append(Fault(kind="unreadable", sentence=reason))
         try:
-            rows, more = _check_opened(open_table(copy, allow_repeats=True), book, most)
+            rows, more = check_opened(open_table(copy, allow_repeats=True), book, most)
         except DataError:  # beyond mending; the engine's first reason is already on the list
             rows, more = damage.rows, []
     return rows, [*faults, *more]
@@ -166,11 +169,12 @@ def _damaged(kind: FaultKind, places: Places, start: str, word: str, end: str) -
     if not places:
         return []
     rows = tuple(places.first)
-    sentence = f"{start}{_places(word, rows, places.count)}{end}"
+    sentence = f"{start}{places(word, rows, places.count)}{end}"
     return [Fault(kind=kind, rows=rows, count=places.count, sentence=sentence)]
 
 
-def _check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[Fault]]:
+def check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[Fault]]:
+    """How many rows a table has, and what does not fit; sentences are still to be written."""
     header = opened.header
     faults = [Fault(kind="duplicate header", column=name, count=header.count(name)) for name in repeated_names(header)]
     faults += [
@@ -285,14 +289,14 @@ def _tests(column: Column, value: Any) -> list[tuple[CellFault, Any]]:
     return [*tests, ("outside the edges", None)]
 
 
-def _with_sentence(fault: Fault, book: Codebook) -> Fault:
+def with_sentence(fault: Fault, book: Codebook) -> Fault:
     """Say what is wrong, where, and what to do about it."""
     name = fault.column
     if fault.kind == "broken rule":
         shown = "; ".join(fault.values[:3]) + ("; ..." if len(fault.values) > 3 else "")
         return replace(
             fault,
-            sentence=f"rule {fault.sentence!r} is broken in {_places('row', fault.rows, fault.count)} ({shown}); mend "
+            sentence=f"rule {fault.sentence!r} is broken in {places('row', fault.rows, fault.count)} ({shown}); mend "
             "the data or the rule. No synthetic row will break it.",
         )
     if name is None:
@@ -313,15 +317,14 @@ def _with_sentence(fault: Fault, book: Codebook) -> Fault:
 
 
 def _cell_sentence(fault: Fault, column: Column) -> str:
-    places = _places("row", fault.rows, fault.count)
+    where = places("row", fault.rows, fault.count)
     shown = ", ".join(map(repr, fault.values[:5])) + (", ..." if len(fault.values) > 5 else "")
-    start = f"column {column.name!r} has {shown} in {places}, "
+    start = f"column {column.name!r} has {shown} in {where}, "
     if fault.kind == "missing id":
-        return f"column {column.name!r} tells people apart and has no value in {places}; fill the gaps."
+        return f"column {column.name!r} tells people apart and has no value in {where}; fill the gaps."
     if fault.kind == "missing value":
         return (
-            f'column {column.name!r} has no value in {places}; declare missing = "NA" in the codebook, or fill '
-            "the gaps."
+            f'column {column.name!r} has no value in {where}; declare missing = "NA" in the codebook, or fill the gaps.'
         )
     if fault.kind == "outside levels":
         return f"{start}outside its {column.size} levels; add what is right to the codebook, mend the rest."
@@ -335,10 +338,10 @@ def _cell_sentence(fault: Fault, column: Column) -> str:
     return f"{start}{fault.kind}; mend the data, or change the kind of the column."
 
 
-def _places(word: str, numbers: Sequence[int], count: int, most: int = 5) -> str:
+def places(word: str, numbers: Sequence[int], count: int, most: int = 5) -> str:
     """Row and line numbers in words.
 
-    >>> _places("row", (3, 9), 2), _places("row", (1, 2, 3, 4, 5, 6), 9)
+    >>> places("row", (3, 9), 2), places("row", (1, 2, 3, 4, 5, 6), 9)
     ('rows 3, 9', 'rows 1, 2, 3, 4, 5 and 4 more')
     """
     if not numbers:  # a database, whose rows have no numbers

@@ -20,6 +20,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import ibis
+
 from understudy.codebook import Codebook, Column, LinkedCodebook, LinkedTable
 from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account, account_at
@@ -35,7 +37,7 @@ from understudy.sources.files import Opened, connect
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
-from understudy.sources.linked_order import KEY, PARENT, RANK, order_of, ranked, text_of
+from understudy.sources.linked_order import KEY, PARENT, RANK, ROW, order_of, ranked, text_of
 
 
 def open_linked(
@@ -116,6 +118,8 @@ class LinkedSource:
         self.is_capped = False
         self.pieces = pieces
         """Whether pieces of smooth numbers are encoded too."""
+        self.numbered = False
+        """Whether rows carry their number in the file, for a check."""
         self._opened = dict(opened)
         self._local_bytes = local_bytes
         self._tables: dict[str, Any] = {}
@@ -142,7 +146,7 @@ class LinkedSource:
         self.codebook.table(name)
         if not self._tables:
             with engine_errors("the data"):
-                self._prepare()
+                self.prepare()
         return self._tables[name]
 
     def counting(self, book: Codebook, expression: Any) -> CodesSource:
@@ -193,21 +197,23 @@ class LinkedSource:
             kept = kept_by_key(below, person=PARENT, content=content, cap=table.cap, key=secret)
             return self._made(ranked(kept, table))
 
-    def _prepare(self) -> None:
+    def prepare(self, *, strict: bool = True) -> dict[str, Any]:
         """Encode every table, read constants into their parents, and refuse what does not hold together."""
         staged = {name: self._staged(name) for name in self._opened}
         faults = [fault for name in staged for fault in self._unknown_faults(name, staged[name])]
         faults += [fault for table in self.codebook.tables for fault in key_faults(self.connection, table, staged)]
         for table in self.codebook.tables:
             faults += contradictions(self.connection, table, staged, self.columns(table.name))
-        if faults:
+        if faults and strict:
             raise DataError(
                 f"the tables do not hold together: {'; '.join(faults)}. `understudy codebook check` lists every row."
             )
         for table in self.codebook.tables:
             codes = with_constants(self.codebook, table, staged, self.columns(table.name))
             self._tables[table.name] = self._made(ranked(codes, table))
-        self._refuse_lost_constants()
+        if strict:
+            self._refuse_lost_constants()
+        return staged
 
     def _staged(self, name: str) -> Any:
         """Codes, keys, order, and the constants of the parent, of one table that lies somewhere."""
@@ -221,6 +227,8 @@ class LinkedSource:
             columns |= {f"k{place}": column for place, column in above if column.reads in read}
         beside = {KEY: text_of(opened, table.key), PARENT: text_of(opened, table.parent_key)}
         beside |= order_of(opened, table)
+        if self.numbered and opened.connection.name == "duckdb":
+            beside[ROW] = ibis.row_number() + 1
         codes = encoded_columns(opened.table, self.unknown, list(columns.values()), beside)
         codes = codes.rename({new: f"c{place}" for place, new in enumerate(columns)} if columns else {})
         if opened.connection.name != "duckdb":
@@ -233,7 +241,7 @@ class LinkedSource:
         bench.on_disk = True
         path = bench.path()
         sql = opened.connection.compile(codes)
-        opened.connection.raw_sql("SET preserve_insertion_order = false")
+        opened.connection.raw_sql(f"SET preserve_insertion_order = {str(self.numbered).lower()}")
         quoted = str(path).replace("'", "''")
         opened.connection.raw_sql(f"COPY ({sql}) TO '{quoted}' (FORMAT parquet, COMPRESSION lz4)")
         bench.codes = self.connection.read_parquet(str(path), table_name=bench.name)
@@ -250,23 +258,26 @@ class LinkedSource:
 
     def _unknown_faults(self, name: str, codes: Any) -> list[str]:
         """Values outside the codebook are never dropped in silence."""
+        return [
+            f"table {name!r} has values that the codebook does not know in {column!r} ({count:,} rows)"
+            for column, count in self.unknown_counts(name, codes).items()
+        ]
+
+    def unknown_counts(self, name: str, codes: Any) -> dict[str, int]:
+        """Rows of a table with values outside the codebook, by column."""
         table = self.codebook.table(name)
-        columns = {f"c{place}": (name, column) for place, column in enumerate(self.columns(name))}
+        columns = {f"c{place}": column for place, column in enumerate(self.columns(name))}
         if table.parent is not None:
-            columns |= {f"k{place}": (table.parent, column) for place, column in enumerate(self.columns(table.parent))}
+            columns |= {f"k{place}": column for place, column in enumerate(self.columns(table.parent))}
         tests = {
             place: (codes[place] == unknown_code(column)).sum()
-            for place, (_, column) in columns.items()
+            for place, column in columns.items()
             if place in codes.columns and column.reads == column.name
         }
         if not tests:
-            return []
+            return {}
         counts = fetched(self.connection, codes.aggregate(**tests)).to_pylist()[0]
-        return [
-            f"table {name!r} has values that the codebook does not know in {columns[place][1].name!r} ({count:,} rows)"
-            for place, count in counts.items()
-            if count
-        ]
+        return {columns[place].name: int(count) for place, count in counts.items() if count}
 
     def _refuse_lost_constants(self) -> None:
         """A parent without children has no constants; it needs a missing level for them."""

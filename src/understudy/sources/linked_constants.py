@@ -11,7 +11,7 @@ import ibis
 
 from understudy.codebook import Column, Constant, LinkedCodebook, LinkedTable
 from understudy.sources.benches import fetched
-from understudy.sources.linked_order import KEY, NUMBER, PARENT, TEXT, ordered_by
+from understudy.sources.linked_order import KEY, NUMBER, PARENT, ROW, TEXT, ordered_by
 
 
 def contradictions(
@@ -62,7 +62,7 @@ def with_constants(
     for place, column in enumerate(columns):
         if table.made_of is None and column.missing_code is not None and f"k{place}" in rows.columns:
             codes[f"c{place}"] = codes[f"c{place}"].fill_null(column.missing_code)
-    beside = [name for name in (KEY, PARENT, NUMBER, TEXT) if name in rows.columns]
+    beside = [name for name in (KEY, PARENT, NUMBER, TEXT, ROW) if name in rows.columns]
     return rows.select(*beside, **codes)
 
 

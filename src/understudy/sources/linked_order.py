@@ -10,6 +10,8 @@ from understudy.sources.expressions import as_number, as_text, code_expression, 
 from understudy.sources.files import Opened
 
 KEY, PARENT, RANK = "key", "parent", "rank"
+ROW = "row"
+"""The number of a row in its file, where a check asks for it."""
 NUMBER, TEXT = "o0", "o1"
 """What siblings are ordered by: a number where there is one, then the text."""
 
