@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.commutes import commute as commute
     from understudy.facade.forecasts import forecast as forecast
     from understudy.facade.inference import infer as infer
+    from understudy.facade.linked_looks import evaluate_linked as evaluate_linked
     from understudy.facade.looks import audit as audit
     from understudy.facade.looks import diagnose as diagnose
     from understudy.facade.looks import evaluate as evaluate
@@ -82,6 +83,7 @@ _HOME = {
     "draft": "understudy.facade.codebooks",
     "draw": "understudy.facade.tables",
     "evaluate": "understudy.facade.looks",
+    "evaluate_linked": "understudy.facade.linked_looks",
     "forecast": "understudy.facade.forecasts",
     "impute": "understudy.facade.tables",
     "infer": "understudy.facade.inference",

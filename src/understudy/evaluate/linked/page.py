@@ -13,7 +13,7 @@ from understudy.evaluate.linked.pictures import (
     pictured_columns,
     transition_picture,
 )
-from understudy.evaluate.metric import Score
+from understudy.evaluate.metric import Metric, Score
 from understudy.pages.numbers import number, percent
 from understudy.pages.shell import MARKER, html_page
 
@@ -53,6 +53,7 @@ def linked_page(
         title="People with histories: synthetic against confidential tables",
         sub=name,
         marker=MARKER,
+        style="th .says { font-weight: 400; } .one { max-width: 760px; }",
         banner=BANNER,
         sections=[one for one in _SECTIONS if one[0] != "task" or "next_event" in scores],
         statement=statement,
@@ -71,13 +72,15 @@ def linked_page(
         gaps=_explained(scores["gaps"]),
         transitions=_explained(scores["transitions"]),
         task=_task(scores.get("next_event")),
-        measures=[(LINKED[score.metric].metric.title, _shown(score), _goal(score)) for score in findings.scores],
+        measures=[
+            (metric_of(score).title, number(score.value), number(metric_of(score).perfect)) for score in findings.scores
+        ],
         details=[_details(score) for score in findings.scores if score.breakdown],
     )
 
 
 def _check(score: Score) -> Mapping[str, Any]:
-    metric = LINKED[score.metric].metric
+    metric = metric_of(score)
     held = score.value == metric.perfect
     faults = {name: value for name, value in score.breakdown.items() if value != metric.perfect}
     word = "holds" if held else "does not hold" if score.breakdown else "nothing to check"
@@ -93,7 +96,7 @@ def _check(score: Score) -> Mapping[str, Any]:
 
 
 def _explained(score: Score) -> Mapping[str, str]:
-    return {"says": LINKED[score.metric].metric.says, "value": number(score.value), "note": score.note}
+    return {"says": metric_of(score).says, "value": number(score.value), "note": score.note}
 
 
 def _worst_pairs(findings: LinkedFindings) -> list[tuple[str, float, float]]:
@@ -118,17 +121,13 @@ def _task(score: Score | None) -> Mapping[str, Any] | None:
     return {**_explained(score), "rows": rows, "interval": interval}
 
 
-def _shown(score: Score) -> str:
-    return number(score.value)
-
-
-def _goal(score: Score) -> str:
-    metric = LINKED[score.metric].metric
-    return f"best {number(metric.perfect)}"
+def metric_of(score: Score) -> Metric:
+    """What the metric of a score says."""
+    return LINKED[score.metric].metric
 
 
 def _details(score: Score) -> Mapping[str, Any]:
-    metric = LINKED[score.metric].metric
+    metric = metric_of(score)
     best = metric.perfect
     rows = sorted(score.breakdown.items(), key=lambda item: -abs(item[1] - best))
     return {"title": metric.title, "rows": [(name.replace(" x ", " × "), number(value)) for name, value in rows]}

@@ -121,7 +121,7 @@ def _square(
             parts.append(
                 charts.bar(x, y, cell, cell, fill=colour, edge=charts.GRID, tip=tip, opacity=max(chance, 0.001))
             )
-            if cell >= 26:
+            if cell >= 26 and chances[row].any():
                 ink = "#ffffff" if chance > 0.55 else charts.INK
                 parts.append(
                     charts.text(
@@ -136,10 +136,10 @@ def _square(
 
 def pair_picture(pairs: Sequence[tuple[str, float, float]]) -> str:
     """Pairs across tables, the worst first: their distance, and that of tables without a link (a ring)."""
-    left, top, step = 196, 62, 22
+    width, left, top, step = 640, 270, 62, 22
     height = top + step * len(pairs) + 44
     far = charts.round_up(max([max(own, alone) for _, own, alone in pairs] or [1e-3]) or 1e-3)
-    across = charts.Scale(low=0.0, high=far, start=left, end=_WIDTH - 20)
+    across = charts.Scale(low=0.0, high=far, start=left, end=width - 20)
     base = top + step * len(pairs)
     parts = [
         charts.text(8, 22, "Pairs of columns across tables, the worst first", size=14, weight=600),
@@ -156,9 +156,9 @@ def pair_picture(pairs: Sequence[tuple[str, float, float]]) -> str:
     ]
     for place, (name, own, alone) in enumerate(pairs):
         y = top + step * (place + 0.5)
-        shown = name if len(name) <= 34 else f"{name[:33]}…"
-        parts.append(charts.line([(left, y), (_WIDTH - 20, y)], colour=charts.GRID, width=1))
+        shown = name if len(name) <= 48 else f"{name[:47]}…"
+        parts.append(charts.line([(left, y), (width - 20, y)], colour=charts.GRID, width=1))
         parts.append(charts.text(left - 8, y + 4, shown, size=10.5, anchor="end"))
         parts.append(charts.dots([(across(alone), y)], inside="none", colour=charts.SOFT))
         parts.append(charts.dots([(across(own), y)], shape="diamond", size=6, colour=charts.DEEP_ORANGE))
-    return charts.svg(parts, width=_WIDTH, height=height, title="Pairs of columns across tables")
+    return charts.svg(parts, width=width, height=height, title="Pairs of columns across tables")
