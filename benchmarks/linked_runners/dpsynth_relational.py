@@ -1,6 +1,6 @@
 """Google's DPSynth, its relational module (experimental), with the settings of its own example: MST, 100 steps.
 
-Its own ``calibrate`` needs an unreleased version of dp-accounting (the released one asks for the event of a budget of 0,
+Its own ``calibrate`` needs an unreleased dp-accounting (the released one asks for the event of a budget of 0,
 which it refuses). So it is configured with the budget that one Gaussian measurement would have at this epsilon and
 delta, which is no less than its own accounting would find: that is in its favour.
 """
