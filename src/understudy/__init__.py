@@ -25,6 +25,7 @@ from understudy.version import __version__ as __version__
 if TYPE_CHECKING:  # for editors and type checkers; a test holds it together with the table below
     from understudy import datasets as datasets
     from understudy.codebook import Codebook as Codebook
+    from understudy.codebook import LinkedCodebook as LinkedCodebook
     from understudy.evaluate.combine import combine as combine
     from understudy.facade.anonymity import anonymize as anonymize
     from understudy.facade.averages import reconstruct as reconstruct
@@ -35,6 +36,9 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.commutes import commute as commute
     from understudy.facade.forecasts import forecast as forecast
     from understudy.facade.inference import infer as infer
+    from understudy.facade.linked import draft_tables as draft_tables
+    from understudy.facade.linked import split as split
+    from understudy.facade.linked import template as template
     from understudy.facade.linked_looks import evaluate_linked as evaluate_linked
     from understudy.facade.looks import audit as audit
     from understudy.facade.looks import diagnose as diagnose
@@ -67,6 +71,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
 _HOME = {
     "Account": "understudy.privacy.account",
     "Codebook": "understudy.codebook",
+    "LinkedCodebook": "understudy.codebook",
     "METHODS": "understudy.synth",
     "Neighbours": "understudy.privacy.guarantees",
     "Release": "understudy.release",
@@ -81,6 +86,7 @@ _HOME = {
     "declare": "understudy.facade.codebooks",
     "diagnose": "understudy.facade.looks",
     "draft": "understudy.facade.codebooks",
+    "draft_tables": "understudy.facade.linked",
     "draw": "understudy.facade.tables",
     "evaluate": "understudy.facade.looks",
     "evaluate_linked": "understudy.facade.linked_looks",
@@ -98,9 +104,11 @@ _HOME = {
     "review": "understudy.facade.reviews",
     "rules": "understudy.facade.reviews",
     "rumap": "understudy.facade.looks",
+    "split": "understudy.facade.linked",
     "synthesize": "understudy.facade.tables",
     "synthesize_many": "understudy.facade.tables",
     "synthesize_parts": "understudy.facade.tables",
+    "template": "understudy.facade.linked",
     "train": "understudy.facade.scores",
     "verify": "understudy.facade.releases",
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.cli import linked_codebooks
 from understudy.cli import options as o
 from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
 from understudy.cli.console import table as plain_table
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from understudy.sources.file_guesses import Guess
 
 app = App(help="Draft, review, check, declare and show codebooks, and their rules.")
+
+app.command()(linked_codebooks.split)
+app.command()(linked_codebooks.template)
 
 Book = Annotated[Path, typer.Argument(help="Codebook in TOML.")]
 
@@ -67,7 +71,17 @@ def draft(
     ] = False,
     json: o.Json = False,
 ) -> None:
-    """Draft a codebook from data, to review or at a price, or from a document (DDI, Frictionless, CSVW, NIST)."""
+    """Draft a codebook from data, to review or at a price, or from a document (DDI, Frictionless, CSVW, NIST).
+
+    A folder of files is drafted as linked tables: keys and parents are found, and --cap is the rows of each parent row.
+    """
+    if Path(data).is_dir():
+        if any((epsilon, delta, account, keep, drop, levels, kind, person, table, from_document)):
+            raise ParameterError(
+                f"{data!r} is a folder, drafted as linked tables; it takes --out, --cap and --json only."
+            )
+        linked_codebooks.draft_folder(data, output, cap, json=json)
+        return
     outlook: list[str] = []
     if epsilon is not None and delta is not None and not kind:
         outlook = codebooks.draft_outlook(
@@ -365,8 +379,14 @@ def declare(
     ] = False,
     json: o.Json = False,
 ) -> None:
-    """Record that reviewed columns are public knowledge: who says so, and from where."""
-    book = codebooks.declare(
+    """Record that reviewed columns are public knowledge: who says so, and from where.
+
+    Of linked tables name columns as TABLE.COLUMN, keys and caps as [TABLE], constants as 'TABLE.COLUMN is constant'.
+    """
+    if codebooks.load_linked(codebook) is not None:
+        linked_codebooks.declare_linked(codebook, column, rule, everything, by, source, json=json)
+        return
+    book = codebooks.declare_columns(
         codebook, columns=column or None, rules=rule or (), everything=everything, by=by, source=source
     )
     attested = [item.name for item in book.released if item.is_attested]
@@ -385,6 +405,10 @@ def declare(
 @app.command()
 def show(codebook: Book, json: o.Json = False) -> None:
     """Show columns, levels, roles, parents and rules."""
+    if (tables := codebooks.load_linked(codebook)) is not None:
+        document, lines = linked_codebooks.show_linked(tables)
+        tell(document, lines, json=json)
+        return
     book = codebooks.load_codebook(codebook)
     tell(_document(book), _lines(book), json=json)
 

@@ -40,17 +40,17 @@ def edited_text(text: str, wanted: Codebook) -> str:
         fresh: Any = tomlkit.parse(write_codebook(wanted))
         for old, new, table in zip(book.written, wanted.written, document["columns"], strict=True):
             if old != new:
-                _change_table(table, _own(fresh, new))
+                change_table(table, _own(fresh, new))
         for header, before, after in (
             ("constraints", book.constraints, wanted.constraints),
             ("learned", book.learned, wanted.learned),
         ):
             if before != after:
-                _change_tables(document, header, before, after, fresh[header])
+                change_tables(document, header, before, after, fresh[header])
         if wanted.unit != book.unit:
             document["unit"] = fresh["unit"]
         if wanted.file != book.file and "file" in document:
-            _change_table(document["file"], fresh["file"])
+            change_table(document["file"], fresh["file"])
         edited = tomlkit.dumps(document)
     except (TOMLKitError, LookupError, ValueError) as reason:
         raise CodebookError(f"the codebook cannot be edited ({reason}); change it by hand.") from None
@@ -67,7 +67,7 @@ def _own(fresh: Any, column: Column) -> Any:
     return next(table for table in fresh["columns"] if table["name"] == column.name)
 
 
-def _change_table(table: Any, wanted: Any) -> None:
+def change_table(table: Any, wanted: Any) -> None:
     """Write what differs; keys that the new table has not are taken out."""
     for key in [key for key in table if key not in wanted]:
         del table[key]
@@ -75,14 +75,14 @@ def _change_table(table: Any, wanted: Any) -> None:
         if key in table and table[key] == value:
             continue
         if key in table and isinstance(value, Table) and not isinstance(table[key], InlineTable):
-            _change_table(table[key], value)
+            change_table(table[key], value)
         elif key in table or isinstance(table, InlineTable):
             table[key] = value.unwrap() if hasattr(value, "unwrap") else value
         else:
-            _insert(table, key, value)
+            insert(table, key, value)
 
 
-def _insert(table: Any, key: str, value: Any) -> None:
+def insert(table: Any, key: str, value: Any) -> None:
     """Behind the last key, in front of any comment that follows."""
     if isinstance(value, Table):
         fresh = tomlkit.table()
@@ -93,14 +93,14 @@ def _insert(table: Any, key: str, value: Any) -> None:
     table.value._insert_after(own[-1], key, value)
 
 
-def _change_tables(document: Any, header: str, before: Sequence[Any], after: Sequence[Any], fresh: Any) -> None:
+def change_tables(document: Any, header: str, before: Sequence[Any], after: Sequence[Any], fresh: Any) -> None:
     """``[[header]]`` tables: those that changed in place, new ones at the end of the file; all anew where some went."""
     if len(after) < len(before) or any(type(old) is not type(new) for old, new in zip(before, after, strict=False)):
         document[header] = fresh
         return
     for old, new, place in zip(before, after, range(len(before)), strict=False):
         if old != new:
-            _change_table(document[header][place], fresh[place])
+            change_table(document[header][place], fresh[place])
     if header not in document:
         document[header] = tomlkit.aot()
     for table in fresh[len(before) :]:

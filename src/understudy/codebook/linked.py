@@ -18,6 +18,7 @@ from understudy.codebook.linked_rules import PREVIOUS, NothingAfter, is_previous
 from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
 
+Orphans = Literal["refuse", "drop"]
 ReadingRule = Literal["first", "latest", "most frequent"]
 """Which of contradicting values counts; a tie of "most frequent" goes to the value that the codebook lists first."""
 
@@ -76,6 +77,8 @@ class LinkedTable:
     made_of: str | None = None
     """The child table whose rows it is made of: it lies nowhere itself, has one row for each value of the child's
     ``parent_key``, and all its columns are constants of that child."""
+    orphans: Orphans = "refuse"
+    """What becomes of rows whose parent does not exist: such tables are refused, or the rows take no part."""
     constants: tuple[Constant, ...] = ()
     """Columns that are read from child tables."""
     origin: Origin = Origin.DECLARED
@@ -91,7 +94,7 @@ class LinkedTable:
     def content(self) -> str:
         """Digest of its place among the tables, which is what a person attests."""
         return _digest(
-            "table", self.name, self.key, self.parent, self.parent_key, self.cap, self.order, self.made_of
+            "table", self.name, self.key, self.parent, self.parent_key, self.cap, self.order, self.made_of, self.orphans
         )  # fmt: skip
 
     @property

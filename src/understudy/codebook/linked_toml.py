@@ -1,18 +1,18 @@
 """Codebooks of linked tables as TOML text: the layout of one table under ``[tables.NAME]``, and rules across them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from understudy.codebook import toml
 from understudy.codebook.book import Codebook, read_text, with_path
 from understudy.codebook.columns import Attestation, Origin
-from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable
+from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable, Orphans
 from understudy.codebook.linked_rules import ACROSS
 from understudy.codebook.packs import Pack
 from understudy.errors import CodebookError
 
 _TOP = ("format", "title", "description", "packs", "tables", "rules")
-_PLACE = ("data", "made_of", "key", "parent", "parent_key", "cap", "order", "origin")
+_PLACE = ("data", "made_of", "key", "parent", "parent_key", "cap", "order", "orphans", "origin")
 """The keys of a table's place among the others, in canonical order."""
 _BOOK = ("description", "weight", "file", "unit", "columns", "constraints")
 _KNOWN = (*_PLACE, "attestation", "constants", *_BOOK)
@@ -64,6 +64,8 @@ def _read_table(name: str, entry: dict[str, Any], packs: dict[str, Pack], faults
             own.append(f"cap = {value!r}; it must be a whole number.")
         elif key == "origin" and value not in [one.value for one in Origin if one is not Origin.PAID]:
             own.append(f"origin = {value!r}; it must be declared or drafted.")
+        elif key == "orphans" and value not in get_args(Orphans):
+            own.append(f"orphans = {value!r}; it must be one of {', '.join(get_args(Orphans))}.")
         elif key != "cap" and not isinstance(value, str):
             own.append(f"{key} = {value!r}; it must be text in quotes.")
     if "origin" in place:
@@ -110,7 +112,11 @@ def table_lines(table: LinkedTable) -> list[str]:
     """One table under its headers."""
     prefix = f"tables.{table.name}."
     lines = ["", f"[{prefix[:-1]}]"]
-    lines += [toml.line(key, value) for key in _PLACE if (value := getattr(table, key)) not in (None, "", "declared")]
+    lines += [
+        toml.line(key, value)
+        for key in _PLACE
+        if (value := getattr(table, key)) not in (None, "", "declared", "refuse")
+    ]
     lines += toml.head_lines(table.book)
     lines += toml.part_lines(table, "attestation", prefix)
     for constant in table.constants:

@@ -99,6 +99,8 @@ def draft(
     Drafted
         ``.codebook``, and ``.left_out`` with reasons.
     """
+    if isinstance(data, Mapping) or (isinstance(data, str | Path) and Path(data).is_dir()):
+        raise ParameterError("several tables are drafted together, as linked ones, by us.draft_tables.")
     if keep and drop:
         raise ParameterError("`keep` and `drop` say the same thing in two ways; give one of them.")
     if from_document or _is_document(data):
@@ -362,6 +364,14 @@ def load_any(book: Codebook | LinkedCodebook | str | Path) -> Codebook | LinkedC
     return book if isinstance(book, Codebook | LinkedCodebook) else load_book(book)
 
 
+def load_linked(book: Codebook | LinkedCodebook | str | Path) -> LinkedCodebook | None:
+    """A codebook of linked tables; None where it describes one table."""
+    from understudy.codebook import LinkedCodebook
+
+    loaded = load_any(book)
+    return loaded if isinstance(loaded, LinkedCodebook) else None
+
+
 def book_about(data: Any, book: Codebook | str | Path | None) -> Codebook:
     """The codebook of a table: the given one, or its own where the table is a release."""
     from understudy.release import Release
@@ -387,12 +397,31 @@ def declare(
     everything: bool = False,
     by: str,
     source: str,
-) -> Codebook:
+) -> Codebook | LinkedCodebook:
     """Attest in a codebook file that columns are public knowledge: who says so, and from where. Comments are kept.
 
     Without ``columns`` all drafted ones are attested, and each must have been reviewed (:func:`us.review`). With
     ``everything`` they need not, and statements of releases then say so. ``rules`` are titles of drafted rules.
+
+    Of linked tables ``columns`` are spelled ``table.column``; see :func:`declare_tables`.
     """
+    if load_linked(path) is None:
+        return declare_columns(path, columns=columns, rules=rules, everything=everything, by=by, source=source)
+    from understudy.facade.linked import declare_tables
+
+    return declare_tables(path, names=columns, rules=rules, everything=everything, by=by, source=source)
+
+
+def declare_columns(
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    rules: Sequence[str] = (),
+    everything: bool = False,
+    by: str,
+    source: str,
+) -> Codebook:
+    """The same for a codebook of one table."""
     from understudy.codebook.declare import declare_text
     from understudy.facade.reviews import read_book, today, write_book
 

@@ -334,9 +334,16 @@ def learn_rules(
 def read_book(book: str | Path) -> tuple[str, Codebook]:
     """The file of a codebook as text, and what it says; every fault is reported before it is touched."""
     from understudy.codebook import Codebook
+    from understudy.facade.codebooks import load_linked
 
     if not isinstance(book, str | Path):
         raise ParameterError(f"`book` is a {type(book).__name__}; name the file of a codebook, because it is changed.")
+    if load_linked(book) is not None:
+        raise CodebookError(
+            f"the codebook {str(book)!r} describes linked tables, and this goes through the columns of one table. Look "
+            "at them with `understudy codebook show` and `codebook check`, write rules across them as [[rules]] by "
+            "hand, and attest them with `codebook declare --all`, or `--column TABLE.COLUMN`."
+        )
     codebook = Codebook.load(book)
     return Path(book).read_text(encoding="utf-8-sig"), codebook
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from understudy.errors import BudgetError, ParameterError, ReleaseError
-from understudy.facade.codebooks import load_codebook
+from understudy.facade.codebooks import load_codebook, load_linked
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
-    from understudy.codebook import Codebook
+    from understudy.codebook import Codebook, LinkedCodebook
     from understudy.parameters import Option
     from understudy.privacy.account import Account
     from understudy.privacy.quote import Quote
@@ -431,7 +431,7 @@ class CountPrice:
 @documented
 def count(
     data: Any,
-    book: Codebook | str | Path,
+    book: Codebook | LinkedCodebook | str | Path,
     by: Sequence[str],
     epsilon: float,
     *,
@@ -450,7 +450,7 @@ def count(
     Parameters
     ----------
     by
-        Columns to count by.
+        Columns to count by; of linked tables spelled ``table.column``, joined where the data lie.
     epsilon
         Price of the table.
     out
@@ -485,13 +485,16 @@ def count(
 
 
 def quote_count(
-    data: Any, book: Codebook | str | Path, by: Sequence[str], epsilon: float, **options: Any
+    data: Any, book: Codebook | LinkedCodebook | str | Path, by: Sequence[str], epsilon: float, **options: Any
 ) -> CountPrice:
     """What :func:`count` would cost and how wide its intervals would be. Reads no row of the data."""
     from understudy.sources.inputs import find_provenance
+    from understudy.sources.linked import linked_provenance
 
     counts = _counts(book, by=by, epsilon=epsilon, **options)
-    find_provenance(data).refuse_as_data("a table of counts")  # what will be refused has no price
+    linked = load_linked(book)
+    provenance = find_provenance(data) if linked is None else linked_provenance(data, linked)
+    provenance.refuse_as_data("a table of counts")  # what will be refused has no price
     return CountPrice(cells=counts.cells, half_width=counts.reach, confidence=counts.confidence, quote=counts.quote())
 
 
@@ -503,8 +506,12 @@ def count_options() -> dict[str, Option]:
     return options_of(Counts)
 
 
-def _counts(book: Codebook | str | Path, **words: Any) -> Counts:
+def _counts(book: Codebook | LinkedCodebook | str | Path, **words: Any) -> Counts:
     from understudy.parameters import from_words
     from understudy.synth.counts import Counts
 
-    return from_words(Counts, "count", words, book=load_codebook(book))
+    if (linked := load_linked(book)) is not None:
+        from understudy.synth.linked_counts import linked_counts
+
+        return linked_counts(linked, words)
+    return from_words(Counts, "count", words, book=load_codebook(cast("Codebook | str | Path", book)))

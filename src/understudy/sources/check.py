@@ -30,7 +30,7 @@ FaultKind = (
     CellFault
     | Literal["broken rule", "missing id", "missing column", "extra column", "duplicate header"]
     | Literal["encoding", "empty file", "unreadable"]
-    | Literal["missing key", "repeated key", "orphan", "contradiction", "read by rule"]
+    | Literal["missing key", "repeated key", "orphan", "dropped orphan", "contradiction", "read by rule"]
 )
 _IN_CELLS: tuple[CellFault, ...] = get_args(CellFault)
 """What can be wrong with one value; its place here is its number while the engine counts."""
@@ -59,8 +59,8 @@ class Fault:
 
     @property
     def is_fatal(self) -> bool:
-        """Whether counting would fail; undescribed columns are left out, and a reading rule settles what differs."""
-        return self.kind not in ("extra column", "read by rule")
+        """Whether counting would fail; some rows and columns are left out as declared."""
+        return self.kind not in ("extra column", "dropped orphan", "read by rule")
 
 
 def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None = None, most: int = 20) -> list[Fault]:

@@ -42,7 +42,14 @@ from understudy.parameters import Whole
 from understudy.sources.expressions import as_text, present, read_day, read_number, word_of
 from understudy.sources.faults import engine_errors
 from understudy.sources.file_guesses import Guess, guess_file
-from understudy.sources.files import Opened, files_and_reading, is_database, open_table, without_missing_codes
+from understudy.sources.files import (
+    Opened,
+    files_and_reading,
+    is_database,
+    open_table,
+    told_apart,
+    without_missing_codes,
+)
 from understudy.sources.kinds import CSV, file_kind
 from understudy.sources.reading_guesses import (
     MOST_CODES,
@@ -137,8 +144,10 @@ def draft_in_full(
     max_levels: int = 256,
     drop: Sequence[str] = (),
     guessed: tuple[FileReading | None, list[Guess]] | None = None,
+    tell_apart: bool = False,
 ) -> Draft:
     """The draft with its reasons and guesses; ``guessed`` is what :func:`guessed_file` said, if it was asked already.
+    With ``tell_apart`` names that differ only by case are renamed instead of refused.
 
     Reasons and guesses are for the person at the screen only. A release carries its codebook, descriptions included,
     and what a column that nobody attests holds (that it is constant, or one of its values) is in no price.
@@ -147,7 +156,8 @@ def draft_in_full(
     MAX_LEVELS.check("max_levels", max_levels)
     file, about_file = guessed_file(what) if guessed is None else guessed
     guesses = list(about_file)
-    opened = without_missing_codes(open_table(what, table, file=file))
+    opened = without_missing_codes(open_table(what, table, file=file, allow_repeats=tell_apart))
+    opened = told_apart(opened) if tell_apart else opened
     if opened.connection.name != "duckdb":
         raise DataError(
             f"{opened.label}: a draft reads levels and quantiles off the values, and only counts leave a database "

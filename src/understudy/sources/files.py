@@ -46,6 +46,8 @@ class Opened:
     table: Any = field(repr=False)
     header: tuple[str, ...]
     label: str
+    written: tuple[str, ...] = ()
+    """The names as the file spells them, where some were changed to tell them apart."""
     compressed: tuple[Path, ...] = ()
     """Files to be checked to their end before their rows are believed, see :meth:`verify`."""
     from_file: bool = False
@@ -106,6 +108,16 @@ def open_table(
             "rename one of each in the header."
         )
     return opened
+
+
+def told_apart(opened: Opened) -> Opened:
+    """Names that differ only by case, or not at all, become those by which the engine tells them apart.
+
+    The first keeps its name; a later one gets its place behind it: ``sex`` and ``SEX`` become ``sex`` and ``SEX_6``.
+    """
+    if not repeated_names(opened.header):
+        return opened
+    return replace(opened, header=tuple(opened.table.columns), written=opened.header)
 
 
 def without_missing_codes(opened: Opened) -> Opened:

@@ -16,7 +16,8 @@ tables, and hands the codes of the result to :meth:`LinkedSource.counting`, whic
 
 import weakref
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -73,23 +74,28 @@ def open_linked(
     book = codebook if isinstance(codebook, LinkedCodebook) else LinkedCodebook.load(codebook)
     places = places_of(what, book)
     refuse_two_servers(places)
-    provenances = [find_provenance(place.what) for place in places.values() if not isinstance(place.what, Mapping)]
     opened = on_one_connection({name: place.open(book.table(name).book.file) for name, place in places.items()})
     _refuse_lacking(book, opened)
-    provenance = provenances[0]
-    for other in provenances[1:]:
-        provenance = provenance | other
     source = LinkedSource(
         codebook=book,
         opened=opened,
         unknown=unknown,
         account=account_at(account),
-        provenance=provenance,
+        provenance=_joined_provenance(places),
         pieces=pieces,
         local_bytes=local_bytes,
     )
     source.places = places
     return source
+
+
+def linked_provenance(what: Any, book: LinkedCodebook) -> Provenance:
+    """What linked tables are, without reading a row."""
+    return _joined_provenance(places_of(what, book))
+
+
+def _joined_provenance(places: Mapping[str, Place]) -> Provenance:
+    return reduce(or_, (find_provenance(place.what) for place in places.values()))
 
 
 class LinkedSource:
@@ -210,6 +216,9 @@ class LinkedSource:
             )
         for table in self.codebook.tables:
             codes = with_constants(self.codebook, table, staged, self.columns(table.name))
+            if table.parent is not None and table.orphans == "drop":
+                above = self._tables[table.parent].select(above=KEY)
+                codes = codes.semi_join(above, codes[PARENT] == above["above"])
             self._tables[table.name] = self._made(ranked(codes, table))
         if strict:
             self._refuse_lost_constants()
@@ -314,6 +323,8 @@ def key_faults(connection: Any, table: LinkedTable, staged: Mapping[str, Any]) -
         faults.append(f"table {table.name!r} has no key {table.key!r} in {counts['lost']:,} rows")
     if counts.get("rows", 0) > counts.get("keys", 0):
         faults.append(f"table {table.name!r} has {counts['rows'] - counts['keys']:,} rows whose key occurred before")
+    if table.orphans == "drop":
+        return faults
     if counts.get("orphaned"):
         faults.append(f"table {table.name!r} has no parent key {table.parent_key!r} in {counts['orphaned']:,} rows")
     if table.parent in staged:

@@ -108,18 +108,22 @@ def _keys(source: LinkedSource, table: LinkedTable, staged: Mapping[str, Any], m
         )  # fmt: skip
     if table.parent is None:
         return
+    kind: FaultKind = "orphan" if table.orphans == "refuse" else "dropped orphan"
+    remedy = (
+        'mend the data, or write orphans = "drop".'
+        if table.orphans == "refuse"
+        else "they take no part, as the codebook says."
+    )
     yield from _fault(
-        source, "orphan", table, table.parent_key, rows.filter(rows[PARENT].isnull()), most,
-        f"{where} has no value of {table.parent_key!r} in {{places}}, so that those rows belong to nobody; fill the "
-        "gaps, or drop those rows.",
+        source, kind, table, table.parent_key, rows.filter(rows[PARENT].isnull()), most,
+        f"{where} has no value of {table.parent_key!r} in {{places}}, so that those rows belong to nobody; {remedy}",
     )  # fmt: skip
     if table.parent in staged:
         above = staged[table.parent].select(above=KEY)
         lost = rows.filter(rows[PARENT].notnull()).anti_join(above, rows[PARENT] == above["above"])
         yield from _fault(
-            source, "orphan", table, table.parent_key, lost, most,
-            f"{where} has {{values}} as {table.parent_key!r} in {{places}}, and {table.parent!r} has no such key; add "
-            "the parents, or drop those rows.",
+            source, kind, table, table.parent_key, lost, most,
+            f"{where} has {{values}} as {table.parent_key!r} in {{places}}, which {table.parent!r} lacks; {remedy}",
             shown=PARENT,
         )  # fmt: skip
 

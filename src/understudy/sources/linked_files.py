@@ -8,16 +8,13 @@ from typing import Any
 from understudy.codebook import FileReading, LinkedCodebook, LinkedTable
 from understudy.errors import DataError, listed
 from understudy.sources.addresses import parse_address
-from understudy.sources.csv_files import repeated_names
 from understudy.sources.databases import is_spark
-from understudy.sources.files import Opened, database_of, open_table
+from understudy.sources.files import Opened, database_of, open_table, told_apart
 
 _READ = (
-    ".csv", ".tsv", ".txt", ".gz", ".parquet", ".xlsx", ".xlsm", ".ods", ".jsonl", ".ndjson", ".json", ".zip",
-    ".sav", ".zsav", ".por", ".dta", ".xpt", ".sas7bdat", ".dat",
+    ".csv", ".tsv", ".gz", ".parquet", ".xlsx", ".ods", ".jsonl", ".ndjson", ".sav", ".dta", ".xpt", ".sas7bdat",
 )  # fmt: skip
-"""Endings of files that may hold a table of a folder."""
-_PACKED = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl")
+"""Endings of files that may hold a table of a folder; a codebook may name any other file (``data``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +29,6 @@ class Place:
         return told_apart(open_table(self.what, self.table, file=file, allow_repeats=True))
 
 
-def told_apart(opened: Opened) -> Opened:
-    """Names that differ only by case, or not at all, become those by which the engine tells them apart.
-
-    The first keeps its name; a later one gets its place behind it: ``sex`` and ``SEX`` become ``sex`` and ``SEX_6``.
-    """
-    return replace(opened, header=tuple(opened.table.columns)) if repeated_names(opened.header) else opened
-
-
 def stem_of(path: Path) -> str:
     """The name of a file without its endings: what a table is called.
 
@@ -47,7 +36,7 @@ def stem_of(path: Path) -> str:
     ('stays', 'person.2020')
     """
     name = path.name
-    while Path(name).suffix.lower() in (*_READ, *_PACKED):
+    while Path(name).suffix.lower() in (*_READ, ".txt"):
         name = Path(name).stem
     return name
 

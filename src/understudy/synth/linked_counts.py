@@ -1,0 +1,49 @@
+"""Counts of linked tables, joined where they lie and priced for a person: columns are spelled ``table.column``.
+
+A person has as many rows in the join as the caps on its path allow, multiplied, so the price is that of a table with
+so many records of one person (``mechanisms/proofs/group_of_records.md``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from understudy.codebook import LinkedCodebook
+from understudy.codebook.joined import joined_book, not_public_on
+from understudy.errors import ParameterError
+from understudy.parameters import from_words, options_of
+from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.quote import Quote
+from understudy.sources.base import Source
+from understudy.sources.joined_source import open_joined
+from understudy.synth.counts import Counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkedCounts(Counts):
+    """A table of counts of a join; ``book`` is the codebook of the join."""
+
+    linked: LinkedCodebook
+
+    @cached_property
+    def _priced(self) -> Quote:
+        priced = super()._priced
+        drafted = not_public_on(self.linked, self.by)
+        if not drafted:
+            return priced
+        why = f"nobody has attested {', '.join(drafted)}, which were found in the data"
+        entry = Entry.unpriced(stage="codebook", reads="how the tables belong together", why=why)
+        return replace(priced, own=Ledger.of([entry]) + priced.own)
+
+    def open(self, data: Any, *, table: str | None = None, **opening: Any) -> Source:
+        """The joined tables."""
+        if table is not None:
+            raise ParameterError(f"`table` is {table!r}, and linked tables are joined; leave it out.")
+        return open_joined(data, self.linked, self.counted, self.by, **opening)
+
+
+def linked_counts(linked: LinkedCodebook, words: Mapping[str, Any]) -> LinkedCounts:
+    """The counts that words of a command line stand for."""
+    by = options_of(Counts)["by"].rule.read("by", words["by"])
+    return from_words(LinkedCounts, "count", words, book=joined_book(linked, by), linked=linked)
