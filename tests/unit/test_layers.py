@@ -33,6 +33,7 @@ ORDER = [
     ("samplers",),
     ("release",),
     ("synth",),
+    ("histories",),
     ("datasets",),
     ("evaluate",),
     ("infer",),

@@ -92,7 +92,7 @@ class Inside:
 def measure_inside(numbers: Sequence[Number], counts: Sequence[Secret[CountTable]], meter: Meter) -> list[Inside]:
     """The pieces of every number, with a small share of what the meter holds."""
     share = min(_SHARE, _MOST / max(len(numbers), 1))
-    copies = min(max(1, int(share * meter.event.units / meter.table_price)), MOST_COPIES)
+    copies = min(max(1, int(share * meter.units / meter.table_price)), MOST_COPIES)
     return [Inside.measured(column, table, meter, copies=copies) for column, table in zip(numbers, counts, strict=True)]
 
 

@@ -183,6 +183,16 @@ def one_way_weights(sizes: Sequence[int]) -> Values:
     return np.array([float(weights.mean()) or 1.0, *weights])
 
 
+def first_share(epsilon: float) -> float:
+    """Of the budget, for the one-way tables at first: more when little can be known at all."""
+    return float(np.clip(0.16 * epsilon**-0.33, 0.12, 0.35))
+
+
+def patience_at(epsilon: float) -> float:
+    """From how many deviations on a level is measured on its own: few where the noise is large anyway."""
+    return float(np.clip(0.5 + 2.15 * math.log10(epsilon / 0.1), 0.0, 2.0))
+
+
 @dataclass(kw_only=True)
 class MarginalFit:
     """The state of one fit: what was measured so far, and how well it is known."""
@@ -217,7 +227,7 @@ class MarginalFit:
     @property
     def _budget(self) -> float:
         """Measurements of one table that all units together would pay for."""
-        return self.meter.event.units / self.meter.table_price
+        return self.meter.units / self.meter.table_price
 
     def measure_ones(self, counts: Sequence[Secret[CountTable]], *, share: float) -> None:
         """All one-way tables, the larger ones more often, and the number of records; again adds to what is known."""
@@ -259,8 +269,8 @@ class MarginalFit:
         """How much every pair depends; then small levels are merged."""
         if not counts:
             return
-        copies = _copies(share * self.meter.event.units / len(counts))
-        self.score_deviation = self.meter.table_price * math.sqrt(self.meter.variance(copies))
+        copies = _copies(share * self.meter.units / (len(counts) * self.meter.number_price))
+        self.score_deviation = self.meter.step * math.sqrt(self.meter.variance(copies))
         expected = (np.outer(self.ones[i], self.ones[j]) / self.total for i, j in counts)
         distances = self.meter.dependences(list(counts.values()), expected, copies=copies)
         for (i, j), distance in zip(counts, distances, strict=True):

@@ -63,6 +63,10 @@ class Grain(StrEnum):
         return dt.date.fromordinal(number * (7 if self is Grain.WEEK else 1) + 1)
 
 
+FINE_DATE = 64
+"""Dates of more levels than this are placed by gaps in linked tables, and rules do not try them out one by one."""
+
+
 def repeated_in(names: Sequence[str]) -> list[str]:
     """What is listed more than once."""
     return sorted(name for name, count in Counter(names).items() if count > 1)

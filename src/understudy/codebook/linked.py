@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from understudy.codebook.book import FILE, Codebook, read_text, with_path
-from understudy.codebook.columns import Attestation, Column, Origin
+from understudy.codebook.columns import Attestation, Column, Origin, Role, Text
 from understudy.codebook.linked_rules import PREVIOUS, NothingAfter, is_previous, renamed, table_of
 from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
@@ -107,6 +107,23 @@ class LinkedTable:
         """Whether a promise may rest on its keys, parent and cap."""
         return self.origin is Origin.DECLARED or self.is_attested
 
+    @property
+    def plain(self) -> "LinkedTable":
+        """The same for a table that we write ourselves, as attested as it is now."""
+        plain = replace(self, book=self.book.plain, data="", made_of=None, constants=())
+        if self.attestation is None:
+            return plain
+        of = plain.content if self.is_attested else "changed"  # or the change would revive it
+        return replace(plain, attestation=replace(self.attestation, of=of))
+
+    @property
+    def as_file(self) -> Codebook:
+        """A codebook of all columns that a file of it has, keys among them."""
+        keys = dict.fromkeys(name for name in (self.key, self.parent_key, self.order) if name)
+        known = {column.name for column in self.book.columns}
+        identifiers = tuple(Text(name=name, role=Role.IDENTIFIER) for name in keys if name not in known)
+        return replace(self.book, columns=(*identifiers, *self.book.columns))
+
     def spelled(self, column: str) -> str:
         """A column as rules across tables write it."""
         return f"{self.name}.{column}"
@@ -197,6 +214,16 @@ class LinkedCodebook:
         table, _, own = spelled.partition(".")
         return replace(self.table(table).book.column(own.removeprefix(f"{PREVIOUS}.")), name=spelled, parents=None)
 
+    @cached_property
+    def released(self) -> tuple[Column, ...]:
+        """Every column of a release but keys, spelled ``table.column``."""
+        return tuple(self.column(table.spelled(own.name)) for table in self.tables for own in table.book.released)
+
+    @cached_property
+    def plain(self) -> "LinkedCodebook":
+        """The same for tables that we write ourselves: one file each, which holds its constants itself."""
+        return replace(self, tables=tuple(table.plain for table in self.tables))
+
     # Rules
 
     def visible(self, name: str) -> dict[str, Column]:
@@ -216,13 +243,14 @@ class LinkedCodebook:
         """
         path = {table.name for table in self.path(name)}
         own = [_spelled(table, rule) for table in self.path(name) for rule in table.book.constraints]
+        single = [part for rule in self.rules for part in (rule.orders() if isinstance(rule, NothingAfter) else [rule])]
         across: list[Rule] = []
-        for rule in self.rules:
+        for rule in single:
             if rule.kind == "last" or not {table_of(column) for column in rule.columns} <= path:
                 continue
             if any(is_previous(column) and table_of(column) != name for column in rule.columns):
                 continue  # about a previous sibling further up, which a row of this table does not see
-            across += rule.orders() if isinstance(rule, NothingAfter) else [rule]
+            across.append(rule)
         return (*own, *across)
 
     def ends(self, name: str) -> tuple[Rule, ...]:

@@ -1,18 +1,19 @@
 """Everything that can be wrong in a codebook of linked tables, collected before anybody raises."""
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from understudy.codebook.columns import attestation_faults, repeated_in
-from understudy.codebook.constraints import rule_faults
+from understudy.codebook.columns import FINE_DATE, Column, Dates, attestation_faults, repeated_in
+from understudy.codebook.constraints import Orders, rule_faults
 from understudy.codebook.linked_rules import PREVIOUS, is_previous, table_of
+from understudy.codebook.rules import Order, Rule
 from understudy.codebook.unit import MOST_RECORDS
 from understudy.errors import CodebookError
 from understudy.parameters import Whole
 
 if TYPE_CHECKING:
     from understudy.codebook.linked import LinkedCodebook, LinkedTable
-    from understudy.codebook.rules import Rule
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 READING_RULES = ("first", "latest", "most frequent")
@@ -191,8 +192,20 @@ def _rules_faults(book: "LinkedCodebook") -> list[str]:
         columns = book.visible(table)
         faults += [fault for rule in rules if rule.kind in ("last", "nothing-after") for fault in rule.faults(columns)]
         if not faults:
-            faults += rule_faults(tuple(columns.values()), book.rules_on(table))
+            faults += _contradictions(columns, book.rules_on(table))
     return list(dict.fromkeys(faults))
+
+
+def _contradictions(columns: Mapping[str, Column], rules: Sequence[Rule]) -> list[str]:
+    """What is wrong with the rules of one path. Dates of many levels are not tried out day by day: orders between them
+    contradict each other only in a circle."""
+    fine = {name for name, column in columns.items() if isinstance(column, Dates) and column.proper_levels > FINE_DATE}
+    long = [rule for rule in rules if isinstance(rule, Order) and fine & set(rule.columns)]
+    faults = [fault for rule in long for fault in rule.faults(columns)]
+    if not faults and (circle := Orders(tuple(columns.values()), rules).circle):
+        words = "; ".join(rules[number].words() for number in sorted(circle))
+        faults.append(f"the orders {words} run in a circle, so no such row exists, or all are equal; drop one of them.")
+    return faults or rule_faults(tuple(columns.values()), [rule for rule in rules if rule not in long])
 
 
 def _titles(book: "LinkedCodebook") -> list[str]:

@@ -20,6 +20,7 @@ def facts_by_room() -> dict[str, tuple[MethodFacts, ...]]:
     """The facts of all methods, by what is released."""
     from understudy.anonymize.facts import FACTS as ANONYMIZE
     from understudy.commute.facts import FACTS as COMMUTE
+    from understudy.histories.recipe import Histories
     from understudy.reconstruct.facts import FACTS as RECONSTRUCT
     from understudy.synth.facts import FACTS as SYNTH
     from understudy.synth.facts import OTHER
@@ -28,6 +29,7 @@ def facts_by_room() -> dict[str, tuple[MethodFacts, ...]]:
 
     return {
         "Synthetic tables": tuple(SYNTH.values()),
+        "Linked tables": (Histories.facts,),
         "Beside them": OTHER,
         "Commuting tables": COMMUTE,
         "Risk scores": (*TREES.values(), SERVICE),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ParameterError, ReleaseError
+from understudy.facade import histories
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def verify(path: str | Path) -> Verdict:
             return verify_score(Path(path))
         except ReleaseError as reason:
             raise ReleaseError(f"{reason} Of a release, give the folder.") from None
+    if (verdict := histories.verify(path)) is not None:
+        return verdict
     return verify_release(path, [recheck_method, recheck_anonymity, recheck_commute])
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from understudy.errors import BudgetError, ParameterError, ReleaseError
-from understudy.facade.codebooks import load_codebook, load_linked
+from understudy.facade import histories
+from understudy.facade.codebooks import load_any, load_codebook, load_linked
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from understudy.privacy.account import Account
     from understudy.privacy.quote import Quote
     from understudy.release import Release
+    from understudy.release.linked import LinkedRelease
     from understudy.sources.base import Report
     from understudy.synth.choices import Choices
     from understudy.synth.counts import Counts
@@ -65,7 +67,11 @@ def declared_options(method: str | None) -> dict[str, Option]:
     from understudy.parameters import options_of, options_together
     from understudy.synth.registry import METHODS, find_method
 
-    declared = options_together(METHODS) if method is None else options_of(find_method(method))
+    if method == histories.NAME:
+        declared = histories.history_options()
+    else:
+        declared = options_together(METHODS) if method is None else options_of(find_method(method))
+        declared = declared if method is not None else histories.history_options() | declared
     declared.pop("rows", None)  # an argument of every use case
     return declared
 
@@ -80,7 +86,7 @@ def filling_options() -> dict[str, Option]:
 
 @documented
 def quote(
-    book: Codebook | str | Path,
+    book: Codebook | LinkedCodebook | str | Path,
     rows: int,
     method: str | Recipe | Choices = "marginals",
     *,
@@ -110,6 +116,7 @@ def quote(
     Quote
         ``.total``, ``.statement``, ``.ledger``, ``.warnings`` and ``.forecast``.
     """
+    from understudy.codebook import Codebook
     from understudy.privacy.account import account_at
     from understudy.privacy.provenance import InputRole
     from understudy.release.making import choices_of
@@ -117,7 +124,10 @@ def quote(
     from understudy.sources.same import refuse_same
     from understudy.synth.people import of_people
 
-    book = load_codebook(book)
+    book = load_any(book)
+    if not isinstance(book, Codebook):
+        histories.refuse_given(rows_about=rows_about, public=public)
+        return histories.quote(book, rows, method, data=data, account=account, **options)
     recipe = recipe_of(method, options, book, rows)
     recipe.public_inputs(data)
     priced = recipe.quote(book, rows).with_data(find_provenance(data))
@@ -141,7 +151,7 @@ def quote(
 @documented
 def synthesize(
     data: Any,
-    book: Codebook | str | Path,
+    book: Codebook | LinkedCodebook | str | Path,
     rows: int,
     method: str | Recipe | Choices = "marginals",
     *,
@@ -155,7 +165,7 @@ def synthesize(
     seed: int | None = None,
     report: Report | None = None,
     **options: Any,
-) -> Release:
+) -> Release | LinkedRelease:
     """Make one synthetic release: fit, pay, draw, and write it if ``out`` is given.
 
     Parameters
@@ -177,7 +187,8 @@ def synthesize(
     Returns
     -------
     Release
-        ``.table``, ``.statement``, ``.manifest``, ``.to_pandas()`` and ``.save(folder)``.
+        ``.table``, ``.statement``, ``.manifest``, ``.to_pandas()`` and ``.save(folder)``; for linked tables, where
+        ``rows`` are people, ``.tables`` instead of ``.table``.
 
     Examples
     --------
@@ -187,6 +198,7 @@ def synthesize(
     >>> us.synthesize(patients, book, rows=100, method="marginals", epsilon=1, delta=1e-6)
     <Release of 100 rows by marginals, ApproxDP>
     """
+    from understudy.codebook import Codebook
     from understudy.release.folders import check_target
     from understudy.release.formats import chosen_formats
     from understudy.sources.inputs import find_provenance
@@ -195,7 +207,11 @@ def synthesize(
     formats = chosen_formats(formats, csv=csv, rows=rows)
     if out is not None:
         check_target(Path(out))
-    book = load_codebook(book)
+    book = load_any(book)
+    if not isinstance(book, Codebook):
+        histories.refuse_given(table=table)
+        how = {"account": account, "unknown": unknown, "seed": seed, "report": report, "save_model": save_model}
+        return histories.synthesize(data, book, rows, method, out=out, formats=formats, **how, **options)
     recipe = recipe_of(method, options, book, rows)
     if save_model is not None:
         _check_model_target(recipe, Path(save_model), out)
@@ -291,7 +307,7 @@ def draw(
     csv: bool = False,
     formats: str | Sequence[str] = (),
     report: Report | None = None,
-) -> Release:
+) -> Release | LinkedRelease:
     """More rows from a released model, of a sub-population if asked for; nothing is paid.
 
     ``where`` holds words such as ``sex=F``, or values by column; ``formats`` as in :func:`synthesize`.
@@ -305,6 +321,8 @@ def draw(
     if out is not None:
         check_target(Path(out))
     part = where if isinstance(where, Mapping) else parse_where(where)
+    if histories.is_histories(model):
+        return histories.draw(model, rows, where=part, out=out, formats=formats, report=report)
     release = load_model(model).sample(rows, where=part or None, report=report)
     if out is not None:
         release.save(out, formats=formats)

@@ -12,6 +12,7 @@ from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.group import GroupOf
 from understudy.mechanisms.histogram import GeometricHistogram, SparseHistogram
+from understudy.mechanisms.histories import HistoryMeasurements
 from understudy.mechanisms.k_anonymity import KAnonymousTable
 from understudy.mechanisms.l_diversity import LDiverseDraws
 from understudy.mechanisms.max_norm import MaxNormSums
@@ -35,6 +36,7 @@ __all__ = [
     "GaussianStability",
     "GeometricHistogram",
     "GroupOf",
+    "HistoryMeasurements",
     "KAnonymousTable",
     "LDiverseDraws",
     "MaxNormSums",

@@ -135,9 +135,38 @@ class Meter:
     def __init__(self, event: GaussianMeasurements, stream: Stream) -> None:
         self.event = event
         self._stream = stream
-        self.left = event.units
-        self.table_price = count_sensitivity(event.neighbours)
-        """Units of one measurement of a table: how many of its cells one record moves."""
+        self.units = self.left = event.units
+        self.rows = 1
+        """Rows of a table that one unit of protection adds at most."""
+
+    def apart(self, units: int, *, rows: int) -> "Meter":
+        """A part of the units, for tables to which a person adds up to ``rows`` rows (``proofs/histories.md``)."""
+        if units < 1 or units > self.left or rows < 1:
+            raise RefusalError(f"{units} units for {rows} rows of a person were asked for and {self.left} are left.")
+        if rows > 1 and not self.joins:
+            raise RefusalError(
+                f"{rows} rows of each person cannot be measured under so little noise; use one, or a smaller epsilon."
+            )
+        self.left -= units
+        part = Meter(self.event, self._stream)
+        part.units = part.left = units
+        part.rows = rows
+        return part
+
+    @property
+    def step(self) -> int:
+        """How many cells of a table one record moves."""
+        return count_sensitivity(self.event.neighbours)
+
+    @property
+    def number_price(self) -> int:
+        """Units of measuring a number that every row moves by 1: rows of one person may all move the same one."""
+        return self.rows**2
+
+    @property
+    def table_price(self) -> int:
+        """Units of one measurement of a table."""
+        return self.step * self.number_price
 
     def _spend(self, copies: int, *, each: int) -> None:
         if copies > MOST_COPIES:
@@ -162,11 +191,15 @@ class Meter:
         """Average of ``copies`` measurements of every cell; ``groups`` first adds up levels (public) axis by axis."""
         self._spend(copies, each=self.table_price)
         grid = _grouped(counts.open(), groups)
-        if self.joins and copies > 1:
-            times = min(math.isqrt(math.ceil(_FINE * copies / self.event.variance)) + 1, _MOST_TIMES)
-            return self._joined(times * grid, Fraction(times**2, copies)) / times
+        if self.rows > 1 or (self.joins and copies > 1):
+            return self._multiplied(grid, copies)
         average: Values = self._sums(grid, copies) / copies
         return average
+
+    def _multiplied(self, exact: npt.NDArray[np.int64], copies: int) -> Values:
+        """The average of ``copies`` measurements in one draw: a multiple of every number under one noise."""
+        times = min(math.isqrt(math.ceil(_FINE * copies / self.event.variance)) + 1, _MOST_TIMES)
+        return self._joined(times * exact, Fraction(times**2, copies)) / times
 
     def interaction(
         self, counts: Secret[CountTable], *, copies: int, groups: Sequence[npt.NDArray[np.int64]] | None = None
@@ -181,7 +214,7 @@ class Meter:
         units = copies * self.table_price
         table = counts.open()
         shape = tuple(int(group.max()) + 1 for group in groups) if groups is not None else table.sizes
-        moved = squared_sensitivity(shape, self.event.neighbours)
+        moved = self.number_price * squared_sensitivity(shape, self.event.neighbours)
         deviation = math.sqrt(moved * float(self.event.variance) / units)
         if not self.joins or math.prod(shape) > MOST_CELLS or deviation > MAX_SCALE / 2:
             return centred(self.table(counts, copies=copies, groups=groups)), self.variance(copies)
@@ -196,6 +229,8 @@ class Meter:
 
     def sums(self, exact: npt.NDArray[np.int64], *, squared: int, units: int) -> tuple[Values, float]:
         """Whole numbers that a record moves by a vector of squared length at most ``squared``, and their variance."""
+        if self.rows > 1:
+            raise RefusalError("sums of several rows of a person are not measured here; measure tables of them.")
         deviation = self._joined_deviation(Fraction(squared, units))
         if not self.joins or deviation > MAX_SCALE:
             raise RefusalError(f"noise of deviation {float(deviation):,.0f} cannot be drawn; use a larger epsilon.")
@@ -228,15 +263,15 @@ class Meter:
         and hence its sum, by 1. A replaced one changes two and leaves the parity of the sum as it is, so half of the
         sum changes by at most 1.
         """
-        self._spend(copies, each=len(tables))
+        self._spend(copies, each=len(tables) * self.number_price)
         distances = [
             int(np.abs(table.open().to_grid() - np.rint(values).astype(np.int64)).sum())
             for table, values in zip(tables, expected, strict=True)
         ]
-        step = self.table_price
-        # neighbours stay within 1 of each other under this cut; larger numbers would be refused, which tells something
+        step = self.step
+        # neighbours stay as near to each other under this cut; larger numbers would be refused, which tells something
         exact = np.minimum(np.array(distances, dtype=np.int64) // step, COUNT_LIMIT)
-        return step * self._sums(exact, copies) / copies
+        return step * (self._multiplied(exact, copies) if self.rows > 1 else self._sums(exact, copies) / copies)
 
     def _sums(self, exact: npt.NDArray[np.int64], copies: int) -> npt.NDArray[np.int64]:
         """The sums of ``copies`` noisy copies of every number, all of them whole.

@@ -31,6 +31,7 @@ class Subject(StrEnum):
     ROWS = "rows", "This file of {rows:,} rows"
     COUNTS = "counts", "This table of {rows:,} counts"
     SCORE = "score", "This risk score"
+    PEOPLE = "people", "This release of linked tables about {rows:,} people"
 
 
 def statement(

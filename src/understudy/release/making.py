@@ -144,6 +144,22 @@ class Fitted(ABC, Generic[Made]):
         raise TypeError("a fitted model is confidential; write what it samples, not the model.")
 
 
+class PaidOnce(Fitted[Made]):
+    """A fit of route N: its perturbed tables are paid for with what is made first, and all else is free."""
+
+    _first: Payment | None = None
+
+    @contextmanager
+    def _paying(self, quote: Quote, *, files: int = 1) -> Iterator[Payment]:
+        first = self._first
+        if first is not None and (self._account is None or first.is_committed):
+            yield Payment.free(words=first.words, charged_as=first.charged_as, looked=first.looked)
+            return
+        with super()._paying(quote, files=files) as payment:
+            self._first = payment
+            yield payment
+
+
 class FittedWhole(Fitted[Release]):
     """A fit that makes one table whose number of rows nobody chooses."""
 

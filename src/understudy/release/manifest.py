@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from typing import Any
 
-from understudy.codebook import Codebook
+from understudy.codebook import Codebook, LinkedCodebook
 from understudy.privacy.guarantees import Guarantee, guarantee_from_dict
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made, Provenance, inputs_from_dict
@@ -36,7 +36,7 @@ class Manifest:
     parameters: Mapping[str, Any]
     rows: int
     rows_origin: str
-    codebook: Codebook
+    codebook: Codebook | LinkedCodebook
     secure: bool
     account: str
     """The account that paid, or the sentence that none did."""
@@ -58,6 +58,8 @@ class Manifest:
     """What the release had to be good for, and how well it was measured to be."""
     parts: int | None = None
     """Number of files that the table is spread over; None for one file."""
+    tables: Mapping[str, int] | None = None
+    """Of linked tables the rows of each, by name."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
 
     @property
@@ -122,6 +124,7 @@ class Manifest:
             "parameters": dict(self.parameters),
             "rows": {"number": self.rows, "origin": self.rows_origin},
             **({} if self.parts is None else {"parts": self.parts}),
+            **({} if self.tables is None else {"tables": dict(self.tables)}),
             "ledger": ledger.to_list(),
             "assumptions": list(ledger.assumptions),
             "holds": self.made.value,
@@ -165,7 +168,7 @@ def read_quote(facts: Mapping[str, Any]) -> Quote:
     )
 
 
-def read_manifest(facts: Mapping[str, Any], codebook: Codebook) -> Manifest:
+def read_manifest(facts: Mapping[str, Any], codebook: Codebook | LinkedCodebook) -> Manifest:
     """What :meth:`Manifest.to_dict` wrote."""
     return Manifest(
         release_id=facts["release"],
@@ -186,6 +189,7 @@ def read_manifest(facts: Mapping[str, Any], codebook: Codebook) -> Manifest:
         score=facts.get("score"),
         certificate=facts.get("certificate"),
         parts=facts.get("parts"),
+        tables=facts.get("tables"),
         created=facts["created"],
     )
 
@@ -195,7 +199,7 @@ def describe(
     payment: Payment,
     *,
     parameters: Mapping[str, Any],
-    codebook: Codebook,
+    codebook: Codebook | LinkedCodebook,
     secure: bool,
     rows: int | None = None,
     rows_origin: str = DECLARED_ROWS,

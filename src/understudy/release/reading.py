@@ -40,6 +40,8 @@ def made_of(manifest: Mapping[str, Any]) -> Made:
 
 
 def tables_of(place: Path, manifest: Mapping[str, Any]) -> list[Path]:
-    """Its one table, or all its parts."""
+    """Its one table, all its parts, or all linked tables."""
+    if manifest.get("tables") is not None:
+        return [place / f"{name}.parquet" for name in manifest["tables"]]
     parts = [place / name for name in manifest.get("files", {}) if PART_NAME.fullmatch(name)]
     return parts or [place / TABLE_NAMES[made_of(manifest)]]

@@ -98,14 +98,14 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
     looked = Looked(place=place, manifest=read_manifest_file(place))
 
     def table(looked: Looked) -> Looked:
-        _check_files(looked)
+        check_listed_files(looked)
         book = _check_codebook(looked)
         if book is not None:
             (_check_counts if looked.made is Made.COUNTS else _check_rows)(looked, book)
             _check_other_formats(looked, book)
         return replace(looked, book=book)
 
-    return verify_manifest(looked, [table, _check_marks, *checks])
+    return verify_manifest(looked, [table, check_marks, *checks])
 
 
 def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked | None]]) -> Verdict:
@@ -143,16 +143,19 @@ def _what(looked: Looked) -> str:
         Made.ANONYMIZED: "an anonymised table of {:,} real records",
         Made.COMPLETED: "a completed table of {:,} real records (confidential)",
     }
+    if looked.manifest.get("tables") is not None:
+        return f"synthetic linked tables ({', '.join(looked.manifest['tables'])}) about {number:,} people by {method}"
     return f"{kinds.get(looked.made, 'a synthetic table of {:,} rows').format(number)} by {method}"
 
 
-def _check_files(looked: Looked) -> None:
+def check_listed_files(looked: Looked, needed: Sequence[str] | None = None) -> None:
+    """Every file that is needed (one table and its codebook, unless told otherwise) is listed, there and unchanged."""
     place, manifest, passed, problems = looked.place, looked.manifest, looked.passed, looked.problems
     files = manifest.get("files", {})
     parts = [name for name in files if PART_NAME.fullmatch(name)]
-    for needed in (CODEBOOK,) if parts else (looked.table.name, CODEBOOK):
-        if needed not in files:
-            problems.append(f"the manifest lists no {needed}")
+    for name in needed or ((CODEBOOK,) if parts else (looked.table.name, CODEBOOK)):
+        if name not in files:
+            problems.append(f"the manifest lists no {name}")
     if manifest.get("parts", 0) != len(parts):
         problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts and lists {len(parts)}")
     present = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
@@ -248,7 +251,7 @@ def _check_counts(looked: Looked, book: Codebook) -> None:
     looked.conclude(wrong, f"all {len(combinations):,} combinations of {', '.join(names)} are there")
 
 
-def _check_marks(looked: Looked) -> None:
+def check_marks(looked: Looked) -> None:
     """What the table says of itself, and what its input said, against the manifest, which alone is easily edited."""
     try:
         kept = [
@@ -318,6 +321,27 @@ def _promise_of_format_1(manifest: dict[str, Any], ledger: Ledger, total: Guaran
     if manifest.get("holds") == "counts":
         promise = promise.replace("This table of", "This file of").replace("counts", "rows")
     return promise
+
+
+def differing_prices(due: Guarantee, stated: Guarantee) -> list[str]:
+    """Whether a stated total is what its method costs by a computation of its own."""
+
+    def close(name: str) -> bool:
+        first, second = _figure(due, name), _figure(stated, name)
+        return abs(first - second) <= RECHECK_TOLERANCE * max(first, second)
+
+    same = getattr(due, "neighbours", None) == getattr(stated, "neighbours", None)
+    if same and close("epsilon") and close("delta"):
+        return []
+    return [
+        f"the ledger adds up to epsilon {_figure(stated, 'epsilon'):.6g}, delta {_figure(stated, 'delta'):.6g}, and "
+        f"the method with its parameters and codebook costs epsilon {_figure(due, 'epsilon'):.6g}, delta "
+        f"{_figure(due, 'delta'):.6g}: one of them was changed"
+    ]
+
+
+def _figure(claim: Guarantee, name: str) -> float:
+    return float(getattr(claim, name, 0.0))
 
 
 def _check_inputs(looked: Looked, *, formal: bool) -> None:

@@ -86,12 +86,47 @@ def _proposed(values: Any, column: int, size: int, proposals: Any, state: Any) -
 
 
 @kernel
+def _change(values: Any, column: int, old: int, new: int, cells: Any, gap: Any, weight: Any) -> Any:
+    """Half of the change of the squared distance, by weight, if a row of this weight took another value."""
+    pair_at, mate, within, base, width, _mirror, triple_at, offset, own, others, strides = cells
+    here, there = base[column] + old * width[column], base[column] + new * width[column]
+    change = weight * np.float32(pair_at[column + 1] - pair_at[column])
+    for number in range(pair_at[column], pair_at[column + 1]):
+        place = within[number] + values[mate[number]]
+        change += gap[there + place] - gap[here + place]
+    for number in range(triple_at[column], triple_at[column + 1]):
+        cell = offset[number] + values[others[number, 0]] * strides[number, 0]
+        cell += values[others[number, 1]] * strides[number, 1]
+        change += gap[cell + new * own[number]] - gap[cell + old * own[number]] + weight
+    return change
+
+
+@kernel
+def _move(values: Any, column: int, old: int, new: int, cells: Any, gap: Any, weight: Any) -> None:
+    """Give a row of this weight another value, and bring the gap up to date."""
+    pair_at, mate, within, base, width, mirror, triple_at, offset, own, others, strides = cells
+    here, there = base[column] + old * width[column], base[column] + new * width[column]
+    for number in range(pair_at[column], pair_at[column + 1]):
+        place = within[number] + values[mate[number]]
+        reflected = mirror[number] + values[mate[number]] * width[mate[number]]
+        gap[there + place] += weight
+        gap[here + place] -= weight
+        gap[reflected + new] += weight
+        gap[reflected + old] -= weight
+    for number in range(triple_at[column], triple_at[column + 1]):
+        cell = offset[number] + values[others[number, 0]] * strides[number, 0]
+        cell += values[others[number, 1]] * strides[number, 1]
+        gap[cell + new * own[number]] += weight
+        gap[cell + old * own[number]] -= weight
+    values[column] = new
+
+
+@kernel
 def _descend(rows: Any, sizes: Any, cells: Any, gap: Any, drift: Any, batch: int, work: Any) -> None:
     """One pass of single-value changes that lower the squared distance; ``gap`` is count minus target of every cell.
 
     What one row adds to the gap on average, ``drift``, is added for ``batch`` rows at a time, before they are mended.
     """
-    pair_at, mate, within, base, width, mirror, triple_at, offset, own, others, strides = cells
     proposals, rules, state = work
     one = np.float32(1)
     for start in range(0, len(rows), batch):
@@ -103,41 +138,49 @@ def _descend(rows: Any, sizes: Any, cells: Any, gap: Any, drift: Any, batch: int
             for column in range(len(sizes)):
                 old = np.int64(values[column])
                 new = _proposed(values, column, sizes[column], proposals, state)
-                if new == old:
+                if new == old or _change(values, column, old, new, cells, gap, one) >= 0:
                     continue
-                here, there = base[column] + old * width[column], base[column] + new * width[column]
-                change = np.float32(pair_at[column + 1] - pair_at[column])
-                for number in range(pair_at[column], pair_at[column + 1]):
-                    place = within[number] + values[mate[number]]
-                    change += gap[there + place] - gap[here + place]
-                for number in range(triple_at[column], triple_at[column + 1]):
-                    cell = offset[number] + values[others[number, 0]] * strides[number, 0]
-                    cell += values[others[number, 1]] * strides[number, 1]
-                    change += gap[cell + new * own[number]] - gap[cell + old * own[number]] + one
-                if change >= 0 or not _holds(values, column, new, rules):
-                    continue
-                for number in range(pair_at[column], pair_at[column + 1]):
-                    place = within[number] + values[mate[number]]
-                    reflected = mirror[number] + values[mate[number]] * width[mate[number]]
-                    gap[there + place] += one
-                    gap[here + place] -= one
-                    gap[reflected + new] += one
-                    gap[reflected + old] -= one
-                for number in range(triple_at[column], triple_at[column + 1]):
-                    cell = offset[number] + values[others[number, 0]] * strides[number, 0]
-                    cell += values[others[number, 1]] * strides[number, 1]
-                    gap[cell + new * own[number]] += one
-                    gap[cell + old * own[number]] -= one
-                values[column] = new
+                if _holds(values, column, new, rules):
+                    _move(values, column, old, new, cells, gap, one)
 
 
 @kernel
-def _tally(rows: Any, sizes: Any, cells: Any, counts: Any) -> None:
-    """Add the rows to their cells, each pair in both of its places."""
+def _descend_linked(rows: Any, sizes: Any, cells: Any, gap: Any, links: Any, work: Any) -> None:
+    """The same for rows of different weight, some of whose columns stay as they are, and which look back.
+
+    ``links``: the columns that may change; the weight of each row; the row that comes after each (or -1); and for each
+    column that in which the row after it repeats its value (or -1). Both rows change together, or neither does.
+    """
+    proposals, rules, state = work
+    free, weights, follower, repeated = links
+    for row in range(len(rows)):
+        values, after = rows[row], follower[row]
+        for place in range(len(free)):
+            column = free[place]
+            old = np.int64(values[column])
+            new = _proposed(values, column, sizes[column], proposals, state)
+            if new == old:
+                continue
+            again = repeated[column] if after >= 0 else -1
+            change = weights[row] * _change(values, column, old, new, cells, gap, weights[row])
+            if again >= 0:
+                change += weights[after] * _change(rows[after], again, old, new, cells, gap, weights[after])
+            if change >= 0 or not _holds(values, column, new, rules):
+                continue
+            if again >= 0:
+                if not _holds(rows[after], again, new, rules):
+                    continue
+                _move(rows[after], again, old, new, cells, gap, weights[after])
+            _move(values, column, old, new, cells, gap, weights[row])
+
+
+@kernel
+def _tally(rows: Any, weights: Any, sizes: Any, cells: Any, counts: Any) -> None:
+    """Add the rows to their cells, each pair in both of its places; without weights every row counts 1."""
     pair_at, mate, within, base, width, mirror, triple_at, offset, own, others, strides = cells
-    one = np.float32(1)
     for row in range(len(rows)):
         values = rows[row]
+        one = weights[row] if len(weights) else np.float32(1)
         for column in range(len(sizes)):
             here = base[column] + values[column] * width[column]
             for number in range(pair_at[column + 1] - 1, pair_at[column] - 1, -1):
@@ -178,12 +221,12 @@ def draw_agreeing(
         ]
         tables = {columns: possible(table, allowed.possible(columns)) for columns, table in tables.items()}
     ones = [weights @ column for column in levels]
-    goal = _Goal(tables, [len(one) for one in ones])
+    goal = Goal(tables, [len(one) for one in ones])
     choices = [from_classes(weights, levels), *([from_tree(ones, goal.pairs)] if goal.pairs else [])]
-    beginning = _nearest(choices, goal, min(rows, _PROBE), allowed, _seed(stream))
-    proposals, rules = _proposals(ones, goal), _flat(allowed)
+    beginning = _nearest(choices, goal, min(rows, _PROBE), allowed, seed_of(stream))
+    proposals, rules = proposals_for(ones, goal), flat_rules(allowed)
     lanes = np.linspace(0, rows, -(-rows // _LANE) + 1).astype(np.int64)
-    seeds = [_seed(stream) for _ in lanes[1:]]
+    seeds = [seed_of(stream) for _ in lanes[1:]]
     drawn = [np.empty(rows, dtype=code_type(max(goal.sizes))) for _ in levels]
     progress = Progress(2 * rows, report)
 
@@ -199,12 +242,12 @@ def draw_agreeing(
     return drawn
 
 
-def _seed(stream: Stream) -> Any:
+def seed_of(stream: Stream) -> Any:
     """The state of a fast generator."""
     return stream.words(1) | np.uint64(1)
 
 
-class _Goal:
+class Goal:
     """All tables side by side. Those of pairs are there twice, by both of their columns: all cells in which a value of
     a column counts lie together, as do those of its next value.
     """
@@ -268,9 +311,16 @@ class _Goal:
     def gap(self, rows: Codes) -> Gap:
         """Count minus target of every cell."""
         gap = np.zeros(len(self._target), dtype=np.float32)
-        _tally(rows, self.sizes, self.cells, gap)
+        _tally(rows, np.empty(0, dtype=np.float32), self.sizes, self.cells, gap)
         gap -= np.float32(len(rows)) * self._target
         return gap
+
+    def weighted_gap(self, rows: Codes, weights: Gap) -> Gap:
+        """The same for rows of different weight; thirds add up only in double precision."""
+        counts = np.zeros(len(self._target))
+        _tally(rows, weights, self.sizes, self.cells, counts)
+        counts -= weights.sum(dtype=np.float64) * self._target
+        return counts.astype(np.float32)
 
     def distance(self, gap: Gap) -> float:
         """Sum of squares, every table once."""
@@ -286,8 +336,12 @@ class _Goal:
         none = np.empty(0, dtype=np.float32)
         _descend(rows, self.sizes, self.cells, gap, none if drift is None else drift, self._batch, work)
 
+    def descend_linked(self, rows: Codes, gap: Gap, links: Any, work: Any) -> None:
+        """One pass over rows of different weight that look back."""
+        _descend_linked(rows, self.sizes, self.cells, gap, links, work)
 
-def _nearest(choices: Sequence[Beginning], goal: _Goal, rows: int, allowed: Allowed, state: Any) -> Beginning:
+
+def _nearest(choices: Sequence[Beginning], goal: Goal, rows: int, allowed: Allowed, state: Any) -> Beginning:
     """The beginning that is nearest to the tables, judged by a few rows of each."""
     distances: list[tuple[float, Beginning]] = []
     for choice in choices:
@@ -302,7 +356,7 @@ def _nearest(choices: Sequence[Beginning], goal: _Goal, rows: int, allowed: Allo
 def _mend(
     made: Codes,
     beginning: Beginning,
-    goal: _Goal,
+    goal: Goal,
     allowed: Allowed,
     work: Any,
     stopped: threading.Event,
@@ -361,7 +415,7 @@ def _alias(shares: Any, kept: Any, other: Any) -> None:
                 poors += 1
 
 
-def _proposals(ones: Sequence[Values], goal: _Goal) -> tuple[npt.NDArray[Any], ...]:
+def proposals_for(ones: Sequence[Values], goal: Goal) -> tuple[npt.NDArray[Any], ...]:
     """For every column the ways to propose a value: on its own, and given another column."""
     columns = len(ones)
     tied = np.zeros((columns, columns))
@@ -390,7 +444,7 @@ def _proposals(ones: Sequence[Values], goal: _Goal) -> tuple[npt.NDArray[Any], .
     return ways, partner, begins, *(np.concatenate(both) for both in zip(*parts, strict=True))
 
 
-def _flat(allowed: Allowed) -> tuple[Any, ...]:
+def flat_rules(allowed: Allowed) -> tuple[Any, ...]:
     """The rules as arrays that a compiled loop can walk: classes, members of each rule, rules of each column."""
     checks = allowed.checks()
     width = max(len(classes) for classes in allowed.classes)

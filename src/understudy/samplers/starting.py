@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook.constraints import Allowed
+from understudy.codebook.constraints import Allowed, Step
 from understudy.compiled import kernel
 from understudy.sources.tables import code_type
 
@@ -79,6 +79,28 @@ def _fill(values: Any, group: Any, shares: Any, state: Any) -> None:
             values[mine[position]] = level
 
 
+def fill_columns(
+    drawn: Codes,
+    columns: Sequence[int],
+    given: Mapping[int, int],
+    shares_of: Sequence[Values],
+    kind: npt.NDArray[np.int64],
+    plan: Sequence[Step | None],
+    state: Any,
+) -> None:
+    """Fill columns of the rows one after the other, each given another or the latent class, as the rules allow."""
+    for column in columns:
+        group = drawn[:, given[column]].astype(np.int64) if column in given else kind
+        shares = shares_of[column]
+        step = plan[column]
+        if step is not None:
+            masks = np.asarray(step.choices.levels)
+            both = group * len(masks) + step.sets(list(drawn.T))
+            kinds, group = np.unique(both, return_inverse=True)
+            shares = np.stack([possible(shares[of // len(masks)], masks[of % len(masks)]) for of in kinds])
+        _fill(drawn[:, column], group, np.ascontiguousarray(shares), state)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Beginning:
     """An order of columns, and for each the shares of its levels by what it is given."""
@@ -98,17 +120,7 @@ class Beginning:
         shuffle(kind, state)
         kind_of_code = code_type(max(shares.shape[1] for shares in self.shares))
         drawn = np.zeros((number, len(self.shares)), dtype=kind_of_code)
-        plan = allowed.plan(tuple(self.order))
-        for column in self.order:
-            group = drawn[:, self.given[column]].astype(np.int64) if column in self.given else kind
-            shares = self.shares[column]
-            step = plan[column]
-            if step is not None:
-                masks = np.asarray(step.choices.levels)
-                both = group * len(masks) + step.sets(list(drawn.T))
-                kinds, group = np.unique(both, return_inverse=True)
-                shares = np.stack([possible(shares[of // len(masks)], masks[of % len(masks)]) for of in kinds])
-            _fill(drawn[:, column], group, np.ascontiguousarray(shares), state)
+        fill_columns(drawn, self.order, self.given, self.shares, kind, allowed.plan(tuple(self.order)), state)
         return drawn
 
 

@@ -203,6 +203,11 @@ class LinkedSource:
             kept = kept_by_key(below, person=PARENT, content=content, cap=table.cap, key=secret)
             return self._made(ranked(kept, table))
 
+    def chosen(self, rows: Any, *, person: str, content: list[str], most: int, key: str) -> Any:
+        """At most so many rows of an expression for each person, told apart by their content; kept as a table."""
+        with engine_errors("the data"), bench_for(self.connection, rows).held(key) as secret:
+            return self._made(kept_by_key(rows, person=person, content=content, cap=most, key=secret))
+
     def prepare(self, *, strict: bool = True) -> dict[str, Any]:
         """Encode every table, read constants into their parents, and refuse what does not hold together."""
         staged = {name: self._staged(name) for name in self._opened}

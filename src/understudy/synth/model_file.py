@@ -17,8 +17,6 @@ from understudy.codebook.where import Where, where_codes
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import ROWS
-from understudy.privacy.ledger import Ledger, stream_entries
-from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import Payment
 from understudy.release import Manifest, Release, describe
 from understudy.release.folders import Commit, new_file
@@ -30,7 +28,7 @@ from understudy.synth.detail_where import draw_part, part_facts
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
 from understudy.synth.measurements import attached
-from understudy.synth.models import NOT_CHARGED, ReleasedModel
+from understudy.synth.models import ReleasedModel
 from understudy.synth.ways import Way
 
 FORMAT = 1
@@ -49,17 +47,9 @@ def _packed(model: ReleasedModel) -> bytes:
     described = {
         "format": FORMAT,
         "kind": model.way.kind,
-        "method": model.method,
-        "parameters": dict(model.parameters),
-        "ledger": model.ledger.to_list(),
-        "delta_for_total": model.delta,
-        "secure": model.secure,
-        "charged": model.charged,
-        "charged_as": model.charged_as,
-        "looked": model.looked,
+        **model.head(),
         **_OF_A_WAY,
         **model.way.described(),
-        "warnings": list(model.warnings),
         "tables": [{"columns": list(table.columns), "sizes": list(table.sizes)} for table in tables],
         "details": len(model.details.codes),
         "measured": len(model.details.pieces),
@@ -71,10 +61,10 @@ def _packed(model: ReleasedModel) -> bytes:
         archive.writestr("codebook.toml", model.codebook.to_toml())
         for number, table in enumerate(tables):
             codes, counts = table.occupied()
-            archive.writestr(f"table-{number}-codes.npy", _array(codes))
-            archive.writestr(f"table-{number}-noisy-counts.npy", _array(counts))
+            archive.writestr(f"table-{number}-codes.npy", array_bytes(codes))
+            archive.writestr(f"table-{number}-noisy-counts.npy", array_bytes(counts))
         for name, values in model.way.arrays().items():
-            archive.writestr(f"{name}.npy", _array(values))
+            archive.writestr(f"{name}.npy", array_bytes(values))
         if model.measurements is not None:
             written = io.BytesIO()
             pyarrow.parquet.write_table(model.measurements, written)
@@ -82,7 +72,8 @@ def _packed(model: ReleasedModel) -> bytes:
     return buffer.getvalue()
 
 
-def _array(values: Any) -> bytes:
+def array_bytes(values: Any) -> bytes:
+    """An array as the file holds it."""
     buffer = io.BytesIO()
     np.save(buffer, values, allow_pickle=False)
     return buffer.getvalue()
@@ -102,7 +93,7 @@ def load_model(path: str | Path) -> "LoadedModel":
         raise ReleaseError(
             f"there is no model file {str(path)!r}; check the path, or write one with `understudy synth --save-model`."
         ) from None
-    except _BROKEN as reason:
+    except BROKEN as reason:
         if isinstance(reason, ReleaseError):
             raise
         if other := _something_else(Path(path)):
@@ -130,7 +121,7 @@ def _something_else(path: Path) -> str:
 
 
 # What the readers of zip, JSON, NumPy and TOML raise on bytes that nobody wrote; anything else is our bug.
-_BROKEN = (
+BROKEN = (
     UnderstudyError,
     OSError,
     zipfile.BadZipFile,
@@ -160,8 +151,8 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         CountTable.sparse(
             shape["columns"],
             shape["sizes"],
-            _read_array(archive, f"table-{number}-codes.npy", dimensions=2),
-            _read_array(archive, f"table-{number}-noisy-counts.npy", dimensions=1),
+            read_array(archive, f"table-{number}-codes.npy", dimensions=2),
+            read_array(archive, f"table-{number}-noisy-counts.npy", dimensions=1),
         )
         for number, shape in enumerate(described["tables"])
     )
@@ -173,16 +164,8 @@ def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedMo
         tables=tables[:own],
         details=Details.of(tables[own:], codes=codes),
         people=tuple(described.get("people", ())),
-        ledger=Ledger.from_list(described["ledger"]),
-        delta=described["delta_for_total"],
-        method=described["method"],
-        parameters=described["parameters"],
-        secure=described["secure"],
-        charged=str(described.get("charged", NOT_CHARGED)),
-        charged_as=str(described.get("charged_as", "")),
-        looked=described.get("looked") is True,
-        warnings=tuple(described["warnings"]),
         measurements=_measurements(archive),
+        **ReleasedModel.read_head(described),
     )
 
 
@@ -195,7 +178,7 @@ def _measurements(archive: zipfile.ZipFile) -> pa.Table | None:
 
 def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
     way = Way.named(described["kind"]).rebuilt(
-        described, lambda name, dimensions: _read_array(archive, f"{name}.npy", dimensions=dimensions)
+        described, lambda name, dimensions: read_array(archive, f"{name}.npy", dimensions=dimensions)
     )
     expected = {**_OF_A_WAY, **way.described()}
     if expected != {name: described[name] for name in expected}:
@@ -203,7 +186,8 @@ def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
     return way
 
 
-def _read_array(archive: zipfile.ZipFile, name: str, *, dimensions: int) -> Any:
+def read_array(archive: zipfile.ZipFile, name: str, *, dimensions: int) -> Any:
+    """An array of whole numbers back from the file."""
     values = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
     if values.ndim != dimensions or values.dtype.kind not in "iu":
         raise ValueError(f"{name} does not hold whole numbers")
@@ -249,24 +233,14 @@ class LoadedModel:
 
     def payment(self, release_id: str | None = None) -> Payment:
         """Nothing is paid any more, and the manifest says who did."""
-        words = f"none needed: drawn from a released model, which itself was {self.model.charged}"
-        name = self.model.charged_as or None
-        return Payment.free(words=words, release_id=release_id, charged_as=name, looked=self.model.looked)
+        return self.model.payment(release_id)
 
     def manifest(
         self, rows: int, payment: Payment, *, secure: bool, parameters: Mapping[str, Any] | None = None, **more: Any
     ) -> Manifest:
         """The manifest of ``rows`` rows drawn from this model."""
         model = self.model
-        seeded = Ledger() if secure or not model.secure else Ledger.of(stream_entries(False))
-        quote = Quote(
-            method=model.method,
-            route="N",
-            own=model.ledger + seeded,
-            own_delta=model.delta,
-            rows=rows,
-            warnings=model.warnings,
-        )
+        quote = model.quote(rows, secure=secure)
         return describe(
             quote,
             payment,

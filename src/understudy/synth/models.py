@@ -4,44 +4,28 @@ A model holds only public knowledge and perturbed counts. Unlike a fit on route 
 published.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from understudy.codebook import Codebook
 from understudy.mechanisms.stream import Stream
-from understudy.privacy.ledger import Ledger
+from understudy.release.model_head import NOT_CHARGED, ModelHead
 from understudy.sources.tables import CountTable, counts_people
 from understudy.synth.details import Details, detail_cliques
 from understudy.synth.ways import Drawn, Progress, Wanted, Way, Where
 
-NOT_CHARGED = "charged to no account, so that nobody keeps track of what else the data paid for"
-
+__all__ = ["NOT_CHARGED", "ReleasedModel"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ReleasedModel:
+class ReleasedModel(ModelHead):
     """Perturbed tables, how rows are drawn from them, and the ledger that paid for them."""
 
     way: Way
     codebook: Codebook
     tables: tuple[CountTable, ...]
     """Those that the way of drawing asks for, in its order."""
-    ledger: Ledger
-    delta: float | None
-    method: str
-    parameters: Mapping[str, Any]
-    secure: bool
-    warnings: tuple[str, ...] = ()
-    """What a user should know about the promise, for every release drawn from it."""
-    charged: str = NOT_CHARGED
-    """Which account paid for the tables, as part of a sentence."""
-    charged_as: str = ""
-    """The name under which that account has the charge."""
-    looked: bool = False
-    """Whether it was chosen after a confidential look."""
     details: Details = field(default_factory=Details)
     """Tables of the detail columns and measured numbers, then of smooth numbers that were measured too."""
     people: tuple[int, ...] = ()

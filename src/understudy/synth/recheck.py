@@ -15,7 +15,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
 from understudy.privacy.quote import Quote
 from understudy.release.measurements import MEASUREMENTS, read_measurements
-from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs
+from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs, differing_prices
 from understudy.synth.certificate import faults_of, regression_faults
 from understudy.synth.choices import remade
 from understudy.synth.counts import Counts
@@ -148,23 +148,4 @@ def cheaper_than_its_method(
         return None
     if not due.is_formal:
         return [f"the ledger claims a price, and with this codebook the method has none ({getattr(due, 'why', '')})"]
-    same = getattr(due, "neighbours", None) == getattr(stated, "neighbours", None)
-    if not same or not _close(_epsilon(due), _epsilon(stated)) or not _close(_delta(due), _delta(stated)):
-        return [
-            f"the ledger adds up to epsilon {_epsilon(stated):.6g}, delta {_delta(stated):.6g}, and the method with "
-            f"its parameters and codebook costs epsilon {_epsilon(due):.6g}, delta {_delta(due):.6g}: one of them was "
-            "changed"
-        ]
-    return []
-
-
-def _close(first: float, second: float) -> bool:
-    return abs(first - second) <= RECHECK_TOLERANCE * max(first, second)
-
-
-def _epsilon(claim: Any) -> float:
-    return float(getattr(claim, "epsilon", 0.0))
-
-
-def _delta(claim: Any) -> float:
-    return float(getattr(claim, "delta", 0.0))
+    return differing_prices(due, stated)

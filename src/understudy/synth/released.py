@@ -1,8 +1,7 @@
 """Base of all recipes of route N: pay for perturbed tables once, then draw rows from them at no price."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +18,9 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy.guarantees import Neighbours
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import Provenance
-from understudy.privacy.quote import Quote
-from understudy.privacy.transaction import Payment
+from understudy.release import Release
 from understudy.release.folders import check_file
+from understudy.release.making import PaidOnce
 from understudy.sources.base import Report, Source
 from understudy.sources.tables import CountTable
 from understudy.synth.drawers import ModelDrawer
@@ -63,7 +62,7 @@ class ReleasedRecipe(Recipe):
         return FittedReleased(recipe=self, source=source, perturbed=perturbed, stream=stream, report=report)
 
 
-class FittedReleased(Fitted):
+class FittedReleased(PaidOnce[Release], Fitted):
     """A released model and the account that pays for it."""
 
     def __init__(
@@ -72,7 +71,6 @@ class FittedReleased(Fitted):
         super().__init__(recipe=recipe, source=source, stream=stream, report=report)
         self._perturbed = perturbed
         self._details = replace(self._details, pieces=(*self._details.pieces, *perturbed.pieces))
-        self._first: Payment | None = None
 
     @cached_property
     def _model(self) -> ReleasedModel:
@@ -119,17 +117,6 @@ class FittedReleased(Fitted):
         """The released model itself, once it is paid for."""
         self._require_paid("the perturbed tables")
         return ModelDrawer(self._model)
-
-    @contextmanager
-    def _paying(self, quote: Quote, *, files: int = 1) -> Iterator[Payment]:
-        """The perturbed tables are paid for once, with the first rows or with the model; all rows are free."""
-        if self._first is not None and (self._account is None or self._is_paid):
-            words, name = self._first.words, self._first.charged_as
-            yield Payment.free(words=words, charged_as=name, looked=self._first.looked)
-            return
-        with super()._paying(quote, files=files) as payment:
-            self._first = payment
-            yield payment
 
     def save_model(self, path: str | Path) -> Path:
         """Write the released tables to a new file, from which rows can be drawn without the data; pays if unpaid."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from understudy.blocks.densities import measure_inside
 from understudy.blocks.foreseen import EASY, HARD, Budget, Foreseen, foreseen
 from understudy.blocks.latent import LatentClasses
-from understudy.blocks.measured import MarginalFit, Triple
+from understudy.blocks.measured import MarginalFit, Triple, first_share, patience_at
 from understudy.codebook import Codebook
 from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE, MAX_DEVIATION
 from understudy.mechanisms.discrete_laplace import count_sensitivity
@@ -130,9 +130,9 @@ class Marginals(ReleasedRecipe):
         budget = Budget(
             variance=float(event.variance),
             copies=event.units / count_sensitivity(self.neighbours),
-            one_share=self._one_share(),
+            one_share=first_share(self.epsilon),
             score_share=_SCORE_SHARE,
-            patience=self._patience(),
+            patience=patience_at(self.epsilon),
         )
         return foreseen(book.sizes, records, budget, EASY), foreseen(book.sizes, records, budget, HARD)
 
@@ -147,8 +147,8 @@ class Marginals(ReleasedRecipe):
         event = self.event(book)
         fit = MarginalFit(meter=Meter(event, stream), sizes=book.sizes, workload=self._weights(book))
         ones, twos = counts[: len(names)], dict(zip(pairs, counts[len(names) : len(cliques)], strict=True))
-        fit.measure_ones(ones, share=self._one_share())
-        fit.score_pairs(twos, share=_SCORE_SHARE, patience=self._patience())
+        fit.measure_ones(ones, share=first_share(self.epsilon))
+        fit.score_pairs(twos, share=_SCORE_SHARE, patience=patience_at(self.epsilon))
         inside = measure_inside(source.smooth, counts[len(cliques) :], fit.meter)
         candidates = fit.candidates(share=_TRIPLE_SHARE)
         # where few of all triples can be shown, less is kept for them
@@ -176,14 +176,6 @@ class Marginals(ReleasedRecipe):
             pieces=pieces_shown,
             measurements=measurements_table(fit, book) if self.measurements else None,
         )
-
-    def _one_share(self) -> float:
-        """Of the one-way tables at first: more when little can be known at all."""
-        return float(np.clip(0.16 * self.epsilon**-0.33, 0.12, 0.35))
-
-    def _patience(self) -> float:
-        """From how many deviations on a level is measured on its own: few where the noise is large anyway."""
-        return float(np.clip(0.5 + 2.15 * math.log10(self.epsilon / 0.1), 0.0, 2.0))
 
     def _weights(self, book: Codebook) -> list[float]:
         return [float((self.workload or {}).get(name, 1.0)) for name in book.names]

@@ -1,0 +1,50 @@
+"""The one price of all measurements of linked tables, for a whole person.
+
+A person adds one row to the view of persons and a few rows to the view of every other table. Rows of one person may
+all lie in one cell, so a table to which a person adds k rows costs k² times what it costs for one
+(``proofs/histories.md``).
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar
+
+from understudy.errors import RefusalError
+from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, gaussian_measurements_event
+from understudy.parameters import Several, Whole, option
+from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
+
+_LEAST_UNITS, _MOST_UNITS = 1 << 16, 1 << 34
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryMeasurements(GaussianMeasurements):
+    """Discrete Gaussian measurements of views, to each of which a person adds at most so many ``rows``."""
+
+    kind: ClassVar[str] = "history-measurements"
+    proof: ClassVar[str | None] = "histories.md"
+    rows: tuple[int, ...] = option(
+        rule=Several(each=Whole(), words="a list of whole numbers", example="1,2"),
+        help="most rows of one person, by view",
+    )
+
+    def guarantee(self) -> Guarantee:
+        """That of the units, for a person."""
+        claim = super().guarantee()
+        assert isinstance(claim, ApproxDP)
+        return replace(claim, neighbours=Neighbours.ADD_REMOVE_PERSON)
+
+
+@lru_cache(maxsize=64)
+def history_event(*, epsilon: float, delta: float, rows: tuple[int, ...]) -> HistoryMeasurements:
+    """So many units that they can be split among the tables of all views, and joined into one draw; needs no data."""
+    units = _LEAST_UNITS * max(rows) ** 2
+    while units <= _MOST_UNITS:
+        event = gaussian_measurements_event(epsilon=epsilon, delta=delta, units=units, neighbours=Neighbours.ADD_REMOVE)
+        if event.variance >= LEAST_VARIANCE:
+            return HistoryMeasurements(
+                variance=event.variance, units=units, delta=delta, neighbours=Neighbours.ADD_REMOVE, rows=rows
+            )
+        units *= 4
+    raise RefusalError(f"epsilon {epsilon:g} leaves hardly any noise to share out. Use a smaller epsilon.")

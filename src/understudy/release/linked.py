@@ -1,0 +1,123 @@
+"""Linked tables with one manifest, drawn block by block and written all at once or not at all."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from understudy.codebook import Levelled, LinkedCodebook
+from understudy.privacy.provenance import Made
+from understudy.privacy.spelling import short_promise
+from understudy.release.folders import Commit, digest_of, new_folder
+from understudy.release.formats import write_table
+from understudy.release.manifest import Manifest
+from understudy.release.release import CODEBOOK, MANIFEST, manifest_text, marked
+
+Block = Mapping[str, pa.Table]
+
+
+def table_file(name: str, form: str = "parquet") -> str:
+    """The file of a table in a release of several."""
+    return f"{name}.{form}"
+
+
+class LinkedRelease:
+    """Tables that may be published, with their manifest. What is written is drawn while it is written."""
+
+    def __init__(self, *, manifest: Manifest, blocks: Iterator[Block]) -> None:
+        self._manifest = manifest
+        self._blocks = blocks
+
+    @cached_property
+    def tables(self) -> dict[str, pa.Table]:
+        """All tables by name, in memory."""
+        parts: dict[str, list[pa.Table]] = {}
+        for block in self._blocks:
+            for name, table in block.items():
+                parts.setdefault(name, []).append(table)
+        tables = {name: marked(pa.concat_tables(each), self._manifest) for name, each in parts.items()}
+        self._count({name: table.num_rows for name, table in tables.items()})
+        return tables
+
+    @property
+    def manifest(self) -> Manifest:
+        """What was made, how, and at what price; with the rows of each table, once they are drawn."""
+        return self._manifest
+
+    @property
+    def codebook(self) -> LinkedCodebook:
+        """The public description of the tables."""
+        assert isinstance(self._manifest.codebook, LinkedCodebook)
+        return self._manifest.codebook
+
+    @property
+    def statement(self) -> str:
+        """The promise in plain words."""
+        return self._manifest.statement
+
+    @property
+    def digest(self) -> str:
+        """What an account keeps of a release that was handed over in memory: the digest of its tables."""
+        sha256 = hashlib.sha256()
+        for name, table in self.tables.items():
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as stream:
+                stream.write_table(table)
+            sha256.update(name.encode() + b"\x00")
+            sha256.update(sink.getvalue())
+        return f"sha256:{sha256.hexdigest()}"
+
+    def formula_like(self) -> list[str]:
+        """Columns with a level that a spreadsheet would run as a formula when it opens a CSV."""
+        return [
+            column.name
+            for column in self.codebook.released
+            if isinstance(column, Levelled) and any(level.startswith(("=", "+", "-", "@")) for level in column.levels)
+        ]
+
+    def __repr__(self) -> str:
+        names = ", ".join(table.name for table in self.codebook.tables)
+        return f"<LinkedRelease of {names} by {self._manifest.method}, {short_promise(self._manifest.total)}>"
+
+    def save(self, target: str | Path, *, formats: Sequence[str] = (), commit: Commit | None = None) -> Path:
+        """Write every table, the codebook and the manifest to a new folder; a crash leaves no folder behind.
+
+        ``formats`` are those beside Parquet (:mod:`understudy.release.formats`).
+        """
+        place = Path(target)
+        with new_folder(place, speaks=lambda folder: digest_of(folder / MANIFEST), commit=commit) as folder:
+            self._write(folder)
+            for table in self.codebook.tables:
+                for form in formats:
+                    whole = pyarrow.parquet.read_table(folder / table_file(table.name))
+                    path = folder / table_file(table.name, form)
+                    write_table(whole, table.as_file, Made.SYNTHETIC, path, form)
+            (folder / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
+            # the manifest last, with the digests of all others
+            files = {name: digest_of(folder / name) for name in sorted(path.name for path in folder.iterdir())}
+            (folder / MANIFEST).write_text(manifest_text(self._manifest, files), encoding="utf-8", newline="\n")
+        return place
+
+    def _write(self, folder: Path) -> None:
+        """The tables, block by block where they are not in memory yet."""
+        blocks = [self.tables] if "tables" in self.__dict__ else self._blocks
+        rows: dict[str, int] = {}
+        with ExitStack() as stack:
+            writers: dict[str, pyarrow.parquet.ParquetWriter] = {}
+            for block in blocks:
+                for name, drawn in block.items():
+                    table = marked(drawn, self._manifest)
+                    if name not in writers:
+                        path = folder / table_file(name)
+                        writers[name] = stack.enter_context(pyarrow.parquet.ParquetWriter(path, table.schema))
+                    writers[name].write_table(table)
+                    rows[name] = rows.get(name, 0) + table.num_rows
+        self._count(rows)
+
+    def _count(self, rows: dict[str, int]) -> None:
+        self._manifest = replace(self._manifest, tables=rows)
