@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.linked import draft_tables as draft_tables
     from understudy.facade.linked import split as split
     from understudy.facade.linked import template as template
+    from understudy.facade.linked_looks import evaluate_linked as evaluate_linked
     from understudy.facade.looks import audit as audit
     from understudy.facade.looks import diagnose as diagnose
     from understudy.facade.looks import evaluate as evaluate
@@ -93,6 +94,7 @@ _HOME = {
     "draft_tables": "understudy.facade.linked",
     "draw": "understudy.facade.tables",
     "evaluate": "understudy.facade.looks",
+    "evaluate_linked": "understudy.facade.linked_looks",
     "forecast": "understudy.facade.forecasts",
     "impute": "understudy.facade.tables",
     "forecast_editions": "understudy.facade.editions",

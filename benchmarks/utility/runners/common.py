@@ -11,12 +11,12 @@ from pathlib import Path
 import pandas as pd
 
 
-def _processor():
+def processor():
     """Seconds of all cores together, workers included once they have ended."""
     return sum(os.times()[:4])
 
 
-def _peak():
+def peak():
     """Megabytes of the largest process. Not ru_maxrss of this one: it begins with what the parent held."""
     own = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
     return max(int(own[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024
@@ -30,11 +30,11 @@ def run(make):
     codes = pd.DataFrame(
         {name: text[name].map({level: i for i, level in enumerate(levels[name])}) for name in text.columns}
     ).astype(int)
-    started, used = time.perf_counter(), _processor()
+    started, used = time.perf_counter(), processor()
     draw = make(codes, {name: len(values) for name, values in levels.items()}, float(epsilon), float(delta))
     fitted = time.perf_counter()
     drawn = draw(int(rows))
-    done, used = time.perf_counter(), _processor() - used
+    done, used = time.perf_counter(), processor() - used
     shown = {name: [levels[name][int(code)] for code in drawn[name]] for name in text.columns}
     pd.DataFrame(shown).to_csv(out, index=False)
-    print(json.dumps({"fit": fitted - started, "draw": done - fitted, "processor": used, "megabytes": _peak()}))
+    print(json.dumps({"fit": fitted - started, "draw": done - fitted, "processor": used, "megabytes": peak()}))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from understudy.cli import options as o
 from understudy.cli.console import progress, table, tell, wrote
 from understudy.cli.shared import OutFolder, option, whole_option
+from understudy.errors import ParameterError
 from understudy.facade import demo as facade
 
 _ERRORS = {"marginal_mae": "shares of levels", "conditional_mae": "shares given another column"}
@@ -52,11 +53,20 @@ def _lines(result: Any) -> Iterator[Any]:
 
 
 def example(
-    output: Annotated[Path, option("New folder for patients.csv, held-out.csv and patients.toml.", "--out", "-o")],
+    output: Annotated[Path, option("New folder for the tables, others kept back, and the codebook.", "--out", "-o")],
     rows: Annotated[int, whole_option("Simulated patients.", "--rows", "-n")] = 5_000,
     seed: Annotated[int, whole_option("Of the simulation.")] = 1,
+    linked: Annotated[
+        bool, option("People with histories: patients, their stays, their diagnoses.", "--linked")
+    ] = False,
+    one_file: Annotated[bool, option("With --linked: one table of stays that repeats people.", "--one-file")] = False,
     json: o.Json = False,
 ) -> None:
     """Write simulated patients and their codebook, to try the other commands on. No real patient is in them."""
-    paths = facade.example_patients(output, rows=rows, seed=seed)
+    if one_file and not linked:
+        raise ParameterError("--one-file is about people with histories; write --linked --one-file, or leave it out.")
+    if linked:
+        paths = facade.example_histories(output, patients=rows, seed=seed, one_file=one_file)
+    else:
+        paths = facade.example_patients(output, rows=rows, seed=seed)
     tell({"files": paths}, wrote(paths), json=json)

@@ -11,17 +11,21 @@ from understudy.cli import options as o
 from understudy.cli.console import NOT_FOR_RELEASE, note, progress, tell
 from understudy.cli.shared import AccountToTell, option, whole_option
 from understudy.errors import ParameterError
-from understudy.facade import looks
+from understudy.facade import linked_looks, looks
 
 
 def evaluate(
-    real: Annotated[str, typer.Argument(help="The confidential table, as for `synth`.")],
+    real: Annotated[
+        str, typer.Argument(help="The confidential table, as for `synth`, or the folder of linked tables.")
+    ],
     synthetic: Annotated[str, typer.Argument(help="A release folder, or a table.")],
     output: Annotated[Path, option("HTML file; an earlier report is replaced.", "--out", "-o")],
     codebook: o.CodebookOfRelease = None,
     holdout: Annotated[str | None, option("Real records set aside before synthesis.")] = None,
     external: Annotated[str | None, option("File about known people that an intruder holds: linkage is tried.")] = None,
-    target: Annotated[str | None, option("Column that models predict and intruders guess.")] = None,
+    target: Annotated[
+        str | None, option("Column that models predict and intruders guess; TABLE.COLUMN=LEVEL of linked tables.")
+    ] = None,
     given: Annotated[str | None, option("Column that conditional shares are given; default: every one.")] = None,
     board: Annotated[
         Path | None,
@@ -61,6 +65,15 @@ def evaluate(
     json: o.Json = False,
 ) -> None:
     """Compare a synthetic table with the confidential one, in one self-contained page. The page is confidential."""
+    if (linked := linked_looks.linked_book(synthetic, codebook)) is not None:
+        _refuse_with_linked(external=external, given=given, recipe=recipe, shadow_runs=shadow_runs, table=table)
+        with progress(quiet=json) as report:
+            compared = linked_looks.evaluate_linked(
+                real, synthetic, linked, out=output, holdout=holdout, label=target, account=account, report=report
+            )
+        note(f"the release does not verify: {problem}" for problem in compared.problems[:1])
+        tell(compared, [*_linked_lines(compared), f"wrote {output} {NOT_FOR_RELEASE}"], json=json)
+        return
     opening: dict[str, Any] = {"out": output, "unknown": unknown, "table": table, "account": account}
     models: dict[str, Any] = {"holdout": holdout, "external": external, "target": target, "given": given}
     if large:
@@ -103,6 +116,16 @@ def _verdicts(findings: Any) -> Iterator[str]:
     for verdict in findings.judgement.verdicts:
         yield f"{verdict.question} {verdict.answer}"
     yield from (f"Worst: {fact}" for fact in findings.judgement.worst)
+
+
+def _refuse_with_linked(**options: Any) -> None:
+    if asked := [name for name, value in options.items() if value is not None]:
+        raise ParameterError(f"--{asked[0].replace('_', '-')} is about one table; leave it out with linked tables.")
+
+
+def _linked_lines(compared: Any) -> Iterator[str]:
+    for title, value, about in compared.headlines:
+        yield f"{title}: {looks.spelled_score(value)}" + (f" ({about})" if about else "")
 
 
 def _headlines(findings: Any) -> Iterator[str]:

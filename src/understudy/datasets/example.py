@@ -1,24 +1,53 @@
 """A folder to try the commands on: simulated patients, others kept back, and their public codebook."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
+
 from understudy.datasets.discharges import discharges, discharges_codebook_text
+from understudy.datasets.histories import encounters, encounters_codebook_text, histories, histories_codebook_text
 from understudy.errors import ParameterError, ReleaseError
 
 
 def write_patients(folder: Path, *, rows: int, seed: int) -> list[Path]:
     """Write patients.csv, held-out.csv (a quarter as many others) and patients.toml into a new folder."""
-    import pyarrow.csv
+    _check_new(folder)
+    tables = {"patients.csv": discharges(rows, seed), "held-out.csv": discharges(max(1, rows // 4), seed + 1)}
+    return _write(folder, tables, {"patients.toml": discharges_codebook_text()})
 
+
+def write_histories(folder: Path, *, patients: int, seed: int, one_file: bool = False) -> list[Path]:
+    """Write people with histories into a new folder: three linked tables, or one that repeats people.
+
+    A quarter as many others are kept back, in the folder or file called held-out.
+    """
+    _check_new(folder)
+    others = max(1, patients // 4)
+    if one_file:
+        tables = {"stays.csv": encounters(patients, seed), "held-out.csv": encounters(others, seed + 1)}
+        return _write(folder, tables, {"stays.toml": encounters_codebook_text()})
+    tables = {f"{name}.csv": table for name, table in histories(patients, seed)._asdict().items()}
+    kept_back = histories(others, seed + 1)._asdict()
+    tables |= {f"held-out/{name}.csv": table for name, table in kept_back.items()}
+    return _write(folder, tables, {"hospital.toml": histories_codebook_text()})
+
+
+def _check_new(folder: Path) -> None:
     if folder.exists():
         raise ParameterError(f"{str(folder)!r} exists already; an example never overwrites. Choose another folder.")
-    tables = (discharges(rows, seed), discharges(max(1, rows // 4), seed + 1))
+
+
+def _write(folder: Path, tables: Mapping[str, pa.Table], texts: Mapping[str, str]) -> list[Path]:
+    import pyarrow.csv
+
     try:
-        folder.mkdir(parents=False)
+        for place in dict.fromkeys((folder / name).parent for name in tables):
+            place.mkdir(parents=False)
     except OSError as reason:
         raise ReleaseError(f"the folder {str(folder)!r} cannot be made ({reason.strerror}).") from None
-    paths = [folder / "patients.csv", folder / "held-out.csv", folder / "patients.toml"]
-    for path, table in zip(paths, tables, strict=False):
-        pyarrow.csv.write_csv(table, path)
-    paths[-1].write_text(discharges_codebook_text(), encoding="utf-8")
-    return paths
+    for name, table in tables.items():
+        pyarrow.csv.write_csv(table, folder / name)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in (*tables, *texts)]

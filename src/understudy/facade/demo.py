@@ -21,6 +21,18 @@ def example_patients(folder: str | Path, *, rows: int = 5_000, seed: int = 1) ->
     return write_patients(Path(folder), rows=rows, seed=seed)
 
 
+def example_histories(
+    folder: str | Path, *, patients: int = 5_000, seed: int = 1, one_file: bool = False
+) -> list[Path]:
+    """Write simulated people with histories, others kept back, and their codebook into a new folder.
+
+    Three linked tables (patients, stays, diagnoses), or ``one_file`` of stays that repeats people.
+    """
+    from understudy.datasets.example import write_histories
+
+    return write_histories(Path(folder), patients=patients, seed=seed, one_file=one_file)
+
+
 def example_commutes(folder: str | Path, *, workers: int = 20_000, seed: int = 1) -> list[Path]:
     """Write a simulated town, flows.csv and places.csv, into a new folder."""
     from understudy.commute.jobs import write_example

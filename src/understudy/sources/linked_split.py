@@ -40,7 +40,7 @@ def look_at_persons(what: Any, book: Codebook, person: str, *, table: str | None
         values = {
             f"v{place}": codes[f"c{place}"].nunique(where=codes[f"c{place}"] != missing)
             for place, column in enumerate(columns)
-            for missing in [-1 if column.missing_code is None else column.missing_code]
+            for missing in [column.size + 1 if column.missing_code is None else column.missing_code]
         }
         each = codes.group_by("person").aggregate(records=codes.count(), **values)
         asked = {"people": each.count(), "several": (each.records > 1).sum()}

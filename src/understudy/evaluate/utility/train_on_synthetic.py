@@ -75,7 +75,7 @@ def train_on_synthetic(
         parts[f"accuracy, trained on {name} rows"] = float(test.weights[right].sum() / test.rows)
     parts["accuracy of the more common answer"] = float(max(ups.sum(), downs.sum()) / test.rows)
     area = parts["auc, trained on synthetic rows"]
-    half = 1.96 * _auc_error(area, float(ups.sum()), float(downs.sum()))
+    half = 1.96 * auc_error(area, float(ups.sum()), float(downs.sum()))
     rate = Rate(value=area, low=max(area - half, 0.0), high=min(area + half, 1.0))
     return TRAIN_ON_SYNTHETIC.score(rate, parts, note=" ".join(notes))
 
@@ -133,7 +133,7 @@ def _dummies(table: Records, sizes: list[int]) -> Any:
     return csr_matrix((ones, columns, np.arange(0, rows * width + 1, width)), shape=(rows, int(sum(sizes))))
 
 
-def _auc_error(area: float, ups: float, downs: float) -> float:
+def auc_error(area: float, ups: float, downs: float) -> float:
     """Standard error of an area under the curve (Hanley and McNeil 1982)."""
     q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
     spread = area * (1 - area) + (ups - 1) * (q1 - area**2) + (downs - 1) * (q2 - area**2)

@@ -92,6 +92,9 @@ def what_is(facts: Mapping[str, Any], made: Made) -> str:
         Made.COMPLETED: "a completed table of {:,} real records (confidential)",
     }
     number_of_rows, method = facts.get("rows", {}).get("number", 0), facts.get("method")
+    if facts.get("tables") is not None:
+        names = ", ".join(facts["tables"])
+        return f"synthetic linked tables ({names}) about {number_of_rows:,} people by {method}"
     return f"{kinds.get(made, 'a synthetic table of {:,} rows').format(number_of_rows)} by {method}"
 
 

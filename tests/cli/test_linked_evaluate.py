@@ -1,0 +1,83 @@
+"""`example --linked` and `evaluate` on linked tables: what a newcomer types."""
+
+import json
+
+import pyarrow.csv
+import pytest
+
+import understudy as us
+from understudy.errors import ParameterError
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory):
+    from understudy.facade.demo import example_histories
+
+    folder = tmp_path_factory.mktemp("linked")
+    example_histories(folder / "hospital", patients=300, seed=1)
+    example_histories(folder / "other", patients=300, seed=9)
+    return folder
+
+
+def test_the_linked_example_has_tables_others_and_a_codebook(run, tmp_path):
+    folder = tmp_path / "hospital"
+    files = run("example", "--linked", "-o", folder, "-n", "40", "--json").json["files"]
+    names = [f"{place}{name}.csv" for place in ("", "held-out/") for name in ("patients", "stays", "diagnoses")]
+    assert files == [str(folder / name) for name in (*names, "hospital.toml")]
+    assert run("example", "--linked", "-o", folder).code == 2
+    one = tmp_path / "one"
+    files = run("example", "--linked", "--one-file", "-o", one, "-n", "40", "--json").json["files"]
+    assert files == [str(one / name) for name in ("stays.csv", "held-out.csv", "stays.toml")]
+    assert run("codebook", "check", one / "stays.csv", "-c", one / "stays.toml").code == 0
+    refused = run("example", "--one-file", "-o", tmp_path / "none")
+    assert refused.code == 2 and "--linked" in refused.err and not (tmp_path / "none").exists()
+
+
+def test_folders_of_linked_tables_are_compared(run, hospital, tmp_path):
+    book, page = hospital / "hospital" / "hospital.toml", tmp_path / "page.html"
+    real, made = hospital / "hospital", hospital / "other"
+    shown = run("evaluate", real, made, "-c", book, "-o", page, "--holdout", real / "held-out")
+    assert shown.code == 0, shown.err
+    assert "Orphans: 0" in shown.out and "Predict the next event" in shown.out
+    text = page.read_text(encoding="utf-8")
+    assert "What must hold" in text and "does not hold" not in text and "<svg" in text
+    document = run("evaluate", real, made, "-c", book, "-o", page, "--json").json
+    assert document["wrong"] == [] and document["rows"]["real"]["patients"] == 300
+    assert {score["metric"] for score in document["scores"]} >= {"orphans", "constants", "broken_rules", "gaps"}
+
+
+def test_faults_are_shown_on_the_page(run, hospital, tmp_path):
+    faulty = tmp_path / "faulty"
+    faulty.mkdir()
+    for path in (hospital / "other").glob("*.csv"):
+        table = pyarrow.csv.read_csv(path)
+        if path.stem == "stays":
+            table = table.set_column(1, "patient_id", [["nobody"] * table.num_rows])
+        pyarrow.csv.write_csv(table, faulty / path.name)
+    book, page = hospital / "hospital" / "hospital.toml", tmp_path / "page.html"
+    document = run("evaluate", hospital / "hospital", faulty, "-c", book, "-o", page, "--json").json
+    assert document["wrong"] == ["orphans"]
+    assert "does not hold" in page.read_text(encoding="utf-8")
+
+
+def test_options_of_one_table_and_wrong_labels_are_refused(run, hospital, tmp_path):
+    book, page = hospital / "hospital" / "hospital.toml", tmp_path / "page.html"
+    sides = (hospital / "hospital", hospital / "other", "-c", book, "-o", page)
+    for words, said in (
+        (("--given", "sex"), "--given"),
+        (("--shadow-runs", "3"), "--shadow-runs"),
+        (("--holdout", hospital / "other", "--target", "stays.ward=moon"), "moon"),
+    ):
+        refused = run("evaluate", *sides, *words)
+        assert refused.code == 2 and said in refused.err and "Traceback" not in refused.err
+    assert run("evaluate", hospital / "nowhere", hospital / "other", "-c", book, "-o", page).code == 2
+    assert not page.exists()
+
+
+def test_python_takes_mappings_and_refuses_books_of_one_table(hospital):
+    tables = us.datasets.histories(200, seed=3)._asdict()
+    found = us.evaluate_linked(tables, tables, us.datasets.histories_codebook())
+    assert found.findings.wrong == () and "not for release" in repr(found)
+    assert json.dumps(found.to_dict())
+    with pytest.raises(ParameterError, match="linked"):
+        us.evaluate_linked(tables, tables, us.datasets.encounters_codebook())
