@@ -106,7 +106,7 @@ def forecast_editions(
     from understudy.release.reading import read_manifest_file
 
     opened = open_account(account) if isinstance(account, str | Path) else account
-    if like is None or str(like).isdecimal():
+    if like is None or isinstance(like, int) or (str(like).isdecimal() and not Path(like).is_dir()):
         chosen = editions.like_charge(opened, None if like is None else int(like))
     else:
         facts = read_manifest_file(Path(like))

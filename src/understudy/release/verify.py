@@ -160,6 +160,7 @@ def _what(looked: Looked) -> str:
 
 
 def check_notices(looked: Looked) -> None:
+    """Read what was noted in the folder after the release was out."""
     try:
         looked.notices.extend(read_notices(looked.place))
     except ReleaseError as reason:

@@ -18,6 +18,7 @@ from understudy.synth.ways import Drawn, Progress, Wanted, Way, Where
 
 __all__ = ["NOT_CHARGED", "ReleasedModel"]
 
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReleasedModel(ModelHead):
     """Perturbed tables, how rows are drawn from them, and the ledger that paid for them."""
