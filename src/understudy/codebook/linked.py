@@ -15,6 +15,7 @@ from typing import Literal
 from understudy.codebook.book import FILE, Codebook, read_text, with_path
 from understudy.codebook.columns import Attestation, Column, Origin, Role, Text
 from understudy.codebook.linked_rules import PREVIOUS, NothingAfter, is_previous, renamed, table_of
+from understudy.codebook.publication import Publication
 from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
 
@@ -151,6 +152,8 @@ class LinkedCodebook:
     """Rules across tables (``linked_rules.py``); rules of one table are constraints of its codebook."""
     title: str = ""
     description: str = ""
+    publication: Publication | None = None
+    """What its publisher says of what is released."""
 
     def __post_init__(self) -> None:
         from understudy.codebook.linked_faults import linked_faults

@@ -9,9 +9,10 @@ from understudy.codebook.columns import Attestation, Origin
 from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable, Orphans
 from understudy.codebook.linked_rules import ACROSS
 from understudy.codebook.packs import Pack
+from understudy.codebook.publication import Publication
 from understudy.errors import CodebookError
 
-_TOP = ("format", "title", "description", "packs", "tables", "rules")
+_TOP = ("format", "title", "description", "publication", "packs", "tables", "rules")
 _PLACE = ("data", "made_of", "key", "parent", "parent_key", "cap", "order", "orphans", "origin")
 """The keys of a table's place among the others, in canonical order."""
 _BOOK = ("description", "weight", "file", "unit", "columns", "constraints")
@@ -47,10 +48,11 @@ def read_linked(text: str, folder: Path | None = None) -> LinkedCodebook:
         tables = {}
     read = [table for name, entry in tables.items() if (table := _read_table(name, entry, packs, faults)) is not None]
     rules = toml.read_rules(data.get("rules", []), "rules", faults, ACROSS)
+    publication = toml.read_optional(Publication, data.get("publication"), "[publication]", faults)
     if faults:
         raise CodebookError(f"the codebook has {len(faults)} fault{'s' * (len(faults) != 1)}:", faults)
     head = {key: str(data.get(key, "")) for key in ("title", "description")}
-    return LinkedCodebook(tables=tuple(read), rules=tuple(rules), **head)
+    return LinkedCodebook(tables=tuple(read), rules=tuple(rules), publication=publication, **head)
 
 
 def _read_table(name: str, entry: dict[str, Any], packs: dict[str, Pack], faults: list[str]) -> LinkedTable | None:
@@ -100,7 +102,7 @@ def _read_constants(entries: Any, faults: list[str]) -> tuple[Constant, ...]:
 
 def write_linked(book: LinkedCodebook) -> str:
     """The canonical text; defaults are left out."""
-    lines = [f"format = {toml.FORMAT}", *toml.head_lines(book)]
+    lines = [f"format = {toml.FORMAT}", *toml.head_lines(book), *toml.part_lines(book, "publication")]
     lines += toml.pack_lines(column.codes for table in book.tables for column in table.book.coded)
     for table in book.tables:
         lines += table_lines(table)

@@ -60,7 +60,7 @@ def passport(
 
 
 def _describe(place: Path, declared: Publication | None) -> Description:
-    from understudy.codebook import Codebook
+    from understudy.codebook import load_book
     from understudy.release.passport.description import File, describe_facts
     from understudy.release.passport.writing import describe_folder
     from understudy.release.reading import read_manifest_file
@@ -79,7 +79,7 @@ def _describe(place: Path, declared: Publication | None) -> Description:
             raise ReleaseError("manifests of format 1 lack what a passport states; make the release again.")
         if not (place / CODEBOOK).is_file():
             raise ReleaseError(f"{str(place)!r} holds no {CODEBOOK}; check it with `understudy verify`.")
-        return describe_folder(place, facts, Codebook.load(place / CODEBOOK), declared)
+        return describe_folder(place, facts, load_book(place / CODEBOOK), declared)
     except (LookupError, TypeError, ValueError, AttributeError) as reason:
         if isinstance(reason, UnderstudyError):
             raise

@@ -1,6 +1,7 @@
 """Check a release of linked tables against itself: digests, keys, caps, rules across tables, price and statement."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,11 @@ from understudy.release.verify import (
     Looked,
     Verdict,
     bought_inputs,
+    check_face,
     check_listed_files,
     check_marks,
+    check_notices,
+    check_passport,
     differing_prices,
     verify_manifest,
 )
@@ -38,15 +42,18 @@ def verify_histories(folder: str | Path) -> Verdict:
     place = Path(folder)
     looked = Looked(place=place, manifest=read_manifest_file(place))
 
-    def tables(looked: Looked) -> None:
+    def tables(looked: Looked) -> Looked:
+        check_notices(looked)
         names = list(looked.manifest["tables"])
         check_listed_files(looked, needed=(*map(table_file, names), CODEBOOK))
         book = _check_codebook(looked)
         if book is not None:
             _check_tables(looked, book)
             _recheck_price(looked, book)
+            check_passport(looked, book)
+        return replace(looked, book=book)
 
-    return verify_manifest(looked, [tables, check_marks])
+    return verify_manifest(looked, [tables, check_marks, check_face])
 
 
 def _check_codebook(looked: Looked) -> LinkedCodebook | None:

@@ -13,10 +13,12 @@ import pyarrow.parquet
 from understudy.codebook import Levelled, LinkedCodebook
 from understudy.privacy.provenance import Made
 from understudy.privacy.spelling import short_promise
+from understudy.release.closing import close_folder
+from understudy.release.face import ShownTable
 from understudy.release.folders import Commit, digest_of, new_folder
 from understudy.release.formats import write_table
 from understudy.release.manifest import Manifest
-from understudy.release.release import CODEBOOK, MANIFEST, manifest_text, marked
+from understudy.release.release import CODEBOOK, MANIFEST, marked
 
 Block = Mapping[str, pa.Table]
 
@@ -24,6 +26,15 @@ Block = Mapping[str, pa.Table]
 def table_file(name: str, form: str = "parquet") -> str:
     """The file of a table in a release of several."""
     return f"{name}.{form}"
+
+
+def shown_linked(place: Path, book: LinkedCodebook) -> list[ShownTable]:
+    """The tables as the page of their release shows them."""
+    return [
+        ShownTable(title=name, files=(place / name,), book=table.as_file)
+        for table in book.tables
+        for name in (table_file(table.name),)
+    ]
 
 
 class LinkedRelease:
@@ -98,9 +109,8 @@ class LinkedRelease:
                     path = folder / table_file(table.name, form)
                     write_table(whole, table.as_file, Made.SYNTHETIC, path, form)
             (folder / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
-            # the manifest last, with the digests of all others
             files = {name: digest_of(folder / name) for name in sorted(path.name for path in folder.iterdir())}
-            (folder / MANIFEST).write_text(manifest_text(self._manifest, files), encoding="utf-8", newline="\n")
+            close_folder(folder / MANIFEST, self._manifest, files, shown_linked(folder, self.codebook))
         return place
 
     def _write(self, folder: Path) -> None:

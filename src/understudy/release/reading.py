@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from understudy.codebook import Codebook, LinkedCodebook
 from understudy.errors import ReleaseError
 from understudy.privacy.provenance import Made
 from understudy.release.face import ShownTable
+from understudy.release.linked import shown_linked, table_file
 from understudy.release.manifest import FORMAT
 from understudy.release.release import MANIFEST, TABLE_NAMES
 from understudy.release.workshop import PART_NAME, PARTS
@@ -43,16 +45,15 @@ def made_of(manifest: Mapping[str, Any]) -> Made:
 def tables_of(place: Path, manifest: Mapping[str, Any]) -> list[Path]:
     """Its one table, all its parts, or all linked tables."""
     if manifest.get("tables") is not None:
-        return [place / f"{name}.parquet" for name in manifest["tables"]]
+        return [place / table_file(name) for name in manifest["tables"]]
     parts = [place / name for name in manifest.get("files", {}) if PART_NAME.fullmatch(name)]
     return parts or [place / TABLE_NAMES[made_of(manifest)]]
 
 
-def shown_tables(place: Path, manifest: Mapping[str, Any], book: Any) -> list[ShownTable]:
+def shown_tables(place: Path, manifest: Mapping[str, Any], book: Codebook | LinkedCodebook) -> list[ShownTable]:
     """The tables as the page of the release shows them; a codebook of linked tables has one for each of them."""
-    if linked := getattr(book, "tables", ()):
-        names = [(table, f"{table.name}.parquet") for table in linked]
-        return [ShownTable(title=name, files=(place / name,), book=table.as_file) for table, name in names]
+    if isinstance(book, LinkedCodebook):
+        return shown_linked(place, book)
     files = tables_of(place, manifest)
     title = PARTS if files[0].parent != place else files[0].name
     return [ShownTable(title=title, files=tuple(files), book=book)]

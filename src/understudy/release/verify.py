@@ -71,7 +71,7 @@ class Looked:
 
     place: Path
     manifest: dict[str, Any]
-    book: Codebook | None = None
+    book: Codebook | LinkedCodebook | None = None
     total: Guarantee | None = None
     passed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -115,10 +115,10 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
         if book is not None:
             (_check_counts if looked.made is Made.COUNTS else _check_rows)(looked, book)
             _check_other_formats(looked, book)
-            _check_passport(looked, book)
+            check_passport(looked, book)
         return replace(looked, book=book)
 
-    return verify_manifest(looked, [table, check_marks, _check_face, *checks])
+    return verify_manifest(looked, [table, check_marks, check_face, *checks])
 
 
 def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked | None]]) -> Verdict:
@@ -169,8 +169,8 @@ def check_notices(looked: Looked) -> None:
         looked.passed.append(f"{NOTICE} is about this release")
 
 
-def _check_face(looked: Looked) -> None:
-    """Releases of earlier versions have no page."""
+def check_face(looked: Looked) -> None:
+    """The page is that of the folder; releases of earlier versions have none."""
     listed = FACE in looked.manifest.get("files", {})
     if not listed or looked.book is None or looked.problems:  # what is wrong already would be wrong here again
         return
@@ -264,7 +264,7 @@ def _check_other_formats(looked: Looked, book: Codebook) -> None:
         looked.conclude(faults, f"{name} holds the same rows as the table")
 
 
-def _check_passport(looked: Looked, book: Codebook) -> None:
+def check_passport(looked: Looked, book: Codebook | LinkedCodebook) -> None:
     """A passport says what manifest and codebook say."""
     if (looked.place / PASSPORT).exists():
         faults = passport_faults(looked.place, looked.manifest, book)

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from understudy.codebook import Codebook
+from understudy.codebook import Codebook, LinkedCodebook
 from understudy.release.face import FACE, face_of
 from understudy.release.face.page import stated_promise
 from understudy.release.folders import digest_of_bytes
@@ -61,7 +61,9 @@ def released_page_digest(path: Path) -> str:
     )
 
 
-def face_faults(place: Path, facts: Mapping[str, Any], book: Codebook, notices: list[Notice]) -> list[str]:
+def face_faults(
+    place: Path, facts: Mapping[str, Any], book: Codebook | LinkedCodebook, notices: list[Notice]
+) -> list[str]:
     """What is wrong with the page."""
     try:
         page = (place / FACE).read_text(encoding="utf-8")

@@ -14,13 +14,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from understudy.codebook import Codebook, Column, Dates, Levelled, Number, Publication
+from understudy.codebook import Codebook, Column, Dates, Levelled, LinkedCodebook, Number, Publication
 from understudy.errors import ReleaseError
 from understudy.privacy.guarantees import Guarantee, Neighbours, guarantee_from_dict
 from understudy.privacy.provenance import Made
 from understudy.privacy.statement import Subject
 from understudy.release.folders import digest_of
 from understudy.release.formats import FORMATS
+from understudy.release.linked import table_file
 from understudy.release.reading import made_of
 from understudy.release.release import MANIFEST, TABLE_NAMES, table_as
 from understudy.release.workshop import PART_NAME
@@ -225,6 +226,22 @@ def one_table(book: Codebook, manifest: Mapping[str, Any]) -> TableBook:
     stem = TABLE_NAMES[made].removesuffix(".parquet")
     rows = None if made is Made.COMPLETED else manifest["rows"]["number"]
     return TableBook(name=stem, stem=stem, columns={column.name: column for column in book.columns}, rows=rows)
+
+
+def linked_tables(book: LinkedCodebook, manifest: Mapping[str, Any]) -> list[TableBook]:
+    """Of a release of linked tables, with their keys."""
+    return [
+        TableBook(
+            name=table.name,
+            stem=table_file(table.name).removesuffix(".parquet"),
+            columns={column.name: column for column in table.as_file.columns},
+            rows=manifest["tables"][table.name],
+            key=() if table.key is None else (table.key,),
+            parent=table.parent or "",
+            parent_key=() if table.parent_key is None else (table.parent_key,),
+        )
+        for table in book.tables
+    ]
 
 
 def describe_release(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.codebook import Codebook, Publication
+from understudy.codebook import Codebook, LinkedCodebook, Publication
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.release.folders import check_file, digest_of, digest_of_bytes, new_file
-from understudy.release.passport.description import Description, describe_release, one_table
+from understudy.release.passport.description import Description, describe_release, linked_tables, one_table
 from understudy.release.passport.formats import ALL, chosen
 from understudy.release.release import MANIFEST
 from understudy.version import __version__
@@ -34,10 +34,11 @@ class Passport:
 
 
 def describe_folder(
-    place: Path, manifest: Mapping[str, Any], book: Codebook, publication: Publication | None = None
+    place: Path, manifest: Mapping[str, Any], book: Codebook | LinkedCodebook, publication: Publication | None = None
 ) -> Description:
-    """The description of a release folder of one table."""
-    return describe_release(place, manifest, book, [one_table(book, manifest)], publication=publication)
+    """The description of a release folder, of one table or of linked ones."""
+    tables = linked_tables(book, manifest) if isinstance(book, LinkedCodebook) else [one_table(book, manifest)]
+    return describe_release(place, manifest, book, tables, publication=publication)
 
 
 def write_passport(
@@ -77,7 +78,7 @@ def listed_files(place: Path) -> set[str]:
         return set()
 
 
-def passport_faults(place: Path, manifest: Mapping[str, Any], book: Codebook) -> list[str]:
+def passport_faults(place: Path, manifest: Mapping[str, Any], book: Codebook | LinkedCodebook) -> list[str]:
     """What is wrong with the passport in a release folder: every file is compared with what this version writes."""
     try:
         listed = json.loads((place / PASSPORT).read_text(encoding="utf-8"))
