@@ -216,13 +216,14 @@ class LinkedCodebook:
         """
         path = {table.name for table in self.path(name)}
         own = [_spelled(table, rule) for table in self.path(name) for rule in table.book.constraints]
+        single = [part for rule in self.rules for part in (rule.orders() if isinstance(rule, NothingAfter) else [rule])]
         across: list[Rule] = []
-        for rule in self.rules:
+        for rule in single:
             if rule.kind == "last" or not {table_of(column) for column in rule.columns} <= path:
                 continue
             if any(is_previous(column) and table_of(column) != name for column in rule.columns):
                 continue  # about a previous sibling further up, which a row of this table does not see
-            across += rule.orders() if isinstance(rule, NothingAfter) else [rule]
+            across.append(rule)
         return (*own, *across)
 
     def ends(self, name: str) -> tuple[Rule, ...]:
