@@ -10,6 +10,8 @@ COMMANDS = (
     ("example",),
     ("methods",),
     ("codebook", "draft"),
+    ("codebook", "split"),
+    ("codebook", "template"),
     ("codebook", "check"),
     ("codebook", "review"),
     ("codebook", "rules"),

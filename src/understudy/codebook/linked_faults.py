@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from understudy.codebook.columns import FINE_DATE, Column, Dates, attestation_faults, repeated_in
 from understudy.codebook.constraints import Orders, rule_faults
-from understudy.codebook.linked_rules import PREVIOUS, is_previous, table_of
+from understudy.codebook.linked_rules import PREVIOUS, NothingAfter, is_previous, table_of
 from understudy.codebook.rules import Order, Rule
 from understudy.codebook.unit import MOST_RECORDS
 from understudy.errors import CodebookError
@@ -178,11 +178,14 @@ def _rules_faults(book: "LinkedCodebook") -> list[str]:
     deepest: dict[str, list[Rule]] = {}
     for rule in book.rules:
         try:
-            table = book.deepest(table_of(column) for column in rule.columns).name
-            faults += _sight_faults(book, rule, table)
-            deepest.setdefault(table, []).append(rule)
+            for part in rule.orders() if isinstance(rule, NothingAfter) else (rule,):
+                table = book.deepest(table_of(column) for column in part.columns).name
+                faults += _sight_faults(book, part, table)
+                deepest.setdefault(table, []).append(part)
         except CodebookError as reason:
             faults.append(f"rule {rule.title!r}: {reason}")
+        if isinstance(rule, NothingAfter) and not rule.dates:
+            faults.append(f"rule {rule.title!r} names no dates; name what must not come after {rule.end!r}.")
         if rule.kind not in ("last", "nothing-after") and rule.origin == "paid":
             faults.append(f"rule {rule.title!r} was paid for, which rules across tables cannot be yet.")
     faults += [f"two rules are called {name!r}; name each differently." for name in repeated_in(_titles(book))]
@@ -190,7 +193,7 @@ def _rules_faults(book: "LinkedCodebook") -> list[str]:
         return faults
     for table, rules in deepest.items():
         columns = book.visible(table)
-        faults += [fault for rule in rules if rule.kind in ("last", "nothing-after") for fault in rule.faults(columns)]
+        faults += [fault for rule in rules if rule.kind == "last" for fault in rule.faults(columns)]
         if not faults:
             faults += _contradictions(columns, book.rules_on(table))
     return list(dict.fromkeys(faults))

@@ -60,7 +60,7 @@ def passport(
 
 
 def _describe(place: Path, declared: Publication | None) -> Description:
-    from understudy.codebook import load_book
+    from understudy.codebook.linked_toml import load_book
     from understudy.release.passport.description import File, describe_facts
     from understudy.release.passport.writing import describe_folder
     from understudy.release.reading import read_manifest_file

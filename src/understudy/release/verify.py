@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from understudy.codebook import Codebook
+from understudy.codebook import Codebook, LinkedCodebook
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.privacy.guarantees import Guarantee, KAnonymous, PureDP
 from understudy.privacy.ledger import Ledger

@@ -165,12 +165,12 @@ def _check_repaired(path: Path, book: Codebook, most: int, reason: str) -> tuple
     return rows, [*faults, *more]
 
 
-def _damaged(kind: FaultKind, places: Places, start: str, word: str, end: str) -> list[Fault]:
-    if not places:
+def _damaged(kind: FaultKind, damaged: Places, start: str, word: str, end: str) -> list[Fault]:
+    if not damaged:
         return []
-    rows = tuple(places.first)
-    sentence = f"{start}{places(word, rows, places.count)}{end}"
-    return [Fault(kind=kind, rows=rows, count=places.count, sentence=sentence)]
+    rows = tuple(damaged.first)
+    sentence = f"{start}{places(word, rows, damaged.count)}{end}"
+    return [Fault(kind=kind, rows=rows, count=damaged.count, sentence=sentence)]
 
 
 def check_opened(opened: Opened, book: Codebook, most: int) -> tuple[int, list[Fault]]:

@@ -93,8 +93,8 @@ def draft_linked(what: Any, *, cap: int = CAP, report: Report | None = None) -> 
         )
         notes += _notes(opened[name], name, link, counted[name].rows, order)
     notes.append(f"every cap is {cap}, which was not read from the data; write what is publicly known to be enough.")
-    book = LinkedCodebook(tables=tuple(tables), description=_DESCRIPTION)
-    return LinkedDraft(codebook=book, reasons=reasons, guesses=tuple(guesses), notes=tuple(notes))
+    linked = LinkedCodebook(tables=tuple(tables), description=_DESCRIPTION)
+    return LinkedDraft(codebook=linked, reasons=reasons, guesses=tuple(guesses), notes=tuple(notes))
 
 
 def _places(what: Any) -> dict[str, Place]:

@@ -1,0 +1,53 @@
+"""Linked tables give the same rows on every engine: keys, ranks, constants, and the rows that take part."""
+
+from typing import Any
+
+import pytest
+
+from tests.engines.conftest import Postgres
+from tests.unit.linked_hospital import book, changed, tables
+from understudy.sources.benches import fetched
+from understudy.sources.linked import open_linked
+from understudy.sources.linked_check import check_linked
+
+BOOK = book(('child = "stays"', 'child = "stays"\nrule = "most frequent"'))
+
+
+def rows_of(what: Any, key: str | None = None) -> dict[str, list[tuple[Any, ...]]]:
+    source = open_linked(what, BOOK)
+    source = source if key is None else source.capped(key)
+    found = {}
+    for table in BOOK.tables:
+        rows = source.rows(table.name)
+        names = [name for name in rows.columns if name in ("key", "parent", "rank") or name.startswith("c")]
+        answer = fetched(source.connection, rows.select(names)).to_pylist()
+        found[table.name] = sorted(tuple("" if row[n] is None else row[n] for n in sorted(names)) for row in answer)
+    return found
+
+
+def faults_of(what: Any) -> list[tuple[Any, ...]]:
+    return sorted((fault.kind, fault.table, fault.column or "", fault.count) for fault in check_linked(what, BOOK))
+
+
+def in_postgres(postgres: Postgres, data: dict[str, Any]) -> str:
+    for name, table in data.items():
+        postgres.load(name, table)
+    return postgres.address("x").replace("&table=x", "")
+
+
+@pytest.mark.parametrize("key", [None, "one key", "another"])
+def test_postgres_gives_the_same_rows(postgres: Postgres, key: str | None) -> None:
+    assert rows_of(in_postgres(postgres, tables()), key) == rows_of(tables(), key)
+
+
+def test_postgres_tells_the_same_faults(postgres: Postgres) -> None:
+    data = changed("diagnoses", "stay_id", 4, 77)
+    data["stays"] = changed("stays", "ward", 3, "maternity")["stays"]
+    assert faults_of(in_postgres(postgres, data)) == faults_of(data) != []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", [None, "one key"])
+def test_spark_gives_the_same_rows(spark: Any, key: str | None) -> None:
+    frames = {name: spark.createDataFrame(table.to_pandas()) for name, table in tables().items()}
+    assert rows_of(frames, key) == rows_of(tables(), key)
