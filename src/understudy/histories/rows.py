@@ -126,7 +126,9 @@ class LinkedRows:
         tables: dict[str, TableRows] = {}
         renumbered: dict[str, Places] = {}
         for step in self.book.tables:
-            held = self.tables[step.name]
+            held = self.tables.get(step.name)
+            if held is None:  # not drawn yet
+                continue
             rows = people if step.parent is None else people[self.person_of(step.name)]
             renumbered[step.name] = np.cumsum(rows) - 1
             tables[step.name] = held.kept(rows, renumbered[step.parent or step.name])
