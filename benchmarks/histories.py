@@ -47,6 +47,8 @@ from understudy.evaluate.linked.metrics.children import share_by_number
 from understudy.evaluate.linked.metrics.cross_pairs import cross_table_pairs
 from understudy.evaluate.linked.metrics.next_event import next_event
 from understudy.evaluate.linked.rows import LinkedRows, read_rows
+from understudy.histories.recipe import Histories
+from understudy.sources.linked import open_linked
 
 OURS, JOINED = "understudy_histories", "understudy_marginals_joined"
 ENVIRONMENT = {OURS: None, JOINED: None, "sdv_hma": "sdv", "dpsynth_relational": "dpsynth"}
@@ -258,10 +260,10 @@ def write_hospital(folder: Path, patients: int) -> int:
 def child(folder: str, patients: int) -> None:
     """Fit and draw as many people as there were, written to disk."""
     start = time.perf_counter()
-    fitted = us.Histories(epsilon=1.0, delta=DELTA).fit(us.open_linked(folder, Path(folder) / "hospital.toml"))
+    fitted = Histories(epsilon=1.0, delta=DELTA).fit(open_linked(folder, Path(folder) / "hospital.toml"))
     fit = time.perf_counter() - start
     start = time.perf_counter()
-    fitted.write(patients, Path(folder) / "release")
+    fitted.write(Path(folder) / "release", patients)
     drawn = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     own = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())

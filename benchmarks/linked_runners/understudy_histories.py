@@ -2,12 +2,13 @@
 
 from linked_common import run
 
-import understudy as us
+from understudy.histories.recipe import Histories
+from understudy.sources.linked import open_linked
 
 
 def make(tables, levels, folder, epsilon, delta):
-    source = us.open_linked(dict(tables), folder / "book.toml")
-    fitted = us.Histories(epsilon=epsilon, delta=delta).fit(source)
+    source = open_linked(dict(tables), folder / "book.toml")
+    fitted = Histories(epsilon=epsilon, delta=delta).fit(source)
     return lambda: {name: table.to_pandas() for name, table in fitted.sample(len(tables["patients"])).tables.items()}
 
 

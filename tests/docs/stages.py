@@ -334,6 +334,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/first-release.md": untidy,
     "docs/guide/forecast.md": years,
     "docs/guide/codes.md": diagnoses,
+    "docs/guide/histories.md": nothing,
     "docs/guide/priced-draft.md": visits,
     "docs/guide/reconstruct.md": averages,
     "docs/guide/service.md": service,

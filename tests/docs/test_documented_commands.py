@@ -22,6 +22,7 @@ SMALLER = {
     "docs/guide/commute.md": (("example -o town", "example --workers 600 -o town"),),
     "docs/start/aggregates.md": (("--group patzip --group MDC", "--group MDC"), ("--epsilons 1,10", "--epsilons 1")),
     "docs/start/geographer.md": (("--workers 4000", "--workers 600"),),
+    "docs/guide/histories.md": (("-n 20000", "-n 400"),),
     "docs/start/statistician.md": (("--repeat 5", "--repeat 2"),),
     "docs/start/privacy.md": (("--runs 2000", "--runs 40"),),
     "docs/which.md": (("example -n 2000", "example -n 600"),),

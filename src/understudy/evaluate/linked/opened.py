@@ -29,6 +29,8 @@ def _places(what: Any, book: LinkedCodebook) -> Mapping[str, Place]:
             return {name: Place(what=there[name]) for name in names}
     if isinstance(what, Mapping) and set(names) <= set(what):
         return {name: Place(what=what[name]) for name in names}
+    if isinstance(what, str | Path) and Path(what).is_file() and len(names) == 2:
+        return {names[1]: Place(what=what)}  # one file that repeats persons, against a release of two tables
     return places_of(what, book)
 
 
