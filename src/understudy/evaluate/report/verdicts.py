@@ -81,8 +81,8 @@ def _decision(promise: Verdict, intruder: Verdict, may: Verdict) -> tuple[str, S
         why = " ".join(verdict.answer for verdict in (promise, intruder) if verdict.status == "bad")
         return f"At these limits: do not publish. {why}", "bad"
     if "open" in (promise.status, intruder.status):
-        why = intruder if intruder.status == "open" else promise
-        return f"At these limits: not yet to be decided. {why.answer}", "open"
+        open_one = intruder if intruder.status == "open" else promise
+        return f"At these limits: not yet to be decided. {open_one.answer}", "open"
     if may.status == "bad":
         return "At these limits: of no use. It might be published, but nothing that was measured is right.", "bad"
     return "At these limits: may be published, for the uses below and no others.", "good"
