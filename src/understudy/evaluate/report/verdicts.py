@@ -78,13 +78,13 @@ def judge(
 def _decision(promise: Verdict, intruder: Verdict, may: Verdict) -> tuple[str, Status]:
     """The weakest link decides; usefulness comes after safety."""
     if "bad" in (promise.status, intruder.status):
-        why = promise if promise.status == "bad" else intruder
-        return f"At these limits: do not publish. {why.answer}", "bad"
+        why = " ".join(verdict.answer for verdict in (promise, intruder) if verdict.status == "bad")
+        return f"At these limits: do not publish. {why}", "bad"
     if "open" in (promise.status, intruder.status):
-        why = intruder if intruder.status == "open" else promise
-        return f"At these limits: not yet to be decided. {why.answer}", "open"
+        open_one = intruder if intruder.status == "open" else promise
+        return f"At these limits: not yet to be decided. {open_one.answer}", "open"
     if may.status == "bad":
-        return "At these limits: safe to publish, and of no use that was measured.", "bad"
+        return "At these limits: of no use. It might be published, but nothing that was measured is right.", "bad"
     return "At these limits: may be published, for the uses below and no others.", "good"
 
 
@@ -168,7 +168,7 @@ def _intruder(attacks: Attacks, board: Board) -> Verdict:
     limit = f"the limit of {number(100 * board.attack_gain)} points"
     if any(fact.held == "beyond" for fact in facts):
         points = (*points, NOT_MEASURED) if not attacks.quasi else points
-        answer = f"More than {limit}. {facts[0].says[:1].upper()}{facts[0].says[1:]}."
+        answer = f"An intruder gains more than {limit}. {facts[0].says[:1].upper()}{facts[0].says[1:]}."
         return Verdict(question=question, status="bad", answer=answer, points=points)
     if attacks.level == "none":
         return Verdict(question=question, status="open", answer="Risk was not measured: it was asked to be left out.")
