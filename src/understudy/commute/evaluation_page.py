@@ -117,8 +117,8 @@ def _row(one: Quoted) -> tuple[str, ...]:
         return (f"{one.label}: not possible ({one.why_not})", "–", "–", "–")
     if not one.total.is_formal:
         return (f"{one.label}: no promise", "–", "–", _share(one.from_prior))
-    delta = getattr(one.total, "delta", 0.0)
-    return (one.label, number(one.total.epsilon), number(delta), _share(one.from_prior))
+    epsilon, delta = getattr(one.total, "epsilon", None), getattr(one.total, "delta", 0.0)
+    return (one.label, number(epsilon), number(delta), _share(one.from_prior))
 
 
 def _share(value: float | None) -> str:
