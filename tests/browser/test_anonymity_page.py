@@ -22,7 +22,7 @@ def shown(chromium, tmp_path_factory):
 @pytest.mark.browser
 def test_every_figure_is_drawn_and_nothing_is_loaded(shown):
     shown.check()
-    assert shown.dom.count('data-drawn="true"') == 4
+    assert shown.dom.count('<svg class="drawing"') == 4
     for words in ("Prosecutor, highest", "Homogeneity", "Quasi-identifiers as released", "0.9-closeness of disp"):
         assert words in shown.dom
 
@@ -44,5 +44,5 @@ def test_names_that_look_like_markup_stay_text(chromium, tmp_path):
     )
     seen = Shown(chromium, tmp_path / "page.html", tmp_path)
     assert seen.console == []
-    assert seen.dom.count('data-drawn="true"') == 4
+    assert seen.dom.count('<svg class="drawing"') == 4
     assert "<img" not in seen.dom

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import understudy as us
+from understudy.evaluate.report.page import plain
 from understudy.pages.numbers import number
 
 FLAGS = (
@@ -64,14 +65,12 @@ class Shown:
         """What holds for every page of ours."""
         assert self.console == []
         assert self.initiators == set(), "the page asked for nothing"
-        assert 'data-ready="true"' in self.dom, "all figures were tried"
-        plots = re.findall(r'<div class="plot[ "][^>]*>', self.dom)
-        assert plots and all('data-drawn="true"' in plot for plot in plots)
-        assert self.dom.count('class="main-svg"') >= len(plots)
         figures = re.findall(r"<figure\b.*?</figure>", self.dom, flags=re.S)
-        assert len(figures) == len(plots)
+        assert figures and self.dom.count('<svg class="drawing"') == len(figures), "every figure is drawn, by no script"
         for figure in figures:
-            assert re.search(r'role="img" aria-label="[^"]{20,}"', figure), "a screen reader has something to say"
+            assert re.search(r"<title>[^<]+</title><desc>[^<]{10,}</desc>", figure), (
+                "a screen reader has something to say"
+            )
             assert "<details>" in figure and "<th scope=" in figure, "every figure has its table"
         assert "<link" not in self.dom and not re.search(r'\ssrc="(?!data:)', self.dom)
         assert '<html lang="en"' in self.dom and "@media print" in self.dom
@@ -114,10 +113,11 @@ def test_the_report(chromium, release, tmp_path):
     shown.check()
     doc = json.loads(json.dumps(findings.to_dict(), allow_nan=False))
     assert len(re.findall(r'id="column-\d+-title"', shown.dom)) == len(doc["columns"]) == 13
-    for kind in ("association-real", "association-synthetic", "association-difference", "mosaic-0", "risk-rates"):
+    for kind in ("attacks", "worst-shares", "worst-cells", "worst-associations", "association", "pair-0"):
         assert f'id="{kind}"' in shown.dom
     text = shown.text
-    assert doc["release"]["statement"] in text and "does not cover it" in text
+    assert plain(doc["release"]["statement"]) in text and "does not cover it" in text
+    assert all(fact in text for fact in (doc["judgement"]["decision"], *doc["judgement"]["worst"]))
     for line in doc["summary"]:
         assert f"{line['label']} {line['says']} {number(line['value'])}" in text
     for item in [*doc["utility"], *doc["risk"]["scores"]]:
@@ -127,6 +127,42 @@ def test_the_report(chromium, release, tmp_path):
             assert f"{label} {count:,}" in text, "the table of a figure holds its counts"
     for mosaic in doc["mosaics"]:
         assert f"{mosaic['labels'][0][0]}, {mosaic['labels'][1][0]} {mosaic['real'][0][0]:,}" in text
+
+
+@pytest.mark.browser
+def test_the_report_on_paper_and_on_a_phone(chromium, release, tmp_path):
+    """About four pages before the appendix, every figure on paper, nothing wider than a phone, light and dark."""
+    from playwright.sync_api import sync_playwright
+
+    folder, table, book = release
+    page = tmp_path / "report.html"
+    held = us.datasets.discharges(rows=500, seed=4)
+    us.evaluate(table, folder / "made", book, out=page, risk="quick", target="cat", holdout=held)
+    assert "<script" not in page.read_text(), "what is seen below is seen without JavaScript"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-gpu"])
+        for width, scheme in ((390, "light"), (390, "dark"), (1280, "light")):
+            seen = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            seen.goto(page.as_uri())
+            assert seen.evaluate("document.documentElement.scrollWidth") <= width
+            shown, first = seen.locator("#attacks svg"), seen.locator("#verdict .answer")
+            assert shown.bounding_box()["height"] > 50 and first.count() == 4
+            if width == 1280:
+                assert seen.locator(".worst").bounding_box()["y"] < 450, "the three worst facts are on the first screen"
+        seen.emulate_media(media="print")
+        heights = seen.evaluate(
+            "[...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect().height)"
+        )
+        assert len(heights) == page.read_text().count("<figure ") and min(heights) > 5, "closed parts open on paper"
+        everything = _pages(seen.pdf(prefer_css_page_size=True))
+        seen.evaluate("document.getElementById('appendix').remove()")
+        before = _pages(seen.pdf(prefer_css_page_size=True))
+        browser.close()
+    assert before <= 5 < everything, (before, everything)
+
+
+def _pages(document: bytes) -> int:
+    return len(re.findall(rb"/Type /Page\b(?!s)", document))
 
 
 @pytest.mark.browser

@@ -14,7 +14,7 @@ import understudy as us
 SRC = str(Path(us.__file__).parents[1])
 HEAVY = {
     "cryptography", "dp_accounting", "duckdb", "fastapi", "ibis", "jinja2", "numba", "numpy", "opendp", "pandas",
-    "patsy", "plotly", "polars", "psycopg", "pyarrow", "pyreadstat", "pyspark", "python_calamine", "scipy", "sklearn",
+    "patsy", "polars", "psycopg", "pyarrow", "pyreadstat", "pyspark", "python_calamine", "scipy", "sklearn",
     "sqlalchemy", "sqlglot", "sqlite3", "starlette", "statsmodels", "uvicorn", "xlsxwriter",
 }  # fmt: skip
 EXTRAS = {
@@ -22,7 +22,7 @@ EXTRAS = {
     "postgres": ("psycopg",),
     "spark": ("pyspark", "py4j"),
     "formats": ("pandas", "polars", "python_calamine", "pyreadstat", "xlsxwriter"),
-    "report": ("scipy", "sklearn", "pandas", "patsy", "statsmodels", "plotly", "jinja2"),
+    "report": ("scipy", "sklearn", "pandas", "patsy", "statsmodels", "jinja2"),
     "models": ("scipy", "sklearn", "pandas"),
 }
 ALL = sorted({name for names in EXTRAS.values() for name in names} | {"dp_accounting", "markupsafe"})
@@ -144,7 +144,7 @@ def test_what_needs_no_extra_works_without_any(bench):
     for words, (code, _, err) in zip(commands, answers, strict=True):
         assert code == 0, (words, err)
     said = " ".join(answers[-1][1].split())
-    assert "The report page is left out: the page needs jinja2, plotly, scipy" in said
+    assert "The report page is left out: the page needs jinja2, scipy" in said
     assert 'pip install "understudy[report]"' in said and not (bench / "demo-report.html").exists()
 
 
@@ -154,7 +154,7 @@ def test_synthesis_loads_nothing_of_what_it_does_not_use(bench):
     program = WITHOUT.replace("sys.stdout.write(", "answers.append(sorted(sys.modules))\nsys.stdout.write(")
     (code, _, err), modules = run_without(["pandas", "scipy"], [words], bench, program=program)
     assert code == 0, err
-    unused = ("sklearn", "plotly", "statsmodels", "patsy", "jinja2", "dp_accounting", "fastapi", "polars", "pyspark")
+    unused = ("sklearn", "statsmodels", "patsy", "jinja2", "dp_accounting", "fastapi", "polars", "pyspark")
     assert {name for name in modules if name.partition(".")[0] in unused} == set()
 
 

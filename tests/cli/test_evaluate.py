@@ -46,8 +46,13 @@ def test_the_page_and_the_document_say_the_same(run, evaluated, tmp_path):
     assert (doc["real"]["rows"], doc["synthetic"]["rows"], doc["holdout"]["rows"]) == (1500, 800, 600)
     assert "differentially private" in doc["release"]["statement"] and doc["release"]["problems"] == []
     text = words_of(page.read_text())
-    assert text.index("does not cover it") < text.index("What was promised") < text.index("Each figure stands")
+    assert text.index("does not cover it") < text.index("What was promised") < text.index("What an intruder gains")
     assert doc["release"]["statement"] in text
+    judged = doc["judgement"]
+    for verdict in judged["verdicts"]:
+        assert f"{verdict['question']} " in text and verdict["answer"] in text
+    assert len(judged["worst"]) == 3 and all(fact in text for fact in (judged["decision"], *judged["worst"]))
+    assert all(limit["source"] in text for limit in doc["board"]["limits"].values()), "defaults with their sources"
     for line in doc["summary"]:
         assert f"{line['label']} {line['says']} {number(line['value'])}" in text
         for reference in ("bootstrap", "independent"):
@@ -87,7 +92,7 @@ def test_the_table_alone_without_risk(run, evaluated, tmp_path):
     said = run(*words[:3], "-o", page)
     assert said.code == 2 and "--codebook is missing" in said.err
     text = words_of(page.read_text())
-    assert "came without a manifest" in text and "Disclosure risk" not in text
+    assert "came without a manifest" in text and "What an intruder gains" not in text
     assert "exists already" not in run(*words, "-o", page, "--risk", "some").err, "an earlier report may be replaced"
 
 

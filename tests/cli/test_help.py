@@ -66,4 +66,4 @@ def test_synthesis_from_python_loads_no_evaluation():
     loaded = json.loads(done.stdout)
     rooms = {"understudy.evaluate", "understudy.anonymize", "understudy.commute", "understudy.trees", "understudy.cli"}
     assert not rooms & set(loaded)
-    assert not {"sklearn", "plotly", "statsmodels"} & set(loaded)
+    assert not {"sklearn", "jinja2", "statsmodels"} & set(loaded)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.pages import charts, figures
+from understudy.pages import charts, drawings, figures
 from understudy.pages.shell import html_page, page_style, policy
 
 EVIL = '"><script>alert(1)</script>&'
@@ -96,22 +96,71 @@ def test_a_cloud_writes_marks_on_one_pixel_once_and_a_histogram_ends_on_its_floo
     assert "<script" not in key and key.count("<path") == 2
 
 
+def boxes_of(drawn: str) -> list[tuple[float, float, float, float]]:
+    """Places and sizes of the boxes of a drawing that say something when pointed at."""
+    boxes = [node for node in ET.fromstring(drawn).iter("rect") if len(node)]
+    return [tuple(float(node.get(name)) for name in ("x", "y", "width", "height")) for node in boxes]
+
+
 def test_boxes_of_a_mosaic_fill_the_picture_and_nearly_empty_columns_are_seen():
-    rare, common = (figures.Shade(colour=c, pattern="", words=w) for c, w in (("#f00", "rare"), ("#00f", "common")))
+    rare, common = (drawings.Shade(colour=c, words=w) for c, w in (("red", "rare"), ("blue", "common")))
     counts = [[1, 0], [600, 399], [0, 0]]
-    traces, below = figures.mosaic(
-        counts, (("a", EVIL, "c"), ("low", "high")), lambda i, j: rare if counts[i][j] == 1 else common, least=0.01
+
+    def shade(i, j):
+        return rare if counts[i][j] == 1 else common
+
+    drawn = drawings.mosaic(counts, (("a", EVIL, "c"), ("low", "high")), shade, [rare, common], title="m", least=0.01)
+    single, below, above = boxes_of(drawn)
+    assert 0.6 <= single[2] < 6, "one person is seen"
+    assert below[0] == above[0] and below[2] == above[2]
+    assert below[3] / above[3] == pytest.approx(600 / 399, rel=0.02)
+    assert drawn.count('fill="red"') == 2 and "<script" not in drawn
+
+
+def spread(drawn: str) -> list[float]:
+    """All places across that marks of a drawing have."""
+    return [float(x) for x in re.findall(r'<(?:rect x|circle cx)="(-?[\d.]+)"', drawn)]
+
+
+EVERY = {
+    "differences": lambda n: drawings.difference_bars(
+        [drawings.Difference(label=EVIL * 4, value=(-1) ** k * k, chance=0.5) for k in range(n)], title="t"
+    ),
+    "intervals": lambda n: drawings.interval_axis(
+        [(EVIL, [drawings.Dot(value=k, low=k - 1, high=k + 1), drawings.Dot(value=9, series=1)]) for k in range(n)],
+        title="t", series=("a", "b"), span=(-1, 4), limit=2.0, name=EVIL,
+    ),
+    "lines": lambda n: drawings.xy_chart(
+        [drawings.Series(name=f"s{k}", x=[1, 10, 100], y=[k, 1, 2], spread=[1, 1, 1], labels=[EVIL]) for k in range(n)],
+        title="t", names=(EVIL, "y"), log=(True, False), levels=[("level", 1.0)], diagonal=True, shaded=(1, 5, 0, 1),
+    ),
+    "bars": lambda n: drawings.grouped_bars([EVIL] * n, [("a", [1.0] * n), ("b", [0.0] * n)], title="t"),
+    "heat": lambda n: drawings.heat_map([EVIL] * n, [[0.5 - i / n, None] * (n // 2) for i in range(n)], title="t"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("n", [1, 2, 8])
+def test_every_chart_is_well_formed_and_no_wider_than_a_phone(kind, n):
+    drawn = EVERY[kind](n)
+    root = ET.fromstring(drawn)
+    assert root.get("role") == "img" and root[0].text == "t" and float(root.get("width")) == drawings.WIDTH < 390
+    assert "<script" not in drawn and all(0 <= x <= drawings.WIDTH for x in spread(drawn))
+    assert drawn == EVERY[kind](n) and "#" not in re.sub(r"&#?\w+;", "", drawn), "colours follow the page"
+
+
+def test_a_difference_begins_at_zero_and_goes_to_its_side():
+    drawn = drawings.difference_bars(
+        [drawings.Difference(label="a", value=2.0), drawings.Difference(label="b", value=-1.0)], title="t"
     )
-    assert sum(traces[0]["width"]) == pytest.approx(1) and traces[0]["width"][2] == 0
-    assert 0.01 < traces[0]["width"][0] < 0.02, "one person is seen"
-    assert [low + high for low, high in zip(*(trace["y"] for trace in traces), strict=True)] == [1, 1, 0]
-    assert traces[0]["marker"]["color"] == ["#f00", "#00f", "#00f"]
-    assert below["ticktext"] == [figures.text(figures.cut(EVIL, 26))], "names only where there is room"
+    up, down = ([float(v) for v in pair] for pair in re.findall(r'<rect x="([\d.]+)"[^>]*width="([\d.]+)"', drawn))
+    assert up[0] == pytest.approx(down[0] + down[1], abs=0.11) and up[1] == pytest.approx(2 * down[1], abs=0.2)
 
 
 def test_series_differ_without_their_colours():
-    looks = [figures.style(place)[1:] for place in range(12)]
-    assert len(set(looks)) == 12
-    drawn = figures.curves_figure("k", "t", "c", [("a", [1], [2]), ("b", [1], [3])], x="x", y="y", level=[("l", 1.0)])
-    assert [trace["line"]["dash"] for trace in drawn.data] == ["solid", "dash", "dot"]
-    assert drawn.rows == [("a", "1", "2"), ("b", "1", "3"), ("l", "", "1")] and drawn.spoken == "c"
+    names = [f"s{k}" for k in range(6)]
+    drawn = drawings.xy_chart([drawings.Series(name=name, x=[1, 2], y=[1, 2]) for name in names], title="t")
+    dashes = re.findall(r'stroke-width="1.8"(?: stroke-dasharray="([^"]*)")?', drawn)
+    assert len(dashes) == len(set(dashes)) == 6
+    made = figures.curves_figure("k", "t", "c", [("a", [1], [2]), ("b", [1], [3])], x="x", y="y", level=[("l", 1.0)])
+    assert made.rows == [("a", "1", "2"), ("b", "1", "3"), ("l", "", "1")] and "<desc>c</desc>" in made.drawing

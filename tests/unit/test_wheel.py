@@ -48,7 +48,7 @@ def test_its_base_is_light_and_its_extras_are_known(wheel):
     assert told["Version"] == understudy.__version__
     assert told["License-Expression"] == "Apache-2.0" and told.get_all("Project-URL") is None
     base = {line.split(">")[0].split("[")[0] for line in told.get_all("Requires-Dist") if "extra ==" not in line}
-    heavy = {"scipy", "pandas", "scikit-learn", "plotly", "jinja2", "statsmodels", "patsy", "dp-accounting", "polars"}
+    heavy = {"scipy", "pandas", "scikit-learn", "jinja2", "statsmodels", "patsy", "dp-accounting", "polars"}
     assert base & heavy == set()
     assert "ibis-framework[duckdb]" not in str(told.get_all("Requires-Dist"))  # it brings pandas
     extras = {"report", "models", "formats", "postgres", "spark", "service", "all", "docs", "dev"}

@@ -23,6 +23,10 @@ def evaluate(
     external: Annotated[str | None, option("File about known people that an intruder holds: linkage is tried.")] = None,
     target: Annotated[str | None, option("Column that models predict and intruders guess.")] = None,
     given: Annotated[str | None, option("Column that conditional shares are given; default: every one.")] = None,
+    board: Annotated[
+        Path | None,
+        option("Limits that verdicts are held against, set beforehand, as TOML; default: public ones, printed."),
+    ] = None,
     risk: Annotated[
         str, option("none, quick (attacks by counting) or full (repeated fits and neighbour searches too).")
     ] = "quick",
@@ -56,7 +60,7 @@ def evaluate(
     opening: dict[str, Any] = {"out": output, "unknown": unknown, "table": table, "account": account}
     models: dict[str, Any] = {"holdout": holdout, "external": external, "target": target, "given": given}
     if large:
-        _refuse_with_large(models)
+        _refuse_with_large({**models, "board": board})
         with progress(quiet=json) as report:
             counted = looks.evaluate_large(real, synthetic, codebook, report=report, **opening)
         note(f"the release does not verify: {problem}" for problem in counted.problems[:1])
@@ -67,6 +71,7 @@ def evaluate(
             real,
             synthetic,
             codebook,
+            board=board,
             risk=risk,
             recipe=recipe,
             shadow_runs=shadow_runs,
@@ -79,12 +84,20 @@ def evaluate(
         note(findings.notes)
     scores = len(findings.utility) + len(findings.risk)
     selection = f"A selection of {scores} scores: {output} explains all of them, and --json prints them."
-    tell(findings, [*_headlines(findings), selection, f"wrote {output} {NOT_FOR_RELEASE}"], json=json)
+    lines = [*_verdicts(findings), *_headlines(findings), selection, f"wrote {output} {NOT_FOR_RELEASE}"]
+    tell(findings, lines, json=json)
 
 
-def _refuse_with_large(models: Mapping[str, str | None]) -> None:
+def _refuse_with_large(models: Mapping[str, Any]) -> None:
     if asked := [name for name, value in models.items() if value is not None]:
         raise ParameterError(f"--{asked[0]} needs models or attacks; leave it out with --large, or leave --large out.")
+
+
+def _verdicts(findings: Any) -> Iterator[str]:
+    yield findings.judgement.decision
+    for verdict in findings.judgement.verdicts:
+        yield f"{verdict.question} {verdict.answer}"
+    yield from (f"Worst: {fact}" for fact in findings.judgement.worst)
 
 
 def _headlines(findings: Any) -> Iterator[str]:

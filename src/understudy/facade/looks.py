@@ -16,8 +16,9 @@ from understudy.facade.tables import declared_options, recipe_of
 if TYPE_CHECKING:
     from understudy.codebook import Codebook
     from understudy.evaluate.audit import Audit
+    from understudy.evaluate.board import Board
     from understudy.evaluate.large import LargeFindings
-    from understudy.evaluate.report.findings import Findings
+    from understudy.evaluate.report.findings import Findings, HonestInterval
     from understudy.evaluate.rumap.make import MapResult
     from understudy.parameters import Option
     from understudy.privacy.account import Account
@@ -39,6 +40,7 @@ def evaluate(
     external: Any = None,
     target: str | None = None,
     given: str | None = None,
+    board: Board | str | Path | None = None,
     recipe: str | Path | None = None,
     shadow_runs: int | None = None,
     unknown: str = "error",
@@ -69,6 +71,8 @@ def evaluate(
         Column that models predict and intruders guess.
     given
         Column that conditional shares are given; by default every one.
+    board
+        Limits that verdicts are held against, set beforehand: a ``board.toml``, or a ``Board``; else public defaults.
     recipe
         With ``risk="full"``: the method to rerun, as a manifest.json or a TOML file; a release folder names its own.
     shadow_runs
@@ -81,14 +85,16 @@ def evaluate(
     Returns
     -------
     Findings
-        ``.headlines``, ``.notes`` and ``.to_dict()``.
+        ``.judgement`` (verdicts and the three worst facts), ``.headlines``, ``.notes`` and ``.to_dict()``.
     """
+    from understudy.evaluate.board import read_board
     from understudy.evaluate.report.make import evaluate as make_report
     from understudy.privacy.account import remember_look
     from understudy.release import Release
 
     made = synthetic.table if isinstance(synthetic, Release) else synthetic
     shown = synthetic if isinstance(synthetic, str | Path) else "a table in memory"
+    limits = read_board(board) if isinstance(board, str | Path) else board
     remember_look(account, f"evaluation of {shown}")
     return make_report(
         real,
@@ -100,13 +106,35 @@ def evaluate(
         external=external,
         target=target,
         given=given,
+        board=limits,
         recipe=recipe,
         shadow_runs=shadow_runs,
+        honest=lambda formula, kind: _honest(synthetic, formula, kind),
         unknown=unknown,
         table=table,
         processes=processes,
         report=report,
     )
+
+
+def _honest(release: Any, formula: str, kind: str) -> list[HonestInterval]:
+    """Coefficients from the measurements of a release, for the confidential table; none where it carries none."""
+    from understudy.errors import UnderstudyError
+    from understudy.evaluate.report.findings import HonestInterval
+    from understudy.facade.inference import infer
+    from understudy.release import Release
+
+    if not isinstance(release, Release) and not (isinstance(release, str | Path) and Path(release).is_dir()):
+        return []
+    try:
+        figures = infer(release, **{kind: formula}, target="table")  # type: ignore[arg-type]
+    except UnderstudyError:
+        return []
+    return [
+        HonestInterval(name=one.name, estimate=one.estimate, low=one.low, high=one.high)
+        for one in figures
+        if one.estimate is not None and one.low is not None and one.high is not None
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

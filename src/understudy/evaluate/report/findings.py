@@ -5,19 +5,22 @@ Computed on confidential data; not covered by the guarantee of the release.
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from understudy.codebook import Codebook
 from understudy.confidential import Confidential
+from understudy.evaluate.board import Board
 from understudy.evaluate.impossible import ImpossibleRows
 from understudy.evaluate.metric import Metric, Score, json_ready
+from understudy.evaluate.report.columns import ColumnFacts
+from understudy.evaluate.report.intruder import Attacks
 from understudy.evaluate.report.pairs import Mosaic, PairFacts
 from understudy.evaluate.report.release_facts import ReleaseFacts
+from understudy.evaluate.report.verdicts import Judgement, judgement_dict
 from understudy.evaluate.utility.regression import Comparison
 from understudy.privacy.card import card
 from understudy.version import __version__
@@ -27,19 +30,6 @@ BANNER = (
     "Confidential. This report was computed on the confidential data and shows exact figures of them. The privacy "
     "guarantee of the release does not cover it: do not publish it with the release."
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnFacts:
-    """One column in both tables."""
-
-    name: str
-    description: str
-    labels: tuple[str, ...]
-    real: npt.NDArray[np.int64]
-    synthetic: npt.NDArray[np.int64]
-    distance: float
-    bootstrap: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +49,16 @@ class Headline:
     perfect: float = 0.0
     worst: float | None = None
     """Where its scale ends, if it has an end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HonestInterval:
+    """A coefficient from the measurements of a release, whose interval covers their noise."""
+
+    name: str
+    estimate: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +104,12 @@ class Findings(Confidential):
     notes: Sequence[str]
     impossible: ImpossibleRows
     """Combinations that only synthetic rows have, and breaches of declared rules."""
+    attacks: Attacks
+    board: Board
+    judgement: Judgement
+    """One verdict per question, against the limits of the board."""
+    honest: Mapping[str, Sequence[HonestInterval]] = field(default_factory=dict)
+    """By formula: what the measurements of the release say about coefficients, with intervals that hold."""
     chain: dict[str, Any] | None = None
     """Gibbs diagnostics, where the rows came from chains."""
     created: str = field(default_factory=lambda: dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
@@ -134,13 +140,20 @@ class Findings(Confidential):
                 "given": self.given,
                 "release": self.release,
                 "notes": self.notes,
+                "board": self.board.to_dict(),
+                "judgement": judgement_dict(self.judgement),
+                "attacks": self.attacks,
                 "summary": self.headlines,
                 "columns": self.columns,
                 "association": self._association(),
-                "pairs": [{"columns": pair.columns, "distance": pair.distance} for pair in self.pairs],
+                "pairs": [
+                    {name: getattr(pair, name) for name in ("columns", "distance", "levels", "shares")}
+                    for pair in self.pairs
+                ],
                 "mosaics": self.mosaics,
                 "impossible": self.impossible,
                 "models": self.models,
+                "honest": self.honest,
                 "utility": self.utility,
                 "risk": {"level": self.risk_level, "scores": self.risk},
                 "chain": self.chain,

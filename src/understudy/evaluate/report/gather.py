@@ -1,6 +1,5 @@
 """Measure everything that a report shows, cheap things first, so that bad input is refused before the long ones."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -8,25 +7,39 @@ import numpy as np
 
 from understudy.codebook import Codebook, Role
 from understudy.errors import DataError, ParameterError
+from understudy.evaluate.board import Board
 from understudy.evaluate.checks import check_column
 from understudy.evaluate.holdout import check_holdout
-from understudy.evaluate.impossible import impossible_rows
+from understudy.evaluate.impossible import ImpossibleRows, impossible_rows
+from understudy.evaluate.metric import Score
 from understudy.evaluate.opened import Counts, open_grids
 from understudy.evaluate.remembered import Remembered
 from understudy.evaluate.report.chain import chain_facts
-from understudy.evaluate.report.findings import ColumnFacts, Findings, Headline, Measured
+from understudy.evaluate.report.columns import ColumnFacts, column_facts
+from understudy.evaluate.report.facts import (
+    Use,
+    associations_use,
+    model_use,
+    pairs_use,
+    prediction_use,
+    rows_use,
+    shares_use,
+)
+from understudy.evaluate.report.findings import Findings, HonestInterval, Measured
+from understudy.evaluate.report.headlines import headlines_of
+from understudy.evaluate.report.intruder import Attacks, lone_copies
 from understudy.evaluate.report.pairs import PairFacts, mosaics, pair_facts
 from understudy.evaluate.report.release_facts import ReleaseFacts
+from understudy.evaluate.report.verdicts import judge
+from understudy.evaluate.risk.gains import counted_gains, gains_of
 from understudy.evaluate.risk.membership import Shadows
 from understudy.evaluate.risk.scores import metric_of, risk_scores
 from understudy.evaluate.utility import METRICS, utility_models, utility_references, utility_scores
-from understudy.evaluate.utility.distances import total_variation
-from understudy.evaluate.utility.references import Reference, expected_gap
 from understudy.evaluate.utility.regression import Comparison
-from understudy.pages.numbers import number
 from understudy.parameters import OneOf
 from understudy.sources.base import Report, Source
 
+Honest = Callable[[str, str], Sequence[HonestInterval]]
 RISK_LEVELS = OneOf(("none", "quick", "full"))
 _MOSAICS = 4
 _LEAST_ROWS = 2
@@ -43,13 +56,17 @@ def gather(
     given: str | None = None,
     release: ReleaseFacts | None = None,
     labels: tuple[str, str] = ("real", "synthetic"),
+    board: Board | None = None,
     shadows: Callable[[int], Shadows] | None = None,
+    honest: Honest | None = None,
     report: Report | None = None,
 ) -> Findings:
     """All findings. ``risk`` is "none", "quick" (attacks by counting) or "full" (repeated fits as well).
 
-    ``shadows`` gives, for the number of synthetic rows, how to rerun the method that made them.
+    ``shadows`` gives, for the number of synthetic rows, how to rerun the method that made them. ``honest`` gives, for a
+    formula and its kind, the intervals that the measurements of the release allow.
     """
+    board = Board() if board is None else board
     book = real.codebook
     RISK_LEVELS.check("risk", risk)
     for called, name in (("target", target), ("given", given)):
@@ -65,7 +82,7 @@ def gather(
     twins = None if holdout is None else check_holdout(real, holdout)
     real, synthetic = Remembered(real), Remembered(synthetic)
     holdout = None if holdout is None else Remembered(holdout)
-    columns = [_column(book, name, truth[name], copy[name]) for name in book.names]
+    columns = [column_facts(book, name, truth[name], copy[name]) for name in book.names]
     notes = _notes(book, truth, copy, release)
     pairs = pair_facts(real, synthetic, report=report)
     if left_out := len(book.names) * (len(book.names) - 1) // 2 - len(pairs):
@@ -85,8 +102,8 @@ def gather(
             "role = 'quasi-identifier' (what an intruder may know) in the codebook, or name a --target."
         )
     attacks: list[Measured] = []
+    known, wanted = _intruder(book, target, external)
     if risk != "none":
-        known, wanted = _intruder(book, target, external)
         attacked = risk_scores(
             real,
             synthetic,
@@ -99,6 +116,9 @@ def gather(
             report=_whole(report, "risk"),
         )
         attacks = [Measured(metric=metric_of(score), score=score) for score in attacked]
+    tried = _attacks(real, synthetic, holdout, risk, known, wanted, attacks)
+    uses = _uses(book, columns, pairs, models, scores, impossible, (_rows(truth), _rows(copy)), board)
+    untested = () if models else ("Models: none was compared (--target).",)
     return Findings(
         codebook=book,
         real_label=labels[0],
@@ -115,13 +135,59 @@ def gather(
         utility=utility,
         risk=attacks,
         risk_level=risk,
-        headlines=_headlines(utility, attacks, lines, pairs),
+        headlines=headlines_of(utility, attacks, lines, pairs, guessing=bool(known)),
         target=target,
         given=given,
         notes=notes,
         impossible=impossible,
+        attacks=tried,
+        board=board,
+        judgement=judge(
+            release=release, records=_rows(truth), uses=uses, attacks=tried, board=board, untested=untested
+        ),
+        honest={} if honest is None else {model.formula: honest(model.formula, model.kind) for model in models},
         chain=_chain(book, truth, release),
     )
+
+
+def _uses(
+    book: Codebook,
+    columns: Sequence[ColumnFacts],
+    pairs: Sequence[PairFacts],
+    models: Sequence[Comparison],
+    scores: Sequence[Score],
+    impossible: ImpossibleRows,
+    rows: tuple[int, int],
+    board: Board,
+) -> list[Use]:
+    """What was measured of each use, in the order in which a report lists them."""
+    uses = [
+        shares_use(columns, board),
+        pairs_use(pairs, board),
+        associations_use(pairs, board),
+        *(model_use(model, board) for model in models),
+        prediction_use(scores, board),
+        rows_use(book, impossible, rows, board),
+    ]
+    return [use for use in uses if use is not None]
+
+
+def _attacks(
+    real: Source,
+    synthetic: Source,
+    holdout: Source | None,
+    risk: str,
+    known: Sequence[str],
+    wanted: Sequence[str],
+    scores: Sequence[Measured],
+) -> Attacks:
+    """What was attacked, and what the attacks gained over people held out."""
+    gains = None
+    if risk != "none" and holdout is not None:
+        counted = counted_gains(real, synthetic, holdout, quasi=known, sensitive=wanted)
+        gains = [*counted, *gains_of(item.score for item in scores)]
+    copies = None if risk == "none" else lone_copies(real, synthetic, holdout)
+    return Attacks(level=risk, quasi=known, sensitive=wanted, gains=gains, copies=copies)
 
 
 def _one_way(source: Source, *, role: str, report: Report | None = None) -> dict[str, Counts]:
@@ -153,84 +219,6 @@ def _check_target(book: Codebook, counts: Mapping[str, Counts], target: str, *, 
 
 def _rows(counts: Mapping[str, Counts]) -> int:
     return int(next(iter(counts.values())).sum())
-
-
-def _column(book: Codebook, name: str, real: Counts, synthetic: Counts) -> ColumnFacts:
-    column = book.column(name)
-    shares = real / real.sum()
-    return ColumnFacts(
-        name=name,
-        description=column.description,
-        labels=column.labels,
-        real=real,
-        synthetic=synthetic,
-        distance=total_variation(real, synthetic),
-        bootstrap=float(expected_gap(shares, shares, int(synthetic.sum())).sum() / 2),
-    )
-
-
-def _headlines(
-    utility: Sequence[Measured],
-    risks: Sequence[Measured],
-    lines: Mapping[str, Reference],
-    pairs: Sequence[PairFacts],
-) -> list[Headline]:
-    """What a reader should see first: one line per question."""
-    scores = {item.score.metric: item for item in (*utility, *risks)}
-    headlines = [
-        _line(scores[name], label, bootstrap=lines[name].bootstrap, independent=lines[name].independent)
-        for name, label in (
-            ("tvd_one_way", "Shares of levels"),
-            ("tvd_two_way", "Pairs of columns"),
-            ("conditional_mae", "Shares given another column"),
-        )
-        if name in scores and name in lines
-    ]
-    gaps = [abs(pair.synthetic - pair.real) for pair in pairs]
-    if known := [gap for gap in gaps if not math.isnan(gap)]:
-        headlines.append(
-            Headline(
-                label="Connections between columns",
-                says="Absolute change of Cramer's V, averaged over pairs of columns.",
-                goal="minimize",
-                value=float(np.mean(known)),
-                independent=float(np.mean([pair.real for pair in pairs if not math.isnan(pair.real)])),
-            )
-        )
-    if item := scores.get("pmse_ratio"):
-        headlines.append(_line(item, "Telling real from synthetic rows, times a perfect synthesis", bootstrap=1.0))
-    if item := scores.get("train_on_synthetic"):
-        trained = item.score.breakdown["auc, trained on real rows"]
-        label, more = "Prediction by a model trained on synthetic rows", f" Trained on real rows: {number(trained)}."
-        headlines.append(_line(item, label, more=more, bootstrap=trained, independent=0.5, perfect=1.0, worst=0.5))
-    for name, item in scores.items():
-        if name.startswith("mode_attack") and not math.isnan(item.score.value):
-            label = f"Intruder's wrong guesses of {name.partition(': ')[2]}"
-            more, parts = _control(item, " People held out"), item.score.breakdown
-            levels = {"bootstrap": parts["bootstrap"], "independent": parts["marginal"]}
-            headlines.append(_line(item, label, more=more, **levels, perfect=1.0, worst=0.0))
-    if item := scores.get("exact_copies"):
-        more = _control(item, " Among people held out")
-        headlines.append(_line(item, "Rows equal to a real record", more=more, bootstrap=1.0, perfect=0.0, worst=1.0))
-    return [line for line in headlines if not math.isnan(line.value)]
-
-
-def _control(item: Measured, words: str) -> str:
-    parts = item.score.breakdown
-    return f"{words}: {number(parts['control'])}." if "control" in parts else ""
-
-
-def _line(item: Measured, label: str, *, more: str = "", perfect: float | None = None, **known: float) -> Headline:
-    return Headline(
-        label=label,
-        says=item.metric.says + more,
-        goal=item.metric.goal,
-        value=item.score.value,
-        low=item.score.low,
-        high=item.score.high,
-        perfect=item.metric.perfect if perfect is None else perfect,
-        **known,
-    )
 
 
 def _notes(

@@ -6,8 +6,9 @@ from typing import Any
 
 from understudy.codebook import Codebook, Role
 from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.evaluate.board import Board
 from understudy.evaluate.report.findings import Findings
-from understudy.evaluate.report.gather import gather
+from understudy.evaluate.report.gather import Honest, gather
 from understudy.evaluate.report.page import report_page
 from understudy.evaluate.report.release_facts import ReleaseFacts, find_release
 from understudy.evaluate.risk.membership import SHADOW_RUNS, Shadows
@@ -32,8 +33,10 @@ def evaluate(
     given: str | None = None,
     unknown: str = "error",
     table: str | None = None,
+    board: Board | None = None,
     recipe: str | Path | None = None,
     shadow_runs: int | None = None,
+    honest: Honest | None = None,
     processes: int = 1,
     report: Report | None = None,
 ) -> Findings:
@@ -42,6 +45,7 @@ def evaluate(
     ``synthetic`` may be the folder of a release; its statement then opens the page. ``external`` is a file about known
     people that an intruder holds: linkage is tried with the quasi-identifiers it has. With ``risk="full"`` a membership
     attack reruns the method, which a release names itself; ``recipe`` names it otherwise (see :func:`load_recipe`).
+    ``board`` has the limits that verdicts are held against; ``honest`` is for models (see :func:`gather`).
     """
     if risk != "full" and (recipe is not None or shadow_runs is not None):
         asked = "recipe" if recipe is not None else "shadow_runs"
@@ -63,6 +67,8 @@ def evaluate(
         risk=risk,
         release=release,
         labels=(named(real), label),
+        board=board,
+        honest=honest,
         shadows=lambda rows: _shadows(recipe, release, book, rows, runs=shadow_runs, processes=processes),
         report=report,
     )

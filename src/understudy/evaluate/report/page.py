@@ -1,67 +1,89 @@
-"""From findings to one HTML file that needs nothing else."""
+"""From findings to one HTML file that needs nothing else, not even a script."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.evaluate.report.figures import association_figures, distribution, mosaic_pair
+from understudy.evaluate.report.figures import (
+    association_figure,
+    attacks_figure,
+    column_figure,
+    pair_figure,
+    worst_figures,
+)
 from understudy.evaluate.report.findings import BANNER, FORMAT
 from understudy.evaluate.report.glossary import GLOSSARY, title_of
-from understudy.evaluate.report.models import chain_figures, is_model, model_figures, risk_figures
+from understudy.evaluate.report.models import chain_figures, is_model, model_figures, path_figures
 from understudy.pages import charts
-from understudy.pages.figures import figures_page
+from understudy.pages.figures import Figure, figures_page
 from understudy.pages.numbers import number
 
+Section = tuple[str, str, Sequence[Figure]]
+STATUS = {"good": "Yes", "bad": "No", "open": "Open"}
+_ANSWERS = {"good": "within the limits", "bad": "beyond a limit", "open": "not known"}
 
-def report_page(doc: Mapping[str, Any]) -> str:
-    """The page for a document of format :data:`FORMAT`; it says no number that the document does not hold."""
+
+def report_page(doc: Mapping[str, Any], *, more: Sequence[Section] = ()) -> str:
+    """The page for a document of format :data:`FORMAT`; it says no number that the document does not hold.
+
+    ``more`` are sections of other rooms (key, heading, figures) that stand before the appendix: people and histories.
+    """
     assert doc["format"] == FORMAT
-    columns = [distribution(k, column) for k, column in enumerate(doc["columns"])]
-    association = association_figures(doc) if len(doc["columns"]) > 1 else []
-    mosaics = [mosaic_pair(k, found) for k, found in enumerate(doc["mosaics"])]
-    models, risks, chain = model_figures(doc), risk_figures(doc), chain_figures(doc)
     utility = [_titled(item) for item in doc["utility"]]
-    measured = [item for item in utility if is_model(item["metric"])]
+    models = model_figures(doc)
+    pairs = [pair_figure(k, table) for k, table in enumerate(doc["mosaics"])]
+    association = association_figure(doc) if len(doc["columns"]) > 1 else None
     return figures_page(
         "report.html",
         package="understudy.evaluate.report",
-        filters={"strip": strip},
-        figures=[*columns, *association, *mosaics, *models, *risks, *chain],
+        filters={"strip": strip, "plain": plain},
         doc=doc,
         title=doc["title"] or "Synthetic table",
         banner=BANNER.removeprefix("Confidential. "),
-        sections=_sections(doc, mosaics=bool(mosaics), models=bool(models or measured), chain=bool(chain)),
-        columns=columns,
-        association=association,
-        mosaics=mosaics,
-        models=measured,
+        sections=_sections(doc, models=bool(models), more=more),
+        status=STATUS,
+        answers=_ANSWERS,
+        attacks=attacks_figure(doc),
+        worst=worst_figures(doc),
         model_figures=models,
+        more=more,
+        columns=[column_figure(k, column) for k, column in enumerate(doc["columns"])],
+        pairs=[*([] if association is None else [association]), *pairs],
+        paths=path_figures(doc),
+        models=[item for item in utility if is_model(item["metric"])],
         utility=[item for item in utility if not is_model(item["metric"])],
         risk=[_titled(item) for item in doc["risk"]["scores"]],
-        risk_figures=risks,
-        chain=chain,
+        chain=chain_figures(doc),
         glossary=GLOSSARY,
     )
 
 
-def _sections(doc: Mapping[str, Any], *, mosaics: bool, models: bool, chain: bool) -> list[tuple[str, str]]:
+def _sections(doc: Mapping[str, Any], *, models: bool, more: Sequence[Section]) -> list[tuple[str, str]]:
     shown = [
-        ("promise", "Promise", True),
-        ("summary", "Summary", True),
-        ("columns", "Columns", True),
-        ("association", "Pairs", True),
+        ("verdict", "Decision", True),
+        ("risk", "Intruders", doc["risk"]["level"] != "none"),
+        ("differences", "Differences", True),
         ("impossible", "Impossible rows", True),
-        ("mosaics", "Strongest pairs", mosaics),
         ("models", "Models", models),
-        ("utility", "All measures", bool(doc["utility"])),
-        ("risk", "Risk", doc["risk"]["level"] != "none"),
-        ("chain", "Chains", chain),
-        ("glossary", "Glossary", True),
+        *((key, label, True) for key, label, _ in more),
+        ("promise", "Promise and limits", True),
+        ("appendix", "Appendix", True),
     ]
     return [(key, label) for key, label, there in shown if there]
 
 
 def _titled(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "title": title_of(item["metric"])}
+
+
+def plain(statement: str) -> str:
+    """A statement without exponents.
+
+    >>> plain("delta = 1e-06; except with probability 2.5e-07.")
+    'delta = 0.000001; except with probability 0.00000025.'
+    """
+    exponent = re.compile(r"(delta = |probability )(\d[\d.]*e-\d+)")
+    return exponent.sub(lambda match: match[1] + number(float(match[2])), statement)
 
 
 _WIDE, _HIGH, _PAD = 250, 34, 12

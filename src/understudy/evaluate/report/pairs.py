@@ -31,6 +31,9 @@ class PairFacts:
     """Cramer's V in each table; NaN where a column is constant."""
     distance: float
     """Total variation distance of the two-way tables."""
+    levels: tuple[str, str] = ("", "")
+    """The combination whose share is off most, and its shares in the confidential and in the synthetic table."""
+    shares: tuple[float, float] = (0.0, 0.0)
 
 
 def pair_facts(real: Source, synthetic: Source, *, report: Report | None = None) -> list[PairFacts]:
@@ -41,10 +44,26 @@ def pair_facts(real: Source, synthetic: Source, *, report: Report | None = None)
         batch = pairs[start : start + _BATCH]
         for pair, a, b in zip(batch, open_grids(real, batch), open_grids(synthetic, batch), strict=True):
             strength = {"real": association(a), "synthetic": association(b)}
-            facts.append(PairFacts(columns=(pair[0], pair[1]), **strength, distance=total_variation(a, b)))
+            widest = _widest(a, b)
+            labels = tuple(real.codebook.column(name).labels[code] for name, code in zip(pair, widest, strict=True))
+            facts.append(
+                PairFacts(
+                    columns=(pair[0], pair[1]),
+                    **strength,
+                    distance=total_variation(a, b),
+                    levels=(labels[0], labels[1]),
+                    shares=(float(a[widest] / a.sum()), float(b[widest] / b.sum())),
+                )
+            )
         if report:
             report("comparing pairs of columns", len(facts), len(pairs))
     return facts
+
+
+def _widest(a: Counts, b: Counts) -> tuple[int, int]:
+    """Where the shares of two tables differ most."""
+    place = int(np.abs(a / a.sum() - b / b.sum()).argmax())
+    return place // a.shape[1], place % a.shape[1]
 
 
 def association(counts: Counts) -> float:

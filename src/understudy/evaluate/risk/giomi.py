@@ -79,6 +79,7 @@ def singling_out(
             for table in (truth, others)
         )
         lines |= {"attack at the control's size": inside.value, "control": outside.value}
+        lines |= {"tried": float(len(values)), "tried, held out": float(len(values))}
         rate = residual(inside, outside)
     return SINGLING_OUT.score(
         rate,
@@ -174,8 +175,11 @@ def linkability(
     records = open_cells(synthetic, names).subsample(most, rng).records()
     orders = [rng.permutation(len(records)) for _ in range(2)]
 
+    tried: list[int] = []
+
     def rate(source: Source) -> Rate:
         people = open_cells(source, names).subsample(targets, rng)
+        tried.append(people.rows)
         places = [
             _look_up(people, half, records, order, source) for half, order in zip((first, second), orders, strict=True)
         ]
@@ -184,7 +188,7 @@ def linkability(
 
     note = f"{', '.join(first)} in one file, {', '.join(second)} in the other."
     attack, control = rate(real), None if holdout is None else rate(holdout)
-    return _beyond(LINKABILITY, attack, control, baseline=1 / len(records), note=note)
+    return _beyond(LINKABILITY, attack, control, tried, baseline=1 / len(records), note=note)
 
 
 def _look_up(people: Cells, half: Sequence[str], records: Ints, order: Ints, source: Source) -> Ints:
@@ -221,8 +225,11 @@ def inference(
     records = rng.permutation(copy.subsample(most, rng).records())
     common = int(np.bincount(copy.codes[:, -1], weights=copy.counts).argmax())
 
+    tried: list[int] = []
+
     def rates(source: Source) -> tuple[Rate, float]:
         people = open_cells(source, columns).subsample(targets, rng)
+        tried.append(people.rows)
         places, _ = nearest(people.codes[:, :-1], records[:, :-1], scale)
         right = records[places, -1] == people.codes[:, -1]
         blind = float(people.counts[people.codes[:, -1] == common].sum() / people.rows)
@@ -232,12 +239,16 @@ def inference(
     note = f"{sensitive} of the nearest synthetic record. `baseline` always guesses the commonest value."
     if holdout is None:
         note += " Without a hold-out, what is general and what is leaked look alike."
-    return _beyond(INFERENCE, attack, None if holdout is None else rates(holdout)[0], baseline=baseline, note=note)
+    control = None if holdout is None else rates(holdout)[0]
+    return _beyond(INFERENCE, attack, control, tried, baseline=baseline, note=note)
 
 
-def _beyond(metric: Metric, attack: Rate, control: Rate | None, *, baseline: float, note: str) -> Score:
+def _beyond(
+    metric: Metric, attack: Rate, control: Rate | None, tried: Sequence[int], *, baseline: float, note: str
+) -> Score:
     """What an attack gains over the same attack on other people, or its plain rate where there are none."""
     lines = {"attack": attack.value, "baseline": baseline}
     if control is None:
         return metric.score(attack, lines, note=note)
-    return metric.score(residual(attack, control), lines | {"control": control.value}, note=note)
+    lines |= {"control": control.value, "tried": float(tried[0]), "tried, held out": float(tried[1])}
+    return metric.score(residual(attack, control), lines, note=note)

@@ -64,7 +64,9 @@ def bottom_axis(
         parts.append(line([(x, upper), (x, floor + 4)], colour=GRID if top is not None else SOFT, width=1))
         parts.append(text(x, floor + 15, word, size=SIZE, anchor="middle", colour=SOFT))
     if name:
-        parts.append(text((across.start + across.end) / 2, floor + 30, name, size=SIZE, anchor="middle", colour=SOFT))
+        half = LETTER * len(name) / 2  # a long name stays on the drawing
+        middle = max(min((across.start + across.end) / 2, WIDTH - half), half)
+        parts.append(text(middle, floor + 30, name, size=SIZE, anchor="middle", colour=SOFT))
     return parts
 
 

@@ -41,12 +41,12 @@ class Difference:
 def difference_bars(
     rows: Sequence[Difference], *, title: str, spoken: str = "", show: Callable[[float], str] = number, reach: float = 0
 ) -> str:
-    """Bars to the left and right of a zero line; ``reach`` is the least end of the axis."""
+    """Bars to the left and right of a zero line; the axis reaches at least ``reach`` to both sides."""
     words = [row.words or show(row.value) for row in rows]
     left, right = gutter([row.label for row in rows], 0.38), gutter(words, 0.3)
-    far = max([reach, 1e-12, *(max(abs(row.value), row.chance) for row in rows)])
-    low = -far if any(row.value < 0 or row.chance for row in rows) else 0.0
-    across = Scale(low=low, high=far, start=left + 4, end=WIDTH - right - 4)
+    low = min(-reach, *(min(row.value, -row.chance) for row in rows), 0.0)
+    high = max(reach, 1e-12, *(max(row.value, row.chance) for row in rows))
+    across = Scale(low=low, high=high, start=left + 4, end=WIDTH - right - 4)
     parts = []
     for place, (row, word) in enumerate(zip(rows, words, strict=True)):
         top = 4 + place * ROW
@@ -96,7 +96,7 @@ def interval_axis(
     left = gutter([label for label, _ in rows], 0.42)
     across = Scale(low=low - margin, high=high + margin, start=left + 10, end=WIDTH - 10)
     deep = max([1, *(len(own) for _, own in rows)])
-    step, top = ROW + 8 * (deep - 1), legend_height(series)
+    step, top = ROW + 6 * (deep - 1), legend_height(series)
     floor = top + step * len(rows) + 4
     parts = [legend(series, 0), *bottom_axis(across, floor, top, show, name)]
     for mark, dash, width in ((zero, "", 1.4), (limit, "4 3", 1.2)):
@@ -106,7 +106,7 @@ def interval_axis(
         middle = top + step * (place + 0.5) + 2
         parts.append(end_label(label, left, middle + 4))
         for order, dot in enumerate(own):
-            parts.append(_dot(dot, across, middle + 8 * (order - (len(own) - 1) / 2)))
+            parts.append(_dot(dot, across, middle + 7 * (order - (len(own) - 1) / 2)))
     return drawing(parts, floor + (36 if name else 22), title, spoken)
 
 
