@@ -24,6 +24,8 @@ COMMANDS = (
     ("impute",),
     ("count",),
     ("verify",),
+    ("passport",),
+    ("sign",),
     ("audit",),
     ("evaluate",),
     ("infer",),

@@ -42,6 +42,8 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.facade.looks import diagnose as diagnose
     from understudy.facade.looks import evaluate as evaluate
     from understudy.facade.looks import rumap as rumap
+    from understudy.facade.passports import passport as passport
+    from understudy.facade.passports import sign as sign
     from understudy.facade.releases import combine_files as combine_files
     from understudy.facade.releases import verify as verify
     from understudy.facade.reviews import learn_rules as learn_rules
@@ -93,6 +95,7 @@ _HOME = {
     "load_model": "understudy.synth.model_file",
     "make_recipe": "understudy.synth",
     "open": "understudy.sources",
+    "passport": "understudy.facade.passports",
     "quote": "understudy.facade.tables",
     "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
@@ -100,6 +103,7 @@ _HOME = {
     "review": "understudy.facade.reviews",
     "rules": "understudy.facade.reviews",
     "rumap": "understudy.facade.looks",
+    "sign": "understudy.facade.passports",
     "supersede": "understudy.facade.editions",
     "synthesize": "understudy.facade.tables",
     "synthesize_many": "understudy.facade.tables",

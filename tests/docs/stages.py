@@ -123,6 +123,16 @@ def patients(folder: Path) -> None:
     (folder / "patients.toml").write_text(PATIENTS, encoding="utf-8")
 
 
+def published(folder: Path, number: int) -> None:
+    """The patients, and the declaration that the page shows."""
+    from blocks import ALL
+
+    if number == 0:
+        patients(folder)
+        (text,) = [block.text for block in ALL if block.page == "docs/guide/passport.md" and block.language == "toml"]
+        (folder / "publication.toml").write_text(text, encoding="utf-8")
+
+
 def steward(folder: Path, number: int) -> None:
     """answers.toml: a person has looked at every column of the example."""
     names = us.datasets.discharges(rows=1, seed=1).column_names
@@ -320,6 +330,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/commute.md": nothing,
     "docs/guide/evaluate.md": evaluation,
     "docs/guide/files.md": formats,
+    "docs/guide/passport.md": published,
     "docs/guide/first-release.md": untidy,
     "docs/guide/forecast.md": years,
     "docs/guide/codes.md": diagnoses,

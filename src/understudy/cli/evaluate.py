@@ -43,6 +43,10 @@ def evaluate(
             "With --risk full: reruns with the person, and as many without; 100 unless they would take too long."
         ),
     ] = None,
+    worksheet: Annotated[
+        Path | None,
+        option("New Markdown file for a disclosure review: facts filled in, judgements left to people. Confidential."),
+    ] = None,
     large: Annotated[
         bool,
         option(
@@ -60,7 +64,7 @@ def evaluate(
     opening: dict[str, Any] = {"out": output, "unknown": unknown, "table": table, "account": account}
     models: dict[str, Any] = {"holdout": holdout, "external": external, "target": target, "given": given}
     if large:
-        _refuse_with_large({**models, "board": board})
+        _refuse_with_large({**models, "board": board, "worksheet": None if worksheet is None else str(worksheet)})
         with progress(quiet=json) as report:
             counted = looks.evaluate_large(real, synthetic, codebook, report=report, **opening)
         note(f"the release does not verify: {problem}" for problem in counted.problems[:1])
@@ -75,6 +79,7 @@ def evaluate(
             risk=risk,
             recipe=recipe,
             shadow_runs=shadow_runs,
+            worksheet=worksheet,
             processes=os.cpu_count() or 1,
             report=report,
             **models,
@@ -84,8 +89,8 @@ def evaluate(
         note(findings.notes)
     scores = len(findings.utility) + len(findings.risk)
     selection = f"A selection of {scores} scores: {output} explains all of them, and --json prints them."
-    lines = [*_verdicts(findings), *_headlines(findings), selection, f"wrote {output} {NOT_FOR_RELEASE}"]
-    tell(findings, lines, json=json)
+    files = [f"wrote {path} {NOT_FOR_RELEASE}" for path in (output, worksheet) if path is not None]
+    tell(findings, [*_verdicts(findings), *_headlines(findings), selection, *files], json=json)
 
 
 def _refuse_with_large(models: Mapping[str, Any]) -> None:

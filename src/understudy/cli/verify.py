@@ -8,6 +8,7 @@ import typer
 
 from understudy.cli import options as o
 from understudy.cli.console import tell
+from understudy.cli.shared import option
 from understudy.facade import releases
 
 if TYPE_CHECKING:
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
 
 def verify(
     folder: Annotated[Path, typer.Argument(help="Folder of a release, or the file of a risk score.")],
+    key: Annotated[
+        Path | None, option("Public key of the publisher: the release must be signed with it.", "--key")
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Say what a release is, and recompute its digests, fit to the codebook, inputs, price and statement."""
-    tell_verdict(releases.verify(folder), json=json)
+    tell_verdict(releases.verify(folder, key=key), json=json)
 
 
 def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:
@@ -31,6 +35,7 @@ def tell_verdict(verdict: "Verdict", *, json: bool, **more: Any) -> None:
         "problems": verdict.problems,
         "notices": verdict.notices,
         "total": verdict.total,
+        "signed_by": verdict.signed_by or None,
         **more,
     }
     tell(document, _lines(verdict), json=json)

@@ -6,12 +6,15 @@ It is public and not part of what is encoded. Manifests, pages and passports rep
 import calendar
 import datetime as dt
 import re
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from understudy.errors import ParameterError
-from understudy.parameters import Text, option, options_of
+from understudy.errors import CodebookError, ParameterError
+from understudy.parameters import OneOf, Text, option, options_of
 
 _MOST_CHARACTERS = 10_000
 _EMAIL = re.compile(r"[^@\s<>\"]+@[^@\s<>\".]+(\.[^@\s<>\".]+)+")
@@ -112,6 +115,11 @@ _PERIOD = Text(
     example="2009/2010-06",
     admitted=lambda value: period_of(value) is not None,
 )
+_CATEGORIES = Text(
+    words="a list of web addresses",
+    example='["https://example.org/categories/EHRS"]',
+    admitted=lambda value: isinstance(value, tuple) and all(map(is_address, value)),
+)
 _KEYWORDS = Text(
     words="a list of printable texts",
     example='["hospital", "discharge"]',
@@ -143,6 +151,11 @@ class Publication:
     supersedes: str = option(
         "", rule=_text("9f0c2d4e-..."), help="The release that this edition takes the place of, by its name."
     )
+    intended_use: str = option("", rule=_text("Teaching and method development"), help="What it is published for.")
+    access: str = option("public", rule=OneOf(("public", "restricted", "non-public")), help="Who may have it.")
+    health_categories: tuple[str, ...] = option(
+        (), rule=_CATEGORIES, help="Addresses of HealthDCAT-AP categories, where it is about health."
+    )
 
     def faults(self) -> list[str]:
         """Everything wrong with it."""
@@ -156,6 +169,34 @@ class Publication:
                 sentence = str(reason).partition("; ")[2]
                 faults.append(f"[publication] has {name} = {_quoted(value)}; {sentence}")
         return faults
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "[publication]") -> "Publication":
+        """What :meth:`to_dict` gave, or a table of a file says; every fault at once."""
+        known = options_of(cls)
+        faults = [
+            f"{where} has the unknown key {key}; it knows {', '.join(known)}." for key in values if key not in known
+        ]
+        plain: dict[str, Any] = {key: value for key, value in values.items() if key in known}
+        lists = {key: tuple(value) for key, value in plain.items() if isinstance(value, list)}
+        publication = cls(**{**plain, **lists})
+        faults += [fault.replace("[publication]", where, 1) for fault in publication.faults()]
+        if faults:
+            raise CodebookError(f"{where} has {len(faults)} fault{'s' * (len(faults) != 1)}:", faults)
+        return publication
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Publication":
+        """The ``[publication]`` table of a TOML file, which may be a codebook."""
+        try:
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError, RecursionError) as reason:
+            why = getattr(reason, "strerror", None) or reason
+            raise CodebookError(f"{str(path)!r} cannot be read as TOML ({why}); write a [publication] table.") from None
+        table = content.get("publication")
+        if not isinstance(table, dict):
+            raise CodebookError(f"{str(path)!r} has no [publication] table; write one, with a title for example.")
+        return cls.from_dict(table, f"[publication] of {str(path)!r}")
 
     @property
     def period(self) -> tuple[dt.date, dt.date] | None:
@@ -173,7 +214,8 @@ class Publication:
     def to_dict(self) -> dict[str, Any]:
         """What is declared, as plain data."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value}
+        kept = {name: value for name, value in values.items() if value != options_of(type(self))[name].default}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
 
 def _quoted(value: Any) -> str:

@@ -35,6 +35,7 @@ def evaluate(
     book: Codebook | str | Path | None = None,
     *,
     out: str | Path | None = None,
+    worksheet: str | Path | None = None,
     risk: str = "quick",
     holdout: Any = None,
     external: Any = None,
@@ -61,6 +62,8 @@ def evaluate(
         Codebook, or the path of one; a release has its own.
     out
         HTML page; an earlier report is replaced. Without it nothing is written.
+    worksheet
+        New Markdown file with the facts for a disclosure review, whose judgements people fill in; confidential too.
     risk
         ``none``, ``quick`` (attacks by counting) or ``full`` (repeated fits and neighbour searches too).
     holdout
@@ -89,14 +92,18 @@ def evaluate(
     """
     from understudy.evaluate.board import read_board
     from understudy.evaluate.report.make import evaluate as make_report
+    from understudy.evaluate.worksheet import check_worksheet_target, write_worksheet
     from understudy.privacy.account import remember_look
     from understudy.release import Release
+
+    if worksheet is not None:
+        check_worksheet_target(Path(worksheet))
 
     made = synthetic.table if isinstance(synthetic, Release) else synthetic
     shown = synthetic if isinstance(synthetic, str | Path) else "a table in memory"
     limits = read_board(board) if isinstance(board, str | Path) else board
     remember_look(account, f"evaluation of {shown}")
-    return make_report(
+    findings = make_report(
         real,
         made,
         book_about(synthetic, book),
@@ -115,6 +122,9 @@ def evaluate(
         processes=processes,
         report=report,
     )
+    if worksheet is not None:
+        write_worksheet(Path(worksheet), findings)
+    return findings
 
 
 def _honest(release: Any, formula: str, kind: str) -> list[HonestInterval]:

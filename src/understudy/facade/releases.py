@@ -24,19 +24,29 @@ def certificate_lines(certificate: Mapping[str, Any]) -> list[str]:
     return certificates.certificate_lines(certificate)
 
 
-def verify(path: str | Path) -> Verdict:
+def verify(path: str | Path, *, key: str | Path | None = None) -> Verdict:
     """Say what a release folder or a risk score is, and recompute everything that it states.
 
     Parameters
     ----------
     path
         Folder of a release, or the file of a risk score.
+    key
+        Public key file of the publisher: the release must then be signed with that key.
 
     Returns
     -------
     Verdict
-        ``.is_valid``, ``.what``, ``.passed`` and ``.problems``.
+        ``.is_valid``, ``.what``, ``.passed``, ``.problems`` and ``.signed_by``.
     """
+    from understudy.release.signature import read_public_key
+    from understudy.release.verify import check_signed
+
+    public = None if key is None else read_public_key(Path(key))
+    return check_signed(_unsigned_verdict(path), Path(path), public)
+
+
+def _unsigned_verdict(path: str | Path) -> Verdict:
     from understudy.anonymize.verify import recheck_anonymity
     from understudy.commute.recheck import recheck_commute
     from understudy.release.verify import verify_release

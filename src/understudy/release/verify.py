@@ -27,8 +27,10 @@ from understudy.release.folders import digest_of
 from understudy.release.formats import FORMATS, holds_same_rows
 from understudy.release.manifest import read_quote
 from understudy.release.notices import NOTICE, Notice, read_notices
+from understudy.release.passport.writing import PASSPORT, listed_files, passport_faults
 from understudy.release.reading import made_of, read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, table_as
+from understudy.release.signature import SIGNATURE, check_signature, signed_file
 from understudy.release.verify_face import face_faults, released_page_digest
 from understudy.release.workshop import PART_NAME, PARTS
 from understudy.sources.check import check_table
@@ -50,6 +52,8 @@ class Verdict:
     total: Guarantee | None
     notices: tuple[str, ...] = ()
     """What was noted after it was out: that it is superseded or withdrawn."""
+    signed_by: str = ""
+    """Name of the key that signed it; empty where nobody did, or where the signature cannot be read."""
 
     @property
     def is_valid(self) -> bool:
@@ -111,6 +115,7 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
         if book is not None:
             (_check_counts if looked.made is Made.COUNTS else _check_rows)(looked, book)
             _check_other_formats(looked, book)
+            _check_passport(looked, book)
         return replace(looked, book=book)
 
     return verify_manifest(looked, [table, _check_marks, _check_face, *checks])
@@ -183,7 +188,8 @@ def _check_files(looked: Looked) -> None:
         problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts and lists {len(parts)}")
     present = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
     problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(present - set(files)))
-    known = {*files, MANIFEST, *([NOTICE] if looked.notices else []), *([PARTS] if parts else [])}
+    known = {*files, MANIFEST, SIGNATURE, *listed_files(place), *([PARTS] if parts else [])}
+    known |= {NOTICE} if looked.notices else set()
     problems.extend(
         f"{path.name} lies in the folder and is not part of the release; a page or figure made from the confidential "
         "table must not go out with it"
@@ -254,6 +260,25 @@ def _check_other_formats(looked: Looked, book: Codebook) -> None:
             continue
         faults = [] if same else [f"{name} does not hold the rows of the table"]
         looked.conclude(faults, f"{name} holds the same rows as the table")
+
+
+def _check_passport(looked: Looked, book: Codebook) -> None:
+    """A passport says what manifest and codebook say."""
+    if (looked.place / PASSPORT).exists():
+        faults = passport_faults(looked.place, looked.manifest, book)
+        looked.conclude(faults, "the passport is that of this release")
+
+
+def check_signed(verdict: Verdict, place: Path, public: bytes | None) -> Verdict:
+    """The verdict with what the signature adds to it; with a key, there must be one by that key."""
+    signed = check_signature(place, public)
+    if signed is None:
+        return verdict
+    if signed.fault:
+        return replace(verdict, problems=(*verdict.problems, signed.fault), signed_by=signed.key)
+    whose = "the key that was given" if public is not None else f"{signed.key}; give the publisher's key to compare"
+    passed = (*verdict.passed, f"{signed_file(place).name} was signed with {whose}")
+    return replace(verdict, passed=passed, signed_by=signed.key)
 
 
 def _check_counts(looked: Looked, book: Codebook) -> None:

@@ -1,0 +1,104 @@
+"""Write the files of a passport beside a release, and compare them again when the release is verified."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.codebook import Codebook, Publication
+from understudy.errors import ReleaseError, UnderstudyError
+from understudy.release.folders import check_file, digest_of, digest_of_bytes, new_file
+from understudy.release.passport.description import Description, describe_release, one_table
+from understudy.release.passport.formats import ALL, chosen
+from understudy.release.release import MANIFEST
+from understudy.version import __version__
+
+PASSPORT = "passport.json"
+"""Lists the files of a passport with their digests, and which manifest they are about."""
+_FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passport:
+    """The files that were written, and why others were not."""
+
+    folder: Path
+    files: Mapping[str, Path]
+    """By format."""
+    left_out: Mapping[str, str]
+    """Formats that do not apply or lack a fact, with the reason."""
+
+    def __repr__(self) -> str:
+        return f"<Passport of {', '.join(self.files)} in {str(self.folder)!r}>"
+
+
+def describe_folder(
+    place: Path, manifest: Mapping[str, Any], book: Codebook, publication: Publication | None = None
+) -> Description:
+    """The description of a release folder of one table."""
+    return describe_release(place, manifest, book, [one_table(book, manifest)], publication=publication)
+
+
+def write_passport(
+    release: Description,
+    out: Path,
+    *,
+    manifest_digest: str,
+    formats: Sequence[str] = (),
+    publication: Publication | None = None,
+) -> Passport:
+    """New files in a folder that exists; nothing is overwritten."""
+    wanted, left_out = chosen(formats, release)
+    texts = {form.file: form.write(release).encode() for form in wanted}
+    if not out.is_dir():
+        raise ReleaseError(f"there is no folder {str(out)!r} for the passport; make it first.")
+    for name in (*texts, PASSPORT):
+        check_file(out / name, what="a passport")
+    listed = {
+        "passport": _FORMAT,
+        "version": __version__,
+        "manifest": manifest_digest,
+        **({} if publication is None else {"publication": publication.to_dict()}),
+        "files": {name: digest_of_bytes(content) for name, content in texts.items()},
+    }
+    for name, content in texts.items():
+        new_file(out / name, content, what="the passport")
+    new_file(out / PASSPORT, (json.dumps(listed, indent=2, ensure_ascii=False) + "\n").encode(), what="the passport")
+    return Passport(folder=out, files={form.name: out / form.file for form in wanted}, left_out=left_out)
+
+
+def listed_files(place: Path) -> set[str]:
+    """The names that a passport in a folder lists; none where there is none or it cannot be read."""
+    try:
+        names = json.loads((place / PASSPORT).read_text(encoding="utf-8"))["files"]
+        return {PASSPORT, *(form.file for form in ALL if form.file in names)}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return set()
+
+
+def passport_faults(place: Path, manifest: Mapping[str, Any], book: Codebook) -> list[str]:
+    """What is wrong with the passport in a release folder: every file is compared with what this version writes."""
+    try:
+        listed = json.loads((place / PASSPORT).read_text(encoding="utf-8"))
+        files, version, about = dict(listed["files"]), listed["version"], listed["manifest"]
+        declared = listed.get("publication")
+        publication = None if declared is None else Publication.from_dict(declared, f"publication in {PASSPORT}")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, UnderstudyError) as reason:
+        return [f"{PASSPORT} cannot be read ({str(reason)[:120]}); write the passport again"]
+    if about != digest_of(place / MANIFEST):
+        return ["the passport is about another manifest than the one in the folder; write it again"]
+    faults = []
+    for name, stated in files.items():
+        if Path(name).name != name or not (place / name).is_file():
+            faults.append(f"{name} is listed in {PASSPORT} but is not in the folder")
+        elif digest_of(place / name) != stated:
+            faults.append(f"{name} was changed after the passport was written")
+    if faults or version != __version__:  # another version may word things differently
+        return faults
+    release = describe_folder(place, manifest, book, publication)
+    return [
+        f"{form.file} does not say what the manifest and the codebook say; write the passport again"
+        for form in ALL
+        if form.file in files and digest_of_bytes(form.write(release).encode()) != files[form.file]
+    ]
