@@ -107,7 +107,7 @@ def forecast_editions(
 
     opened = open_account(account) if isinstance(account, str | Path) else account
     if like is None or isinstance(like, int) or (str(like).isdecimal() and not Path(like).is_dir()):
-        chosen = editions.like_charge(opened, None if like is None else int(like))
+        chosen = editions.like_charge(opened, None if like is None else int(str(like)))
     else:
         facts = read_manifest_file(Path(like))
         ledger = Ledger.from_list(facts["ledger"])

@@ -36,6 +36,8 @@ def cite(facts: Mapping[str, Any], title: str, published: Publication) -> str:
         "Publisher": published.publisher,
         "Contact": published.contact,
         "About": ", ".join(filter(None, (published.spatial, published.temporal))),
+        "Published for": published.intended_use,
+        "Access": "" if published.access == "public" else published.access,
         "Keywords": ", ".join(published.keywords),
         "Supersedes": f"release {published.supersedes}" if published.supersedes else "",
         "Created": moment(str(facts["created"])),

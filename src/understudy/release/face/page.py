@@ -43,12 +43,9 @@ class ShownTable:
 def face_of(facts: Mapping[str, Any], tables: Sequence[ShownTable]) -> str:
     """The page of a release; ``facts`` is its manifest as plain data, with all files but the page itself."""
     book, made = tables[0].book, Made(facts["holds"])
-    published = Publication(
-        **{
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in facts.get("publication", {}).items()
-        }
-    )
+    declared: dict[str, Any] = facts.get("publication", {})
+    lists: dict[str, Any] = {name: tuple(value) for name, value in declared.items() if isinstance(value, list)}
+    published = Publication(**{**declared, **lists})
     quote = read_quote(facts)
     total = quote.total
     title = published.title or book.title or f"{_TITLES.get(made, 'Synthetic rows')} by {facts['method']}"
