@@ -51,7 +51,7 @@ def verify_histories(folder: str | Path) -> Verdict:
             _check_tables(looked, book)
             _recheck_price(looked, book)
             check_passport(looked, book)
-        return replace(looked, book=book)
+        return replace(looked, linked=book)
 
     return verify_manifest(looked, [tables, check_marks, check_face])
 

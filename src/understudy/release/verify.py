@@ -71,7 +71,9 @@ class Looked:
 
     place: Path
     manifest: dict[str, Any]
-    book: Codebook | LinkedCodebook | None = None
+    book: Codebook | None = None
+    linked: LinkedCodebook | None = None
+    """Instead of the one codebook, that of linked tables."""
     total: Guarantee | None = None
     passed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -171,10 +173,10 @@ def check_notices(looked: Looked) -> None:
 
 def check_face(looked: Looked) -> None:
     """The page is that of the folder; releases of earlier versions have none."""
-    listed = FACE in looked.manifest.get("files", {})
-    if not listed or looked.book is None or looked.problems:  # what is wrong already would be wrong here again
+    listed, book = FACE in looked.manifest.get("files", {}), looked.linked or looked.book
+    if not listed or book is None or looked.problems:  # what is wrong already would be wrong here again
         return
-    faults = face_faults(looked.place, looked.manifest, looked.book, looked.notices)
+    faults = face_faults(looked.place, looked.manifest, book, looked.notices)
     looked.conclude(faults, f"{FACE} states the promise of the manifest, runs nothing and loads nothing")
 
 
