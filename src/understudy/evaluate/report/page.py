@@ -1,6 +1,5 @@
 """From findings to one HTML file that needs nothing else, not even a script."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,7 +35,7 @@ def report_page(doc: Mapping[str, Any], *, more: Sequence[Section] = ()) -> str:
     return figures_page(
         "report.html",
         package="understudy.evaluate.report",
-        filters={"strip": strip, "plain": plain},
+        filters={"strip": strip},
         doc=doc,
         title=doc["title"] or "Synthetic table",
         banner=BANNER.removeprefix("Confidential. "),
@@ -74,16 +73,6 @@ def _sections(doc: Mapping[str, Any], *, models: bool, more: Sequence[Section]) 
 
 def _titled(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "title": title_of(item["metric"])}
-
-
-def plain(statement: str) -> str:
-    """A statement without exponents.
-
-    >>> plain("delta = 1e-06; except with probability 2.5e-07.")
-    'delta = 0.000001; except with probability 0.00000025.'
-    """
-    exponent = re.compile(r"(delta = |probability )(\d[\d.]*e-\d+)")
-    return exponent.sub(lambda match: match[1] + number(float(match[2])), statement)
 
 
 _WIDE, _HIGH, _PAD = 250, 34, 12

@@ -5,21 +5,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 
-from understudy.pages.numbers import number
+from understudy.pages.numbers import plain
 from understudy.pages.shell import page_style
 
 _COMMAND = re.compile("`([^`]+)`")
-_EXPONENT = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?e[-+]\d+(?![\w-])")
-"""A number with an exponent that stands alone: not a piece of a digest or of a release's name."""
-
-
-def plain(words: str) -> str:
-    """The same words with numbers written out, as people read them.
-
-    >>> plain("delta = 1e-06, release 3f-9e-66, at most 2.5e+04")
-    'delta = 0.000001, release 3f-9e-66, at most 25,000'
-    """
-    return _EXPONENT.sub(lambda match: number(float(match[0])), words)
 
 
 def text(words: str) -> str:

@@ -9,7 +9,7 @@ import pyarrow.parquet
 
 from understudy.codebook import Codebook, Publication
 from understudy.pages.drawings.shares import Share, share_bars
-from understudy.pages.numbers import moment, number
+from understudy.pages.numbers import moment, number, plain
 from understudy.privacy.guarantees import Guarantee, Neighbours
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import Made
@@ -17,7 +17,7 @@ from understudy.privacy.spelling import short_promise
 from understudy.privacy.statement import grounds
 from understudy.release.face.citing import check, cite
 from understudy.release.face.columns import Noise, column_figures, sample_rows
-from understudy.release.face.markup import document, listed, paragraph, plain, table, text
+from understudy.release.face.markup import document, listed, paragraph, table, text
 from understudy.release.face.promise import Card, card_of, not_covered, of_100
 from understudy.release.face.uses import measured_counts, uses_of
 from understudy.release.manifest import read_quote
