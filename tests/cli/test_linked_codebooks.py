@@ -88,12 +88,12 @@ def test_templates_are_written_once(folder, capsys):
 
 
 CONSUMERS = {
-    "impute": ["impute", "{data}", "-c", "{book}", "-o", "{out}", "--epsilon", "1"],
-    "diagnose": ["diagnose", "{data}", "-c", "{book}", "--method", "gibbs"],
+    "impute": ["impute", "{data}", "-c", "{book}", "-o", "{out}"],
+    "diagnose": ["diagnose", "{data}", "-c", "{book}", "--l", "2"],
     "cells": ["codebook", "cells", "{book}", "--public-rows", "100"],
     "review": ["codebook", "review", "{book}", "--data", "{data}", "--by", "me"],
     "rules": ["codebook", "rules", "{book}", "--data", "{data}"],
-    "anonymize": ["anonymize", "check", "{data}", "-c", "{book}"],
+    "anonymize": ["anonymize", "risk", "{data}", "-c", "{book}"],
     "train": ["train", "{data}", "-c", "{book}", "--target", "ward", "--epsilon", "1", "-o", "{out}"],
     "synth with a method for one table": [
         "synth", "{data}", "-c", "{book}", "--method", "gibbs", "--rows", "5", "--alpha", "1", "-o", "{out}",

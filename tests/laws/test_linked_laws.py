@@ -46,7 +46,7 @@ def linked_codebooks(draw: st.DrawFn) -> LinkedCodebook:
     return LinkedCodebook(tables=tuple(draw(st.permutations(tables))))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(linked_codebooks())
 def test_reading_what_was_written_changes_nothing(book: LinkedCodebook) -> None:
     text = book.to_toml()
@@ -54,7 +54,7 @@ def test_reading_what_was_written_changes_nothing(book: LinkedCodebook) -> None:
     assert again == book and again.to_toml() == text and again.digest == book.digest
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(linked_codebooks())
 def test_every_table_stands_behind_its_parent_and_leads_to_the_persons(book: LinkedCodebook) -> None:
     names = [table.name for table in book.tables]

@@ -66,8 +66,6 @@ def test_all_faults_come_at_once():
 def test_a_rule_across_two_branches_is_refused():
     other = TEXT.split("[[rules]]")[0].split("[tables.diagnoses]")[1].replace('"stays"', '"patients"')
     branch = "[tables.drugs]" + other.replace("tables.diagnoses", "tables.drugs").replace("stay_id", "patient_id")
-        'parent_key = "stay_id"', 'parent_key = "patient_id"'
-    )
     rule = '\n[[rules]]\nkind = "impossible"\n\n[rules.cells]\n"drugs.code" = ["x"]\n"diagnoses.code" = ["x"]\n'
     with pytest.raises(CodebookError, match="do not lie on one path"):
         LinkedCodebook.from_toml(TEXT.replace("[[rules]]", f"{branch}\n[[rules]]", 1) + rule)

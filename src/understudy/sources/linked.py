@@ -318,7 +318,7 @@ def key_faults(connection: Any, table: LinkedTable, staged: Mapping[str, Any]) -
     if table.name not in staged:
         return []
     codes, faults = staged[table.name], []
-    tests = {}
+    tests: dict[str, Any] = {}
     if table.key is not None:
         tests |= {"lost": codes[KEY].isnull().sum(), "rows": codes[KEY].count(), "keys": codes[KEY].nunique()}
     if table.parent is not None:
@@ -332,7 +332,7 @@ def key_faults(connection: Any, table: LinkedTable, staged: Mapping[str, Any]) -
         return faults
     if counts.get("orphaned"):
         faults.append(f"table {table.name!r} has no parent key {table.parent_key!r} in {counts['orphaned']:,} rows")
-    if table.parent in staged:
+    if table.parent is not None and table.parent in staged:
         above = staged[table.parent].select(above=KEY)
         lost = codes.filter(codes[PARENT].notnull()).anti_join(above, codes[PARENT] == above["above"])
         orphans = int(fetched(connection, lost.aggregate(n=lost.count()))["n"][0].as_py())
