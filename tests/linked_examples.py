@@ -127,9 +127,7 @@ def random_book(seed):
         above, own, other = parent.book.columns[0], columns[0], columns[1]
         rules.append(Impossible(cells=((parent.spelled(above.name), ("u",)), (table.spelled(own.name), ("u",)))))
         rules.append(
-            Implies(
-                when=((parent.spelled(above.name), ("v",)),), then=((table.spelled(other.name), ("u", "v")[:2]),)
-            )
+            Implies(when=((parent.spelled(above.name), ("v",)),), then=((table.spelled(other.name), ("u", "v")[:2]),))
         )
         if chance.random() < 0.5:
             rules.append(Last(cells=((table.spelled(other.name), ("v",)),)))

@@ -37,7 +37,10 @@ def two_level(histories):
     return {
         "people": pa.table(people),
         "stays": pa.table(
-            {"id": pa.array([one for one, _ in stays], pa.string()), "ward": pa.array([w for _, w in stays], pa.string())}
+            {
+                "id": pa.array([one for one, _ in stays], pa.string()),
+                "ward": pa.array([w for _, w in stays], pa.string()),
+            }
         ),
     }
 

@@ -6,9 +6,9 @@ from linked_examples import random_book
 
 from understudy.blocks.latent import LatentClasses
 from understudy.codebook.views import views_of
+from understudy.histories.decoding import decode_rows
 from understudy.histories.drawing import Measured, draw_block
 from understudy.histories.measuring import ViewTables
-from understudy.histories.decoding import decode_rows
 from understudy.mechanisms.stream import Stream
 from understudy.sources.linked_check import check_linked
 
