@@ -113,9 +113,9 @@ def test_measurements_of_several_rows_keep_the_stated_price():
         )
         empty, full = (Secret(CountTable.dense(("a", "b"), grid)) for grid in _neighbours(rows))
         for measure in (
-            lambda table: meter.table(table, copies=copies),
-            lambda table: meter.interaction(table, copies=copies),
-            lambda table: meter.dependences([table, table], [np.ones((2, 3))] * 2, copies=copies),
+            lambda table, m=meter, c=copies: m.table(table, copies=c),
+            lambda table, m=meter, c=copies: m.interaction(table, copies=c),
+            lambda table, m=meter, c=copies: m.dependences([table, table], [np.ones((2, 3))] * 2, copies=c),
         ):
             before = meter.left
             measure(empty)

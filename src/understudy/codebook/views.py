@@ -19,7 +19,7 @@ from understudy.codebook.book import Codebook
 from understudy.codebook.columns import FINE_DATE, Categorical, Column, Dates, Ordinal, Role
 from understudy.codebook.constraints import Orders
 from understudy.codebook.linked import LinkedCodebook, LinkedTable
-from understudy.codebook.linked_rules import PREVIOUS
+from understudy.codebook.linked_rules import PREVIOUS, Last
 from understudy.codebook.numbers import Number
 from understudy.codebook.rules import Impossible, Order, Rule
 
@@ -181,7 +181,8 @@ def _view(book: LinkedCodebook, table: LinkedTable) -> View:
     unkept = [rule for rule in rules if _names_placed(rule, placed) and not isinstance(rule, Order)]
     kept += [
         Impossible(name=rule.title, cells=((str(last), ("no",)), *rule.cells))
-        for rule in ends  # type: ignore[attr-defined]
+        for rule in ends
+        if isinstance(rule, Last)
     ]
     compared = {name for rule in kept if isinstance(rule, Order) for name in rule.columns}
     every = (*known, *new)

@@ -210,7 +210,13 @@ def synthesize(
     book = load_any(book)
     if not isinstance(book, Codebook):
         histories.refuse_given(table=table)
-        how = {"account": account, "unknown": unknown, "seed": seed, "report": report, "save_model": save_model}
+        how: dict[str, Any] = {
+            "account": account,
+            "unknown": unknown,
+            "seed": seed,
+            "report": report,
+            "save_model": save_model,
+        }
         return histories.synthesize(data, book, rows, method, out=out, formats=formats, **how, **options)
     recipe = recipe_of(method, options, book, rows)
     if save_model is not None:

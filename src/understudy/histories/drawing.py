@@ -66,7 +66,7 @@ def _draw_people(book: LinkedCodebook, one: Measured, people: int, stream: Strea
     drawn = draw_agreeing(
         tables.classes.weights,
         tables.classes.levels,
-        tables.twos,
+        {(i, j): table for (i, j), table in tables.twos.items()},
         allowed=view.book.allowed,
         rows=people,
         stream=stream,
@@ -113,7 +113,7 @@ def _place(histories: LinkedRows, view: View, stream: Stream) -> Bools:
         for one in view.placed:
             told = table.told[one.column][rows]
             drawn, room = place_dates(histories, view, one, rows, told, stream.below_each)
-            table.codes[one.column.partition(".")[2]][rows] = drawn  # type: ignore[index]
+            table.codes[one.column.partition(".")[2]][rows] = drawn
             going[rows] &= room
     return going
 

@@ -122,7 +122,8 @@ def drawn_release(
 ) -> LinkedRelease:
     """People of a model, with a manifest; they are drawn when they are looked at or written."""
     codes = None if where is None else people_codes(model, where)
-    parameters, warnings = dict(model.parameters), ()
+    parameters = dict(model.parameters)
+    warnings: tuple[str, ...] = ()
     if codes is not None:
         person = model.book.person
         asked = {

@@ -58,6 +58,7 @@ class Release:
     @property
     def codebook(self) -> Codebook:
         """The public description of the columns."""
+        assert isinstance(self.manifest.codebook, Codebook)
         return self.manifest.codebook
 
     @property
@@ -115,7 +116,7 @@ class Release:
         """
         place = Path(target)
         table = TABLE_NAMES[self.manifest.made]
-        book, data = self.manifest.codebook, self.manifest.quote.inputs.get(InputRole.DATA)
+        book, data = self.codebook, self.manifest.quote.inputs.get(InputRole.DATA)
         with new_folder(place, speaks=lambda folder: digest_of(folder / MANIFEST), commit=commit) as folder:
             pyarrow.parquet.write_table(self.table, folder / table)
             (folder / CODEBOOK).write_text(book.to_toml(), encoding="utf-8", newline="\n")

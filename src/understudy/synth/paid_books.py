@@ -7,7 +7,7 @@ again with each release.
 
 import json
 
-from understudy.codebook import Codebook, PaidDraft
+from understudy.codebook import Codebook, LinkedCodebook, PaidDraft
 from understudy.errors import CodebookError, UnderstudyError
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import Bought
@@ -28,7 +28,7 @@ def _bought(purchase: PaidDraft) -> Bought:
     return Bought(name=purchase.draft, ledger=ledger)
 
 
-def drafted_entries(book: Codebook) -> list[Entry]:
+def drafted_entries(book: Codebook | LinkedCodebook) -> list[Entry]:
     """A plain draft is an unpriced read until a person attests that it is public."""
     if book.is_public:
         return []
