@@ -46,7 +46,7 @@ def _day_number(day: Any) -> Any:
 
 def ordered_by(rows: Any, table: LinkedTable, *, last_first: bool = False) -> list[Any]:
     """What to sort siblings by: the order of the table, then the key; the same on every engine."""
-    keys = [] if table.order is None else [rows[NUMBER].isnull().cast("int8"), rows[NUMBER], _bytewise(rows[TEXT])]
+    keys = [] if table.order is None else [rows[NUMBER].isnull().ifelse(1, 0), rows[NUMBER], _bytewise(rows[TEXT])]
     keys += [] if table.key is None else [_bytewise(rows[KEY])]
     return [key.desc() for key in keys] if last_first else keys
 
