@@ -89,9 +89,8 @@ def _read(child: LinkedTable, constants: Sequence[Constant], rows: Any, columns:
     for number, constant in enumerate(constants):
         main, column = _main(constant, columns)
         codes = [rows[place] for place in places[constant.column]]
-        is_missing = (rows[main] == (column.size + 1 if column.missing_code is None else column.missing_code)).ifelse(
-            1, 0
-        )
+        missing = column.size + 1 if column.missing_code is None else column.missing_code
+        is_missing = (rows[main] == missing).ifelse(1, 0)
         by_rule = [rows[f"n{number}"].desc()] if constant.rule == "most frequent" else []
         if constant.rule in ("first", "latest"):
             by_rule = ordered_by(rows, child, last_first=constant.rule == "latest")
