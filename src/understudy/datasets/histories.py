@@ -230,18 +230,18 @@ def _diagnoses(rng: np.random.Generator, stays: Mapping[str, Whole64], stay_ids:
     for position in range(1, MOST_DIAGNOSES):
         drawn[:, position] = offset + (first + (position - 1) * step) % len(_ALSO)
     kept = np.arange(MOST_DIAGNOSES) < number[:, None]
-    stay, position = np.nonzero(kept)
+    stay, place = np.nonzero(kept)
     return pa.table(
         {
             "stay_id": stay_ids.take(pa.array(stay)),
-            "position": pa.array(position + 1),
+            "position": pa.array(place + 1),
             "code": _words(codes, drawn[kept]),
         }
     )
 
 
 def _years(days: Whole64) -> Whole64:
-    return _since_1970(days).astype("datetime64[Y]").astype(np.int64) + 1970
+    return np.asarray(_since_1970(days).astype("datetime64[Y]").astype(np.int64) + 1970)
 
 
 def _since_1970(days: Whole64) -> Any:

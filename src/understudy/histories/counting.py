@@ -102,7 +102,7 @@ class _Joined:
             if name == view.rank:
                 return _level_of_rank(rows[RANK], view.table.cap or 1)
             if name == view.last:
-                return (rows[RANK] + 1 == rows[_SIBLINGS]).cast("int64")
+                return (rows[RANK] + 1 == rows[_SIBLINGS]).ifelse(1, 0).cast("int64")
             if name in view.before.values():
                 now = next(own_name for own_name, back in view.before.items() if back == name)
                 value = rows[f"u{placed.index(now)}"] if now in told else rows[before[now]]
@@ -143,7 +143,7 @@ def _passed(value: Any, marks: Sequence[int]) -> Any:
     """How many of the marks a whole number has reached."""
     total = ibis.literal(0, "int64")
     for mark in marks:
-        total = total + (value >= mark).cast("int64")
+        total = total + (value >= mark).ifelse(1, 0)
     return total
 
 

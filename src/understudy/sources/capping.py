@@ -30,15 +30,18 @@ from understudy.sources.files import Opened
 _NUMBER, _RANK = "understudy_number", "understudy_rank"
 
 
-def kept_by_key(table: Any, *, person: str, content: Sequence[str], cap: int, key: Any) -> Any:
+def kept_by_key(
+    table: Any, *, person: str, content: Sequence[str], cap: int, key: Any, hashed: Sequence[str] = ()
+) -> Any:
     """The rows that take part, as an Ibis expression without their person; ``key`` is a text, or a scalar of one.
 
     ``content`` names the columns by which records differ. Where two hashes agree the content itself decides, so that
-    nothing is ever left to the order in which an engine meets the rows.
+    nothing is ever left to the order in which an engine meets the rows. ``hashed`` are those of them that every engine
+    spells alike, where some are not.
     """
     number = ibis.row_number().over(group_by=[person, *content], order_by=person)
     numbered = table.mutate(**{_NUMBER: number})
-    spelled = [_spelled(numbered[name]) for name in (*content, _NUMBER, person)]
+    spelled = [_spelled(numbered[name]) for name in (*(hashed or content), _NUMBER, person)]
     text = key
     for piece in spelled:
         text = text + "," + piece

@@ -38,7 +38,7 @@ from understudy.sources.files import Opened, connect
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
-from understudy.sources.linked_order import KEY, PARENT, RANK, ROW, order_of, ranked, text_of
+from understudy.sources.linked_order import KEY, NUMBER, PARENT, RANK, ROW, TEXT, order_of, ranked, text_of
 
 
 def open_linked(
@@ -199,8 +199,9 @@ class LinkedSource:
         above = self._tables[table.parent].select(above=KEY)
         below = rows.semi_join(above, rows[PARENT] == above["above"])
         content = [name for name in rows.columns if name != RANK]
+        hashed = [name for name in content if name not in (NUMBER, TEXT)]  # engines spell moments differently
         with bench_for(self.connection, below).held(f"{key},{table.name}") as secret:
-            kept = kept_by_key(below, person=PARENT, content=content, cap=table.cap, key=secret)
+            kept = kept_by_key(below, person=PARENT, content=content, cap=table.cap, key=secret, hashed=hashed)
             return self._made(ranked(kept, table))
 
     def chosen(self, rows: Any, *, person: str, content: list[str], most: int, key: str) -> Any:

@@ -226,13 +226,13 @@ def _chosen(above: Ints, cap: int) -> npt.NDArray[np.bool_]:
     first = np.maximum.accumulate(np.where(starts, np.arange(rows), 0))
     kept = np.empty(rows, dtype=bool)
     kept[arranged] = np.arange(rows) - first < cap
-    return kept | (above == NONE)
+    return np.asarray(kept | (above == NONE))
 
 
 def _repeated(table: LinkedTable, written: pa.Table) -> int:
     if table.key is None or table.key not in written.column_names:
         return 0
-    return written.num_rows - pc.count_distinct(written[table.key], mode="all").as_py()
+    return int(written.num_rows - pc.count_distinct(written[table.key], mode="all").as_py())
 
 
 def _siblings(table: LinkedTable, written: pa.Table, above: Ints) -> tuple[Ints, Ints]:

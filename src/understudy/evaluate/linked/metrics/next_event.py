@@ -101,7 +101,7 @@ def examples(rows: LinkedRows, task: Task) -> tuple[npt.NDArray[np.int64], npt.N
     codes = np.stack(
         [coarse(rows.book.column(name), rows.codes(name, task.table))[0] for name in task.features], axis=1
     )
-    asked = (codes >= 0).all(axis=1)
+    asked: npt.NDArray[np.bool_] = np.asarray((codes >= 0).all(axis=1))
     if task.label is not None:
         spelled, code = task.label
         answers = rows.codes(spelled, task.table)

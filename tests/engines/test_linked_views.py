@@ -1,0 +1,85 @@
+"""Views of linked tables are joined, capped and counted where the tables lie: every engine gives the same counts."""
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.engines.conftest import Postgres
+from understudy import datasets
+from understudy.codebook.views import views_of
+from understudy.histories.counting import view_source
+from understudy.sources.linked import open_linked
+
+BOOK = datasets.histories_codebook()
+KEY = "a key for this test"
+
+
+@pytest.fixture(scope="module")
+def tables() -> Mapping[str, pa.Table]:
+    return datasets.histories(120, seed=4)._asdict()
+
+
+def counted(what: Any, steps: int = 2) -> dict[str, list[np.ndarray]]:
+    """One-way tables of every view, and two-way tables of its first columns, after the caps."""
+    source = open_linked(what, BOOK).capped(KEY)
+    views = views_of(BOOK)
+    grids = {}
+    for view in views:
+        names = view.book.names
+        cliques = [(name,) for name in names] + list(itertools.combinations(names[:5], 2))
+        rows = view_source(source, views, view, steps=steps, key=KEY)
+        grids[view.table.name] = [secret.open().to_grid() for secret in rows.count(cliques)]
+    return grids
+
+
+@pytest.fixture(scope="module")
+def in_memory(tables: Mapping[str, pa.Table]) -> dict[str, list[np.ndarray]]:
+    return counted(tables)
+
+
+def assert_same(first: Mapping[str, list[np.ndarray]], second: Mapping[str, list[np.ndarray]]) -> None:
+    assert first.keys() == second.keys() == {"patients", "stays", "diagnoses"}
+    for name, grids in first.items():
+        assert len(grids) == len(second[name])
+        for grid, other in zip(grids, second[name], strict=True):
+            np.testing.assert_array_equal(grid, other)
+
+
+def test_views_hold_what_the_caps_leave(in_memory: Mapping[str, list[np.ndarray]]) -> None:
+    assert in_memory["patients"][0].sum() == 120
+    for name, grids in in_memory.items():
+        assert all(grid.sum() == grids[0].sum() for grid in grids)
+        assert grids[0].sum() <= (120 if name == "patients" else 240)  # two steps of each person
+
+
+def test_files_give_the_counts_of_tables_in_memory(
+    tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]], tmp_path: Path
+) -> None:
+    for name, table in tables.items():
+        order = np.random.default_rng(1).permutation(table.num_rows)  # the order of a file means nothing
+        pq.write_table(table.take(pa.array(order)), tmp_path / f"{name}.parquet")
+    assert_same(counted(tmp_path), in_memory)
+
+
+def test_postgres_gives_the_same_counts(
+    postgres: Postgres, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
+) -> None:
+    for name, table in tables.items():
+        postgres.load(name, table)
+    address = postgres.address("none").partition("&table=")[0]
+    assert_same(counted(address), in_memory)
+
+
+@pytest.mark.long
+def test_spark_gives_the_same_counts(
+    spark: Any, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
+) -> None:
+    for name, table in tables.items():
+        spark.createDataFrame(table.to_pandas()).createOrReplaceTempView(name)
+    assert_same(counted(spark), in_memory)
