@@ -156,12 +156,17 @@ class _Folder:
 def open_release(release: Release | str | Path) -> OpenedRelease:
     """A release folder, or a release in memory; one without measurements is refused."""
     if isinstance(release, Release):
-        facts, book, table = release.manifest.to_dict(), release.manifest.codebook, release.table
+        facts, book, table = release.manifest.to_dict(), release.codebook, release.table
         measured = release.attachments.get(MEASUREMENTS)
     else:
         folder = _Folder(place=Path(release))
         try:
-            facts, book = folder.facts, Codebook.load(folder.place / CODEBOOK)
+            facts = folder.facts
+            if facts.get("tables") is not None:
+                raise RefusalError(
+                    "linked tables carry no measurements to infer from yet; give a release of one table."
+                )
+            book = Codebook.load(folder.place / CODEBOOK)
             path = folder.place / MEASUREMENTS
             measured = folder.read(path) if path.is_file() else None
             table = pa.concat_tables([folder.read(path) for path in folder.tables()])

@@ -25,6 +25,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet
 
+from understudy.codebook import Codebook
 from understudy.codec import from_plain, to_plain
 from understudy.errors import ReleaseError
 from understudy.privacy.transaction import Claim
@@ -218,6 +219,7 @@ class Workshop:
         files = {name: digest_of(path) for name, path in also.items()} | files
         files = {CODEBOOK: digest_of(self._content / CODEBOOK), **dict(sorted(files.items()))}
         parts = tuple(self.parts_folder / receipt.name for _, receipt in sorted(done.items()))
+        assert isinstance(manifest.codebook, Codebook)  # linked tables are not written in parts
         shown = ShownTable(title=PARTS, files=parts, book=manifest.codebook)
         close_folder(self._content / MANIFEST, manifest, files, [shown])
         for path in (

@@ -86,7 +86,7 @@ def _proposed(values: Any, column: int, size: int, proposals: Any, state: Any) -
 
 
 @kernel
-def _change(values: Any, column: int, old: int, new: int, cells: Any, gap: Any, weight: Any) -> Any:
+def _change(values: Any, column: int, old: Any, new: Any, cells: Any, gap: Any, weight: Any) -> Any:
     """Half of the change of the squared distance, by weight, if a row of this weight took another value."""
     pair_at, mate, within, base, width, _mirror, triple_at, offset, own, others, strides = cells
     here, there = base[column] + old * width[column], base[column] + new * width[column]
@@ -102,7 +102,7 @@ def _change(values: Any, column: int, old: int, new: int, cells: Any, gap: Any, 
 
 
 @kernel
-def _move(values: Any, column: int, old: int, new: int, cells: Any, gap: Any, weight: Any) -> None:
+def _move(values: Any, column: int, old: Any, new: Any, cells: Any, gap: Any, weight: Any) -> None:
     """Give a row of this weight another value, and bring the gap up to date."""
     pair_at, mate, within, base, width, mirror, triple_at, offset, own, others, strides = cells
     here, there = base[column] + old * width[column], base[column] + new * width[column]

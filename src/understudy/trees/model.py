@@ -144,6 +144,7 @@ class ScoreModel:
     @property
     def codebook(self) -> Codebook:
         """Features and target; public."""
+        assert isinstance(self.manifest.codebook, Codebook)
         return self.manifest.codebook
 
     @property

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from understudy.codebook import Codebook
 from understudy.codec import to_fraction
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.mechanisms.leaf_answers import call_ledger
@@ -30,6 +31,7 @@ def verify_score(path: str | Path) -> Verdict:
     except (UnderstudyError, LookupError, ValueError, TypeError, AttributeError) as reason:
         raise ReleaseError(f"{str(place)!r} is not a sound model file ({reason}); copy it again.") from None
     stated = public["manifest"] if words is None else {**manifest.to_dict(), "format": 1, "statement": words}
+    assert isinstance(manifest.codebook, Codebook)
     looked = Looked(place=place, manifest=stated, book=manifest.codebook)
     return verify_manifest(looked, [partial(_check_whole, content), partial(_check_body, content), _check_training])
 
