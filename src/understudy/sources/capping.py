@@ -30,10 +30,12 @@ from understudy.sources.files import Opened
 _NUMBER, _RANK = "understudy_number", "understudy_rank"
 
 
-def kept_by_key(table: Any, *, person: str, content: Sequence[str], cap: int, key: Any) -> Any:
+def kept_by_key(
+    table: Any, *, person: str, content: Sequence[str], cap: int, key: Any, beside: Sequence[str] = ()
+) -> Any:
     """The rows that take part, as an Ibis expression without their person; ``key`` is a text, or a scalar of one.
 
-    ``content`` names the columns by which records differ. Where two hashes agree the content itself decides, so that
+    ``content`` names the columns by which records differ; those ``beside`` them follow from them and come along. Where two hashes agree the content itself decides, so that
     nothing is ever left to the order in which an engine meets the rows.
     """
     number = ibis.row_number().over(group_by=[person, *content], order_by=person)
@@ -44,7 +46,7 @@ def kept_by_key(table: Any, *, person: str, content: Sequence[str], cap: int, ke
         text = text + "," + piece
     order = [dialects.sha256(text), *(numbered[name] for name in content)]
     ranked = numbered.mutate(**{_RANK: ibis.row_number().over(group_by=person, order_by=order)})
-    return ranked.filter(ranked[_RANK] < cap).select(*content)
+    return ranked.filter(ranked[_RANK] < cap).select(*content, *beside)
 
 
 def _spelled(value: Any) -> Any:

@@ -38,7 +38,7 @@ from understudy.sources.files import Opened, connect
 from understudy.sources.inputs import find_provenance
 from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
-from understudy.sources.linked_order import KEY, PARENT, RANK, ROW, order_of, ranked, text_of
+from understudy.sources.linked_order import KEY, NUMBER, PARENT, RANK, ROW, order_of, ranked, text_of
 
 
 def open_linked(
@@ -198,9 +198,10 @@ class LinkedSource:
         assert table.cap is not None
         above = self._tables[table.parent].select(above=KEY)
         below = rows.semi_join(above, rows[PARENT] == above["above"])
-        content = [name for name in rows.columns if name != RANK]
+        beside = [NUMBER] if NUMBER in rows.columns else []  # floats, which every engine spells in its own way
+        content = [name for name in rows.columns if name not in (RANK, NUMBER)]
         with bench_for(self.connection, below).held(f"{key},{table.name}") as secret:
-            kept = kept_by_key(below, person=PARENT, content=content, cap=table.cap, key=secret)
+            kept = kept_by_key(below, person=PARENT, content=content, cap=table.cap, key=secret, beside=beside)
             return self._made(ranked(kept, table))
 
     def prepare(self, *, strict: bool = True) -> dict[str, Any]:
