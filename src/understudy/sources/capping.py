@@ -35,8 +35,9 @@ def kept_by_key(
 ) -> Any:
     """The rows that take part, as an Ibis expression without their person; ``key`` is a text, or a scalar of one.
 
-    ``content`` names the columns by which records differ; those ``beside`` them follow from them and come along. Where two hashes agree the content itself decides, so that
-    nothing is ever left to the order in which an engine meets the rows.
+    ``content`` names the columns by which records differ; those ``beside`` them follow from them and come along. Where
+    two hashes agree the content itself decides, so that nothing is ever left to the order in which an engine meets the
+    rows.
     """
     number = ibis.row_number().over(group_by=[person, *content], order_by=person)
     numbered = table.mutate(**{_NUMBER: number})
