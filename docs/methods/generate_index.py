@@ -24,7 +24,7 @@ by some method.
 [Which method?](../which.md) leads to one by a few questions. [The papers, element by element](concordance.md) has a
 verdict on each of their tables, figures, equations and claims.
 """
-_RELATIONS = {"add-remove": "AR", "replace-one": "RO", "origin-in-destination": "Origin"}
+_RELATIONS = {"add-remove": "AR", "replace-one": "RO", "origin-in-destination": "Origin", "add-remove-person": "AR"}
 
 
 def render() -> str:

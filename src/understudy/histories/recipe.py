@@ -59,7 +59,7 @@ class Histories(Declared):
         truth="All views share a fixed number of units of discrete Gaussian noise; k rows of a person cost k² units.",
         page="docs/methods/histories.md",
         proofs=("histories.md", "gaussian_measurements.md"),
-        exact_tests=("tests/exact/test_histories_exact.py",),
+        exact_tests=("tests/exact/test_histories_exact.py", "tests/exact/test_measurements_exact.py"),
         audits=("tests/audit/test_histories_audit.py",),
     )
     epsilon: float = epsilon_option()
