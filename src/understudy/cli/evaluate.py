@@ -66,7 +66,17 @@ def evaluate(
 ) -> None:
     """Compare a synthetic table with the confidential one, in one self-contained page. The page is confidential."""
     if (linked := linked_looks.linked_book(synthetic, codebook)) is not None:
-        _refuse_with_linked(external=external, given=given, recipe=recipe, shadow_runs=shadow_runs, table=table)
+        _refuse_with_linked(
+            external=external,
+            given=given,
+            board=board,
+            risk=None if risk == "quick" else risk,
+            recipe=recipe,
+            shadow_runs=shadow_runs,
+            worksheet=worksheet,
+            large=large or None,
+            table=table,
+        )
         with progress(quiet=json) as report:
             compared = linked_looks.evaluate_linked(
                 real, synthetic, linked, out=output, holdout=holdout, label=target, account=account, report=report
