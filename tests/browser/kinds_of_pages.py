@@ -4,6 +4,7 @@ To add a kind, write a function that makes one and says where it is, with ``@kin
 is tested in ``test_every_kind_of_page.py``.
 """
 
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -48,6 +49,17 @@ class Workshop:
             self.table, self.book, rows=500, method="marginals", epsilon=3.0, delta=1e-6, out=self.folder / "release"
         )
         return self.folder / "release"
+
+    @cached_property
+    def people(self):
+        return us.datasets.histories(150, seed=3)._asdict()
+
+    @cached_property
+    def linked(self):
+        us.synthesize(
+            self.people, us.datasets.histories_codebook(), rows=80, epsilon=3.0, delta=1e-6, out=self.folder / "linked"
+        )
+        return self.folder / "linked"
 
     @cached_property
     def town(self):
@@ -113,6 +125,35 @@ def kind(*, figures: bool = True, script: bool = False):
 def report(shop):
     page = shop.folder / "report.html"
     us.evaluate(shop.table, shop.release, shop.book, out=page, risk="quick", target="sev", holdout=shop.others)
+    return page
+
+
+@kind()
+def face_of_a_table(shop):
+    return shop.release / "index.html"
+
+
+@kind()
+def face_of_linked_tables(shop):
+    return shop.linked / "index.html"
+
+
+@kind()
+def face_of_commutes(shop):
+    return shop.commutes / "index.html"
+
+
+@kind()
+def face_that_was_withdrawn(shop):
+    shutil.copytree(shop.release, shop.folder / "old")
+    us.withdraw(shop.folder / "old", why="a wrong level")
+    return shop.folder / "old" / "index.html"
+
+
+@kind()
+def linked_tables_evaluated(shop):
+    page = shop.folder / "linked.html"
+    us.evaluate_linked(shop.people, shop.linked, out=page)
     return page
 
 
