@@ -120,7 +120,7 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
             check_passport(looked, book)
         return replace(looked, book=book)
 
-    return verify_manifest(looked, [table, check_marks, check_face, *checks])
+    return verify_manifest(looked, [table, check_marks, *checks, check_face])
 
 
 def verify_manifest(looked: Looked, checks: Sequence[Callable[[Looked], Looked | None]]) -> Verdict:

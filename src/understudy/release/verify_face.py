@@ -11,7 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from understudy.codebook import Codebook, LinkedCodebook
+from understudy.errors import UnderstudyError
 from understudy.release.face import FACE, face_of
 from understudy.release.face.page import stated_promise
 from understudy.release.folders import digest_of_bytes
@@ -77,7 +80,10 @@ def face_faults(
         faults.append(f"{FACE} has other notices than the folder")
     if not faults and facts["versions"]["understudy"] == __version__:
         files = {name: digest for name, digest in facts["files"].items() if name != FACE}
-        again = face_of({**facts, "files": files}, shown_tables(place, facts, book))
+        try:
+            again = face_of({**facts, "files": files}, shown_tables(place, facts, book))
+        except (UnderstudyError, OSError, LookupError, pa.ArrowException) as reason:
+            return [f"{FACE} cannot be made again from this folder: {reason}"]
         if _STYLE.sub("", again) != _STYLE.sub("", released):
             faults.append(f"{FACE} is not the page that this folder makes")
     return faults
