@@ -117,7 +117,7 @@ def test_the_page_says_nothing_that_the_document_does_not_hold(run, discharges, 
     page = tmp_path / "page.html"
     said = run("anonymize", "report", data, released / "columns", "-c", book, "-o", page, "--json")
     doc = said.json
-    assert doc["format"] == "understudy-anonymity/1"
+    assert doc["format"] == "understudy-anonymity/2"
     assert doc["before"]["rows"] == 3000 and doc["after"]["rows"] + doc["deleted"] == 3000
     assert doc["mosaics"][0]["up"] == "patzip" and doc["mosaics"][1]["k"] == 3
     assert min(count for line in doc["mosaics"][1]["counts"] for count in line if count) >= 3

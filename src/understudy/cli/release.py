@@ -13,7 +13,8 @@ from understudy.facade import editions
 app = App(help="Editions: say that a release is superseded or withdrawn.")
 
 Account = Annotated[
-    Path | None, option("Account that paid for the old release: it remembers the notice. Its price stays charged.")
+    Path | None,
+    option("Account that paid for the old release: it remembers the notice. Nothing is charged or given back."),
 ]
 
 

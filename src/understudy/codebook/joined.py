@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from understudy.codebook.book import Codebook
+from understudy.codebook.book import FILE, Codebook
 from understudy.codebook.coded import CodeLevel
 from understudy.codebook.columns import Categorical, Column, Origin, Role, Text
 from understudy.codebook.details import Detail
@@ -55,8 +55,9 @@ def table_own_is_public(table: LinkedTable, column: str) -> bool:
 def not_public_on(book: LinkedCodebook, by: Sequence[str]) -> tuple[str, ...]:
     """What a join rests on besides its columns and nobody attested: places of tables, and constants."""
     names: list[str] = []
-    for table in book.path(book.deepest(map(table_of, by)).name):
+    for table in narrowed(book, by).tables:
         names += [] if table.is_public else [f"[{table.name}]"]
+        names += [f"[{table.name}.file]"] if FILE in table.book.unattested else []
         names += [
             constant_title(table, one)
             for one in table.constants
@@ -66,12 +67,12 @@ def not_public_on(book: LinkedCodebook, by: Sequence[str]) -> tuple[str, ...]:
 
 
 def narrowed(book: LinkedCodebook, by: Sequence[str]) -> LinkedCodebook:
-    """The tables on the path of these columns, with no more columns than they need."""
-    return replace(
-        book,
-        rules=(),
-        tables=tuple(_narrowed(table, by) for table in book.path(book.deepest(map(table_of, by)).name)),
-    )
+    """The tables on the path of these columns and those that constants are read from, with what they need."""
+    tables = [_narrowed(table, by) for table in book.path(book.deepest(map(table_of, by)).name)]
+    for table in tables:  # which grows: constants of the path may be read from tables beside it
+        read = dict.fromkeys(one.child for one in table.constants)
+        tables += [_narrowed(book.table(name), by) for name in read if name not in {each.name for each in tables}]
+    return replace(book, rules=(), tables=tuple(tables))
 
 
 def _narrowed(table: LinkedTable, by: Sequence[str]) -> LinkedTable:

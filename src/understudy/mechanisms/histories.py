@@ -47,4 +47,7 @@ def history_event(*, epsilon: float, delta: float, rows: tuple[int, ...]) -> His
                 variance=event.variance, units=units, delta=delta, neighbours=Neighbours.ADD_REMOVE, rows=rows
             )
         units *= 4
-    raise RefusalError(f"epsilon {epsilon:g} leaves hardly any noise to share out. Use a smaller epsilon.")
+    raise RefusalError(
+        f"epsilon {epsilon:g} leaves hardly any noise to share out among {max(rows):,} rows of a person. Use a smaller "
+        "epsilon or fewer `steps`."
+    )

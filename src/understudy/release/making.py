@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from understudy.errors import RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.account import Account, digest_of_choices, names_of_files
 from understudy.privacy.provenance import Provenance
@@ -34,6 +35,7 @@ class Product(Protocol):
 
 
 Made = TypeVar("Made", bound=Product)
+_SEALED = frozenset({"recipe", "codebook"})
 
 
 def choices_of(quote: Quote, parameters: Mapping[str, Any], codebook: str, *, public: Iterable[Any] = ()) -> str:
@@ -60,6 +62,14 @@ class Fitted(ABC, Generic[Made]):
         self._provenance = provenance
         self._stream = stream
         self._report = report
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What prices a fit is what it was fitted with: a smaller epsilon set afterwards would be a lie."""
+        if name in _SEALED and name in self.__dict__:
+            raise RefusalError(
+                f"the {name} of a fit is what its counts were made with, so it does not change; fit again with another."
+            )
+        super().__setattr__(name, value)
 
     @abstractmethod
     def quote(self, rows: int) -> Quote:

@@ -213,7 +213,8 @@ class LinkedSource:
         """Encode every table, read constants into their parents, and refuse what does not hold together."""
         staged = {name: self._staged(name) for name in self._opened}
         faults = [fault for name in staged for fault in self._unknown_faults(name, staged[name])]
-        faults += [fault for table in self.codebook.tables for fault in key_faults(self.connection, table, staged)]
+        keys = {table.name: self.keys_of(table, staged) for table in self.codebook.tables}
+        faults += [f for table in self.codebook.tables for f in key_faults(self.connection, table, staged, keys)]
         for table in self.codebook.tables:
             faults += contradictions(self.connection, table, staged, self.columns(table.name))
         if faults and strict:
@@ -229,6 +230,12 @@ class LinkedSource:
         if strict:
             self._refuse_lost_constants()
         return staged
+
+    def keys_of(self, table: LinkedTable, staged: Mapping[str, Any]) -> Any:
+        """The keys of a table as ``above``; those of a made one stand in the child that it is made of."""
+        if table.made_of is None:
+            return staged[table.name].select(above=KEY)
+        return staged[table.made_of].select(above=PARENT).view()
 
     def _staged(self, name: str) -> Any:
         """Codes, keys, order, and the constants of the parent, of one table that lies somewhere."""
@@ -314,7 +321,7 @@ class LinkedSource:
                 )
 
 
-def key_faults(connection: Any, table: LinkedTable, staged: Mapping[str, Any]) -> list[str]:
+def key_faults(connection: Any, table: LinkedTable, staged: Mapping[str, Any], keys: Mapping[str, Any]) -> list[str]:
     """Missing and repeated keys, and rows without a parent, with their numbers."""
     if table.name not in staged:
         return []
@@ -333,8 +340,8 @@ def key_faults(connection: Any, table: LinkedTable, staged: Mapping[str, Any]) -
         return faults
     if counts.get("orphaned"):
         faults.append(f"table {table.name!r} has no parent key {table.parent_key!r} in {counts['orphaned']:,} rows")
-    if table.parent is not None and table.parent in staged:
-        above = staged[table.parent].select(above=KEY)
+    if table.parent is not None:
+        above = keys[table.parent]
         lost = codes.filter(codes[PARENT].notnull()).anti_join(above, codes[PARENT] == above["above"])
         orphans = int(fetched(connection, lost.aggregate(n=lost.count()))["n"][0].as_py())
         if orphans:

@@ -118,14 +118,13 @@ def _keys(source: LinkedSource, table: LinkedTable, staged: Mapping[str, Any], m
         source, kind, table, table.parent_key, rows.filter(rows[PARENT].isnull()), most,
         f"{where} has no value of {table.parent_key!r} in {{places}}, so that those rows belong to nobody; {remedy}",
     )  # fmt: skip
-    if table.parent in staged:
-        above = staged[table.parent].select(above=KEY)
-        lost = rows.filter(rows[PARENT].notnull()).anti_join(above, rows[PARENT] == above["above"])
-        yield from _fault(
-            source, kind, table, table.parent_key, lost, most,
-            f"{where} has {{values}} as {table.parent_key!r} in {{places}}, which {table.parent!r} lacks; {remedy}",
-            shown=PARENT,
-        )  # fmt: skip
+    above = source.keys_of(source.codebook.table(table.parent), staged)
+    lost = rows.filter(rows[PARENT].notnull()).anti_join(above, rows[PARENT] == above["above"])
+    yield from _fault(
+        source, kind, table, table.parent_key, lost, most,
+        f"{where} has {{values}} as {table.parent_key!r} in {{places}}, which {table.parent!r} lacks; {remedy}",
+        shown=PARENT,
+    )  # fmt: skip
 
 
 def _constants(source: LinkedSource, table: LinkedTable, staged: Mapping[str, Any], most: int) -> Iterator[Fault]:

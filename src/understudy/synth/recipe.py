@@ -272,9 +272,6 @@ _NOT_FREE = {
 _NO_MODEL = "{method} has no table to draw a sub-population from; use a method of route N, or filter its rows."
 
 
-_SEALED = frozenset({"recipe", "codebook"})
-
-
 def with_reading(quote: Quote, unknown: str) -> Quote:
     """The same price, and how values outside the codebook were read where that changes numbers."""
     said = "numbers and dates beyond their declared bounds were counted as the bound (unknown = 'clamp')."
@@ -303,14 +300,6 @@ class Fitted(Making[Release]):
         self._unknown = source.unknown
         self._openers: tuple[str, ...] = ()
         """Modules of another package that opened counts themselves."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """What prices a fit is what it was fitted with: a smaller epsilon set afterwards would be a lie."""
-        if name in _SEALED and name in self.__dict__:
-            raise RefusalError(
-                f"the {name} of a fit is what its counts were made with, so it does not change; fit again with another."
-            )
-        super().__setattr__(name, value)
 
     @property
     def details(self) -> Details:
