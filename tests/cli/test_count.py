@@ -91,7 +91,13 @@ def test_counts_from_start_to_end(run, survey, tmp_path, weighted):
         "sex",
         "area",
     ]
-    assert {path.name for path in out.iterdir()} == {"counts.parquet", "counts.csv", "manifest.json", "codebook.toml"}
+    assert {path.name for path in out.iterdir()} == {
+        "counts.parquet",
+        "counts.csv",
+        "manifest.json",
+        "codebook.toml",
+        "index.html",
+    }
     assert "other" not in (out / "codebook.toml").read_text()  # nothing was read of it
     assert run("verify", out).code == 0
     spent = run("account", "show", account, "--json").json

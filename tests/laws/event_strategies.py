@@ -146,7 +146,7 @@ people = st.builds(
     neighbours=st.sampled_from([Neighbours.ADD_REMOVE_PERSON, Neighbours.REPLACE_PERSON]),
 ) | st.builds(
     HistoryMeasurements,
-    variance=st.sampled_from([Fraction(2000), Fraction(70_001, 2)]),
+    variance=st.sampled_from([Fraction(2025), Fraction(70_225, 4)]),
     units=st.sampled_from([64, 5000]),
     delta=st.sampled_from([1e-9, 1e-6]),
     neighbours=st.just(AR),

@@ -25,7 +25,14 @@ from event_strategies import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.mechanisms import GroupOf, KAnonymousTable, LDiverseDraws, PeopleHistogram, PricedDraft
+from understudy.mechanisms import (
+    GroupOf,
+    HistoryMeasurements,
+    KAnonymousTable,
+    LDiverseDraws,
+    PeopleHistogram,
+    PricedDraft,
+)
 from understudy.privacy import ApproxDP, Entry, Event, Guarantee, Ledger, NoFormal, PureDP, UnpricedRead
 from understudy.privacy.events import event_from_dict
 
@@ -120,7 +127,7 @@ def test_every_kind_of_event_is_drawn_here():
     from understudy.privacy.events import _EVENTS
 
     ours = {cls for cls in _EVENTS.values() if cls.__module__.startswith("understudy.")}
-    apart = {GroupOf, KAnonymousTable, LDiverseDraws, PeopleHistogram, PricedDraft, UnpricedRead}
+    apart = {GroupOf, HistoryMeasurements, KAnonymousTable, LDiverseDraws, PeopleHistogram, PricedDraft, UnpricedRead}
     assert ours == {*priced(AR), *commuting, *apart}
 
 

@@ -87,6 +87,16 @@ def test_withdrawing_gives_nothing_back(editions, account):
     assert page.count("<!-- notice -->") == 1 and "A wrong column" in page and "superseded" in page
 
 
+def test_a_notice_leaves_passport_and_signature_as_they_are(editions, tmp_path):
+    old, new = editions
+    for folder in editions:
+        us.passport(folder)
+    us.sign(old, new_key=tmp_path / "k")
+    us.supersede(old, new)
+    us.withdraw(old, why="A wrong column")
+    assert us.verify(old, key=tmp_path / "k.pub").problems == us.verify(new).problems == ()
+
+
 def test_what_cannot_be_noted_is_refused_and_nothing_is_written(editions, tmp_path, account):
     old, new = editions
     other = Account.create(

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import understudy as us
@@ -95,6 +95,7 @@ def test_a_point_is_judged_by_what_is_sure():
 points = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.5)), min_size=1, max_size=12)
 
 
+@settings(deadline=None)
 @given(points)
 def test_the_frontier_beats_everything(values):
     runs = [run("marginals", 1.0 + k, right=u, gain=g) for k, (u, g) in enumerate(values)]

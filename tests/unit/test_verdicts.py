@@ -7,7 +7,7 @@ from html import unescape
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import understudy as us
@@ -198,6 +198,7 @@ def test_the_limits_of_the_board_decide():
     assert any("after the release was made" in point for point in late.judgement.promise.points)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 50), st.integers(0, 50))
 def test_a_gain_lies_in_its_interval_and_turns_with_its_sides(a, b):
     gain, loss = difference(wilson(a, 50), wilson(b, 50)), difference(wilson(b, 50), wilson(a, 50))

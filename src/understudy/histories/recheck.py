@@ -21,10 +21,12 @@ from understudy.release.verify import (
     Looked,
     Verdict,
     bought_inputs,
+    check_declared,
     check_face,
     check_listed_files,
     check_marks,
     check_notices,
+    check_other_formats,
     check_passport,
     differing_prices,
     verify_manifest,
@@ -48,7 +50,10 @@ def verify_histories(folder: str | Path) -> Verdict:
         check_listed_files(looked, needed=(*map(table_file, names), CODEBOOK))
         book = _check_codebook(looked)
         if book is not None:
+            check_declared(looked, book)
             _check_tables(looked, book)
+            for table in book.tables:
+                check_other_formats(looked, looked.place / table_file(table.name), table.as_file)
             _recheck_price(looked, book)
             check_passport(looked, book)
         return replace(looked, linked=book)

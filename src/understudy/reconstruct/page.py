@@ -55,8 +55,7 @@ def reconstruction_page(
 
 def _decision(result: Reconstruction, scores: Scores, tried: Sequence[Tried]) -> Decision:
     people, averages = len(next(iter(result.values.values()))), sum(met.groups for met in result.met)
-    fallen = [held.target for held in result.held_out if held.fell_back]
-    instead = f" It fell back to the average of the group for {', '.join(fallen)}." if fallen else ""
+    instead = "".join(f" {held.sentence}" for held in result.held_out if held.fell_back)
     rows = [(one.method, held) for one in tried for held in one.held_out]
     several = len(result.values) > 1
     means = {held.target: held.error_of_means for _, held in rows}

@@ -31,7 +31,11 @@ def table_file(name: str, form: str = "parquet") -> str:
 def shown_linked(place: Path, book: LinkedCodebook) -> list[ShownTable]:
     """The tables as the page of their release shows them."""
     return [
-        ShownTable(title=name, files=(place / name,), book=table.as_file)
+        ShownTable(
+            title=name,
+            files=(place / name,),
+            book=replace(table.as_file, title=book.title, description=book.description),
+        )
         for table in book.tables
         for name in (table_file(table.name),)
     ]

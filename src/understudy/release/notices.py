@@ -96,7 +96,7 @@ def add_notice(place: Path, notice: Notice) -> None:
     facts["notices"] = [asdict(each) for each in notices]
     content: dict[str, Any] = {NOTICE: json.dumps(facts, indent=2, ensure_ascii=False) + "\n"}
     if FACE in manifest["files"]:
-        page = without_notices((place / FACE).read_text(encoding="utf-8"))
+        page = without_notices((place / FACE).read_bytes().decode())
         content[FACE] = with_notices(page, notices)
     for name, words in content.items():  # the notice first: a page without it is only late
         _replace(place / name, words.encode())

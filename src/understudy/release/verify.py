@@ -27,7 +27,7 @@ from understudy.release.folders import digest_of
 from understudy.release.formats import FORMATS, holds_same_rows
 from understudy.release.manifest import read_quote
 from understudy.release.notices import NOTICE, Notice, read_notices
-from understudy.release.passport.writing import PASSPORT, listed_files, passport_faults
+from understudy.release.passport.writing import PASSPORT, listed_files, passport_faults, was_compared
 from understudy.release.reading import made_of, read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, table_as
 from understudy.release.signature import SIGNATURE, check_signature, signed_file
@@ -116,7 +116,7 @@ def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
         book = _check_codebook(looked)
         if book is not None:
             (_check_counts if looked.made is Made.COUNTS else _check_rows)(looked, book)
-            _check_other_formats(looked, book)
+            check_other_formats(looked, looked.table, book)
             check_passport(looked, book)
         return replace(looked, book=book)
 
@@ -198,7 +198,7 @@ def check_listed_files(looked: Looked, needed: Sequence[str] | None = None) -> N
         f"{path.name} lies in the folder and is not part of the release; a page or figure made from the confidential "
         "table must not go out with it"
         for path in sorted(place.iterdir())
-        if path.name not in known
+        if path.name not in known or (path.is_dir() and path.name not in kept)
     )
     for name, stated in files.items():
         inside = Path(name).name == name or name in parts
@@ -221,14 +221,19 @@ def _check_codebook(looked: Looked) -> Codebook | None:
     if book.digest != looked.manifest["codebook"]["digest"]:
         looked.problems.append("the codebook is not the one that the release was made with")
         return None
+    check_declared(looked, book)
+    looked.passed.append("the codebook is the one that the release was made with")
+    return book
+
+
+def check_declared(looked: Looked, book: Codebook | LinkedCodebook) -> None:
+    """What the manifest repeats of the codebook is what the codebook says."""
     attested = {column.name: str(column.attestation) for column in book.released if column.is_attested}
     if looked.manifest["codebook"]["attested"] != attested:
         looked.problems.append("the attestations in the manifest are not those of the codebook")
     declared = {} if book.publication is None else book.publication.to_dict()
     if looked.manifest.get("publication", {}) != declared:
         looked.problems.append("what the manifest says of the publication is not what the codebook says")
-    looked.passed.append("the codebook is the one that the release was made with")
-    return book
 
 
 def _check_rows(looked: Looked, book: Codebook) -> None:
@@ -250,15 +255,15 @@ def _check_rows(looked: Looked, book: Codebook) -> None:
         looked.passed.append(f"0 rows break the {len(book.constraints)} rules of the codebook")
 
 
-def _check_other_formats(looked: Looked, book: Codebook) -> None:
+def check_other_formats(looked: Looked, table: Path, book: Codebook) -> None:
     """The CSV and the like hold the same rows as the table: another table under their names would go out unseen."""
     for form in FORMATS:
-        name = table_as(looked.table.name, form)
+        name = table_as(table.name, form)
         if form == "parquet" or name not in looked.manifest.get("files", {}) or not (looked.place / name).is_file():
             continue
         try:
-            table = pyarrow.parquet.read_table(looked.table)
-            same = holds_same_rows(looked.place / name, form, table, book, looked.made)
+            rows = pyarrow.parquet.read_table(table)
+            same = holds_same_rows(looked.place / name, form, rows, book, looked.made)
         except (UnderstudyError, OSError, pa.ArrowException) as reason:
             looked.problems.append(f"{name} cannot be compared with the table: {reason}")
             continue
@@ -270,7 +275,12 @@ def check_passport(looked: Looked, book: Codebook | LinkedCodebook) -> None:
     """A passport says what manifest and codebook say."""
     if (looked.place / PASSPORT).exists():
         faults = passport_faults(looked.place, looked.manifest, book)
-        looked.conclude(faults, "the passport is that of this release")
+        if faults or was_compared(looked.place):
+            looked.conclude(faults, "the passport is that of this release")
+        else:
+            looked.passed.append(
+                "the passport names this manifest; another version wrote it: its words were not compared"
+            )
 
 
 def check_signed(verdict: Verdict, place: Path, public: bytes | None) -> Verdict:

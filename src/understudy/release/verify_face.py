@@ -69,10 +69,12 @@ def face_faults(
 ) -> list[str]:
     """What is wrong with the page."""
     try:
-        page = (place / FACE).read_text(encoding="utf-8")
+        page = (place / FACE).read_bytes().decode()  # as it is: a level may hold a carriage return
     except (OSError, UnicodeDecodeError) as reason:
         return [f"{FACE} cannot be read: {reason}"]
     faults = [f"{FACE} could run or load something: {what}" for what in running_or_loading(page)[:3]]
+    if page.lower().count("<style") != 1:
+        faults.append(f"{FACE} has another style beside its own")
     released = without_notices(page)
     if stated_promise(facts) not in released:
         faults.append(f"{FACE} does not state the promise of the manifest")

@@ -168,7 +168,8 @@ def _intruder(attacks: Attacks, board: Board) -> Verdict:
     limit = f"the limit of {number(100 * board.attack_gain)} points"
     if any(fact.held == "beyond" for fact in facts):
         points = (*points, NOT_MEASURED) if not attacks.quasi else points
-        answer = f"An intruder gains more than {limit}. {facts[0].says[:1].upper()}{facts[0].says[1:]}."
+        lead = "Too many rows copy one person, beyond" if attacks.gains is None else "An intruder gains more than"
+        answer = f"{lead} {limit}. {facts[0].says[:1].upper()}{facts[0].says[1:]}."
         return Verdict(question=question, status="bad", answer=answer, points=points)
     if attacks.level == "none":
         return Verdict(question=question, status="open", answer="Risk was not measured: it was asked to be left out.")

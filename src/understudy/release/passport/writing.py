@@ -78,6 +78,11 @@ def listed_files(place: Path) -> set[str]:
         return set()
 
 
+def was_compared(place: Path) -> bool:
+    """Whether this version wrote a passport that can be read, so that it can tell what every file must say."""
+    return bool(json.loads((place / PASSPORT).read_text(encoding="utf-8"))["version"] == __version__)
+
+
 def passport_faults(place: Path, manifest: Mapping[str, Any], book: Codebook | LinkedCodebook) -> list[str]:
     """What is wrong with the passport in a release folder: every file is compared with what this version writes."""
     try:
