@@ -50,7 +50,7 @@ def test_the_file_of_codes_is_private_and_goes_away(tmp_path: Path) -> None:
     source = _opened(tmp_path, "parquet", local_bytes=0)
     source.materialize()
     assert isinstance(source.bench, DuckBench)
-    path = source.bench._path()
+    path = source.bench.path()
     assert path.is_file()
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     source.free()
