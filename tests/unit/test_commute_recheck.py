@@ -101,7 +101,9 @@ def of_format_1(folder):
     old = {name: value for name, value in told.items() if name not in _NEW}
     table = folder / "synthetic.parquet"
     pq.write_table(pq.read_table(table).replace_schema_metadata(None), table)  # 0.1 had another mark
-    files = {**old["files"], table.name: digest_of(table)}
+    (folder / "index.html").unlink()  # and no page
+    files = {name: digest for name, digest in old["files"].items() if name != "index.html"}
+    files[table.name] = digest_of(table)
     path.write_text(json.dumps({**old, "files": files, "format": 1, "statement": said}))
 
 
