@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import understudy as us
-from understudy.evaluate.report.page import plain
-from understudy.pages.numbers import number
+from understudy.pages.numbers import number, plain
 
 FLAGS = (
     "--headless",

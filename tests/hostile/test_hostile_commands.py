@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from cases_codes import CODE_CASES
+from cases_editions import EDITION_CASES
 from cases_passport import PASSPORT_CASES
 from cases_release import RELEASE_CASES
 from cases_rooms import ROOM_CASES
@@ -12,7 +13,7 @@ from hostile_bench import snapshot
 
 import understudy as us
 
-COMMAND_CASES = [*TABLE_CASES, *CODE_CASES, *RELEASE_CASES, *ROOM_CASES, *PASSPORT_CASES]
+COMMAND_CASES = [*TABLE_CASES, *CODE_CASES, *RELEASE_CASES, *ROOM_CASES, *PASSPORT_CASES, *EDITION_CASES]
 
 
 def prepare(here: Path, case) -> None:

@@ -19,13 +19,14 @@ from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.board import Board
 from understudy.evaluate.report.chain import chain_facts
 from understudy.evaluate.report.gather import gather
-from understudy.evaluate.report.page import plain, report_page, strip
+from understudy.evaluate.report.page import report_page, strip
 from understudy.evaluate.report.pairs import PairFacts, association, mosaics
 from understudy.evaluate.rumap.journal import Journal
 from understudy.evaluate.rumap.make import map_page
 from understudy.evaluate.rumap.plan import Cell, Plan
 from understudy.evaluate.rumap.plane import plane
 from understudy.pages.drawings import Difference, difference_bars
+from understudy.pages.numbers import plain
 from understudy.pages.shell import script_json
 from understudy.sources import open_source
 
