@@ -70,7 +70,9 @@ class Shown:
             assert re.search(r"<title>[^<]+</title><desc>[^<]{10,}</desc>", figure), (
                 "a screen reader has something to say"
             )
-            assert "<details>" in figure and "<th scope=" in figure, "every figure has its table"
+            own = "<details>" in figure and "<th scope=" in figure
+            beside = 'id="plane"' in figure and "Every point, best utility first" in self.dom
+            assert own or beside, "every figure has its table; that of the plane stands beside it"
         assert "<link" not in self.dom and not re.search(r'\ssrc="(?!data:)', self.dom)
         assert '<html lang="en"' in self.dom and "@media print" in self.dom
 
