@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= demo-release
 
-.PHONY: install demo test long check bench peers experiments docs gallery pycanon release clean
+.PHONY: install demo studio test long mutants check bench peers experiments docs gallery pycanon release clean
 
 install: $(STAMP)
 
@@ -18,12 +18,22 @@ demo: $(STAMP)
 	rm -rf $(DEMO_OUT)
 	$(BIN)/understudy demo --out $(DEMO_OUT)
 
+# the studio in a browser, over a folder of its own (STUDIO=FOLDER for another)
+STUDIO ?= studio-root
+studio: $(STAMP)
+	$(BIN)/understudy studio --root $(STUDIO) --open
+
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not long" --ignore=tests/long
 
 # evidence that takes long: every paying command struck down again and again, and whatever repeats a faster test
 long: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m long tests
+
+# small faults put into the code that keeps the promise, one by one: do the tests notice? (hours for all; see decision 0178)
+MUTANTS ?= --sample 150 --new
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants.campaign $(MUTANTS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -41,6 +51,7 @@ docs: $(STAMP)
 # the pictures of the home page, taken again from real pages (needs Chromium)
 gallery: $(STAMP)
 	$(BIN)/python docs/site/make_gallery.py
+	$(BIN)/python docs/site/make_studio_pictures.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -84,8 +84,12 @@ def _worker(connection: Any, drawer: RangeDrawer, folder: str) -> None:
     place = Path(folder)
     (place / "receipts").mkdir(exist_ok=True)
     book = us.datasets.discharges_codebook()
-    job = PartJob(book=book, parts_folder=place, receipts_folder=place / "receipts", sizes=(ROWS // 4,) * 4, seed=None)
-    small = PartJob(book=book, parts_folder=place, receipts_folder=place / "receipts", sizes=(1000,), seed=None)
+    job = PartJob(
+        book=book, parts_folder=place, receipts_folder=place / "receipts", sizes=(ROWS // 4,) * 4, seed=None, mark={}
+    )
+    small = PartJob(
+        book=book, parts_folder=place, receipts_folder=place / "receipts", sizes=(1000,), seed=None, mark={}
+    )
     small.run(0, drawer)
     connection.send("ready")
     while (numbers := connection.recv()) is not None:

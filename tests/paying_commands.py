@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from understudy.codebook import Categorical, Codebook
+from understudy.codebook import Categorical, Codebook, LinkedCodebook, LinkedTable
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 
@@ -25,6 +25,10 @@ COMMANDS = {
     "synth, in parts": "synth data.parquet -c book.toml -m pegs --alpha 500 -n 40 --engine local --workers 1 "
     "--part-rows 10 -o out --account a.account",
     "count": "count data.parquet -c book.toml --by a,b --epsilon 1 -o out --account a.account",
+    "linked tables": "synth linked -c linked.toml --epsilon 1 --delta 1e-6 -n 20 -o out --account p.account",
+    "linked tables, in parts": "synth linked -c linked.toml --epsilon 1 --delta 1e-6 -n 20 --engine local --workers 1 "
+    "--part-rows 5 -o out --account p.account",
+    "linked counts": "count linked -c linked.toml --by people.sex,stays.ward --epsilon 1 -o out --account p.account",
     "commute": "commute synth flows.csv --origins origins.csv --epsilon 4 --delta 1e-5 --certificate exact -o out "
     "--account o.account",
     "train": "train data.parquet -c book.toml --target b --method tree --epsilon 1 -o out --account a.account",
@@ -57,9 +61,24 @@ def prepare(place: Path) -> Path:
     pa.csv.write_csv(pa.table({"origin": homes}), place / "origins.csv")
     trips = {"origin": drawn.choice(homes, 500), "destination": drawn.choice(["w1", "w2"], 500)}
     pa.csv.write_csv(pa.table(trips), place / "flows.csv")
-    for name, relation in (("a", Neighbours.ADD_REMOVE), ("o", Neighbours.ORIGIN)):
+    _linked(place, drawn)
+    relations = {"a": Neighbours.ADD_REMOVE, "o": Neighbours.ORIGIN, "p": Neighbours.ADD_REMOVE_PERSON}
+    for name, relation in relations.items():
         Account.create(place / f"{name}.account", dataset="d", epsilon=CAP, delta=0.9, neighbours=relation)
     return place
+
+
+def _linked(place: Path, drawn: np.random.Generator) -> None:
+    """People and their stays."""
+    sex, ward = Categorical(name="sex", levels=("F", "M")), Categorical(name="ward", levels=("A", "B"))
+    people = LinkedTable(name="people", key="id", book=Codebook(columns=(sex,)))
+    stays = LinkedTable(name="stays", parent="people", parent_key="id", cap=2, book=Codebook(columns=(ward,)))
+    LinkedCodebook(tables=(people, stays)).save(place / "linked.toml")
+    (place / "linked").mkdir()
+    ids = np.arange(200)
+    pa.csv.write_csv(pa.table({"id": ids, "sex": drawn.choice(["F", "M"], 200)}), place / "linked" / "people.csv")
+    below = {"id": drawn.choice(ids, 300), "ward": drawn.choice(["A", "B"], 300)}
+    pa.csv.write_csv(pa.table(below), place / "linked" / "stays.csv")
 
 
 def digest_of(path: Path) -> str:

@@ -53,6 +53,7 @@ COMMANDS = (
     ("release", "supersede"),
     ("release", "withdraw"),
     ("train",),
+    ("studio",),
     ("serve",),
     ("keys", "create"),
     ("keys", "list"),

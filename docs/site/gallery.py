@@ -1,4 +1,4 @@
-"""The pictures on the home page: the pages of ours that they show, and the commands that make these."""
+"""The pictures on the home page and in guides: the pages of ours that they show, and the commands that make these."""
 
 import html
 from dataclasses import dataclass
@@ -24,8 +24,10 @@ class Picture:
     guide: str
     """Where the commands are explained."""
     public: bool
-    click: tuple[int, int] | None = None
-    """Where on the page to click before the picture is taken."""
+    link: str = ""
+    """What stands behind the page's address: a link to something in it."""
+    home: bool = True
+    """Whether the home page shows it; a guide may show the others."""
 
     @property
     def file(self) -> Path:
@@ -104,17 +106,40 @@ PICTURES = (
     Picture(
         name="commutes",
         title="A map of commutes",
-        caption="Synthetic homes of the workers of public workplaces. No street map is loaded.",
+        caption="Where the workers of an area live, with an interval for each number. No street map is loaded.",
         page="commutes.html",
         commands=(
-            "commute example --workers 4000 -o town",
+            "commute example --workers 20000 -o town",
             "commute synth town/flows.csv --count workers --places town/places.csv --epsilon 4.6 --delta 1e-6 "
-            "--certificate exact --split 13.1 --rings ctpp-minnesota --cutoff 30 -o commutes",
-            "commute map commutes -o commutes.html",
+            "-o commutes",
+            'commute map commutes -o commutes.html --title "Commutes of a simulated town"',
         ),
-        guide="start/geographer.md",
+        guide="guide/commute-map.md",
         public=True,
-        click=(385, 470),
+        link="#a=district:D22&tab=ranking&at=32768,32768,0.0095",
+    ),
+    *(
+        Picture(
+            name=f"commutes-{name}",
+            title=title,
+            caption="The page of the simulated town.",
+            page="commutes.html",
+            commands=(),
+            guide="guide/commute-map.md",
+            public=True,
+            link=link,
+            home=False,
+        )
+        for name, title, link in (
+            ("start", "Where the jobs are", ""),
+            ("balance", "Two areas compared", "#a=district:D22&b=district:D20&tab=balance&at=32768,32768,0.0095"),
+            ("distance", "Distance and direction", "#a=district:D22&tab=distance&unit=km&at=32768,32768,0.0095"),
+            (
+                "uncertain",
+                "What is uncertain, hatched",
+                "#a=district:D22&tab=ranking&by=place&areas=place&unsure=1&at=42000,20000,0.02",
+            ),
+        )
     ),
 )
 """In the order of the home page. A later picture may use what an earlier one made."""
@@ -122,7 +147,11 @@ PICTURES = (
 
 def gallery() -> str:
     """The pictures that there are, as HTML for the home page."""
-    return '<div class="gallery">\n' + "".join(_figure(one) for one in PICTURES if one.file.exists()) + "</div>"
+    return (
+        '<div class="gallery">\n'
+        + "".join(_figure(one) for one in PICTURES if one.home and one.file.exists())
+        + "</div>"
+    )
 
 
 def _figure(picture: Picture) -> str:

@@ -1,4 +1,4 @@
-"""Take the pictures of the home page again: `make gallery` (needs Chromium).
+"""Take the pictures of the home page and of guides again: `make gallery` (needs Chromium).
 
 A page that no command makes keeps its old picture. Names take some only: `python docs/site/make_gallery.py report map`.
 """
@@ -33,11 +33,8 @@ def photograph(browser, page: Path, picture: Picture) -> None:
     for scale in SCALES:
         context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=scale)
         tab = context.new_page()
-        tab.goto(page.as_uri())
+        tab.goto(page.as_uri() + picture.link)
         tab.wait_for_timeout(1500)  # pages with a map draw it after they are loaded
-        if picture.click:
-            tab.mouse.click(*picture.click)
-            tab.wait_for_timeout(500)
         image = tab.screenshot()
         context.close()
         if len(image) <= LARGEST:

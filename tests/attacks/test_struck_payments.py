@@ -11,7 +11,6 @@ from paying_commands import COMMANDS, account_of, prepare, spoken_for
 from struck import FULL, GRID, call, strike
 
 from understudy.privacy.account import ChargeState
-from understudy.release import folders, workshop
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +36,6 @@ def test_a_disk_that_is_full_in_the_write_is_said_and_the_next_try_pays(prepared
         raise FULL
 
     with monkeypatch.context() as patched:
-        patched.setattr(folders, "sync", full)
-        patched.setattr(workshop, "sync", full)
         patched.setattr("os.fsync", full)
         code, said = call(folder, words)
     assert code == 2 and "No space" in said, said
@@ -68,5 +65,6 @@ def test_every_command_that_takes_an_account_to_charge_is_here():
                 charging.add(" ".join(path))
 
     walk(typer.main.get_command(app), [])
-    listed = {" ".join(word for word in words.split()[:2] if "." not in word) for words in COMMANDS.values()}
+    named = [words.replace(" linked", " linked.folder").split()[:2] for words in COMMANDS.values()]
+    listed = {" ".join(word for word in words if "." not in word) for words in named}
     assert charging - {"keys budget"} == listed  # caps have tests of their own: tests/service/test_caps.py

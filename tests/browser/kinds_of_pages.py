@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import commute_zones
+
 import understudy as us
 from understudy.facade.averages import averages_risk
 from understudy.facade.commutes import evaluate_commute, map_commute
@@ -144,6 +146,12 @@ def face_of_commutes(shop):
 
 
 @kind()
+def face_of_a_score(shop):
+    us.train(shop.table, shop.book, "sex", epsilon=2.0, delta=1e-6, quality_epsilon=1.0, out=shop.folder / "score.us")
+    return shop.folder / "score.us.html"
+
+
+@kind()
 def face_that_was_withdrawn(shop):
     shutil.copytree(shop.release, shop.folder / "old")
     us.withdraw(shop.folder / "old", why="a wrong level")
@@ -205,6 +213,12 @@ def commutes_evaluated(shop):
 @kind(script=True)
 def commutes_mapped(shop):
     return map_commute(shop.commutes, shop.folder / "flows.html").file
+
+
+@kind(script=True)
+def commutes_of_named_areas(shop):
+    page = map_commute(commute_zones.release(shop.folder / "zones"), shop.folder / "zones.html").file
+    return f"{page.as_uri()}#a=town:001&b=town:002&tab=distance&unsure=1"
 
 
 @kind()

@@ -78,7 +78,8 @@ class Sight:
 def check_loading(browser, address):
     """Nothing but the page itself is asked for, and the console stays empty."""
     with Sight(browser, address) as sight:
-        beyond = [url for url in sight.asked if url.rstrip("/") != address.rstrip("/") and not url.startswith("data:")]
+        own = address.partition("#")[0].rstrip("/")
+        beyond = [url for url in sight.asked if url.rstrip("/") != own and not url.startswith("data:")]
         yield from (f"asked for {url}" for url in beyond)
         yield from (f"said {words}" for words in sight.said)
 

@@ -64,7 +64,7 @@ def test_an_unknown_format_is_refused_before_anything_is_paid(run, study, tmp_pa
     words = ("synth", study, "-c", tmp_path / "b.toml", "-n", 50, "--epsilon", 1, "--delta", 1e-6)
     made = run(*words, "--format", "docx", "-o", tmp_path / "out")
     assert made.code != 0
-    assert "parquet, csv, xlsx, sav, dta" in made.err.replace("\n", " ")
+    assert "parquet, csv, guarded.csv, xlsx, sav, dta" in made.err.replace("\n", " ")
     assert not (tmp_path / "out").exists()
     parts = run(*words, "--format", "sav", "--engine", "local", "-o", tmp_path / "out")
     assert parts.code != 0

@@ -91,8 +91,6 @@ CONSUMERS = {
     "impute": ["impute", "{data}", "-c", "{book}", "-o", "{out}"],
     "diagnose": ["diagnose", "{data}", "-c", "{book}", "--l", "2"],
     "cells": ["codebook", "cells", "{book}", "--public-rows", "100"],
-    "review": ["codebook", "review", "{book}", "--data", "{data}", "--by", "me"],
-    "rules": ["codebook", "rules", "{book}", "--data", "{data}"],
     "anonymize": ["anonymize", "risk", "{data}", "-c", "{book}"],
     "train": ["train", "{data}", "-c", "{book}", "--target", "ward", "--epsilon", "1", "-o", "{out}"],
     "synth with a method for one table": [
@@ -112,3 +110,17 @@ def test_a_command_for_one_table_says_so_in_one_sentence(name, folder, capsys):
 def test_help_names_the_new_commands():
     shown = CliRunner().invoke(app, ["codebook", "--help"]).output
     assert "split" in shown and "template" in shown
+
+
+def test_review_and_rules_go_through_linked_tables(folder, capsys):
+    """Both take the folder; answers and rules are written into the codebook."""
+    book, data = folder / "book.toml", folder / "hospital"
+    answers = folder / "answers.json"
+    answers.write_text('{"columns": {"stays.ward": "sensitive"}}', encoding="utf-8")
+    code, out, err = told(["codebook", "review", book, "--data", data, "--by", "me", "--answers", answers], capsys)
+    assert code == 0 and "1 columns are reviewed" in out, (out, err)
+    assert 'role = "sensitive"' in book.read_text(encoding="utf-8")
+    code, out, err = told(["codebook", "rules", book, "--data", data, "--json"], capsys)
+    assert code == 0 and '"proposals"' in out, (out, err)
+    code, _, err = told(["codebook", "rules", book, "--data", data, "--pack", "deaths"], capsys)
+    assert code != 0 and "linked" in err and "Traceback" not in err

@@ -13,6 +13,7 @@ from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
 from understudy.trees import load_model
 from understudy.trees.model_file import KEY_VARIABLE
+from understudy.trees.recipe import FittedScore
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +141,25 @@ def test_per_call_models_need_a_key(run, table, tmp_path, monkeypatch):
     assert "exists already" in run(*asked, "-o", tmp_path / "other.us", "--new-key", tmp_path / "key").err
     both = run(*asked, "-o", tmp_path / "other.us", "--new-key", tmp_path / "k2", "--key", tmp_path / "key")
     assert both.code == 2 and "one of the two" in both.err
+
+
+def test_a_training_that_fails_leaves_no_key(run, table, tmp_path, monkeypatch):
+    asked = words(table, "--method", "per-call-tree", "--epsilon", 1, "--call-epsilon", 0.1)
+    Account.create(tmp_path / "a.account", dataset="d", epsilon=0.5, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
+    poor = run(*asked, "-o", tmp_path / "m.us", "--new-key", tmp_path / "key", "--account", tmp_path / "a.account")
+    assert poor.code == 1 and not (tmp_path / "m.us").exists() and not (tmp_path / "key").exists()
+    monkeypatch.setattr(FittedScore, "write", interrupted)
+    assert run(*asked, "-o", tmp_path / "m.us", "--new-key", tmp_path / "key").code == 130
+    assert not (tmp_path / "key").exists(), "and so does one that is interrupted"
+    monkeypatch.undo()
+    written = FittedScore.write
+    monkeypatch.setattr(FittedScore, "write", lambda *a, **b: interrupted(written(*a, **b)))
+    assert run(*asked, "-o", tmp_path / "m.us", "--new-key", tmp_path / "key").code == 130
+    assert load_model(tmp_path / "m.us", tmp_path / "key").price_per_call == 0.1, "a model that is there keeps its key"
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
 
 
 def test_methods_for_study_say_that_they_promise_nothing(run, table, tmp_path):

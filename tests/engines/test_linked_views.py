@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 
 from tests.engines.conftest import Postgres
 from understudy import datasets
+from understudy.codebook.joined import joined_book
 from understudy.codebook.views import views_of
 from understudy.histories.counting import view_source
+from understudy.sources.joined_source import open_joined
 from understudy.sources.linked import open_linked
 
 BOOK = datasets.histories_codebook()
@@ -36,6 +39,15 @@ def counted(what: Any, steps: int = 2) -> dict[str, list[np.ndarray]]:
         rows = view_source(source, views, view, steps=steps, key=KEY)
         grids[view.table.name] = [secret.open().to_grid() for secret in rows.count(cliques)]
     return grids
+
+
+def crossed(what: Any) -> np.ndarray:
+    """A table of counts across three tables, joined where they lie and capped."""
+    by = ["patients.sex", "stays.ward", "diagnoses.position"]
+    source = open_joined(what, BOOK, joined_book(BOOK, by), by)
+    choice: Any = SimpleNamespace(cap=20, key=lambda: KEY)
+    [secret] = source.capped(choice).count([tuple(by)])
+    return secret.open().to_grid()
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +86,7 @@ def test_postgres_gives_the_same_counts(
         postgres.load(name, table)
     address = postgres.address("none").partition("&table=")[0]
     assert_same(counted(address), in_memory)
+    np.testing.assert_array_equal(crossed(address), crossed(tables))
 
 
 @pytest.mark.long
@@ -83,3 +96,4 @@ def test_spark_gives_the_same_counts(
     for name, table in tables.items():
         spark.createDataFrame(table.to_pandas()).createOrReplaceTempView(name)
     assert_same(counted(spark), in_memory)
+    np.testing.assert_array_equal(crossed(spark), crossed(tables))

@@ -23,6 +23,7 @@ from understudy.mechanisms import discrete_gaussian, discrete_laplace, drafting,
 from understudy.mechanisms.bounded_sums import GroupValues, noisy_means
 from understudy.mechanisms.drafting import cell_scores, private_splits, quantile_scores
 from understudy.mechanisms.exponential import penalties
+from understudy.mechanisms.flow_measurements import FlowMeasurements, FlowMeter
 from understudy.mechanisms.gaussian_measurements import MOST_COPIES, GaussianMeasurements, Meter
 from understudy.mechanisms.labelled import UNIT, Grove, grove_sums, pooled
 from understudy.mechanisms.record_sums import LEAN, RecordSums
@@ -30,6 +31,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.privacy import Neighbours, Secret
 from understudy.privacy.events import Event
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.sources.flows import GroupCells, Histograms
 from understudy.sources.looks import Numbers
 from understudy.sources.tables import CountTable
 from understudy.trees.forest import _Additive
@@ -329,6 +331,63 @@ def test_sums_of_records_depend_on_noisy_whole_numbers_alone(noise, record):
             assert found[0] == found[1]
 
 
+# --- flows between units ----------------------------------------------------------------------------------------------
+
+HOMES, WORK, PAIRS = np.array([0, 0, 1]), np.array([1, 0]), np.array([0, 3])
+
+
+def flows_of(moving, group):
+    """Five workers, of whom one has this origin and this group; all others stay."""
+    workers = [(0, 0, 0), (0, 1, 1), (1, 2, 0), (1, 0, 1), (1, moving, group)]  # destination, origin, group
+    destinations, origins, groups = (np.array(each) for each in zip(*workers, strict=True))
+    cells = Histograms.of(destinations, origins, np.ones(5, dtype=np.int64), number=2)
+    by_group = GroupCells(rows=destinations, units=origins, counts=np.eye(2, dtype=np.int64)[groups])
+    return Secret(cells), {"age": Secret(by_group)}, workers
+
+
+FLOW_RELEASES = {
+    "pairs": (lambda m: m.pairs(HOMES, WORK, (2, 2), units=7)[0], 4, lambda d, o, g: 2 * HOMES[o] + WORK[d]),
+    "homes": (lambda m: m.homes(HOMES, 2, units=7)[0], 2, lambda d, o, g: HOMES[o]),
+    "listed": (
+        lambda m: m.listed(HOMES, WORK, PAIRS, 2, units=7)[0],
+        2,
+        lambda d, o, g: {0: 0, 3: 1}.get(int(2 * HOMES[o] + WORK[d])),
+    ),
+    "characteristic": (
+        lambda m: m.characteristic("age", HOMES, 2, by_home=True, units=7)[0],
+        4,
+        lambda d, o, g: 2 * HOMES[o] + g,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLOW_RELEASES)
+@pytest.mark.parametrize(("moving", "group"), [(1, 0), (2, 1), (0, 1)])
+def test_flows_depend_on_noisy_whole_numbers_alone(noise, name, moving, group):
+    """One worker has another origin and group; the cell of a worker is written down from the words of the proof."""
+    event = FlowMeasurements(variance=Fraction(1024), units=100, delta=1e-6, neighbours=Neighbours.ORIGIN)
+    release, size, cell_of = FLOW_RELEASES[name]
+    tables = [flows_of(0, 0), flows_of(moving, group)]
+
+    def counted(workers):
+        cells = [cell_of(*worker) for worker in workers]
+        return np.array([64 * sum(cell == place for cell in cells) for place in range(size)])
+
+    change = counted(tables[1][2]) - counted(tables[0][2])
+    for shift in range(-9, 10):
+        numbers = [shift * (place % 3) - place for place in range(size)]
+        found = [
+            noise.of(
+                lambda cells=cells, groups=groups: release(
+                    FlowMeter(cells=cells, groups=groups, meter=Meter(event, Stream.seeded(1)))
+                ),
+                drawn,
+            ).tobytes()
+            for (cells, groups, _), drawn in zip(tables, (numbers, moved(numbers, change)), strict=True)
+        ]
+        assert found[0] == found[1]
+
+
 # --- no mechanism is forgotten ----------------------------------------------------------------------------------------
 
 CHECKED = {
@@ -340,6 +399,10 @@ CHECKED = {
     **{
         f"record_sums.RecordSums.{name}": "test_sums_of_records_depend_on_noisy_whole_numbers_alone"
         for name in ("class_counts", "histograms", "residual_sums", "second_moments")
+    },
+    **{
+        f"flow_measurements.FlowMeter.{name}": "test_flows_depend_on_noisy_whole_numbers_alone"
+        for name in ("pairs", "homes", "listed", "characteristic")
     },
     "labelled.grove_sums": "test_noisy_votes_depend_on_noisy_whole_numbers_alone",
 }

@@ -34,6 +34,12 @@ EDITION_CASES: list[Case] = cases(
     ("linked: a cap of 0", _SYNTH, MISTAKE, ("cap",), {**_PEOPLE, "b.toml": _HEAD + _CHILD % b"0"}),
     ("linked: an orphan", _SYNTH, MISTAKE, ("stays",), {**_PEOPLE, "d/stays.csv": b"id,ward\n1,A\n9,B\n"}),
     (
+        "linked: an orphan, in parts", f"{_SYNTH}|--engine|local", MISTAKE, ("stays",),
+        {**_PEOPLE, "d/stays.csv": b"id,ward\n1,A\n9,B\n"},
+    ),
+    ("linked: parts as CSV", f"{_SYNTH}|--engine|local|--csv", MISTAKE, ("in parts is Parquet",), _PEOPLE),
+    ("linked: one table of several, in parts", f"{_SYNTH}|--engine|local|--table|stays", MISTAKE, ("table",), _PEOPLE),
+    (
         "linked: a key twice", _SYNTH, MISTAKE, ("people",),
         {**_PEOPLE, "d/people.csv": b"id,sex\n1,F\n1,M\n", "d/stays.csv": b"id,ward\n1,A\n"},
     ),

@@ -134,6 +134,7 @@ RECONSTRUCTED = cases(
 
 _P = "--epsilon|4|--delta|1e-6|--certificate|exact"
 _C = f"@flows|--count|workers|--places|@places|{_P}"
+_L = "@flows|--count|workers|--places|@places|--epsilon|4|--delta|1e-6"
 COMMUTED = cases(
     "commute example",
     ("exists", "-o|out", MISTAKE, ("'out'", "exists"), {"out": b"x"}),
@@ -161,6 +162,15 @@ COMMUTED = cases(
     ("prior unknown", f"{_C}|--prior|belief", MISTAKE, ("'belief'", "distance")),
     ("sizes of the people themselves", f"{_C}|--sizes|@flows", MISTAKE, ("flows", "confidential")),
     ("account missing", f"{_C}|--account|gone.account", MISTAKE, ("gone.account",)),
+    ("levels with a certificate", f"{_C}|--method|levels", MISTAKE, ("certificate", "levels")),
+    ("dirichlet without a certificate", f"{_L}|--method|dirichlet", MISTAKE, ("certificate", "exact")),
+    ("levels without delta", _L.replace("|--delta|1e-6", ""), MISTAKE, ("delta", "levels")),
+    ("level unknown", f"{_L}|--levels|county", MISTAKE, ("'county'", "places.csv")),
+    ("level twice", f"{_L}|--levels|district,district", MISTAKE, ("'district'", "another column")),
+    ("level is the place", f"{_L}|--levels|place", MISTAKE, ("'place'", "place itself")),
+    ("characteristic of one group", f"{_L}|--characteristics|age=workers", MISTAKE, ("characteristics", "two or more")),
+    ("characteristic unknown", f"{_L}|--characteristics|age=young+old", MISTAKE, ("'young'", "--characteristics")),
+    ("rings for levels", f"{_L}|--rings|ctpp-minnesota", MISTAKE, ("rings", "'levels'")),
 ) + cases(
     "commute synth",
     ("output exists", f"{_C}|-o|out", MISTAKE, ("'out'", "exists already"), {"out": b"x"}),
@@ -237,10 +247,23 @@ SCORED = cases(
     ("certificate is none", f"@free|{_KEYS}|--certificate|@data|--certificate-key|@data|--port|0", MISTAKE, ("data.csv", "PEM")),
     ("database of another kind", "@free|--database|mysql://h/d", MISTAKE, ("mysql", "sqlite:///")),
     ("database is a table", "@free|--database|sqlite:///@data", MISTAKE, ("data.csv",)),
-    ("database out of reach", "@free|--database|postgresql://u:hunter2@h.invalid/d", MISTAKE, ("u:***@h.invalid", "check that it is there")),
+    ("a password on the command line", "@free|--database|postgresql://u:hunter2@h.invalid/d", MISTAKE, ("holds a password",)),
+    ("database out of reach", "@free", MISTAKE, ("u:***@h.invalid", "check that it is there"), {}, {"UNDERSTUDY_DATABASE": "postgresql://u:hunter2@h.invalid/d"}),
     ("database nowhere", "@free|--database|sqlite:////no/such/s.db", MISTAKE, ("/no/such",)),
     ("database in the environment", "@free", MISTAKE, ("mysql",), {}, {"UNDERSTUDY_DATABASE": "mysql://h/d"}),
     ("secret is nonsense", f"@free|{_KEYS}|--secret-file|s.secret", MISTAKE, ("s.secret",), {"s.secret": b"nonsense"}),
+) + cases(
+    "studio",
+    ("no root", "", MISTAKE, ("--root",)),
+    ("root is a file", "--root|@data", MISTAKE, ("data.csv", "folder")),
+    ("root nowhere to be made", "--root|/proc/no/such", MISTAKE, ("/proc/no/such",)),
+    ("others could listen", "--root|r|--host|0.0.0.0", MISTAKE, ("'0.0.0.0'", "--behind")),
+    ("proxy without TLS", "--root|r|--behind|http://studio.example.org", MISTAKE, ("http://studio.example.org", "https://")),
+    ("proxy with a path", "--root|r|--behind|https://studio.example.org/a", MISTAKE, ("/a",)),
+    ("port 70000", "--root|r|--port|70000", MISTAKE, ("70,000", "65,535")),
+    ("port in words", "--root|r|--port|http", MISTAKE, ("'http'",)),
+    ("settings are nonsense", "--root|r", MISTAKE, ("studio.toml",), {"r/studio.toml": b"people ="}),
+    ("two approvals of nobody", "--root|r", MISTAKE, ("studio.toml", "approvals"), {"r/studio.toml": b"approvals = 2"}),
 ) + cases(
     "keys create",
     ("no label", _KEYS, MISTAKE, ("--label",)),

@@ -117,7 +117,7 @@ def heard_by_the_command(number: int, frame) -> None:
 
 
 def clear(folder: Path) -> None:
-    for name in ("out", "m.us", "out.unfinished", "out-picture.svg", "out-report.html"):
+    for name in ("out", "out.html", "m.us", "out.unfinished", "out-picture.svg", "out-report.html"):
         path = folder / name
         if path.is_dir():
             shutil.rmtree(path)

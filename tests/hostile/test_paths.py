@@ -46,7 +46,8 @@ def test_names_of_files(run, bench, here, kind):
         "synth", data, "-c", book, "-m", "laplace", "--epsilon", "1", "-n", "20", "-o", out, "--account", account
     )
     assert made.code == 0, made.err
-    assert kind == "tab" or f"wrote {out}/manifest.json" in made.out
+    shown = out.replace("\u202e", "\\u202e")  # what turns the direction of text is told as it is written in programs
+    assert kind == "tab" or f"wrote {shown}/manifest.json" in made.out
     assert run("verify", out).code == 0
     assert us.Account.open(here / account).spent().epsilon > 0.99
     assert sorted(path.name for path in here.iterdir()) == sorted(["a.account", data, book, out, account])

@@ -10,6 +10,7 @@ from understudy.mechanisms import (
     DirichletDraws,
     DirichletResetBlocks,
     ExponentialSelection,
+    FlowMeasurements,
     GaussianMeasurements,
     GaussianStability,
     GeometricHistogram,
@@ -187,6 +188,13 @@ groups = st.builds(
     st.sampled_from([1 << 32, 1 << 31, 162349974]),
 )
 commuting = {
+    FlowMeasurements: st.builds(
+        FlowMeasurements,
+        variance=st.sampled_from([Fraction(2025), Fraction(70_225, 4)]),
+        units=st.sampled_from([64, 5000]),
+        delta=st.sampled_from([1e-9, 1e-6]),
+        neighbours=st.just(Neighbours.ORIGIN),
+    ),
     OriginDraws: st.builds(
         OriginDraws,
         certificate=st.sampled_from(["pure", "probabilistic", "exact"]),

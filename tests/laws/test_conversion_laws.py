@@ -56,3 +56,9 @@ def test_what_has_no_bound_gets_none(unknown):
 def test_rounding_below_zero_counts_as_zero():
     assert smallest_epsilon([2.0], [-1e-18], 1e-6)[0] == smallest_epsilon([2.0], [0.0], 1e-6)[0] == 0.0
     assert smallest_epsilon([2.0], [-1e6], 1e-6)[0] == 0.0
+
+
+def test_an_order_so_near_to_one_proves_nothing():
+    """The limit itself is excluded: rounding could make its bound look better than it is."""
+    assert smallest_epsilon([1.01], [0.5], 1e-6)[0] == math.inf
+    assert smallest_epsilon([1.02], [0.5], 1e-6)[0] < math.inf

@@ -32,7 +32,8 @@ def test_random_codebooks_draw_no_orphan_and_no_broken_rule(start):
     for seed in range(start, start + 20):
         book, chance = random_book(seed), np.random.default_rng(seed)
         views, stream = views_of(book), Stream.seeded(seed)
-        rows = draw_block(book, invented(views, chance), 60, stream)
+        measured = invented(views, chance)
+        rows = draw_block(book, measured, 60, stream)
         for view in views:
             held = rows.tables[view.table.name]
             if not view.is_first:
@@ -40,6 +41,6 @@ def test_random_codebooks_draw_no_orphan_and_no_broken_rule(start):
             seen = rows.in_view(view, np.arange(len(held)), view.book.names)
             assert view.book.allowed.fits([seen[name] for name in view.book.names]).all()
         if seed % 20 == 0:  # the checker of real data agrees
-            tables = decode_rows(rows, views, stream)
+            tables = decode_rows(rows, measured, stream)
             faults = [fault.sentence for fault in check_linked(tables, book) if fault.kind != "empty file"]
             assert faults == []

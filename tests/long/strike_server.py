@@ -25,6 +25,7 @@ PATIENCE = 120.0
 WARM = (
     *("dp_accounting.rdp.rdp_privacy_accountant", "duckdb", "ibis.backends.duckdb", "scipy.stats", "sqlalchemy"),
     *("understudy.commute.jobs", "understudy.service.caps", "understudy.synth.counts", "understudy.synth.paid_draft"),
+    *("understudy.facade.histories", "understudy.histories.parts", "understudy.synth.linked_counts"),
     *("understudy.synth.ranged", "understudy.synth.released", "understudy.trees.recipe"),
 )
 

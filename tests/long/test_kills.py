@@ -20,6 +20,8 @@ from understudy.privacy.transaction import Point
 
 BLOWS = 40
 """Of each command."""
+FEW_BLOWS = 10
+"""Of commands about linked tables, which pay and write as the others do and take longer."""
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
 
 
@@ -64,8 +66,8 @@ def test_nothing_is_shown_that_is_not_charged(server, prepared, tmp_path, name):
     unhurt = server(words=words.split(), folder=str(whole))
     assert unhurt["code"] == 0, unhurt["said"]
     assert [charge.digest for charge in account_of(words, whole).history()] == [spoken_for(whole / "out")]
-    struck, shown = 0, 0
-    for place, blow in enumerate(blows(BLOWS, unhurt["seconds"], name)):
+    struck, shown, number = 0, 0, FEW_BLOWS if "linked" in name else BLOWS
+    for place, blow in enumerate(blows(number, unhurt["seconds"], name)):
         folder = shutil.copytree(prepared, tmp_path / str(place))
         answer = server(words=words.split(), folder=str(folder), **blow)
         account, out = account_of(words, folder), folder / "out"
@@ -82,8 +84,8 @@ def test_nothing_is_shown_that_is_not_charged(server, prepared, tmp_path, name):
         if answer["code"] >= 0:  # it could tidy up
             assert not list(folder.glob(".out-unfinished-*")), (blow, answer)
         _goes_on(server, words, folder, account, charges)
-    assert struck >= BLOWS // 3, "most blows fell after the end; strike earlier"
-    assert shown < BLOWS
+    assert struck >= number // 3, "most blows fell after the end; strike earlier"
+    assert shown < number
 
 
 def _goes_on(server, words, folder, account, charges):
@@ -145,4 +147,4 @@ def test_no_cap_is_live_that_no_account_paid_for(server, prepared, tmp_path):
 
 
 def test_there_are_at_least_two_hundred_blows():
-    assert BLOWS * (len(COMMANDS) + 1) >= 200
+    assert BLOWS * sum("linked" not in name for name in (*COMMANDS, "caps")) >= 200

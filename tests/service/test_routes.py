@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
-from understudy.service import Budgets, Desk, create_app
+from understudy.service import Budgets, Desk, create_app, readiness
 from understudy.service.served import Served, by_name
 from understudy.trees.examples import diabetes_example, septic_shock_example
 
@@ -190,6 +190,7 @@ def test_the_budget_of_a_key(service):
 
 
 def test_health_and_readiness(make_service, monkeypatch):
+    monkeypatch.setattr(readiness, "_REMEMBERED", 0.0)
     service = make_service()
     assert service.call("GET", "/healthz", key=None).json() == {"status": "alive"}
     assert service.call("GET", "/readyz", key=None).json()["status"] == "ready"

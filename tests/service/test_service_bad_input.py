@@ -27,7 +27,8 @@ def log():
     """What the operator would see, all loggers together."""
     stream = io.StringIO()
     saved = {
-        name: logging.getLogger(name) for name in ("understudy.service", "uvicorn", "sqlalchemy", "uvicorn.access")
+        name: logging.getLogger(name)
+        for name in ("understudy.service", "understudy.front", "uvicorn", "asyncio", "sqlalchemy", "uvicorn.access")
     }
     states = {
         name: (logger.handlers[:], logger.level, logger.propagate, logger.disabled) for name, logger in saved.items()

@@ -108,6 +108,7 @@ def test_a_cap_comes_out_of_the_account_of_the_data(run, tmp_path):
         (("keys", "create", "--label", "x", "--rate", 0), "rate"),
         (("keys", "list", "--database", "oracle://x"), "'oracle'"),
         (("keys", "list", "--database", "sqlite://"), "forgets what was spent"),
+        (("keys", "list", "--database", "postgresql://ann:x@db/scores"), "PGPASSFILE"),
         (("serve",), "no model to serve"),
         (("serve", "gone.us"), "gone.us"),
         (("serve", "free.us", "--port", 70000), "65,535"),

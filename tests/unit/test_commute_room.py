@@ -360,7 +360,7 @@ def test_bad_choices(options, sentence):
 def test_options_are_declared_and_public_tables_read_by_their_rule():
     options = options_of(CommuteRecipe)
     assert all(option.help for option in options.values())
-    assert [name for name, option in options.items() if option.is_required] == ["epsilon", "certificate"]
+    assert [name for name, option in options.items() if option.is_required] == ["epsilon"]
     assert options["rings"].rule.read("rings", "ctpp-minnesota") == ctpp_minnesota()
     sizes = pa.table({"destination": ["a"], "workers": [3]})
     assert options["sizes"].rule.read("sizes", sizes) == {"a": 3}

@@ -122,7 +122,7 @@ def test_a_resumed_run_on_route_s_goes_on_with_the_details_it_paid_for(tmp_path,
     with pytest.raises(ReleaseError, match="power cut"):
         synthesize_parts(visits(), BOOK, chosen, workers=PowerCut(), rows=300, part_rows=100, out=tmp_path / "q")
     (tmp_path / "q.unfinished" / ranged._DETAILS).write_bytes(b"nothing")
-    with pytest.raises(ReleaseError, match="details kept in"):
+    with pytest.raises(ReleaseError, match="the table of details"):
         synthesize_parts(visits(), BOOK, chosen, rows=300, part_rows=100, out=tmp_path / "q")
 
 

@@ -202,7 +202,7 @@ def rewritten(release: Path, folder: Path, old: str, new: str) -> list[str]:
     ("old", "new", "says"),
     [
         ("(epsilon = 1, delta", "(epsilon = 0.1, delta", "does not state the promise"),
-        ("at most 73.2 times", "at most 51 times", "is not the page that this folder makes"),
+        ("at most 73.2 times", "at most 51 times", "is not the page that this release makes"),
         ("</main>", "<script>1</script></main>", "could run or load something"),
         ("</main>", '<img src="https://example.org/pixel.png"></main>', "could run or load something"),
     ],

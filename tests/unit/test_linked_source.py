@@ -1,10 +1,14 @@
 """Linked tables behind their codebook: constants, ranks, caps, checks and counts."""
 
+from fractions import Fraction
+
 import pyarrow as pa
 import pytest
 
 import understudy as us
 from tests.unit.linked_hospital import book, changed, tables
+from understudy.codebook import Categorical, Codebook, Integer, LinkedCodebook, LinkedTable
+from understudy.codebook.rules import Order
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.sources.linked import open_linked
 from understudy.sources.linked_check import check_linked
@@ -124,3 +128,34 @@ def test_counts_across_tables_are_priced_for_a_person():
     assert quote.quote.total.epsilon <= 1.0 and quote.quote.total.neighbours.value == "add-remove-person"
     with pytest.raises(ParameterError, match=r"choose among patients\.sex"):
         us.count(tables(), book(), by=["sex"], epsilon=1.0)
+
+
+def _two_stays(ages):
+    """A patient whose stays have these ages, which share a bin."""
+    age = Integer(name="age", edges=(Fraction(0), Fraction(50), Fraction(100)))
+    people = LinkedTable(name="people", key="id", book=Codebook(columns=(Categorical(name="sex", levels=("F", "M")),)))
+    stays = LinkedTable(
+        name="stays", key="stay", parent="people", parent_key="id", cap=3, order="turn", book=Codebook(columns=(age,))
+    )
+    rule = Order(name="ages rise", low="stays.previous.age", relation="<=", high="stays.age")
+    book = LinkedCodebook(tables=(people, stays), rules=(rule,))
+    turns = list(range(len(ages)))
+    rows = {"id": ["p"] * len(ages), "stay": [f"s{turn}" for turn in turns], "turn": turns, "age": ages}
+    return {"people": pa.table({"id": ["p"], "sex": ["F"]}), "stays": pa.table(rows)}, book
+
+
+def test_orders_compare_values_that_share_a_bin():
+    assert check_linked(*_two_stays([20, 20, 21])) == []
+    (fault,) = check_linked(*_two_stays([20, 19, 21]))
+    assert fault.kind == "broken rule" and fault.rows == (2,) and fault.count == 1
+
+
+def test_rows_without_numbers_are_told_by_their_keys(monkeypatch):
+    """A server's rows have no numbers: orphans and broken rules name keys instead."""
+    monkeypatch.setattr("understudy.sources.linked.ROW", "unnumbered")
+    data, book = _two_stays([20, 19, 21])
+    (fault,) = check_linked(data, book)
+    assert fault.rows == () and "stay 's1'" in fault.sentence
+    orphans = data | {"people": pa.table({"id": ["q"], "sex": ["F"]})}
+    told = [each.sentence for each in check_linked(orphans, book) if each.kind == "orphan"]
+    assert told and "stay 's0', 's1', 's2'" in told[0]

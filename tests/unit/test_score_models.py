@@ -90,7 +90,8 @@ def test_a_one_shot_model_needs_no_key(tmp_path, monkeypatch):
 
 def test_keys_from_a_file_and_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
-    key = new_key_file(tmp_path / "key")
+    with new_key_file(tmp_path / "key") as key:
+        pass
     assert (tmp_path / "key").stat().st_mode & 0o077 == 0
     path = save_model(septic_shock_example(), tmp_path / "model.us", tmp_path / "key")
     assert load_model(path, key).scorer.secret_part() is not None
@@ -99,7 +100,7 @@ def test_keys_from_a_file_and_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv(KEY_VARIABLE, key.hex())
     assert load_model(path).scorer.secret_part() is not None
     with pytest.raises(ReleaseError, match="exists already"):
-        new_key_file(tmp_path / "key")
+        new_key_file(tmp_path / "key").__enter__()
     for odd in ("", "zz", key.hex()[:-2]):
         monkeypatch.setenv(KEY_VARIABLE, odd)
         with pytest.raises(ReleaseError, match="hexadecimal"):
@@ -188,7 +189,7 @@ def test_a_model_never_overwrites_and_is_not_pickled(tmp_path):
         pickle.dumps(diabetes_example())
     with pytest.raises(TypeError, match="save_model"):
         copy.copy(diabetes_example())
-    assert list(tmp_path.iterdir()) == [path]
+    assert sorted(tmp_path.iterdir()) == [path, tmp_path / "model.us.html"]
 
 
 def test_boxes_open_only_with_their_key_and_beside_their_text():

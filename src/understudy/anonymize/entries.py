@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import CodebookError, ParameterError
+from understudy.loading import loader
 from understudy.parameters import Class, ExactNumber, Several, Text, make_declared, read_options
 
 _TEXT = Text(admitted=lambda value: isinstance(value, str))
@@ -14,6 +15,7 @@ LEVELS = Several(each=_TEXT, words="a list of levels", example='["a", "b"]')
 NUMBERS = Several(each=ExactNumber(), words="a list of numbers", example="[18, 65]")
 
 
+@loader("the file", remedy="save it as UTF-8 text.", error=CodebookError)
 def read_text(path: Path, called: str, absent: str) -> str:
     """The text of a file that a person wrote, or a sentence about why it cannot be read."""
     try:

@@ -17,6 +17,7 @@ from understudy.anonymize.hierarchy import Hierarchy, build
 from understudy.codebook import Column, Dates, Grain, Integer, Levelled, Number
 from understudy.codec import to_fraction
 from understudy.errors import CodebookError, ParameterError
+from understudy.loading import loader
 from understudy.parameters import Declared, ExactNumber, Flag, OneOf, Several, Text, Whole, exact, option
 
 _SHOWN = 8
@@ -294,6 +295,7 @@ def _first_values(column: Column, known: dict[str, list[str]], faults: list[str]
     return tuple(texts)
 
 
+@loader("the hierarchy file", remedy="give a CSV file with one line per value.", error=CodebookError)
 def _read_lines(path: Path) -> list[list[str]]:
     text = read_text(path, "the hierarchy file", "there is no hierarchy file")
     first = text.partition("\n")[0]

@@ -18,6 +18,7 @@ from understudy.anonymize.state import Step
 from understudy.anonymize.steps import Bin, BottomCode, Drop, Generalise, GroupLevels, GroupRare, Keep, Round, TopCode
 from understudy.anonymize.suppress import SuppressCells, SuppressRows
 from understudy.errors import CodebookError, ParameterError
+from understudy.loading import loader
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import Declared, OneOf, Panel, Rule, Several, Text, as_keys, option, options_of
 from understudy.privacy.facts import MethodFacts
@@ -152,6 +153,7 @@ class Recipe(Declared):
         }
 
 
+@loader("the recipe", remedy="mend it; the guide on anonymising shows its form.", error=CodebookError)
 def load_recipe(path: str | Path) -> Recipe:
     """Read a recipe file; hierarchy files are looked for beside it."""
     place = Path(path)

@@ -11,6 +11,7 @@ from understudy.anonymize.outcome import orders_of
 from understudy.anonymize.recipe import step_from_dict
 from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
+from understudy.loading import loader
 from understudy.privacy.provenance import InputRole, Made, Provenance
 from understudy.release.release import ANONYMIZED, CODEBOOK, MANIFEST
 from understudy.release.verify import Looked, Verdict, verify_release
@@ -27,6 +28,7 @@ def is_anonymized(folder: str | Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("holds") == "anonymized"
 
 
+@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
 def verify_anonymized(folder: str | Path) -> tuple[Verdict, Measured | None]:
     """The verdict about an anonymised release, and what was measured in the table itself."""
     measured: list[Measured] = []

@@ -29,11 +29,12 @@ from understudy.cli import (
     release,
     rumap,
     serve,
+    studio,
     synth,
     train,
     verify,
 )
-from understudy.cli.console import STOPPED, errors_to, print_json
+from understudy.cli.console import STOPPED, errors_to, print_json, quoted
 from understudy.cli.shared import App, AsWritten
 from understudy.errors import ParameterError, StoppedError, UnderstudyError
 from understudy.version import __version__
@@ -71,7 +72,7 @@ PANELS: dict[str, tuple[Any, ...]] = {
         passport.sign,
         audit.audit,
     ),
-    "Serve": (serve.serve, ("keys", keys.app)),
+    "Serve": (studio.studio, serve.serve, ("keys", keys.app)),
 }
 """Commands by what a person wants: make tables and scores, look at them, guard the promise, serve."""
 _CLASSES: dict[Any, Any] = {
@@ -167,6 +168,7 @@ def _run(words: list[str], *, as_json: bool) -> Any:
         else:
             from typer.rich_utils import rich_format_error
 
+            reason.message = quoted(reason.message)
             rich_format_error(cast("Any", reason))  # Typer's own twin of Click's class
         return 2
     return 0

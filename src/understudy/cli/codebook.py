@@ -164,7 +164,7 @@ def check(data: o.Data, codebook: o.CodebookPath, table: o.Table = None, json: o
         faults = codebooks.check(data, codebook, table=table).faults
     lines = [f"- {fault.sentence}" for fault in faults] or ["the data fit the codebook."]
     tell(list(faults), lines, json=json)
-    if faults:
+    if not all(fault.is_declared for fault in faults):
         raise typer.Exit(1)
 
 
@@ -190,7 +190,7 @@ def review(
     with progress(quiet=json) as report:
         reviewed = reviews.review(codebook, data, answers=answers or _asked, by=by, table=table, report=report)
     left = reviewed.unreviewed
-    document = {"codebook": codebook, "reviewed": len(reviewed.codebook.written) - len(left), "unreviewed": left}
+    document = {"codebook": codebook, "reviewed": len(reviewed.reviewed), "unreviewed": left}
     lines = [f"{document['reviewed']} columns are reviewed in {codebook}."]
     lines += [f"nobody has reviewed: {', '.join(left)}"] if left else []
     lines.append(f"  understudy codebook declare {codebook} --by NAME --from SOURCE")

@@ -71,6 +71,9 @@ def _price_lines(facts: dict[str, Any]) -> Iterator[str]:
         )
         if facts["epsilon_added"]:
             yield f"shrinking and rejection add epsilon {facts['epsilon_added']:.4g}"
+    if noise := facts["deviations"]:
+        listed = ", ".join(f"{name} {deviation:.2f}" for name, deviation in noise.items())
+        yield f"deviation of the noise on one number, in workers: {listed}"
     yield facts["statement"]
 
 
@@ -145,16 +148,26 @@ def show_map(
     original: Annotated[
         str | None, option("The confidential table, to see beside it: the page is then confidential.")
     ] = None,
+    outlines: Annotated[
+        list[Path] | None, option("GeoJSON of areas; several times for several levels. Default: drawn around places.")
+    ] = None,
     tiles: Annotated[str | None, option("Address of map tiles with {z}, {x}, {y}; default: none, offline.")] = None,
     title: Annotated[str | None, option("Heading of the page.")] = None,
     account: AccountToTell = None,
     json: o.Json = False,
 ) -> None:
-    """Write one offline page: pick a place, see where its workers come from, or where its residents work."""
+    """Write one offline page: areas by name, their profile, inflow and outflow, distances and ranked flows."""
     words = chosen_options(context)
     with progress(quiet=json):
         page = commutes.map_commute(
-            release, output, original=original, tiles=tiles, title=title, account=account, **words
+            release,
+            output,
+            original=original,
+            outlines=outlines or (),
+            tiles=tiles,
+            title=title,
+            account=account,
+            **words,
         )
     warn(page.problems)
     secret = " (confidential: it holds the real flows)" if page.confidential else ""

@@ -1,6 +1,7 @@
 """What all commands share: how to answer a person or a machine, and how to show progress."""
 
 import json as json_text
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -8,16 +9,53 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderHook
+from rich.control import Control
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from understudy.codec import to_plain
 from understudy.errors import StoppedError
 
-out = Console(highlight=False, soft_wrap=True)
-errors_to = Console(stderr=True, highlight=False, soft_wrap=True)
+_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that a terminal acts upon, or that turn the order of others around; names of columns may hold them."""
+
+
+def quoted(text: str) -> str:
+    """The text with such characters as they are written in programs: nothing that is printed steers a terminal.
+
+    >>> quoted("sex\\x1b[31m")
+    'sex\\\\x1b[31m'
+    """
+    return _ACTING.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+class _Quoted:
+    """Anything that is printed; its words are quoted, its colours and places are our own."""
+
+    def __init__(self, shown: Any) -> None:
+        self._shown = shown
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in console.render(self._shown, options):
+            yield segment if segment.control else Segment(quoted(segment.text), segment.style)
+
+
+class _Quoting(RenderHook):
+    def process_renderables(self, renderables: list[Any]) -> list[Any]:
+        return [shown if isinstance(shown, Control) else _Quoted(shown) for shown in renderables]
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False, soft_wrap=True)
+    console.push_render_hook(_Quoting())
+    return console
+
+
+out = _console(stderr=False)
+errors_to = _console(stderr=True)
 
 NOT_FOR_RELEASE = "(computed on confidential data: not for release)"
 STOPPED = "interrupted; nothing was written and nothing was charged. Run it again."
@@ -27,7 +65,8 @@ _PATIENCE = 1.0  # seconds before a bar appears: short runs stay quiet
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output, nothing else."""
-    sys.stdout.write(json_text.dumps(to_plain(value), indent=2, ensure_ascii=False) + "\n")
+    text = json_text.dumps(to_plain(value), indent=2, ensure_ascii=False)
+    sys.stdout.write(_ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")  # the same JSON
 
 
 def tell(document: Any, lines: Iterable[Any], *, json: bool) -> None:

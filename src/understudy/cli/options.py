@@ -44,7 +44,11 @@ OptionsFile = Annotated[
 ]
 Formats = Annotated[
     list[str] | None,
-    option("Write the table too as xlsx, sav, dta or csv, with labels and missing codes; may be repeated.", "--format"),
+    option(
+        "Write the table too as xlsx, sav, dta, csv or guarded.csv (runs no formula), with labels and missing codes; "
+        "may be repeated.",
+        "--format",
+    ),
 ]
 Json = Annotated[bool, option("Print one JSON document for machines.", "--json")]
 RequiredRows = Annotated[int, _ROWS]

@@ -8,7 +8,6 @@ import typer
 from understudy.cli import options as o
 from understudy.cli.console import tell
 from understudy.cli.shared import option
-from understudy.errors import ReleaseError
 from understudy.facade import tables
 
 
@@ -19,10 +18,8 @@ def recipe(
 ) -> None:
     """Print the recipe of a release: give it to `synth --recipe` to repeat it."""
     choices = tables.read_recipe(release)
-    text = choices.to_toml()
+    text = tables.recipe_text(release, choices)
     if output is not None:
-        if output.exists():
-            raise ReleaseError(f"{str(output)!r} exists already; a recipe never overwrites. Choose another name.")
-        output.write_text(text, encoding="utf-8", newline="\n")
+        tables.save_recipe(text, output)
     document = {"method": choices.method, "rows": choices.rows, "options": dict(choices.options)}
     tell(document, [text.removesuffix("\n") if output is None else f"wrote {output}"], json=json)

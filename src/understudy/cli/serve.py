@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Database = Annotated[
     str | None,
     option(
-        "sqlite:///FILE or postgresql://...; holds keys, budgets and stored answers. Default: "
+        "sqlite:///FILE (one server) or postgresql://USER@HOST/NAME, without a password; holds keys, budgets and "
+        "stored answers. Default: "
         f"{service.DATABASE_VARIABLE}, else sqlite:///understudy-service.db."
     ),
 ]

@@ -31,7 +31,7 @@ def warn_of(release: Any, *, csv: bool) -> None:
     if csv and (names := release.formula_like()):
         note(
             [
-                f"{', '.join(names)} have levels that start like a formula; open the CSV file as text in a "
-                "spreadsheet, or use the Parquet file."
+                f"{', '.join(names)} have levels that start like a formula; write --format guarded.csv for a "
+                "spreadsheet, open the CSV file as text there, or use the Parquet file."
             ]
         )

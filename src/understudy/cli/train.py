@@ -49,7 +49,7 @@ def train(
     seed: Seed = None,
     json: o.Json = False,
 ) -> None:
-    """Train a risk score on DATA and write it as one checked file; `understudy serve` offers it over HTTP."""
+    """Train a risk score on DATA: one checked file and its page. `understudy serve` offers it over HTTP."""
     method, words = chosen_method(context, method, recipe, default="additive")
     if reliability is not None and words.get("quality_epsilon") is None and words.get("quality_data") is None:
         raise ParameterError("--reliability draws a quality report; give --quality-epsilon or --quality-data too.")
@@ -88,7 +88,7 @@ def _lines(model: Any, output: Path) -> Iterator[str]:
                 yield from _figures(f"{column} {level}, ", group)
         yield f"quality was {model.quality.paid}"
     yield model.statement
-    yield f"wrote {output}; `understudy serve {output}` offers it as {model.name!r}"
+    yield f"wrote {output} and its page {output}.html; `understudy serve {output}` offers it as {model.name!r}"
 
 
 def _figures(lead: str, measures: Mapping[str, Any]) -> Iterator[str]:

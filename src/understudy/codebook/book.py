@@ -21,6 +21,8 @@ from understudy.codebook.rules import Rule
 from understudy.codebook.unit import PersonUnit, unit_faults
 from understudy.codebook.weight import weight_faults
 from understudy.errors import CodebookError
+from understudy.files import write_file
+from understudy.loading import loader, loading
 
 if TYPE_CHECKING:
     from understudy.codebook.constraints import Allowed
@@ -407,9 +409,10 @@ class Codebook:
 
     def save(self, path: str | Path) -> None:
         """Write the canonical text."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
+        write_file(Path(path), self.to_toml())
 
 
+@loader("the codebook", remedy="save it as TOML text in UTF-8.", error=CodebookError)
 def read_text(path: str | Path) -> str:
     """The text of a codebook file."""
     try:
@@ -429,7 +432,10 @@ def read_text(path: str | Path) -> str:
 def with_path(path: str | Path) -> Iterator[None]:
     """Faults of a codebook name its file."""
     try:
-        yield
+        with loading(path, "the codebook", remedy="mend it, or copy it again from its source.", error=CodebookError):
+            yield
     except CodebookError as reason:
         message = str(reason).partition("\n")[0]
+        if str(path) in message:
+            raise
         raise CodebookError(message.replace("the codebook", f"the codebook {str(path)!r}", 1), reason.faults) from None

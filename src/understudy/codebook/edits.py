@@ -47,7 +47,9 @@ def edited_text(text: str, wanted: Codebook) -> str:
         ):
             if before != after:
                 change_tables(document, header, before, after, fresh[header])
-        if wanted.unit != book.unit:
+        if wanted.unit is None:
+            document.pop("unit", None)
+        elif wanted.unit != book.unit:
             document["unit"] = fresh["unit"]
         if wanted.file != book.file and "file" in document:
             change_table(document["file"], fresh["file"])

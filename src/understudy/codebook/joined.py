@@ -24,7 +24,7 @@ def joined_book(book: LinkedCodebook, by: Sequence[str]) -> Codebook:
             raise ParameterError(f"column {name!r} cannot be counted by; choose among {', '.join(known)}.")
     lowest = book.deepest(map(table_of, by))
     ids = f"{book.person.name}.{book.person.key}"
-    columns: list[Column] = [_plain(book.column(name), book) for name in by]
+    columns: list[Column] = [plain_levels(book.column(name), book) for name in by]
     return Codebook(
         columns=(*columns, Text(name=ids, role=Role.IDENTIFIER)),
         title=book.title,
@@ -32,7 +32,7 @@ def joined_book(book: LinkedCodebook, by: Sequence[str]) -> Codebook:
     )
 
 
-def _plain(column: Column, book: LinkedCodebook) -> Column:
+def plain_levels(column: Column, book: LinkedCodebook) -> Column:
     """Codes of a pack as levels: the pack, and what a code is a detail of, may lie outside the join."""
     if not isinstance(column, Detail | CodeLevel):
         return column
@@ -70,7 +70,7 @@ def narrowed(book: LinkedCodebook, by: Sequence[str]) -> LinkedCodebook:
     """The tables on the path of these columns and those that constants are read from, with what they need."""
     tables = [_narrowed(table, by) for table in book.path(book.deepest(map(table_of, by)).name)]
     for table in tables:  # which grows: constants of the path may be read from tables beside it
-        read = dict.fromkeys(one.child for one in table.constants)
+        read = dict.fromkeys(one.child for one in table.read_constants)
         tables += [_narrowed(book.table(name), by) for name in read if name not in {each.name for each in tables}]
     return replace(book, rules=(), tables=tuple(tables))
 

@@ -18,6 +18,7 @@ from understudy.codebook.linked_rules import PREVIOUS, NothingAfter, is_previous
 from understudy.codebook.publication import Publication
 from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
+from understudy.files import write_file
 
 Orphans = Literal["refuse", "drop"]
 ReadingRule = Literal["first", "latest", "most frequent"]
@@ -39,6 +40,8 @@ class Constant:
     origin: Origin = Origin.DECLARED
     """Drafted where it was noticed in the data: no promise rests on it until a person attests a public source."""
     attestation: Attestation | None = None
+    held: bool = False
+    """Whether the table holds the column itself, as tables that we write do: then it is read there."""
 
     @property
     def content(self) -> str:
@@ -81,7 +84,7 @@ class LinkedTable:
     orphans: Orphans = "refuse"
     """What becomes of rows whose parent does not exist: such tables are refused, or the rows take no part."""
     constants: tuple[Constant, ...] = ()
-    """Columns that are read from child tables."""
+    """Columns that do not change within a row of it, read from child tables that repeat them."""
     origin: Origin = Origin.DECLARED
     """Drafted where keys and parent were found in the data."""
     attestation: Attestation | None = None
@@ -111,11 +114,17 @@ class LinkedTable:
     @property
     def plain(self) -> "LinkedTable":
         """The same for a table that we write ourselves, as attested as it is now."""
-        plain = replace(self, book=self.book.plain, data="", made_of=None, constants=())
+        constants = tuple(replace(one, held=True) for one in self.constants)
+        plain = replace(self, book=self.book.plain, data="", made_of=None, constants=constants)
         if self.attestation is None:
             return plain
         of = plain.content if self.is_attested else "changed"  # or the change would revive it
         return replace(plain, attestation=replace(self.attestation, of=of))
+
+    @property
+    def read_constants(self) -> tuple[Constant, ...]:
+        """The constants that lie in child tables."""
+        return tuple(one for one in self.constants if not one.held)
 
     @property
     def as_file(self) -> Codebook:
@@ -305,9 +314,21 @@ class LinkedCodebook:
     def assumptions(self) -> tuple[str, ...]:
         """What a reader must accept for a guarantee to be true."""
         sentences = [f"table {table.name}: {text}" for table in self.tables for text in table.book.assumptions]
+        sentences += self.link_assumptions
+        sentences += [
+            f"the rule {rule.title!r} is public knowledge"
+            + (f", attested by {rule.attestation}" if rule.attestation else rule.source and f", from {rule.source}")
+            for rule in self.rules
+            if rule.origin is Origin.DECLARED or rule.is_attested
+        ]
+        return tuple(sentences)
+
+    @property
+    def link_assumptions(self) -> tuple[str, ...]:
+        """What of it is about keys, caps and constants."""
         caps = ", ".join(f"{t.cap} rows of {t.name} for each row of {t.parent}" for t in self.tables if t.parent)
         keys = f"all rows of one person, in every table, lead to one value of {self.person.name}.{self.person.key}"
-        sentences.append(f"{keys}; the caps ({caps}) were chosen without looking at the data" if caps else keys)
+        sentences = [f"{keys}; the caps ({caps}) were chosen without looking at the data" if caps else keys]
         for table in self.tables:
             if table.attestation is not None and table.is_attested:
                 sentences.append(f"the keys and the cap of {table.name} are attested by {table.attestation}")
@@ -317,12 +338,6 @@ class LinkedCodebook:
                 for one in table.constants
                 if one.is_public
             ]
-        sentences += [
-            f"the rule {rule.title!r} is public knowledge"
-            + (f", attested by {rule.attestation}" if rule.attestation else rule.source and f", from {rule.source}")
-            for rule in self.rules
-            if rule.origin is Origin.DECLARED or rule.is_attested
-        ]
         return tuple(sentences)
 
     # Files
@@ -354,7 +369,7 @@ class LinkedCodebook:
 
     def save(self, path: str | Path) -> None:
         """Write the canonical text."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
+        write_file(Path(path), self.to_toml())
 
 
 def constant_title(table: LinkedTable, constant: Constant) -> str:

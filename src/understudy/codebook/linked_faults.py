@@ -163,8 +163,9 @@ def _made_faults(table: "LinkedTable", child: "LinkedTable | None") -> list[str]
         faults.append(f"{where} is made of {child.name!r} and has a parent; only the table of the persons can be made.")
     if child.made_of is not None or table.data:
         faults.append(f"{where} is made of {child.name!r}, so it lies nowhere itself and needs a child that does.")
-    read = {constant.column for constant in table.constants if constant.child == child.name}
-    if lost := [column.name for column in table.book.written if column.is_modelled and column.name not in read]:
+    read = {constant.column for constant in table.read_constants if constant.child == child.name}
+    described = dict.fromkeys(column.reads for column in table.book.described)
+    if lost := [name for name in described if name not in read]:
         faults.append(
             f"{where} is made of {child.name!r}, and {', '.join(map(repr, lost))} are no constants of that table; "
             f"declare them under [tables.{table.name}.constants]."

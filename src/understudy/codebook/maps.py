@@ -9,8 +9,10 @@ from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Attestation, Column
 from understudy.codebook.rules import Determines, code_of_value
 from understudy.errors import ParameterError
+from understudy.loading import loader
 
 
+@loader("the map", remedy="save it as CSV in UTF-8, with two columns below a header.", error=ParameterError)
 def read_map(path: str | Path) -> dict[str, str]:
     """Keys with their values, from a CSV file of two columns with a header."""
     place = Path(path)

@@ -18,6 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from understudy.errors import CodebookError
+from understudy.loading import loader
 
 SHIPPED = ("icd9", "icd10", "ms_drg", "iso_countries", "us_states", "us_counties", "naics", "sic")
 MOST_CODES = 100_000
@@ -295,6 +296,7 @@ def shipped_pack(name: str) -> Pack:
     return Pack(name=name, text=text, is_shipped=True)
 
 
+@loader("the pack", remedy="give a CSV file with the columns code, parents, label.", error=CodebookError)
 def pack_of_file(path: str | Path, name: str | None = None) -> Pack:
     """An own pack: one CSV file, called by its file name."""
     place = Path(path)

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from understudy.errors import CodebookError, ParameterError
+from understudy.loading import loading
 from understudy.parameters import OneOf, Text, option, options_of
 
 _MOST_CHARACTERS = 10_000
@@ -188,15 +189,11 @@ class Publication:
     @classmethod
     def load(cls, path: str | Path) -> "Publication":
         """The ``[publication]`` table of a TOML file, which may be a codebook."""
-        try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-        except (OSError, ValueError, RecursionError) as reason:
-            why = getattr(reason, "strerror", None) or reason
-            raise CodebookError(f"{str(path)!r} cannot be read as TOML ({why}); write a [publication] table.") from None
-        table = content.get("publication")
-        if not isinstance(table, dict):
-            raise CodebookError(f"{str(path)!r} has no [publication] table; write one, with a title for example.")
-        return cls.from_dict(table, f"[publication] of {str(path)!r}")
+        with loading(path, "the publication", remedy="write a [publication] table in TOML.", error=CodebookError):
+            table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig")).get("publication")
+            if not isinstance(table, dict):
+                raise CodebookError(f"{str(path)!r} has no [publication] table; write one, with a title for example.")
+            return cls.from_dict(table, f"[publication] of {str(path)!r}")
 
     @property
     def period(self) -> tuple[dt.date, dt.date] | None:

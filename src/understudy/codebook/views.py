@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from understudy.codebook.book import Codebook
+from understudy.codebook.code_cells import CodeCells, code_cells
+from understudy.codebook.coded import CodeLevel
 from understudy.codebook.columns import FINE_DATE, Categorical, Column, Dates, Ordinal, Role
 from understudy.codebook.constraints import Orders
 from understudy.codebook.linked import LinkedCodebook, LinkedTable
@@ -91,6 +93,16 @@ class View:
     """Rules about certain ones of many dates, which the view cannot keep: whoever breaks one is drawn again."""
     compared: tuple[str, ...]
     """Number columns, known ones too, that order rules compare: their values keep that order, not only their bins."""
+    codes: tuple[CodeCells, ...]
+    """Detailed codes of the table: counted beside the columns of the view, and drawn after it."""
+
+    @cached_property
+    def counted(self) -> Codebook:
+        """The columns of the view, then the cells of its codes."""
+        if not self.codes:
+            return self.book
+        cells = (one.column(self.spelled(one.detail.name)) for one in self.codes)
+        return Codebook(columns=(*self.book.columns, *cells))
 
     @cached_property
     def new(self) -> tuple[str, ...]:
@@ -198,6 +210,7 @@ def _view(book: LinkedCodebook, table: LinkedTable) -> View:
         placed=tuple(one for name, one in placed.items() if name in own),
         unkept=tuple(unkept),
         compared=tuple(one.name for one in every if one.name in compared and isinstance(one, Number)),
+        codes=code_cells(table.book),
     )
 
 
@@ -273,6 +286,8 @@ def _told(book: LinkedCodebook, name: str, placed: Mapping[str, Placed]) -> Colu
     if name in placed:
         return placed[name].told(name)
     column = replace(book.column(name), role=Role.OTHER, parents=None, hierarchy=())
+    if isinstance(column, CodeLevel):  # the code that it belongs to is no column of the view
+        return Categorical(name=name, levels=column.levels, missing=column.missing)
     return replace(column, shape="uniform", pieces=None) if isinstance(column, Number) else column
 
 

@@ -45,7 +45,10 @@ def recipe_of(manifest: Mapping[str, Any]) -> CommuteRecipe | None:
         known["rings"] = Rings(
             miles=miles, shares=tuple(rings["shares"]), keeps=tuple(rings["keeps"]), source=rings["source"]
         )
-    return CommuteRecipe(**{"certificate": "pure", **known, "method": str(manifest["method"]).removeprefix("commute-")})
+    method = str(manifest["method"]).removeprefix("commute-")
+    if method == "levels":  # its price follows from epsilon and delta, whichever levels and groups it measures
+        return CommuteRecipe(epsilon=known["epsilon"], delta=known["delta"], method=method)
+    return CommuteRecipe(**{"certificate": "pure", **known, "method": method})
 
 
 def quoted(real: Flows, made: ReleasedCommutes) -> list[Quoted]:

@@ -1,10 +1,11 @@
 """The tables of a commuting release, and one function per use case."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.commute.characteristics import Characteristics
 from understudy.commute.evaluating import evaluate_commutes
 from understudy.commute.places import CommuteInput, Places, Regions, read_origins, read_places, read_regions
 from understudy.commute.plan import Plan
@@ -12,8 +13,9 @@ from understudy.commute.recipe import CommuteRecipe
 from understudy.commute.released import ReleasedCommutes, read_release
 from understudy.errors import ParameterError, ReleaseError
 from understudy.evaluate.commuting import CommuteFindings
+from understudy.files import Access, make_folder, write_file
 from understudy.mechanisms.stream import Stream
-from understudy.parameters import Declared, Panel, Text, Whole, from_words, option
+from understudy.parameters import Declared, Panel, Several, Text, Whole, from_words, option
 from understudy.privacy.account import Account, account_at, remember_look
 from understudy.release import Release
 from understudy.release.folders import check_target
@@ -37,21 +39,31 @@ class FlowTable(Declared):
     places: Any = option(
         None,
         rule=_TABLE,
-        help="Public table of place, latitude, longitude, and perhaps home (true where people may live).",
+        help="Public table of place, latitude, longitude, perhaps home (true where people may live), and levels.",
+        panel=Panel.INPUT,
+    )
+    levels: tuple[str, ...] | None = option(
+        None,
+        rule=Several(each=_COLUMN, words="columns of the places, coarse to fine", example="county,town,tract"),
+        help="Columns of the places that are coarser units, coarse to fine; default: county, town, tract and the like.",
         panel=Panel.INPUT,
     )
 
-    def read(self, data: Any, origins: Any) -> Flows:
+    def read(self, data: Any, origins: Any, **more: Any) -> Flows:
         """Count the confidential table."""
-        return read_flows(
-            data, origin=self.origin, destination=self.destination, count=self.count, table=self.table, origins=origins
-        )
+        columns: dict[str, Any] = {
+            "origin": self.origin,
+            "destination": self.destination,
+            "count": self.count,
+            "table": self.table,
+        }
+        return read_flows(data, origins=origins, **columns, **more)
 
     def known_places(self, data: Any) -> Places | None:
         """The public places, read where they are a table; ``data`` is the confidential one."""
         if self.places is None or isinstance(self.places, Places):
             return self.places
-        return read_places(self.places, confidential=data)
+        return read_places(self.places, levels=self.levels, confidential=data)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +79,13 @@ class CommuteTables(FlowTable):
         help="Public partition of origins (origin, region, perhaps density): draw regions, then place.",
         panel=Panel.INPUT,
     )
+    characteristics: Mapping[str, tuple[str, ...]] | None = option(
+        None,
+        rule=Characteristics(),
+        help="Columns with the workers of each group, such as age=SA01+SA02+SA03,earnings=SE01+SE02+SE03 (method "
+        "levels).",
+        panel=Panel.INPUT,
+    )
 
     def open(self, data: Any, account: Account | str | Path | None) -> CommuteInput:
         """Read the public tables first and then count the confidential one."""
@@ -76,7 +95,7 @@ class CommuteTables(FlowTable):
         names = None if listed is None else listed.names
         if names is None and known is not None:
             names = known.names if known.homes is None else known.homes
-        flows = self.read(data, names)
+        flows = self.read(data, names, characteristics=self.characteristics)
         if known is not None:
             known.positions(tuple(flows.origins.to_pylist()), "origin")
             known.positions(flows.destinations, "destination")
@@ -140,6 +159,7 @@ def compare_commutes(
 
 def write_example(folder: Path, *, workers: int, seed: int) -> list[Path]:
     """A simulated town to try the commands on: flows.csv and places.csv in a new folder."""
+    import pyarrow as pa
     import pyarrow.csv
 
     from understudy.datasets import commutes
@@ -149,10 +169,12 @@ def write_example(folder: Path, *, workers: int, seed: int) -> list[Path]:
     Whole(least=0, tried=1).check("seed", seed)
     town = commutes(workers, seed)
     try:
-        folder.mkdir(parents=False)
+        make_folder(folder, Access.EVERYBODY)
     except OSError as reason:
         raise ReleaseError(f"the folder {str(folder)!r} cannot be made ({reason.strerror}).") from None
     paths = [folder / "flows.csv", folder / "places.csv"]
     for path, table in zip(paths, town, strict=True):
-        pyarrow.csv.write_csv(table, path)
+        sink = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(table, sink)
+        write_file(path, sink.getvalue().to_pybytes(), Access.EVERYBODY)
     return paths

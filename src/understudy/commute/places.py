@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from understudy.commute.geography import areas_beside, as_places_table
+from understudy.commute.levels import Level, read_levels
 from understudy.errors import DataError, and_more
 from understudy.mechanisms.origin_domain import distances
 from understudy.mechanisms.stream import Stream
@@ -74,7 +76,7 @@ def read_columns(table: Any, role: InputRole, *, confidential: Any = None) -> Co
     opened.verify()
     with engine_errors(repr(opened.label)):
         data = opened.table.to_pyarrow()
-    named = data.rename_columns([name.strip().lower() for name in opened.header])
+    named = as_places_table(data.rename_columns([name.strip().lower() for name in opened.header]))
     return Columns(label=str(opened.label), data=named, provenance=provenance)
 
 
@@ -111,6 +113,10 @@ class Places:
     longitudes: Floats | None = None
     homes: tuple[str, ...] | None = None
     """Where people may live, a public list; None for everywhere."""
+    levels: tuple[Level, ...] = ()
+    """Coarser units that the places lie in, coarse to fine."""
+    beside: tuple[Level, ...] = ()
+    """Areas to find and to show on a map only, such as postal areas: nothing is measured for them."""
     provenance: Provenance = DECLARED
 
     def __post_init__(self) -> None:
@@ -170,10 +176,13 @@ class Places:
         return positions
 
 
-def read_places(table: Any, *, confidential: Any = None) -> Places:
+def read_places(table: Any, *, levels: Sequence[str] | None = None, confidential: Any = None) -> Places:
     """A public table with the column ``place``; for distances and the map, ``latitude`` and ``longitude``.
 
-    A column ``home`` (true or false) says where people may live; without it, everywhere.
+    A column ``home`` (true or false) says where people may live; without it, everywhere. ``levels`` names columns of
+    coarser units, coarse to fine; without it they are found by :data:`understudy.commute.levels.KNOWN`. Any other
+    column that has a column of names beside it (``zip`` and ``zip_name``) is for the map. The geography crosswalk of
+    the US Census Bureau is taken as it comes.
     """
     columns = read_columns(table, InputRole.PLACES, confidential=confidential)
     names = columns.texts("place", "name", "id", "geocode")
@@ -184,7 +193,9 @@ def read_places(table: Any, *, confidential: Any = None) -> Places:
             raise DataError(f"the column 'home' of {columns.label} holds {strange[0]!r}; write true or false.")
         homes = tuple(name for name, word in zip(names, words, strict=True) if word in ("true", "1", "yes"))
     north, east = ("latitude", "lat"), ("longitude", "lon", "lng")
-    known: dict[str, Any] = {"names": names, "homes": homes, "provenance": columns.provenance}
+    units = read_levels(columns, levels)
+    known: dict[str, Any] = {"names": names, "homes": homes, "levels": units, "provenance": columns.provenance}
+    known["beside"] = areas_beside(columns.data, units)
     if not columns.has(*north) and not columns.has(*east):
         return Places(**known)
     return Places(latitudes=columns.numbers(*north), longitudes=columns.numbers(*east), **known)

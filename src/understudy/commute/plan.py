@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.codebook import Categorical, Codebook
+from understudy.commute.hierarchy import Hierarchy, build_hierarchy
 from understudy.commute.places import CommuteInput, Places, Regions
 from understudy.errors import DataError, ParameterError
+from understudy.mechanisms.flow_measurements import flow_event
 from understudy.mechanisms.origin_baselines import baseline_event
 from understudy.mechanisms.origin_domain import EARTH_MILES, Index, OriginDomain, count_classes, everywhere
 from understudy.mechanisms.origin_draws import (
@@ -63,6 +65,8 @@ class Plan:
     event: Event
     """What prices the draws."""
     quote: Quote
+    hierarchy: Hierarchy | None = None
+    """What is measured, for the method levels."""
 
     @property
     def rows(self) -> int:
@@ -93,6 +97,8 @@ class Plan:
         if places is not None:
             tables.append(places.names)
             tables += [None if a is None else a.tolist() for a in (places.latitudes, places.longitudes)]
+            tables += [(level.name, level.codes, level.of.tolist()) for level in places.levels if self.hierarchy]
+            tables += sorted(self.given.flows.groups.items())
         if regions is not None:
             tables += [regions.names, regions.of.tolist(), regions.density.tolist()]
         digest = hashlib.sha256(repr(tables).encode()).hexdigest()
@@ -102,6 +108,15 @@ class Plan:
 def lay_out(recipe: "CommuteRecipe", given: CommuteInput, *, secure: bool) -> Plan:
     """The plan of ``recipe`` for one table."""
     flows = given.flows
+    hierarchy = None
+    if recipe.method == "levels":
+        if given.regions is not None:
+            raise ParameterError("`regions` belongs to the method dirichlet; the method levels takes `levels` instead.")
+        hierarchy = build_hierarchy(given)
+    elif flows.groups:
+        raise ParameterError(
+            f"`characteristics` are released by the method levels, not by {recipe.method!r}. Leave them out."
+        )
     domain = build_domain(recipe, flows, given.places, given.regions)
     public = destination_facts(recipe, flows, domain)
     alphas: list[Fraction] = []
@@ -117,9 +132,14 @@ def lay_out(recipe: "CommuteRecipe", given: CommuteInput, *, secure: bool) -> Pl
             delta=recipe.delta,
             rejects=recipe.reject,
         )
+    elif hierarchy is not None:
+        assert recipe.delta is not None
+        event = flow_event(epsilon=recipe.epsilon, delta=recipe.delta)
+        hierarchy.units(event)  # refused before anything is paid
     else:
+        assert recipe.method is not None
         event = baseline_event(recipe.method, epsilon=recipe.epsilon, delta=recipe.delta, keep=recipe.subsample)
-    entries = [_entry(recipe, given, public, event), *stream_entries(secure)]
+    entries = [_entry(recipe, given, public, event, hierarchy), *stream_entries(secure)]
     if flows.origins_from_data:
         entries.insert(0, Entry.unpriced(stage="origins", reads="which origins exist", why=_DRAFTED))
     quote = Quote(
@@ -147,6 +167,7 @@ def lay_out(recipe: "CommuteRecipe", given: CommuteInput, *, secure: bool) -> Pl
         alphas=alphas,
         event=event,
         quote=quote.with_public(inputs).with_data(flows.provenance),
+        hierarchy=hierarchy,
     )
 
 
@@ -289,7 +310,8 @@ def _alphas(recipe: "CommuteRecipe", public: Destinations) -> tuple[list[Fractio
         if not useful.all():
             rest = public.take(~useful)
             chosen[~useful] = certified_alphas(rest, certificate=certificate, epsilon=epsilon, delta=delta)
-        theorem = {"theorem": int(useful.sum()), "exact": int((~useful).sum())}
+        none = ~((values > 0) & (values <= pure))
+        theorem = {"theorem": int(useful.sum()), "exact": int((~useful).sum()), "none": int(none.sum())}
     else:
         chosen = certified_alphas(public, certificate=certificate, epsilon=epsilon, delta=delta)
     alphas = exact_alphas(chosen)
@@ -301,13 +323,18 @@ def _alphas(recipe: "CommuteRecipe", public: Destinations) -> tuple[list[Fractio
     return alphas, theorem
 
 
-def _entry(recipe: "CommuteRecipe", given: CommuteInput, public: Destinations, event: Event) -> Entry:
+def _entry(
+    recipe: "CommuteRecipe", given: CommuteInput, public: Destinations, event: Event, hierarchy: Hierarchy | None
+) -> Entry:
     """What the draws read, and what must be public for their price to be true."""
     reads = f"origins of the workers of {len(public):,} destinations"
     if recipe.method == "dirichlet":
         reads += f", {int(public.draws.sum()):,} synthetic ones drawn"
         reads += "; domain shrunk at random (algorithm 2)" if recipe.shrink else ""
         reads += "; outputs outside gamma-Good drawn again" if recipe.reject else ""
+    elif hierarchy is not None:
+        reads += f", counted and measured on the levels {', '.join(hierarchy.names)}"
+        reads += f"; characteristics {', '.join(hierarchy.groups)}" if hierarchy.groups else ""
     else:
         reads += f", by the baseline {recipe.method}"
     assumptions = [
@@ -315,6 +342,8 @@ def _entry(recipe: "CommuteRecipe", given: CommuteInput, public: Destinations, e
         "the number of synthetic workers of every destination is public",
         "the list of possible origins is public",
     ]
+    if hierarchy is not None and hierarchy.levels:
+        assumptions.append("which unit of each level every place lies in is public")
     if given.places is not None and recipe.uses_distance:
         assumptions.append("the coordinates of places are public")
     if recipe.rings is not None:
@@ -334,11 +363,28 @@ def _warnings(
             f"origins of a few workers. The paper used 1e-5; a delta far below {1 / flows.workers:.1g} is safer."
         )
     if theorem and theorem["exact"]:
-        notes.append(
-            f"theorem 4.4 certifies no useful virtual count for {theorem['exact']:,} of {len(public):,} destinations "
-            "(never for a single worker); there the exact probabilistic certificate was used."
-        )
+        notes.append(_why_not_the_theorem(recipe, len(public), theorem))
     return tuple(notes)
+
+
+def _why_not_the_theorem(recipe: "CommuteRecipe", destinations: int, theorem: dict[str, int]) -> str:
+    """What kept theorem 4.4 from choosing, cause by cause."""
+    causes = []
+    if none := theorem["none"]:
+        causes.append(
+            f"for {none:,} it certifies no virtual count below that of theorem 4.1 (never for a single worker)"
+        )
+    if failed := theorem["exact"] - theorem["none"]:
+        why = (
+            "because `shrink` leaves fewer virtual workers than it counts on (theorem 5.2 of the paper is false)"
+            if recipe.shrink
+            else "because the theorem is false there"
+        )
+        causes.append(f"for {failed:,} its virtual count fails the exact tails, {why}")
+    return (
+        f"theorem 4.4 chose the virtual counts of {theorem['theorem']:,} of {destinations:,} destinations only: "
+        f"{'; '.join(causes)}. There the exact probabilistic certificate was used."
+    )
 
 
 def _paper(recipe: "CommuteRecipe", event: Event, theorem: dict[str, int] | None) -> dict[str, Any] | None:

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from understudy.codebook import Codebook
+from understudy.commute.level_recheck import level_faults
 from understudy.commute.plan import THEOREM
+from understudy.commute.synthesize import PLACES
 from understudy.errors import UnderstudyError
 from understudy.mechanisms.origin_baselines import BASELINES, SubsampledBinomial, baseline_event
 from understudy.mechanisms.origin_draws import KEEP_ALL, OriginDraws
@@ -30,26 +32,30 @@ def recheck_commute(looked: Looked) -> None:
         return
     if book is None or total is None or not total.is_formal:
         return
-    event = _own_event(manifest)
+    own = own_events(manifest)
+    event = own[0] if len(own) == 1 else None
     if event is None:
         faults = ["the ledger must price the draws of this release once, beside what its inputs cost, and does not"]
     else:
         method = str(manifest["method"]).removeprefix(_PREFIX)
-        faults = _disagreements(method, manifest["parameters"], event)
+        if method == "levels":
+            faults = level_faults(looked.place, manifest["parameters"], event, PLACES)
+        else:
+            faults = _disagreements(method, manifest["parameters"], event)
         if not faults and isinstance(event, OriginDraws):
             faults = [*_strange_domain(manifest, event, book), *_unpaid_rows(looked.place, manifest, event, book)]
     looked.conclude(faults, "the draws were paid for at the parameters that are stated")
 
 
-def _own_event(manifest: Mapping[str, Any]) -> Event | None:
-    """What is left of the ledger without the releases that were used as public knowledge, each of which came once."""
+def own_events(manifest: Mapping[str, Any]) -> list[Event]:
+    """What is left of the ledger without the releases that were used as public knowledge; nothing if one is missing."""
     own = list(Ledger.from_list(manifest["ledger"]))
     for entry in bought_inputs(manifest):
         paying = next((line for line in own if line.event == entry.event), None)
         if paying is None:
-            return None
+            return []
         own.remove(paying)
-    return own[0].event if len(own) == 1 else None
+    return [entry.event for entry in own]
 
 
 def _disagreements(method: str, parameters: Mapping[str, Any], event: Event) -> list[str]:

@@ -21,6 +21,8 @@ CERTIFICATES = ("pure", THEOREM, "probabilistic", "exact")
 _MILES = Number(above=0, below=12_500, tried=30.0)
 _BASELINE_TESTS = ("tests/exact/test_origin_baselines.py", "tests/exact/test_origin_vectors.py")
 
+_PUBLIC = "who works where (destination totals), output sizes, the list of possible origins, distance rings"
+
 
 def _facts(name: str, **more: Any) -> MethodFacts:
     """What the methods have in common; the baselines are our own."""
@@ -34,9 +36,7 @@ def _facts(name: str, **more: Any) -> MethodFacts:
         name=f"commute {name}",
         command=f"understudy commute synth --method {name}",
         neighbours=(Neighbours.ORIGIN,),
-        public="who works where (destination totals), output sizes, the list of possible origins, distance rings",
-        page="docs/methods/onthemap.md",
-        **{**common, **more},
+        **{"page": "docs/methods/onthemap.md", "public": _PUBLIC, **common, **more},
     )
 
 
@@ -45,6 +45,17 @@ class CommuteRecipe(Declared):
     """What is to be made and how it is to be proved; a promise that has a delta must be given one."""
 
     facts: ClassVar[Mapping[str, MethodFacts]] = {
+        "levels": _facts(
+            "levels",
+            page="docs/methods/commute-levels.md",
+            paper="ours",
+            public="who works where (destination totals), the list of possible origins, levels of places",
+            guarantee="(ε, δ)-DP for the origin and the characteristics of one worker",
+            truth="Flows of every level, workers by home and groups are measured with discrete Gaussian noise under "
+            "one price; whole flows that agree on all levels, and an interval for each, are post-processing.",
+            proofs=("flow_measurements.md",),
+            exact_tests=("tests/exact/test_flow_levels_exact.py",),
+        ),
         "dirichlet": _facts(
             "dirichlet",
             route="S",
@@ -90,13 +101,19 @@ class CommuteRecipe(Declared):
         panel=Panel.PRIVACY,
     )
     delta: float | None = option(None, rule=DELTA, help="Not for a pure promise.", panel=Panel.PRIVACY)
-    certificate: str = option(
+    certificate: str | None = option(
+        None,
         rule=OneOf(CERTIFICATES),
-        help="pure (theorem 4.1), theorem-4.4 (the paper's choice, promise recomputed), probabilistic (exact tails) or "
-        "exact (smallest noise).",
+        help="How the paper's method dirichlet is proved: pure (theorem 4.1), theorem-4.4 (the paper's choice, promise "
+        "recomputed), probabilistic (exact tails) or exact (smallest noise).",
         panel=Panel.PRIVACY,
     )
-    method: str = option("dirichlet", rule=OneOf.of(facts), help="dirichlet, or a baseline: laplace, subsample, sba.")
+    method: str | None = option(
+        None,
+        rule=OneOf.of(facts),
+        help="levels (flows that agree at every level, with intervals), dirichlet (the paper's), or a baseline: "
+        "laplace, subsample, sba. Default: levels, or dirichlet where a certificate is given.",
+    )
     prior: str = option(
         "uniform", rule=OneOf(("uniform", "distance")), help="uniform, or distance: by the rings' shares of commutes."
     )
@@ -114,7 +131,9 @@ class CommuteRecipe(Declared):
     shrink: bool = option(False, rule=Flag(), help="Drop empty origins at random (algorithm 2); costs epsilon.")
     cutoff: float | None = option(None, rule=_MILES, help="Leave out commutes beyond so many miles.")
     split: float | None = option(
-        None, rule=_MILES, help="Model commutes beyond so many miles apart, ring by ring, and place them afterwards."
+        None,
+        rule=_MILES,
+        help="Model commutes beyond so many miles apart, ring by ring; makes a cliff in the distances there.",
     )
     reject: bool = option(
         False, rule=Flag(), help="Draw again what is not gamma-Good (lemma 5.2).", panel=Panel.PRIVACY
@@ -134,12 +153,24 @@ class CommuteRecipe(Declared):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.method is None:
+            object.__setattr__(self, "method", "levels" if self.certificate is None else "dirichlet")
         dirichlet = self.method == "dirichlet"
+        if dirichlet and self.certificate is None:
+            raise ParameterError(
+                "`certificate` is missing; it says how the promise of the method dirichlet is proved. Try exact, or "
+                "leave the method out: levels needs none."
+            )
+        if self.method == "levels" and (self.certificate is not None or self.size != 1.0 or self.sizes is not None):
+            raise ParameterError(
+                "certificate, size and sizes belong to the method dirichlet; the method levels draws one worker for "
+                "every real one. Leave them out."
+            )
         promise = f"the certificate {self.certificate!r}" if dirichlet else f"the method {self.method!r}"
         pure = self.certificate == "pure" if dirichlet else self.method == "laplace"
         if not pure and self.delta is None:
             raise ParameterError(
-                f"`delta` is missing; {promise} needs one. Try 1e-5 or smaller, or the certificate pure."
+                f"`delta` is missing; {promise} needs one. Try 1e-6 or smaller, or the certificate pure."
             )
         if pure and self.delta is not None:
             raise ParameterError(f"`delta` is {self.delta}; {promise} is pure and takes none. Leave it out.")
@@ -165,8 +196,7 @@ class CommuteRecipe(Declared):
         own = ("rings", "shrink", "cutoff", "split", "reject", "prior")
         if not dirichlet and (given := [name for name in own if getattr(self, name) not in (None, False, "uniform")]):
             raise ParameterError(
-                f"{', '.join(given)} belong to the method dirichlet, not to the baseline {self.method!r}. Leave them "
-                "out."
+                f"{', '.join(given)} belong to the method dirichlet, not to the method {self.method!r}. Leave them out."
             )
 
     @property
@@ -177,6 +207,7 @@ class CommuteRecipe(Declared):
     @property
     def proved(self) -> Certificate:
         """What the promise is proved by; theorem 4.4 chooses virtual counts and proves nothing."""
+        assert self.certificate is not None  # of the method dirichlet
         return Certificate.PROBABILISTIC if self.certificate == THEOREM else Certificate(self.certificate)
 
     def plan(self, given: CommuteInput, *, secure: bool = True) -> Plan:

@@ -12,6 +12,7 @@ from understudy.commute.places import Places, read_places
 from understudy.commute.recheck import recheck_commute
 from understudy.commute.synthesize import PLACES
 from understudy.errors import ReleaseError
+from understudy.loading import loader
 from understudy.release.release import CODEBOOK, MANIFEST, TABLE
 from understudy.release.verify import verify_release
 from understudy.sources.flows import Flows, read_flows
@@ -31,6 +32,7 @@ class ReleasedCommutes:
     """What did not verify."""
 
 
+@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
 def read_release(folder: str | Path, *, places: Places | None = None) -> ReleasedCommutes:
     """Read and verify a release; ``places`` replaces the coordinates that lie in its folder."""
     place = Path(folder)

@@ -1,14 +1,20 @@
 """Draw and place synthetic workers, and make one commuting release of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from understudy.commute.estimates import COVERED
+from understudy.commute.geography import per_place
+from understudy.commute.level_release import release_levels
+from understudy.commute.places import Places
 from understudy.commute.plan import Plan
 from understudy.errors import RefusalError
+from understudy.mechanisms.flow_measurements import FlowMeasurements, FlowMeter
+from understudy.mechanisms.gaussian_measurements import Meter
 from understudy.mechanisms.origin_baselines import check_cells, draw_baseline
 from understudy.mechanisms.origin_cells import class_cells
 from understudy.mechanisms.origin_urn import check_weights, draw_origins, place_members
@@ -35,10 +41,14 @@ class Drawn:
     destinations: Integers
     origins: Integers
     left_out: int
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    """What describes them, for the method levels."""
 
 
 def draw(plan: Plan, *, stream: Stream, report: Any = None) -> Drawn:
     """Draw by the plan, and place what was drawn in merged cells and regions."""
+    if plan.hierarchy is not None:
+        return _draw_levels(plan, stream)
     recipe, domain, public, regions = plan.recipe, plan.domain, plan.public, plan.given.regions
     ledger = plan.quote.own  # what an earlier release paid for pays for no draw here
     cells = class_cells(plan.given.flows.cells, domain, None if regions is None else regions.of)
@@ -69,6 +79,15 @@ def draw(plan: Plan, *, stream: Stream, report: Any = None) -> Drawn:
     return Drawn(destinations=rows[order], origins=origins[order], left_out=int(np.sum(~kept)))
 
 
+def _draw_levels(plan: Plan, stream: Stream) -> Drawn:
+    """Measure at the price of the plan, and draw what agrees with all of it."""
+    assert plan.hierarchy is not None and isinstance(plan.event, FlowMeasurements)
+    flows = plan.given.flows
+    meter = FlowMeter(cells=flows.cells, meter=Meter(plan.event, stream), groups=flows.characteristics)
+    made = release_levels(plan.hierarchy, meter, plan.hierarchy.units(plan.event), stream)
+    return Drawn(destinations=made.destinations, origins=made.origins, left_out=0, tables=made.tables)
+
+
 def _empty(recipe: "CommuteRecipe", rows: int) -> str:
     """Why a release without a single worker is not handed out."""
     if recipe.cutoff is not None:
@@ -80,6 +99,32 @@ def _empty(recipe: "CommuteRecipe", rows: int) -> str:
         f"none of {rows:,} synthetic workers is left: at epsilon {recipe.epsilon:g} no cell survived the method "
         f"{recipe.method!r}. A release must hold one at least. Use a larger epsilon, or the method dirichlet."
     )
+
+
+def _level_facts(plan: Plan) -> dict[str, Any]:
+    """What a release by levels was measured with."""
+    tree = plan.hierarchy
+    if tree is None or not isinstance(plan.event, FlowMeasurements):
+        return {}
+    return {
+        "levels": list(tree.names[:-1]),
+        "characteristics": {name: list(columns) for name, columns in tree.groups.items()},
+        "measured": tree.units(plan.event),
+        "interval": COVERED,
+    }
+
+
+def place_table(places: Places) -> pa.Table:
+    """Public coordinates and levels, as a table that can be read as places again."""
+    columns: dict[str, Any] = {"place": pa.array(places.names, type=pa.string())}
+    if places.has_coordinates:
+        columns |= {"latitude": places.latitudes, "longitude": places.longitudes}
+    for level in places.levels:
+        columns[level.name] = pa.array(level.codes, type=pa.string()).take(level.of)
+        columns[f"{level.name}_name"] = pa.array(level.labels, type=pa.string()).take(level.of)
+    for level in places.beside:
+        columns |= {level.name: per_place(level, level.codes), f"{level.name}_name": per_place(level, level.labels)}
+    return pa.table(columns, metadata=places.provenance.mark())  # a release stays one
 
 
 class FittedCommutes(FittedWhole):
@@ -100,6 +145,8 @@ class FittedCommutes(FittedWhole):
 
     def _check(self, quote: Quote, **how: Any) -> None:
         plan = self.plan
+        if plan.hierarchy is not None:
+            return
         if plan.alphas:
             check_weights(plan.public, plan.alphas)
         else:
@@ -131,22 +178,17 @@ class FittedCommutes(FittedWhole):
         manifest = describe(
             quote,
             payment,
-            parameters=recipe.parameters(),
+            parameters={**recipe.parameters(), **_level_facts(plan)},
             rows=len(drawn.origins),
             rows_origin="destination totals, which are public under this neighbour relation, less what was left out",
             codebook=plan.book,
             secure=self._stream.is_secure,
             warnings=warnings,
         )
-        attachments = {}
+        attachments = dict(drawn.tables)
         places = plan.given.places
-        if places is not None and places.has_coordinates:
-            columns = {
-                "place": pa.array(places.names, type=pa.string()),
-                "latitude": places.latitudes,
-                "longitude": places.longitudes,
-            }
-            attachments[PLACES] = pa.table(columns, metadata=places.provenance.mark())  # a release stays one
+        if places is not None and (places.has_coordinates or places.levels):
+            attachments[PLACES] = place_table(places)
         return Release(table=table, manifest=manifest, attachments=attachments)
 
     def __repr__(self) -> str:

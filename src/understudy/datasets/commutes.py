@@ -19,7 +19,8 @@ class CommuteTables(NamedTuple):
     flows: pa.Table
     """``origin``, ``destination``, ``workers``."""
     places: pa.Table
-    """``place``, ``latitude``, ``longitude``, and whether people may live there (``home``)."""
+    """``place``, ``latitude``, ``longitude``, whether people may live there (``home``), its ``district``, and a postal
+    area (``zip``) that goes across districts."""
 
 
 def commutes(workers: int, seed: int, *, homes: int = 600, workplaces: int = 80) -> CommuteTables:
@@ -55,7 +56,28 @@ def commutes(workers: int, seed: int, *, homes: int = 600, workplaces: int = 80)
         destinations += [names[homes + place]] * len(there)
         counts += commuters[there].tolist()
     flows = pa.table({"origin": origins, "destination": destinations, "workers": pa.array(counts, pa.int64())})
+    districts = _districts(latitudes, longitudes)
+    slices = np.digitize(longitudes - latitudes, np.arange(-113.5, -112.9, 0.1))
+    postal = [f"{77000 + number}" for number in slices.tolist()]
     places = pa.table(
-        {"place": names, "latitude": latitudes, "longitude": longitudes, "home": [i < homes for i in range(number)]}
+        {
+            "place": names,
+            "latitude": latitudes,
+            "longitude": longitudes,
+            "home": [i < homes for i in range(number)],
+            "district": [code for code, _ in districts],
+            "district_name": [name for _, name in districts],
+            "zip": postal,
+            "zip_name": postal,
+        }
     )
     return CommuteTables(flows=flows, places=places)
+
+
+def _districts(latitudes: np.ndarray, longitudes: np.ndarray) -> list[tuple[str, str]]:
+    """Code and name of the part of the town that each place lies in: three by three, cut 3 miles from the centre."""
+    cut = 3.0 / _MILES_PER_DEGREE
+    rows = np.digitize(latitudes, [_CENTRE[0] - cut, _CENTRE[0] + cut])
+    columns = np.digitize(longitudes, [_CENTRE[1] - cut, _CENTRE[1] + cut])
+    north, east = ("South", "Middle", "North"), ("West", "Centre", "East")
+    return [(f"D{row}{column}", f"{north[row]} {east[column]}") for row, column in zip(rows, columns, strict=True)]

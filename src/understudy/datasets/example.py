@@ -8,6 +8,7 @@ import pyarrow as pa
 from understudy.datasets.discharges import discharges, discharges_codebook_text
 from understudy.datasets.histories import encounters, encounters_codebook_text, histories, histories_codebook_text
 from understudy.errors import ParameterError, ReleaseError
+from understudy.files import Access, make_folder, write_file
 
 
 def write_patients(folder: Path, *, rows: int, seed: int) -> list[Path]:
@@ -43,11 +44,13 @@ def _write(folder: Path, tables: Mapping[str, pa.Table], texts: Mapping[str, str
 
     try:
         for place in dict.fromkeys((folder / name).parent for name in tables):
-            place.mkdir(parents=False)
+            make_folder(place, Access.EVERYBODY)
     except OSError as reason:
         raise ReleaseError(f"the folder {str(folder)!r} cannot be made ({reason.strerror}).") from None
     for name, table in tables.items():
-        pyarrow.csv.write_csv(table, folder / name)
+        sink = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(table, sink)
+        write_file(folder / name, sink.getvalue().to_pybytes(), Access.EVERYBODY)
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_file(folder / name, text, Access.EVERYBODY)
     return [folder / name for name in (*tables, *texts)]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import ParameterError
+from understudy.loading import loader
 from understudy.parameters import Declared, Number, Text, option, options_of
 
 _LIMIT = Number(above=0, most=1, tried=0.05)
@@ -98,6 +99,7 @@ SOURCES = {
 }
 
 
+@loader("`board`", remedy="write one limit per line, as share_error = 0.03.", error=ParameterError)
 def read_board(path: str | Path) -> Board:
     """The board of a TOML file; all faults are told at once."""
     try:

@@ -103,6 +103,11 @@ def _proposal(form: str, rule: Rule, *, support: int, exceptions: int, expected:
     return Proposal(id=name, form=form, rule=rule, support=support, exceptions=exceptions, expected=expected)
 
 
+def order_proposal(rule: Order, *, support: int, exceptions: int, expected: float) -> Proposal:
+    """An order that was found elsewhere than in counts of pairs."""
+    return _proposal(_ORDER, rule, support=support, exceptions=exceptions, expected=expected)
+
+
 def _pair(grids: Mapping[tuple[str, str], Counts], first: str, second: str) -> Counts:
     return grids[first, second] if (first, second) in grids else grids[second, first].T
 

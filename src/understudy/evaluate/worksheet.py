@@ -14,7 +14,7 @@ from understudy.codebook import Column, Role
 from understudy.errors import ReleaseError
 from understudy.evaluate.report.findings import BANNER, Findings, Measured
 from understudy.evaluate.risk.scores import METRICS
-from understudy.pages.write import write_whole
+from understudy.files import Access, write_file
 
 _JUDGEMENT = (
     "Judgement (to be filled in by people):",
@@ -84,7 +84,7 @@ def check_worksheet_target(path: Path) -> None:
 def write_worksheet(path: Path, findings: Findings) -> None:
     """A Markdown file that only its owner may read."""
     check_worksheet_target(path)
-    write_whole(path, worksheet(findings).encode())
+    write_file(path, worksheet(findings), Access.OWNER, new=True)
 
 
 def worksheet(findings: Findings) -> str:

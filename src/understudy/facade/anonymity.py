@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from understudy.anonymize import Recipe as AnonymizeRecipe
     from understudy.anonymize.cells import Cells
     from understudy.anonymize.fitted import Anonymized
+    from understudy.anonymize.report.alternatives import Alternative
     from understudy.anonymize.report.gather import Findings
     from understudy.anonymize.risk import RiskFigures
     from understudy.codebook import Codebook
@@ -127,6 +128,64 @@ def _recipe(recipe: AnonymizeRecipe | str | Path | None, words: Mapping[str, Any
             "hierarchies into it."
         )
     return recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+
+
+@documented
+def candidates(
+    data: Any,
+    book: Codebook | str | Path,
+    k: int,
+    *,
+    suppression: float = 0.05,
+    quasi: Sequence[str] | str | None = None,
+    out: str | Path | None = None,
+    unknown: str = "error",
+    table: str | None = None,
+    account: Account | str | Path | None = None,
+    report: Report | None = None,
+) -> dict[tuple[tuple[str, Any], ...], Alternative]:
+    """Weigh ways to anonymise a table before one is released. Nothing is released; the figures are confidential.
+
+    Parameters
+    ----------
+    k
+        Rows that should share every combination of quasi-identifiers; stricter and milder demands are tried too.
+    suppression
+        Share of rows that may be suppressed.
+    quasi
+        Quasi-identifiers; by default the codebook's roles.
+    out
+        JSON file for the figures, for its owner only; an earlier one is replaced. Without it nothing is written.
+    account
+        Remembers this look. Nothing is charged.
+
+    Returns
+    -------
+    dict
+        By what would be asked of :func:`anonymize` (``(("k", 5), ("suppression", 0.05))``), what would come out:
+        ``detail_lost``, ``suppressed`` and the risk (``highest``, ``mean``), or ``why_not``.
+    """
+    import json
+
+    from understudy.anonymize.recipe import Recipe
+    from understudy.anonymize.report.alternatives import weigh
+    from understudy.codec import to_plain
+    from understudy.files import Access, write_file
+    from understudy.parameters import options_of
+    from understudy.privacy.account import remember_look
+
+    ways: list[dict[str, Any]] = []
+    for demand in sorted({max(2, k // 2), k, 2 * k, 4 * k}):
+        ways += [{"k": demand, "suppression": suppression}, {"k": demand, "mondrian": True}]
+    asked = {json.dumps(way): _recipe(None, way) for way in ways}
+    names = None if quasi is None else options_of(Recipe)["quasi"].rule.read("quasi", quasi)
+    remember_look(account, "candidates for an anonymised table")
+    weighed = weigh(_cells(data, book, unknown, table, report), asked, names)
+    if out is not None:
+        figures = [{**way, **to_plain(one)} for way, one in zip(ways, weighed, strict=True)]
+        text = json.dumps({"quasi": names, "candidates": figures}, ensure_ascii=False)
+        write_file(Path(out), text, Access.OWNER)
+    return {tuple(way.items()): one for way, one in zip(ways, weighed, strict=True)}
 
 
 def risk_options() -> dict[str, Option]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +55,7 @@ def _recipe_and_input(
 def commute(
     flows: Any,
     epsilon: float,
-    certificate: str,
+    certificate: str | None = None,
     *,
     out: str | Path | None = None,
     csv: bool = False,
@@ -73,7 +73,8 @@ def commute(
     epsilon
         Before shrinking and rejection, which add to it.
     certificate
-        How the promise is proved: ``pure``, ``theorem-4.4``, ``probabilistic`` or ``exact``.
+        Of the paper's method dirichlet: ``pure``, ``theorem-4.4``, ``probabilistic`` or ``exact``. Without it flows are
+        measured on all levels.
     out
         New folder for the release; without it nothing is written.
     csv
@@ -82,7 +83,8 @@ def commute(
         Charged before anything is drawn.
     **options
         Of the tables (:class:`~understudy.commute.jobs.CommuteTables`): the columns ``origin``, ``destination`` and
-        ``count``, ``table`` in a database, and the public ``places``, ``origins`` and ``regions``. Of the recipe
+        ``count``, ``table`` in a database, ``characteristics``, and the public ``places`` with their ``levels``,
+        ``origins`` and ``regions``. Of the recipe
         (:class:`~understudy.commute.CommuteRecipe`): ``delta``, ``method``, ``prior``, ``prior_cap``, ``rings``,
         ``shrink``, ``cutoff``, ``split``, ``reject``, ``size``, ``sizes`` and ``subsample``.
 
@@ -98,7 +100,12 @@ def commute(
 
 
 def quote_commute(
-    flows: Any, epsilon: float, certificate: str, *, account: Account | str | Path | None = None, **options: Any
+    flows: Any,
+    epsilon: float,
+    certificate: str | None = None,
+    *,
+    account: Account | str | Path | None = None,
+    **options: Any,
 ) -> Plan:
     """What :func:`commute` would cost, from destination totals, which are public here, and no origin.
 
@@ -127,6 +134,7 @@ def plan_facts(plan: Plan) -> dict[str, Any]:
         "virtual_workers": _spread(alphas * weights) if len(alphas) else None,
         "median_workers": float(np.median(plan.public.workers)),
         "epsilon_added": getattr(plan.event, "added", 0.0),
+        "deviations": _deviations(plan),
         "ledger": [
             {
                 "stage": entry.stage,
@@ -140,6 +148,13 @@ def plan_facts(plan: Plan) -> dict[str, Any]:
         "paper": price.paper,
         "warnings": list(price.warnings),
     }
+
+
+def _deviations(plan: Plan) -> dict[str, float] | None:
+    """Of the noise of every table that the method levels measures, in workers."""
+    from understudy.commute.hierarchy import noise_of
+
+    return None if plan.hierarchy is None else noise_of(plan.hierarchy, plan.event)
 
 
 def _spread(values: Any) -> dict[str, float] | None:
@@ -193,12 +208,16 @@ def map_commute(
     out: str | Path,
     *,
     original: Any = None,
+    outlines: Sequence[str | Path] = (),
     tiles: str | None = None,
     title: str | None = None,
     account: Account | str | Path | None = None,
     **table: Any,
 ) -> CommuteMap:
     """Write one offline page of a commuting release; with ``original`` it shows the real flows and is confidential.
+
+    ``outlines`` are GeoJSON files of areas, each for the level whose codes or names it carries; areas without one are
+    drawn around their places.
 
     ``table`` says what the original is: see :class:`~understudy.commute.jobs.FlowTable`.
     """
@@ -216,5 +235,7 @@ def map_commute(
     if original is not None:
         remember_look(account, f"map of {release} beside the confidential commutes")
         real = given.read(original, list(made.origins))
-    digest = write_map(target, map_page(made, original=real, tiles=tiles, title=title), confidential=confidential)
+    digest = write_map(
+        target, map_page(made, original=real, outlines=outlines, tiles=tiles, title=title), confidential=confidential
+    )
     return CommuteMap(file=target, confidential=confidential, digest=digest, problems=tuple(made.problems))

@@ -64,6 +64,7 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     from understudy import datasets
     from understudy.evaluate.picture import marginal_picture
     from understudy.evaluate.utility.distances import compare
+    from understudy.files import Access, write_file
     from understudy.release.folders import check_target
     from understudy.sources import open_source
     from understudy.synth import BayesianBootstrap, Marginals
@@ -78,7 +79,7 @@ def demo(out: str | Path, *, report: Report | None = None) -> DemoResult:
     release.save(folder, formats=("csv",))
     picture = folder.with_name(folder.name + "-picture.svg")
     drawn = marginal_picture(source, made, columns=_DEMO_COLUMNS, real_label="confidential (simulated)")
-    picture.write_text(drawn, encoding="utf-8")
+    write_file(picture, drawn, Access.EVERYBODY)
     files = [*sorted(folder.iterdir()), picture]
     left_out = ""
     try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from understudy.release.linked import LinkedRelease
     from understudy.release.verify import Verdict
     from understudy.sources.base import Report
+    from understudy.synth.parted import PartedRelease
 
 NAME = "histories"
 
@@ -141,6 +142,24 @@ def draw(
     if out is not None:
         release.save(out, formats=formats)
     return release
+
+
+def synthesize_parts(
+    data: Any, book: LinkedCodebook, rows: int, method: Any, *, options: Mapping[str, Any], **how: Any
+) -> PartedRelease:
+    """Fit, pay and draw ``rows`` people in Parquet parts; run again after a crash, it goes on."""
+    from understudy.histories.parts import PART_PEOPLE, synthesize_linked_parts
+
+    how["part_rows"] = PART_PEOPLE if how["part_rows"] is None else how["part_rows"]
+    return synthesize_linked_parts(data, book, histories_of(method, options), rows=rows, **how)
+
+
+def draw_parts(model: str | Path, rows: int, **how: Any) -> PartedRelease:
+    """More people from a released model in Parquet parts; nothing is paid."""
+    from understudy.histories.parts import PART_PEOPLE, draw_linked_parts
+
+    how["part_rows"] = PART_PEOPLE if how["part_rows"] is None else how["part_rows"]
+    return draw_linked_parts(Path(model), rows=rows, **how)
 
 
 def verify(folder: str | Path) -> Verdict | None:

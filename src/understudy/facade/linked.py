@@ -186,8 +186,8 @@ def declare_tables(
     book = LinkedCodebook.load(path)
     if names is None and not rules and not everything:
         raise CodebookError(
-            "linked tables are not reviewed one by one; look at them with `understudy codebook show` and `codebook "
-            "check`, then attest what you name (--column TABLE.COLUMN, --column '[TABLE]'), or everything (--all). "
+            "name what you attest of linked tables (--column TABLE.COLUMN, --column '[TABLE]'), or attest everything "
+            "(--all); `understudy codebook review` goes through their columns beside the data first. "
             f"Not attested yet: {', '.join(book.unattested) or 'nothing'}."
         )
     chosen = None if everything else names or ()
@@ -232,8 +232,10 @@ def save(codebook: LinkedCodebook, target: Path) -> None:
 
 
 def _write(target: Path, text: str) -> None:
+    from understudy.files import write_file
+
     try:
-        target.write_text(text, encoding="utf-8", newline="\n")
+        write_file(target, text, new=True)
     except OSError as reason:
         raise CodebookError(f"the codebook {str(target)!r} cannot be written ({reason.strerror}).") from None
 

@@ -41,6 +41,7 @@ def passport(
         ``.files`` by format, and ``.left_out``: why other formats were not written.
     """
     from understudy.codebook import Publication
+    from understudy.loading import loading
     from understudy.release.folders import digest_of
     from understudy.release.passport.writing import write_passport
     from understudy.release.signature import signed_file
@@ -50,13 +51,14 @@ def passport(
     described = _describe(place, declared)
     if out is None and place.is_file():
         raise ParameterError("a risk score is one file: give `out`, the folder for its passport.")
-    return write_passport(
-        described,
-        place if out is None else Path(out),
-        manifest_digest=digest_of(signed_file(place)),
-        formats=[formats] if isinstance(formats, str) else list(formats),
-        publication=declared,
-    )
+    with loading(place, "the release", remedy="check it with `understudy verify`.", error=ReleaseError):
+        return write_passport(
+            described,
+            place if out is None else Path(out),
+            manifest_digest=digest_of(signed_file(place)),
+            formats=[formats] if isinstance(formats, str) else list(formats),
+            publication=declared,
+        )
 
 
 def _describe(place: Path, declared: Publication | None) -> Description:

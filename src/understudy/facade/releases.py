@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,18 @@ def charges_since(path: str | Path, when: dt.datetime) -> list[Charge]:
         for charge in open_account(path).history()
         if charge.state.value != "cancelled" and dt.datetime.fromisoformat(charge.to_dict()["when"]) >= when
     ]
+
+
+@contextmanager
+def told_of_charges(tell: Callable[[Charge], object]) -> Iterator[None]:
+    """Call ``tell`` with every charge that is made inside the block, as soon as it is made."""
+    from understudy.privacy.transaction import CHARGED
+
+    before = CHARGED.set(tell)
+    try:
+        yield
+    finally:
+        CHARGED.reset(before)
 
 
 def spelled_promise(claim: Guarantee) -> str:

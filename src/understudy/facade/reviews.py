@@ -15,7 +15,7 @@ from understudy.errors import CodebookError, ParameterError
 from understudy.facade.documented import documented
 
 if TYPE_CHECKING:
-    from understudy.codebook import Codebook, Rule
+    from understudy.codebook import Codebook, LinkedCodebook, Rule
     from understudy.codebook.rule_packs import PackMatch
     from understudy.evaluate.dependencies import Proposal
     from understudy.privacy.account import Account
@@ -28,9 +28,11 @@ class Reviewed(Confidential):
     """The questions of a review, and the codebook with the answers. The questions quote confidential values."""
 
     questions: tuple[Question, ...]
-    codebook: Codebook
+    codebook: Codebook | LinkedCodebook
     unreviewed: tuple[str, ...]
     """Columns that nobody has answered about, as they stand now."""
+    reviewed: tuple[str, ...]
+    """Columns that somebody has answered about."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a screen of the holder."""
@@ -69,14 +71,15 @@ def review(
     """
     from understudy.codebook.answers import check_panels, read_answers, reviewed_book
     from understudy.codebook.edits import edited_text
+    from understudy.facade.linked_reviews import linked_file, review_tables
     from understudy.sources.review import look_at_columns, questions
 
+    if linked_file(book):
+        return review_tables(book, data, answers=answers, by=by, table=table, report=report)
     text, codebook = read_book(book)
-    plain = answers if answers is None or callable(answers) else _plain_answers(answers)
-    if plain is not None and not callable(plain):
-        read_answers(plain, by, codebook=codebook)  # mistakes are told before the data are read
+    plain = answers if answers is None or callable(answers) else plain_answers(answers, by, codebook)
     looked = look_at_columns(data, codebook, table=table)
-    asked = questions(codebook, looked, _tied(data, codebook, table, report))
+    asked = questions(codebook, looked, tied_columns(data, codebook, table, report))
     if plain is not None:
         given = read_answers(plain(asked) if callable(plain) else plain, by, codebook=codebook)
         check_panels(given, [question.id for question in asked if question.columns])
@@ -90,10 +93,11 @@ def review(
         )
         write_book(book, edited_text(text, codebook))
     left = tuple(column.name for column in codebook.written if not column.is_reviewed)
-    return Reviewed(questions=tuple(asked), codebook=codebook, unreviewed=left)
+    done = tuple(column.name for column in codebook.written if column.is_reviewed)
+    return Reviewed(questions=tuple(asked), codebook=codebook, unreviewed=left, reviewed=done)
 
 
-def _tied(data: Any, book: Codebook, table: str | None, report: Report | None) -> dict[str, list[str]]:
+def tied_columns(data: Any, book: Codebook, table: str | None, report: Report | None) -> dict[str, list[str]]:
     """What the columns have to do with each other, in a sentence for each of two."""
     from understudy.evaluate.dependencies import propose_rules
     from understudy.sources import open_source
@@ -106,28 +110,26 @@ def _tied(data: Any, book: Codebook, table: str | None, report: Report | None) -
     return sentences
 
 
-def _plain_answers(answers: Mapping[str, Any] | str | Path) -> Any:
-    if isinstance(answers, Mapping):
-        return answers
-    place = Path(answers)
-    try:
-        text = place.read_text(encoding="utf-8-sig")
-        return json.loads(text) if place.suffix.lower() == ".json" else tomllib.loads(text)
-    except OSError as reason:
-        raise ParameterError(
-            f"the answers {str(place)!r} cannot be read ({reason.strerror}); check the path."
-        ) from None
-    except ValueError as reason:
-        raise ParameterError(
-            f"the answers {str(place)!r} are neither TOML nor JSON ({reason}); mend the file."
-        ) from None
+def plain_answers(answers: Mapping[str, Any] | str | Path, by: str | None, codebook: Codebook | None) -> Any:
+    """Answers as plain data; mistakes in those about one ``codebook`` are told before the data are read."""
+    from understudy.codebook.answers import read_answers
+    from understudy.loading import loading
+
+    with loading(answers, "the answers", remedy="check the path, and give TOML or JSON.", error=ParameterError):
+        plain = answers
+        if isinstance(answers, str | Path):
+            text = Path(answers).read_text(encoding="utf-8-sig")
+            plain = json.loads(text) if Path(answers).suffix.lower() == ".json" else tomllib.loads(text)
+        if codebook is not None:
+            read_answers(plain, by, codebook=codebook)
+    return plain
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Rules(Confidential):
     """Rules that were proposed, and what was written into the codebook. Proposals are read from confidential data."""
 
-    codebook: Codebook
+    codebook: Codebook | LinkedCodebook
     proposals: tuple[Proposal, ...]
     packs: tuple[PackMatch, ...]
     """Packs of public rules that fit the columns by their names, or that were asked for."""
@@ -213,7 +215,11 @@ def rules(
     from understudy.codebook.edits import edited_text
     from understudy.codebook.maps import mapped_rule, read_map
     from understudy.codebook.rule_packs import match_pack, proposed_packs
+    from understudy.facade.linked_reviews import linked_file, rules_of_tables
 
+    if linked_file(book):
+        given = {"maps": maps, "packs": packs, "columns": columns, "levels": levels, "table": table}
+        return rules_of_tables(book, data, accept=accept, by=by, source=source, given=given, report=report)
     text, codebook = read_book(book)
     if (columns or levels) and not packs:
         raise ParameterError("`columns` and `levels` belong to a pack; name it, such as packs=['pregnancy'].")
@@ -340,9 +346,8 @@ def read_book(book: str | Path) -> tuple[str, Codebook]:
         raise ParameterError(f"`book` is a {type(book).__name__}; name the file of a codebook, because it is changed.")
     if load_linked(book) is not None:
         raise CodebookError(
-            f"the codebook {str(book)!r} describes linked tables, and this goes through the columns of one table. Look "
-            "at them with `understudy codebook show` and `codebook check`, write rules across them as [[rules]] by "
-            "hand, and attest them with `codebook declare --all`, or `--column TABLE.COLUMN`."
+            f"the codebook {str(book)!r} describes linked tables, and this is about one table. Rules across them are "
+            "proposed by `understudy codebook rules`, or written as [[rules]] by hand."
         )
     codebook = Codebook.load(book)
     return Path(book).read_text(encoding="utf-8-sig"), codebook
@@ -350,11 +355,11 @@ def read_book(book: str | Path) -> tuple[str, Codebook]:
 
 def write_book(book: str | Path, text: str) -> None:
     """Replace the file of a codebook, all or nothing."""
+    from understudy.files import write_file
+
     place = Path(book)
-    scratch = place.with_name(f".{place.name}.unfinished")
     try:
-        scratch.write_text(text, encoding="utf-8", newline="\n")
-        scratch.replace(place)
+        write_file(place, text)
     except OSError as reason:
         raise CodebookError(f"the codebook {str(place)!r} cannot be written ({reason.strerror}).") from None
 

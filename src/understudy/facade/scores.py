@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def train(
         ``additive``, ``forest``, ``tree``, ``bag`` or ``per-call-tree``; for study ``dpat``, ``edpat``, ``alpha-tree``.
         Or a method that holds its own options, such as ``understudy.trees.Additive(epsilon=1.0, delta=1e-6)``.
     out
-        New model file; without it nothing is written.
+        New model file; its page appears beside it, as ``model.us.html``. Without it nothing is written.
     key, new_key
         Key of the confidential part of per-call models, or a key file to make first.
     account
@@ -70,6 +71,7 @@ def train(
     from understudy.release.folders import check_target
     from understudy.sources import open_source
     from understudy.trees.model_file import model_key, new_key_file
+    from understudy.trees.page import score_page_path
     from understudy.trees.recipe import make_score
 
     book = load_codebook(book)
@@ -77,16 +79,18 @@ def train(
     if key is not None and new_key is not None:
         raise ParameterError("`key` names a key that exists and `new_key` makes one; give one of the two.")
     if out is not None:
-        check_target(Path(out))
+        for path in (Path(out), score_page_path(Path(out))):
+            check_target(path)
     recipe.public_inputs(data)
-    if new_key is not None:
-        recipe.quote(book)  # what the codebook rules out is refused before a key is made
-        key = new_key_file(Path(new_key))
-    if out is not None and recipe.training.is_sealed:
-        model_key(key)
-    source = open_source(data, book, unknown=recipe.unknown, table=table, account=account)
-    fitted = recipe.fit(source, stream=Stream.of_seed(seed), report=report)
-    return fitted.sample() if out is None else fitted.write(out, key=key)
+    with ExitStack() as undoing:
+        if new_key is not None:
+            recipe.quote(book)  # what the codebook rules out is refused before a key is made
+            key = undoing.enter_context(new_key_file(Path(new_key), opens=None if out is None else Path(out)))
+        if out is not None and recipe.training.is_sealed:
+            model_key(key)
+        source = open_source(data, book, unknown=recipe.unknown, table=table, account=account)
+        fitted = recipe.fit(source, stream=Stream.of_seed(seed), report=report)
+        return fitted.sample() if out is None else fitted.write(out, key=key)
 
 
 def draw_reliability(model: ScoreModel, out: str | Path) -> None:
@@ -118,8 +122,10 @@ def has_shapes(method: str) -> bool:
 
 
 def _draw(picture: str, out: str | Path) -> None:
+    from understudy.files import write_file
+
     try:
-        Path(out).write_text(picture, encoding="utf-8")
+        write_file(Path(out), picture)
     except OSError as reason:
         raise ReleaseError(
             f"the picture {str(out)!r} cannot be written ({reason.strerror}); the model was written all the same."

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from understudy.service.served import Served
 
 DATABASE_VARIABLE = "UNDERSTUDY_DATABASE"
+_FILE_VARIABLE = f"{DATABASE_VARIABLE}_FILE"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ def service_books(database: str | None = None, secret_file: Path | None = None) 
     from understudy.service.keys import KeyBook
     from understudy.service.store import Store
 
-    with Store.open(_database(database), secret_file=secret_file) as store:
+    with Store.open(_database(database), secret_file=secret_file) as store, store.telling():
         yield ServiceBooks(keys=KeyBook(store), budgets=Budgets(store))
 
 
@@ -50,9 +51,21 @@ def _require_service() -> None:
 
 
 def _database(database: str | None) -> str:
-    from understudy.service.store import DEFAULT_DATABASE
+    """From the argument, which may hold no password; the environment; a file that it names; or the default."""
+    from understudy.service.store import DEFAULT_DATABASE, without_password
 
-    return database or os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE
+    if database:
+        return without_password(database)
+    named = os.environ.get(_FILE_VARIABLE)
+    if named and not os.environ.get(DATABASE_VARIABLE):
+        try:
+            return Path(named).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as reason:
+            raise ParameterError(
+                f"the file {named!r}, which {_FILE_VARIABLE} names, cannot be read "
+                f"({getattr(reason, 'strerror', None) or 'not text'}); write the address of the database into it."
+            ) from None
+    return os.environ.get(DATABASE_VARIABLE) or DEFAULT_DATABASE
 
 
 def serve(
@@ -98,7 +111,7 @@ def serve(
     if not files:
         raise ParameterError("there is no model to serve; name at least one model file, or try `example`.")
     loaded = [load_model(path, model_key) for path in files]
-    with Store.open(_database(database), secret_file=secret_file) as store:
+    with Store.open(_database(database), secret_file=secret_file) as store, store.served_alone():
         app = build(loaded, store, caps=caps or {}, aliases=chosen.aliases, without_promise=without_promise)
         answer(app, None)
 

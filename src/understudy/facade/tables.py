@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.sources.base import Report
     from understudy.synth.choices import Choices
     from understudy.synth.counts import Counts
-    from understudy.synth.ranged import PartedRelease
+    from understudy.synth.parted import PartedRelease
     from understudy.synth.recipe import Fitted, Recipe
 
 
@@ -47,6 +47,26 @@ def read_recipe(path: str | Path | None) -> Choices:
     from understudy.synth import choices
 
     return choices.Choices(options={}) if path is None else choices.read_recipe(path)
+
+
+def recipe_text(path: str | Path, choices: Choices) -> str:
+    """The recipe that was read from ``path``, as TOML."""
+    from understudy.loading import loading
+
+    with loading(path, "the recipe", remedy="take the release again from where it was published.", error=ReleaseError):
+        return choices.to_toml()
+
+
+def save_recipe(text: str, out: str | Path) -> Path:
+    """Write a recipe to a new file."""
+    from understudy.files import Access, write_file
+
+    try:
+        return write_file(Path(out), text, Access.EVERYBODY, new=True)
+    except FileExistsError:
+        raise ReleaseError(f"{str(out)!r} exists already; a recipe never overwrites. Choose another name.") from None
+    except OSError as reason:
+        raise ReleaseError(f"the recipe {str(out)!r} cannot be written ({reason.strerror}).") from None
 
 
 def read_words(path: str | Path | None) -> dict[str, Any]:
@@ -355,12 +375,19 @@ def synthesize_parts(
     ``engine`` is ``local`` or ``spark``, ``workers`` the parts that are drawn at a time, ``part_rows`` the rows of
     each, ``master`` the Spark master; the other arguments are those of :func:`synthesize`.
     """
+    from understudy.codebook import LinkedCodebook
+    from understudy.synth.part_work import PART_ROWS
     from understudy.synth.ranged import synthesize_parts as run
 
-    book, (opening, options) = load_codebook(book), _apart(more)
-    recipe = recipe_of(method, options, book, rows)
+    described, (opening, options) = load_any(book), _apart(more)
     parts = _parts(engine, workers, part_rows, master, data)
-    return run(data, book, recipe, rows=rows, out=out, seed=seed, report=report, **opening, **parts)
+    if isinstance(described, LinkedCodebook):
+        histories.refuse_given(table=opening.pop("table", None))
+        how = {**opening, **parts, "out": out, "seed": seed, "report": report}
+        return histories.synthesize_parts(data, described, rows, method, options=options, **how)
+    recipe = recipe_of(method, options, described, rows)
+    parts["part_rows"] = PART_ROWS if part_rows is None else part_rows
+    return run(data, described, recipe, rows=rows, out=out, seed=seed, report=report, **opening, **parts)
 
 
 def draw_parts(
@@ -375,24 +402,25 @@ def draw_parts(
     report: Report | None = None,
 ) -> PartedRelease:
     """More rows from a released model in Parquet parts, drawn in parallel; nothing is paid."""
+    from understudy.synth.part_work import PART_ROWS
     from understudy.synth.ranged import draw_parts as run
 
-    return run(Path(model), rows=rows, out=out, report=report, **_parts(engine, workers, part_rows, master, None))
+    how = {"out": out, "report": report, **_parts(engine, workers, part_rows, master, None)}
+    if histories.is_histories(model):
+        return histories.draw_parts(model, rows, **how)
+    how["part_rows"] = PART_ROWS if part_rows is None else part_rows
+    return run(Path(model), rows=rows, **how)
 
 
 def _parts(engine: str, workers: int | None, part_rows: int | None, master: str | None, data: Any) -> dict[str, Any]:
     from understudy.sources.addresses import parse_address
-    from understudy.synth.part_work import PART_ROWS
     from understudy.synth.workers import workers_for
 
     if engine != "spark" and master is not None:
         raise ParameterError("`master` is for `engine` spark.")
     if engine == "spark" and master is None and isinstance(data, str) and data.startswith("spark://"):
         master = parse_address(data).host or None  # where the table lies
-    return {
-        "workers": workers_for(engine, count=workers, master=master),
-        "part_rows": PART_ROWS if part_rows is None else part_rows,
-    }
+    return {"workers": workers_for(engine, count=workers, master=master), "part_rows": part_rows}
 
 
 def impute(

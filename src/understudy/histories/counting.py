@@ -11,7 +11,9 @@ from typing import Any
 
 import ibis
 
+from understudy.codebook.code_cells import CodeCells
 from understudy.codebook.columns import Dates
+from understudy.codebook.linked import LinkedTable
 from understudy.codebook.linked_rules import PREVIOUS, table_of
 from understudy.codebook.views import Placed, View, rank_level
 from understudy.sources.linked import LinkedSource
@@ -23,13 +25,14 @@ _PERSON, _ABOVE, _SIBLINGS = "person", "above", "siblings"
 def view_source(source: LinkedSource, views: Sequence[View], view: View, *, steps: int, key: str) -> Any:
     """The rows of a view that take part, ready to be counted; the source is capped."""
     rows = _Joined(source, {one.table.name: one for one in views}).rows(view)
-    codes = {f"c{place}": rows[_coded(view, name)].cast("int64") for place, name in enumerate(view.book.names)}
+    wanted = [*(_coded(view, name) for name in view.book.names), *(f"x{place}" for place in range(len(view.codes)))]
+    codes = {f"c{place}": rows[name].cast("int64") for place, name in enumerate(wanted)}
     if view.is_first:
-        return source.counting(view.book, rows.select(**codes))
+        return source.counting(view.counted, rows.select(**codes))
     content = list(codes)
     all_rows = rows.select(**{_PERSON: rows[_PERSON]}, **codes)
     chosen = source.chosen(all_rows, person=_PERSON, content=content, most=steps, key=f"{key},steps,{view.table.name}")
-    return source.counting(view.book, chosen.select(*content))
+    return source.counting(view.counted, chosen.select(*content))
 
 
 def _coded(view: View, name: str) -> str:
@@ -58,10 +61,10 @@ class _Joined:
             rows = rows.mutate(**{_PERSON: rows[KEY]})
         else:
             window = {"group_by": PARENT, "order_by": RANK}
-            before = {name: f"b{place}" for place, name in enumerate(names)}
+            before = {table.spelled(name): f"b{place}" for place, name in enumerate(table.book.names)}
             rows = rows.mutate(
                 **{_SIBLINGS: rows.count().over(group_by=PARENT)},
-                **{before[name]: rows[own[name]].lag().over(**window) for name in names},
+                **{back: rows[own[name]].lag().over(**window) for name, back in before.items()},
             )
             parent = self._views[table.parent]
             upper = self.rows(parent)
@@ -78,7 +81,7 @@ class _Joined:
             )
             rows = rows.inner_join(upper, rows[PARENT] == upper[_ABOVE]).drop(_ABOVE)
             exact |= dates
-            exact |= {_previous(name): before[name] for name in names}
+            exact |= {_previous(name): back for name, back in before.items()}
         for child in view.counts:
             below = self._source.rows(child)
             counted = below.group_by(PARENT).aggregate(**{f"n_{len(child)}": below.count()})
@@ -113,7 +116,17 @@ class _Joined:
 
         dates = {f"d{place}": rows[exact[name]] for place, name in enumerate(_dates(self._source, view))}
         codes = {_coded(view, name): code(name) for name in view.book.names}
+        codes |= {f"x{place}": _cell(rows, one, table, own) for place, one in enumerate(view.codes)}
         return rows.select(**{KEY: rows[KEY], _PERSON: rows[_PERSON]}, **dates, **codes)
+
+
+def _cell(rows: Any, one: CodeCells, table: LinkedTable, own: dict[str, str]) -> Any:
+    """The cell of a detailed code (``codebook/code_cells.py``)."""
+    code = rows[own[table.spelled(one.detail.name)]].cast("int64")
+    if not one.by_level:
+        return code
+    level = rows[own[table.spelled(one.detail.detail_of)]].cast("int64")
+    return ibis.ifelse(code < one.codes, code, one.codes + (code - one.codes) * one.levels + level)
 
 
 def _dates(source: LinkedSource, view: View) -> list[str]:

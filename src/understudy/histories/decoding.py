@@ -11,27 +11,28 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from understudy.codebook.book import Codebook
 from understudy.codebook.columns import Column
 from understudy.codebook.decode import BelowEach, decode_column, order_steps, values_of_steps
 from understudy.codebook.linked_rules import PREVIOUS, table_of
 from understudy.codebook.numbers import Number
 from understudy.codebook.pseudonyms import pseudonyms
 from understudy.codebook.views import View
-from understudy.histories.drawing import by_rank
+from understudy.histories.drawing import Measured, by_rank
 from understudy.histories.rows import Codes, LinkedRows, Places, TableRows
 from understudy.mechanisms.stream import Stream
-from understudy.synth.details import smooth_shapes
+from understudy.synth.details import DetailTable, draw_details, smooth_shapes
 
 Steps = dict[str, npt.NDArray[np.int64]]
 
 
-def decode_rows(rows: LinkedRows, views: Sequence[View], stream: Stream) -> dict[str, pa.Table]:
+def decode_rows(rows: LinkedRows, measured: Sequence[Measured], stream: Stream) -> dict[str, pa.Table]:
     """One Arrow table for each table, siblings together and in their order."""
-    steps = compared_steps(rows, views, stream.below_each)
+    steps = compared_steps(rows, [one.view for one in measured], stream.below_each)
     keys: dict[str, pa.Array] = {}
     tables: dict[str, pa.Table] = {}
-    for view in views:
-        table, held = view.table, rows.tables[view.table.name]
+    for one in measured:
+        table, held = one.view.table, rows.tables[one.view.table.name]
         arrays: dict[str, pa.Array] = {}
         if table.key is not None:
             keys[table.name] = arrays[table.key] = _keys(held, stream.below_each)
@@ -49,8 +50,24 @@ def decode_rows(rows: LinkedRows, views: Sequence[View], stream: Stream) -> dict
             else:
                 weights = shapes.get(column.name)
                 arrays[column.name] = decode_column(column, values, stream.below_each, weights=weights)
-        tables[table.name] = pa.table(arrays)
+        if one.codes:
+            arrays |= _codes(table.book, one.codes, codes, stream)
+        released = [column.name for column in table.book.released]
+        beside = [name for name in arrays if name not in released]
+        tables[table.name] = pa.table({name: arrays[name] for name in (*beside, *released)})
     return tables
+
+
+def _codes(
+    book: Codebook, tables: Sequence[DetailTable], codes: Sequence[npt.NDArray[np.unsignedinteger]], stream: Stream
+) -> dict[str, pa.Array]:
+    """Detailed codes given their coarse level, and what they tell of the levels between."""
+    drawn = draw_details(book, tables, codes, stream)
+    arrays = {name: decode_column(book.column(name), each, stream.below_each) for name, each in drawn.items()}
+    for level in book.code_levels:
+        told = level.of_code[drawn[level.coded.name]].astype(np.uint32)
+        arrays[level.name] = decode_column(level, told, stream.below_each)
+    return arrays
 
 
 def _keys(held: TableRows, below_each: BelowEach) -> pa.Array:

@@ -27,6 +27,7 @@ from understudy.samplers.agreeing import draw_agreeing, seed_of
 from understudy.samplers.continuing import Continuing, Links, mend_linked
 from understudy.sources.base import Report
 from understudy.sources.tables import code_type
+from understudy.synth.details import DetailTable
 
 Values = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -39,6 +40,8 @@ class Measured:
     view: View
     tables: ViewTables
     steps: int
+    codes: tuple[DetailTable, ...] = ()
+    """What the detailed codes of its table are drawn from, column by column."""
 
 
 def draw_block(

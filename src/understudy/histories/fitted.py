@@ -92,8 +92,11 @@ class FittedHistories(PaidOnce[LinkedRelease]):
         check_file(Path(path), what="the model")
         with self._paying(self.quote(1)) as payment:
             payment.drawing()
-            model = replace(self._model, charged_as=payment.charged_as, looked=payment.looked)
-            return write_histories(model, Path(path), commit=payment.commit)
+            return write_histories(self.released(payment), Path(path), commit=payment.commit)
+
+    def released(self, payment: Payment) -> HistoriesModel:
+        """The tables that a payment buys."""
+        return replace(self._model, charged_as=payment.charged_as, looked=payment.looked)
 
     def __repr__(self) -> str:
         return f"<histories fitted to {len(self.codebook.tables)} tables, counts withheld>"

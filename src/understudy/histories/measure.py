@@ -1,9 +1,11 @@
-"""All views of linked tables measured from one budget."""
+"""All views of linked tables, and their detailed codes, measured from one budget."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from understudy.codebook.views import views_of
+from understudy.histories.codes import codes_share, measure_codes, tables_of_codes
 from understudy.histories.counting import view_source
 from understudy.histories.drawing import Measured
 from understudy.histories.measuring import measure_view
@@ -26,11 +28,19 @@ def measure_views(
     meter = Meter(event, stream)
     capped = source.capped(stream.fresh_key().bits.hex())
     key = stream.fresh_key().bits.hex()
-    measured = []
-    for view, share, rows in zip(views, recipe.shares(views), event.rows, strict=True):
+    for_codes = codes_share(book)
+    columns = sum(len(view.codes) for view in views)
+    measured, codes = [], []
+    for view, of_views, rows in zip(views, recipe.shares(views), event.rows, strict=True):
+        share = (1 - for_codes) * of_views
         counted = view_source(capped, views, view, steps=rows, key=key)
         part = meter.apart(int(share * event.units), rows=rows)
         epsilon = recipe.epsilon * math.sqrt(share) / rows
         tables = measure_view(view, counted, part, epsilon=epsilon, stream=stream, report=report)
         measured.append(Measured(view=view, tables=tables, steps=rows))
-    return tuple(measured)
+        if view.codes:
+            units = int(for_codes * len(view.codes) / columns * event.units)
+            codes.append(measure_codes(view, counted, meter.apart(units, rows=rows)))
+        else:
+            codes.append([])
+    return tuple(replace(one, codes=own) for one, own in zip(measured, tables_of_codes(codes), strict=True))

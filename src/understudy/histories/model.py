@@ -37,7 +37,6 @@ class HistoriesModel(ModelHead):
         self, people: int, stream: Stream, *, where: Where | None = None, report: Report | None = None
     ) -> Iterator[dict[str, pa.Table]]:
         """So many people with their histories, a block at a time: memory does not grow with their number."""
-        views = [one.view for one in self.measured]
         each = math.ceil(people / max(1, math.ceil(people / _BLOCK)))
         made, tried = 0, 0
         while made < people:
@@ -56,4 +55,4 @@ class HistoriesModel(ModelHead):
             if report:
                 report("drawing people", made, people)
             if rows.people:
-                yield decode_rows(rows, views, stream)
+                yield decode_rows(rows, self.measured, stream)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,16 @@ from understudy.errors import ReleaseError
 from understudy.histories.drawing import Measured
 from understudy.histories.measuring import ViewTables
 from understudy.histories.model import HistoriesModel
+from understudy.loading import loader
 from understudy.release.folders import Commit, new_file
-from understudy.synth.model_file import BROKEN, array_bytes, read_array
+from understudy.sources.tables import CountTable
+from understudy.synth.details import DetailTable
+from understudy.synth.model_file import BROKEN, MOST_CLASSES, array_bytes
+from understudy.synth.model_parts import ModelParts
 
-FORMAT = 1
+FORMAT = 2
+_READ = (1, 2)
+"""Files of format 1 have no detailed codes."""
 KIND = "histories"
 _SCALE = 1 << 30
 """Shares of classes and counts of tables are kept as whole numbers of so many parts."""
@@ -33,7 +40,7 @@ def is_histories(path: str | Path) -> bool:
     """Whether a model file holds linked tables; a file that is no model is left to whoever reads it."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return bool(json.loads(archive.read("model.json")).get("kind") == KIND)
+            return bool(ModelParts(archive).described().get("kind") == KIND)
     except BROKEN:
         return False
 
@@ -41,7 +48,12 @@ def is_histories(path: str | Path) -> bool:
 def _packed(model: HistoriesModel) -> bytes:
     buffer = io.BytesIO()
     views = [
-        {"table": one.view.table.name, "steps": one.steps, "pairs": [list(pair) for pair in one.tables.twos]}
+        {
+            "table": one.view.table.name,
+            "steps": one.steps,
+            "pairs": [list(pair) for pair in one.tables.twos],
+            "codes": len(one.codes),
+        }
         for one in model.measured
     ]
     described = {"format": FORMAT, "kind": KIND, **model.head(), "views": views}
@@ -56,6 +68,11 @@ def _packed(model: HistoriesModel) -> bytes:
                 archive.writestr(f"view-{number}-levels-{place}.npy", array_bytes(_whole(levels)))
             for place, table in enumerate(tables.twos.values()):
                 archive.writestr(f"view-{number}-pair-{place}.npy", array_bytes(_whole(table)))
+            for place, codes in enumerate(one.codes):
+                cells, weights = codes.pairs.occupied()
+                archive.writestr(f"view-{number}-codes-{place}-totals.npy", array_bytes(codes.totals.to_grid()))
+                archive.writestr(f"view-{number}-codes-{place}-cells.npy", array_bytes(cells))
+                archive.writestr(f"view-{number}-codes-{place}-weights.npy", array_bytes(weights))
     return buffer.getvalue()
 
 
@@ -63,14 +80,16 @@ def _whole(values: Any) -> Any:
     return np.rint(values * _SCALE).astype(np.int64)
 
 
+@loader("the model", remedy="copy it again from its source.", error=ReleaseError)
 def load_histories(path: str | Path) -> HistoriesModel:
     """Read a released model back; one that contradicts itself or its price is refused."""
     try:
         with zipfile.ZipFile(path) as archive:
-            described = json.loads(archive.read("model.json"))
-            if described.get("format") != FORMAT or described.get("kind") != KIND:
+            parts = ModelParts(archive)
+            described = parts.described()
+            if described.get("format") not in _READ or described.get("kind") != KIND:
                 raise ReleaseError(f"the model {str(path)!r} is not of format {FORMAT}; use the version that wrote it.")
-            model = _unpacked(archive, described)
+            model = _unpacked(parts, described)
         if faults := _faults(model):
             raise ValueError(faults[0])
     except FileNotFoundError:
@@ -84,21 +103,27 @@ def load_histories(path: str | Path) -> HistoriesModel:
     return model
 
 
-def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> HistoriesModel:
-    book = LinkedCodebook.from_toml(archive.read("codebook.toml").decode("utf-8"))
+def _unpacked(parts: ModelParts, described: dict[str, Any]) -> HistoriesModel:
+    book = LinkedCodebook.from_toml(parts.codebook())
     views = views_of(book)
     if [one["table"] for one in described["views"]] != [view.table.name for view in views]:
         raise ValueError("its views are not those of its codebook")
     measured = [
-        Measured(view=view, tables=_read(archive, number, view, one["pairs"]), steps=int(one["steps"]))
+        Measured(
+            view=view,
+            tables=_read(parts, number, view, one["pairs"]),
+            steps=int(one["steps"]),
+            codes=_read_codes(parts, number, view, int(one.get("codes", 0))),
+        )
         for number, (view, one) in enumerate(zip(views, described["views"], strict=True))
     ]
     return HistoriesModel(book=book, measured=tuple(measured), **HistoriesModel.read_head(described))
 
 
-def _read(archive: zipfile.ZipFile, number: int, view: View, pairs: list[list[int]]) -> ViewTables:
+def _read(parts: ModelParts, number: int, view: View, pairs: list[list[int]]) -> ViewTables:
     def read(name: str, *shape: int | None) -> Any:
-        values = read_array(archive, f"view-{number}-{name}.npy", dimensions=len(shape))
+        most = math.prod(size or MOST_CLASSES for size in shape)
+        values = parts.array(f"view-{number}-{name}.npy", most=most, dimensions=len(shape))
         if any(wanted is not None and wanted != size for wanted, size in zip(shape, values.shape, strict=True)):
             raise ValueError(f"a table of the view of {view.table.name} does not have the levels of the codebook")
         if (values < 0).any() or values.sum() <= 0:
@@ -118,6 +143,31 @@ def _read(archive: zipfile.ZipFile, number: int, view: View, pairs: list[list[in
             levels=[_shares(read(f"levels-{place}", len(weights), size)) for place, size in enumerate(sizes)],
         ),
     )
+
+
+def _least(values: Any) -> int:
+    return int(values.min(initial=0))
+
+
+def _read_codes(parts: ModelParts, number: int, view: View, columns: int) -> tuple[DetailTable, ...]:
+    """What detailed codes are drawn from."""
+    if columns != len(view.codes):
+        raise ValueError(f"{view.table.name} has codes of {columns} columns and not of {len(view.codes)}")
+    tables = []
+    for place, one in enumerate(view.codes):
+        coarse = one.book.column(one.detail.detail_of)
+        sizes = (coarse.size, one.detail.size)
+        most = math.prod(sizes)
+        totals, cells, weights = (
+            parts.array(f"view-{number}-codes-{place}-{name}.npy", most=bound, dimensions=dimensions)
+            for name, bound, dimensions in (("totals", coarse.size, 1), ("cells", 2 * most, 2), ("weights", most, 1))
+        )
+        fits = len(totals) == coarse.size and cells.shape == (len(weights), 2)
+        if not fits or (cells >= sizes).any() or min(map(_least, (totals, cells, weights))) < 0:
+            raise ValueError(f"the codes of {view.spelled(one.detail.name)} do not have the levels of the codebook")
+        pairs = CountTable.sparse((coarse.name, one.detail.name), sizes, cells, weights)
+        tables.append(DetailTable(totals=CountTable.dense((coarse.name,), totals), pairs=pairs))
+    return tuple(tables)
 
 
 def _shares(levels: Any) -> Any:

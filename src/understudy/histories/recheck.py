@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
 from understudy.codebook import LinkedCodebook, LinkedTable
@@ -14,7 +14,7 @@ from understudy.errors import UnderstudyError
 from understudy.histories.recipe import Histories
 from understudy.parameters import options_of
 from understudy.privacy.ledger import Ledger
-from understudy.release.linked import table_file
+from understudy.release.linked import table_file, table_files
 from understudy.release.reading import read_manifest_file
 from understudy.release.release import CODEBOOK
 from understudy.release.verify import (
@@ -31,7 +31,10 @@ from understudy.release.verify import (
     differing_prices,
     verify_manifest,
 )
+from understudy.sources.faults import engine_errors
+from understudy.sources.files import open_table
 from understudy.sources.linked_check import check_linked
+from understudy.sources.linked_files import ALL_PARTS
 
 
 def is_linked(place: Path) -> bool:
@@ -47,12 +50,15 @@ def verify_histories(folder: str | Path) -> Verdict:
     def tables(looked: Looked) -> Looked:
         check_notices(looked)
         names = list(looked.manifest["tables"])
-        check_listed_files(looked, needed=(*map(table_file, names), CODEBOOK))
+        if "parts" in looked.manifest:
+            check_listed_files(looked, needed=(CODEBOOK,), folders=names)
+        else:
+            check_listed_files(looked, needed=(*map(table_file, names), CODEBOOK), folders=())
         book = _check_codebook(looked)
         if book is not None:
             check_declared(looked, book)
             _check_tables(looked, book)
-            for table in book.tables:
+            for table in book.tables if "parts" not in looked.manifest else ():
                 check_other_formats(looked, looked.place / table_file(table.name), table.as_file)
             _recheck_price(looked, book)
             check_passport(looked, book)
@@ -76,12 +82,12 @@ def _check_codebook(looked: Looked) -> LinkedCodebook | None:
 def _check_tables(looked: Looked, book: LinkedCodebook) -> None:
     """Values, keys, rules across tables; then the caps and the numbers of rows."""
     stated = looked.manifest["tables"]
-    paths = {table.name: looked.place / table_file(table.name) for table in book.tables}
-    if set(stated) != set(paths):
+    if set(stated) != {table.name for table in book.tables}:
         looked.problems.append("the manifest names other tables than the codebook")
         return
+    paths = {table.name: _path(looked, table.name) for table in book.tables}
     try:
-        number = {name: pyarrow.parquet.read_metadata(path).num_rows for name, path in paths.items()}
+        number = {name: _rows(looked, name) for name in paths}
         faults = [fault.sentence for fault in check_linked(paths, book) if fault.kind != "empty file"]
         caps = [fault for table in book.tables for fault in _over_cap(table, paths[table.name])]
     except (UnderstudyError, OSError, pa.ArrowException, KeyError) as reason:
@@ -101,11 +107,26 @@ def _check_tables(looked: Looked, book: LinkedCodebook) -> None:
     looked.conclude(caps, "no row has more rows below it than the caps allow")
 
 
+def _path(looked: Looked, name: str) -> Path:
+    """The file of a table, or a pattern of the files that it is spread over."""
+    if "parts" not in looked.manifest:
+        return looked.place / table_file(name)
+    return Path(escape(str(looked.place / name))) / ALL_PARTS
+
+
+def _rows(looked: Looked, name: str) -> int:
+    files = table_files(name, looked.manifest["files"])
+    return sum(pyarrow.parquet.read_metadata(looked.place / file).num_rows for file in files)
+
+
 def _over_cap(table: LinkedTable, path: Path) -> list[str]:
     if table.cap is None or table.parent_key is None:
         return []
-    parents = pyarrow.parquet.read_table(path, columns=[table.parent_key]).column(0)
-    most = pc.max(pc.value_counts(parents).field("counts")).as_py() or 0
+    opened = open_table(path, file=table.book.plain.file)
+    rows = opened.table.select(parent=opened.value(table.parent_key))
+    each = rows.group_by("parent").aggregate(n=rows.count())
+    with engine_errors(repr(opened.label)):
+        most = each.n.max().to_pyarrow().as_py() or 0
     if most <= table.cap:
         return []
     return [f"a row of {table.parent} has {most} rows of {table.name}, and the cap is {table.cap}"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from understudy.codebook import LinkedCodebook
+from understudy.codebook import Coded, LinkedCodebook
 from understudy.codebook.linked_rules import is_previous
 from understudy.codebook.views import View, views_of
 from understudy.errors import BudgetError, ParameterError
@@ -94,12 +94,14 @@ class Histories(Declared):
     def price(self, book: LinkedCodebook) -> list[Entry]:
         """One entry; rows are free."""
         views = views_of(book)
+        reads = f"one-way tables, dependence and chosen pairs of {len(views)} views of {', '.join(_names(book))}"
+        codes = [f"{view.spelled(one.detail.name)} ({one.size:,})" for view in views for one in view.codes]
         return [
             Entry(
                 stage="tables",
-                reads=f"one-way tables, dependence and chosen pairs of {len(views)} views of {', '.join(_names(book))}",
+                reads=reads + (f", and counts of all codes of {', '.join(codes)}" if codes else ""),
                 event=self.event(book, views),
-                assumptions=book.assumptions,
+                assumptions=(*book.assumptions, *_public_codes(book)),
             )
         ]
 
@@ -146,10 +148,22 @@ def _names(book: LinkedCodebook) -> list[str]:
     return [table.name for table in book.tables]
 
 
+def _public_codes(book: LinkedCodebook) -> list[str]:
+    """That a list of codes is known without the data: its packs, and codes that the codebook lists."""
+    packs = {one.codes.name: one.codes for table in book.tables for one in table.book.coded}
+    listed = [
+        table.spelled(one.name) for table in book.tables for one in table.book.details if not isinstance(one, Coded)
+    ]
+    sentences = [
+        f"the codes of the pack {pack.name} ({pack.title}), and which belongs to which, are public"
+        for pack in packs.values()
+    ]
+    return [*sentences, *(f"the codes of {name}, and which belongs to which, are public" for name in listed)]
+
+
 def refuse_unmodelled(book: LinkedCodebook) -> None:
     """What a codebook may ask for and this method has not."""
-    odd = [f"{table.spelled(one.name)} (detailed codes)" for table in book.tables for one in table.book.details]
-    odd += [f"{table.spelled(one.name)} (measured pieces)" for table in book.tables for one in table.book.measured]
+    odd = [f"{table.spelled(one.name)} (measured pieces)" for table in book.tables for one in table.book.measured]
     unsure = [
         table.name
         for table in book.tables

@@ -16,6 +16,7 @@ from understudy.codebook import Codebook, Column, Detail, Levelled, Number
 from understudy.errors import ParameterError, RefusalError, ReleaseError
 from understudy.evaluate.values import codes_of, is_ordered, values_of
 from understudy.infer.calibration import Calibration, Records
+from understudy.loading import loader
 from understudy.release import Release
 from understudy.release.folders import digest_of
 from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
@@ -153,6 +154,7 @@ class _Folder:
         return tables_of(self.place, self.facts)
 
 
+@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
 def open_release(release: Release | str | Path) -> OpenedRelease:
     """A release folder, or a release in memory; one without measurements is refused."""
     if isinstance(release, Release):

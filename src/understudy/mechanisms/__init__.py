@@ -8,6 +8,7 @@ from understudy.mechanisms.certificate import CertifiedNumbers, SelectedTry
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
 from understudy.mechanisms.drafting import PricedDraft
 from understudy.mechanisms.exponential import ExponentialSelection
+from understudy.mechanisms.flow_measurements import FlowMeasurements
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
 from understudy.mechanisms.gaussian_stability import GaussianStability
 from understudy.mechanisms.group import GroupOf
@@ -32,6 +33,7 @@ __all__ = [
     "DirichletDraws",
     "DirichletResetBlocks",
     "ExponentialSelection",
+    "FlowMeasurements",
     "GaussianMeasurements",
     "GaussianStability",
     "GeometricHistogram",

@@ -9,9 +9,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
-from understudy.errors import RefusalError
+from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE
-from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, gaussian_measurements_event
+from understudy.mechanisms.gaussian_measurements import (
+    LEAST_DELTA,
+    GaussianMeasurements,
+    gaussian_measurements_event,
+)
 from understudy.parameters import Several, Whole, option
 from understudy.privacy.guarantees import ApproxDP, Guarantee, Neighbours
 
@@ -28,6 +32,22 @@ class HistoryMeasurements(GaussianMeasurements):
         rule=Several(each=Whole(), words="a list of whole numbers", example="1,2"),
         help="most rows of one person, by view",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.rows or min(self.rows) < 1:
+            raise ParameterError(
+                f"`rows` is {self.rows}; it names for every view how many rows a person adds, 1 or more."
+            )
+        if self.neighbours is not Neighbours.ADD_REMOVE:
+            raise ParameterError(
+                f"`neighbours` is {self.neighbours.value!r}; views are proved for people who come or go, add-remove."
+            )
+        if max(self.rows) > 1 and (self.variance < LEAST_VARIANCE or self.delta < LEAST_DELTA):
+            raise ParameterError(
+                f"`variance` is {float(self.variance):g} at delta {self.delta:g}; several rows of a person are proved "
+                f"from a variance of {LEAST_VARIANCE} and a delta of {LEAST_DELTA:g} on. Use history_event(...)."
+            )
 
     def guarantee(self) -> Guarantee:
         """That of the units, for a person."""

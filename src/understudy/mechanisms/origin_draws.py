@@ -202,7 +202,7 @@ class OriginDraws(Event):
         super().__post_init__()
         if self.rejects and self.certificate != Certificate.PROBABILISTIC:
             raise ParameterError("rejection is proved for the certificate probabilistic only (lemma 5.2).")
-        public, _ = _parsed(self.groups)
+        public, _ = parsed_groups(self.groups)
         if public.shrinks and self.lost == 0 and self.certificate != Certificate.PURE:
             raise ParameterError("`lost` is 0; a domain that is shrunk needs a probability set aside for it.")
 
@@ -216,7 +216,7 @@ class OriginDraws(Event):
     @property
     def public(self) -> Destinations:
         """Each kind of destination once."""
-        return _parsed(self.groups)[0]
+        return parsed_groups(self.groups)[0]
 
     @property
     def added(self) -> float:
@@ -243,7 +243,7 @@ def _guarantee(event: OriginDraws) -> Guarantee:
     relation = Neighbours.ORIGIN
     delta = min(1.0, float(np.max(deltas)) * _UP)
     if event.certificate == Certificate.PURE:
-        public, alphas = _parsed(event.groups)
+        public, alphas = parsed_groups(event.groups)
         epsilon = float(np.max(np.log1p(public.draws / alphas) + _prices(event)[0]))
         return PureDP(epsilon=epsilon * (1 + 2.0**-45), neighbours=relation)
     added = event.added
@@ -255,7 +255,7 @@ def _guarantee(event: OriginDraws) -> Guarantee:
 
 @lru_cache(maxsize=256)
 def _prices(event: OriginDraws) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    public, alphas = _parsed(event.groups)
+    public, alphas = parsed_groups(event.groups)
     added, deltas = np.zeros(len(public)), np.zeros(len(public))
     kind = _KERNEL_KIND[event.certificate]
     prices(kind, alphas, public.arrays(), event.epsilon, event.lost, added, deltas)
@@ -274,7 +274,7 @@ def _group_text(public: Destinations, row: int, alpha: Fraction) -> str:
 
 
 @lru_cache(maxsize=64)
-def _parsed(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float64]]:
+def parsed_groups(groups: tuple[str, ...]) -> tuple[Destinations, npt.NDArray[np.float64]]:
     """Read the groups back; anybody may have edited a manifest."""
     heads, alphas, classes = [], [], []
     for text in groups:

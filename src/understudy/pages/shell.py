@@ -9,10 +9,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.pages.numbers import moment, number, percent, plain
 from understudy.version import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 MARKER = "understudy page, made from confidential data"
 """Near the top of every page with confidential figures: a later run may overwrite such a file, and no other."""
@@ -48,20 +51,9 @@ def html_page(
     JSON. ``security`` is the policy that the page states, where it is not :func:`policy`; an empty one states none, for
     servers that send theirs.
     """
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup, escape
+    from markupsafe import Markup
 
-    loaders = [*(PackageLoader(package, folder) for package in packages), PackageLoader("understudy.pages", "")]
-    environment = Environment(loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {
-        "number": number,
-        "plain": plain,
-        "percent": percent,
-        "moment": moment,
-        "whole": "{:,}".format,
-        "code": lambda words: Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words)))),
-        **(filters or {}),
-    }
+    environment = page_environment(packages, folder, filters)
     stated = policy() if security is None else security
     fixed = {
         "title": title,
@@ -76,6 +68,27 @@ def html_page(
     }
     defaults = {"sub": "", "banner": "", "flag": "Confidential.", "sections": ()}
     return environment.get_template(template).render(**{**defaults, **values, **fixed})
+
+
+def page_environment(
+    packages: Sequence[str], folder: str = "", filters: Mapping[str, Callable[..., Any]] | None = None
+) -> "Environment":
+    """Where templates are found, and how they write numbers and words."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    loaders = [*(PackageLoader(package, folder) for package in packages), PackageLoader("understudy.pages", "")]
+    environment = Environment(loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {
+        "number": number,
+        "plain": plain,
+        "percent": percent,
+        "moment": moment,
+        "whole": "{:,}".format,
+        "code": lambda words: Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(words)))),
+        **(filters or {}),
+    }
+    return environment
 
 
 def page_style(own: str = "") -> str:

@@ -1,11 +1,11 @@
 """A page on disk: all at once, readable by its owner only, and never over a file that is not such a page."""
 
 import os
-import tempfile
 from pathlib import Path
 
 from understudy.errors import ReleaseError
 from understudy.extras import need
+from understudy.files import Access, refuse_special, write_file
 from understudy.pages.shell import MARKER, PUBLIC_MARKER
 
 
@@ -14,6 +14,10 @@ def check_page_target(path: Path) -> None:
     need("jinja2", "scipy", extra="report", what="the page")
     if path.is_dir():
         raise ReleaseError(f"{str(path)!r} is a folder; name the file, for example {str(path / 'report.html')!r}.")
+    try:
+        refuse_special(path)
+    except OSError as reason:
+        raise ReleaseError(f"the page {str(path)!r} cannot be written ({reason.strerror}).") from None
     if path.exists():
         with path.open("rb") as file:
             head = file.read(400)
@@ -33,22 +37,11 @@ def check_page_target(path: Path) -> None:
         raise ReleaseError(f"nothing can be written in {str(parent)!r}; choose a folder you may write to.")
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write beside, then rename: a crash leaves the earlier file or none. Only its owner may read it."""
-    handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)  # mode 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(scratch).replace(path)
-    finally:
-        Path(scratch).unlink(missing_ok=True)
-
-
-def write_page(path: Path, page: str) -> None:
+def write_page(path: Path, page: str, access: Access = Access.OWNER) -> None:
     """The whole page or what was there before."""
     check_page_target(path)
     try:
-        write_whole(path, page.encode())
+        write_file(path, page, access)
     except OSError as reason:
         raise ReleaseError(
             f"the page {str(path)!r} could not be written ({reason.strerror}); nothing was kept."

@@ -31,7 +31,7 @@ from typing import Any
 from understudy.codec import to_plain
 from understudy.errors import AccountError, BudgetError, ParameterError
 from understudy.parameters import DELTA, EPSILON, Number, OneOf, Text
-from understudy.privacy.account_file import Line, Lines, create_file, open_lines
+from understudy.privacy.account_file import Line, Lines, create_file, open_lines, sound
 from understudy.privacy.card import card
 from understudy.privacy.composition import ROUNDING, BasicRule, Composition, Paid, RenyiRule, Rule, fixed_order
 from understudy.privacy.guarantees import (
@@ -48,6 +48,7 @@ from understudy.privacy.spelling import at_least, short_promise
 
 _PATIENCE = 30.0  # seconds; a reservation holds the lock while it adds up prices that it knows already
 _SECONDS = Number(least=0, tried=_PATIENCE)
+_CAP_DELTA = Number(least=0, below=1, tried=1e-9)
 _WORDS = Text(
     words="a few words",
     example="'public-use file 2024-q4'",
@@ -233,7 +234,7 @@ class Account:
             "identity": uuid.uuid4().hex,
             "dataset": _WORDS.check("dataset", dataset),
             "epsilon": float(EPSILON.check("epsilon", epsilon)),
-            "delta": float(Number(least=0, below=1, tried=1e-9).check("delta", delta)),
+            "delta": float(_CAP_DELTA.check("delta", delta)),
             "neighbours": OneOf.of(Neighbours).check("neighbours", neighbours).value,
             "composition": OneOf.of(Composition).check("composition", composition).value,
             "renyi_order": None,
@@ -257,6 +258,13 @@ class Account:
         place = Path(path).absolute()
         with open_lines(place, _SECONDS.check("patience", patience), write=False) as lines:
             terms = dict(lines.all[0].body)
+            with sound(place):  # before anything is done with it
+                History.of(lines.all)
+        with sound(place):
+            return cls._of_terms(place, patience, terms)
+
+    @classmethod
+    def _of_terms(cls, place: Path, patience: float, terms: dict[str, Any]) -> "Account":
         words: dict[str, type[StrEnum]] = {"neighbours": Neighbours, "composition": Composition}
         for name, kind in words.items():
             if terms[name] not in list(kind):
@@ -265,6 +273,8 @@ class Account:
                     "version of understudy that made it."
                 )
             terms[name] = kind(terms[name])
+        EPSILON.check("epsilon", terms["epsilon"])
+        _CAP_DELTA.check("delta", terms["delta"])
         cap = {name: terms[name] for name in ("epsilon", "delta", "neighbours")}
         order = terms["renyi_order"]
         rule = BasicRule(**cap) if order is None else RenyiRule(**cap, order=order)
@@ -304,7 +314,8 @@ class Account:
             DELTA.check("delta", delta)
         new = self.priced(ledger, label=label, delta=delta)
         cost = self.rule.price(new)
-        self.rule.total([*self._history().paid, new])  # before the lock is taken; under it, only what came since
+        with sound(self.path):
+            self.rule.total([*self._history().paid, new])  # before the lock is taken; under it, only what came since
         with self._lines(write=True) as lines:
             history = History.of(lines.all)
             total = self.rule.total([*history.paid, new])
@@ -425,11 +436,13 @@ class Account:
 
     def spent(self) -> Guarantee:
         """Everything held or committed, added up by the account's rule; this is what is held against the cap."""
-        return self.rule.total(self._history().paid)
+        with sound(self.path):
+            return self.rule.total(self._history().paid)
 
     def remaining(self) -> float:
         """The epsilon that one further pure release may certainly cost; with Renyi composition it may be more."""
-        return self.rule.left(self._history().paid)[0]
+        with sound(self.path):
+            return self.rule.left(self._history().paid)[0]
 
     def history(self) -> list[Charge]:
         """Every charge ever reserved, oldest first, with its prices as they were computed on the day."""
@@ -438,7 +451,8 @@ class Account:
     def summary(self) -> dict[str, Any]:
         """Cap, spending, open reservations and looks, ready for JSON."""
         history = self._history()
-        epsilon_left, delta_left = self.rule.left(history.paid)
+        with sound(self.path):
+            (epsilon_left, delta_left), spent = self.rule.left(history.paid), self.rule.total(history.paid)
         held = [charge for charge in history.counted if charge.state is ChargeState.HELD]
         return {
             "dataset": self.dataset,
@@ -447,7 +461,7 @@ class Account:
             "cap": {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours.value},
             "composition": self.composition.value,
             "renyi_order": self.renyi_order,
-            "spent": self.rule.total(history.paid).to_dict(),
+            "spent": spent.to_dict(),
             "remaining_epsilon": epsilon_left,
             "remaining_delta": delta_left,
             "releases": len(history.counted) - len(held),

@@ -10,7 +10,6 @@ forked or pickled without sharing a handle (SQLite forbids carrying one across a
 
 import hashlib
 import json
-import os
 import sqlite3
 import uuid
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import AccountError
+from understudy.files import make_empty
+from understudy.loading import loading
 
 SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x556E6473  # "Unds": how a file says whose it is (SQLite header, offset 68)
@@ -106,7 +107,7 @@ def _broken(path: Path, place: int, kind: Any, text: Any) -> str:
 def create_file(path: Path, terms: Mapping[str, Any]) -> None:
     """Write a new account file, for its owner only (0600); an existing file is never touched."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        make_empty(path)
     except FileExistsError:
         raise AccountError(
             f"`{path}` exists already; an account is never overwritten, because its charges would be lost. "
@@ -118,7 +119,6 @@ def create_file(path: Path, terms: Mapping[str, Any]) -> None:
             "this user may write to. Make the folder or choose another one."
         ) from error
     try:
-        path.chmod(0o600)  # a strict umask may have taken bits that the owner needs
         with closing(_connect(path, 0.0)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
             with connection:
@@ -145,6 +145,10 @@ def open_lines(path: Path, patience: float, identity: str | None = None, *, writ
     write lock before the balance is read; with a plain BEGIN two processes could read the same balance and both spend
     it.
     """
+    if path.is_symlink():
+        raise AccountError(
+            f"`{path}` is a symbolic link, and what is behind it may be exchanged; name the file of the account itself."
+        )
     if not path.is_file():
         fault = "is not a file" if path.exists() else "does not exist"
         raise AccountError(
@@ -152,14 +156,33 @@ def open_lines(path: Path, patience: float, identity: str | None = None, *, writ
             "Check the path, or create the account once with its cap: `understudy account create`."
         )
     try:
-        with closing(_connect(path, patience)) as connection:
-            if _version(path, connection) < SCHEMA_VERSION:
-                _bring_up(path, connection)
+        with sound(path):
+            opened = _connect(path, patience)
+        with closing(opened) as connection:
+            with sound(path):
+                if _version(path, connection) < SCHEMA_VERSION:
+                    _bring_up(path, connection)
             with connection:  # commits, or rolls back whatever is raised
-                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                yield Lines(path, connection, identity)
+                with sound(path):
+                    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                    lines = Lines(path, connection, identity)
+                yield lines
     except sqlite3.Error as error:
         raise AccountError(_sentence(path, patience, error)) from error
+
+
+@contextmanager
+def sound(path: Path) -> Iterator[None]:
+    """What an account holds that nobody wrote; errors of SQLite have sentences of their own."""
+    remedy = "restore a copy that holds every charge; do not start a new account for the same data."
+    failed: list[sqlite3.Error] = []
+    with loading(path, "the account", remedy=remedy, error=AccountError):
+        try:
+            yield
+        except sqlite3.Error as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
 
 
 def _connect(path: Path, patience: float) -> sqlite3.Connection:

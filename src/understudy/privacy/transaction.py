@@ -22,17 +22,21 @@ A charge buys one set of bytes: ``commit`` writes their digest into the account.
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from understudy.errors import BudgetError, RefusalError, UnderstudyError
 from understudy.interrupts import interrupts_held
-from understudy.privacy.account import Account, ChargeState, Reservation
+from understudy.privacy.account import Account, Charge, ChargeState, Reservation
 from understudy.privacy.quote import Quote
 
 NO_ACCOUNT = "none: this release was charged to no account, so nobody keeps track of what else the data paid for"
+
+CHARGED: ContextVar[Callable[[Charge], object]] = ContextVar("CHARGED", default=lambda charge: None)
+"""Told of each charge as soon as it is made: whoever runs a job can say later which charge was its own."""
 
 
 class Point(StrEnum):
@@ -144,6 +148,13 @@ class Payment:
             error.add_note(f"The charge could not be settled and stays: {failure}")
 
 
+def still_owed(account: Account, quote: Quote) -> Quote:
+    """The quote without earlier purchases that this account has paid for already."""
+    bought = [part for purchase in quote.bought for part in purchase.parts or (purchase,)]
+    unpaid = (purchase for purchase in bought if not account.has_paid(purchase.name, purchase.ledger))
+    return replace(quote, bought=tuple(unpaid))
+
+
 @contextmanager
 def paying(
     account: Account | None,
@@ -166,9 +177,7 @@ def paying(
     try:
         if account is not None:
             with interrupts_held():  # or an interrupt could come between the charge and the block that gives it back
-                bought = [part for purchase in quote.bought for part in purchase.parts or (purchase,)]
-                unpaid = (purchase for purchase in bought if not account.has_paid(purchase.name, purchase.ledger))
-                owed = replace(quote, bought=tuple(unpaid))
+                owed = still_owed(account, quote)
                 if resuming is not None:
                     payment._reservation = account.resume(
                         owed.ledger, label=label, claims=resuming.held, fresh=resuming.fresh
@@ -187,6 +196,7 @@ def paying(
                         files=quote.files,
                     )
                 payment.looked = payment._reservation.looked
+                CHARGED.get()(payment._reservation.charge)
         payment.reached(Point.RESERVED)
         yield payment
         if payment._reservation is not None and not payment.is_committed:

@@ -12,6 +12,7 @@ import numpy as np
 
 from understudy.errors import DataError, ParameterError, quoted
 from understudy.extras import need
+from understudy.files import Access, write_file
 from understudy.reconstruct.aggregates import KINDS, Aggregate
 from understudy.reconstruct.design import as_frame
 from understudy.reconstruct.problem import group_labels
@@ -147,7 +148,8 @@ def save(
     import pyarrow.csv
     import pyarrow.parquet
 
-    with new_folder(Path(folder), speaks=lambda scratch: digest_of(scratch / FACTS), commit=None) as scratch:
+    place, access = Path(folder), Access.OWNER  # people's values, guessed or given
+    with new_folder(place, speaks=lambda made: digest_of(made / FACTS), commit=None, access=access) as scratch:
         written = []
         for result in results:
             table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -162,7 +164,7 @@ def save(
             if csv:
                 pa.csv.write_csv(table, scratch / f"{name}.csv")
                 written.append(f"{name}.csv")
-        (scratch / PAGE).write_text(page, encoding="utf-8", newline="\n")
+        write_file(scratch / PAGE, page)
         written.append(PAGE)
         document = {
             "kind": MARK,
@@ -171,7 +173,5 @@ def save(
             "understudy": __version__,
             "files": {name: digest_of(scratch / name) for name in written},
         }
-        (scratch / FACTS).write_text(
-            json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n"
-        )
+        write_file(scratch / FACTS, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     return [*written, FACTS]

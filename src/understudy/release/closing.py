@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from understudy.files import write_file
 from understudy.release.face import FACE, ShownTable, face_of
 from understudy.release.folders import digest_of
+from understudy.release.formats import GUARDED, GUARDED_WORDS
 from understudy.release.manifest import Manifest
 
 
@@ -14,9 +16,11 @@ def close_folder(path: Path, manifest: Manifest, files: Mapping[str, str], table
     """Write the manifest to ``path`` and the page beside it; ``files`` are the digests of what lies there already."""
     page = path.with_name(FACE)
     facts: dict[str, Any] = json.loads(_text(manifest.to_dict(files)))  # as whoever reads the folder will have them
-    page.write_text(face_of(facts, tables), encoding="utf-8", newline="\n")
+    if any(name.endswith(GUARDED) for name in files):
+        facts["guarded"] = GUARDED_WORDS
+    write_file(page, face_of(facts, tables))
     facts["files"][FACE] = digest_of(page)
-    path.write_text(_text(facts), encoding="utf-8", newline="\n")
+    write_file(path, _text(facts))
 
 
 def _text(facts: Mapping[str, Any]) -> str:

@@ -1,8 +1,6 @@
 """Files and folders that appear all at once, after their charge, or not at all."""
 
 import hashlib
-import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from understudy.errors import ReleaseError
+from understudy.files import Access, make_scratch, remove_folder, settle, sync, write_file
 from understudy.interrupts import interrupts_held
 
 Commit = Callable[[str], None]
@@ -29,26 +28,26 @@ def digest_of_bytes(content: bytes) -> str:
 
 
 @contextmanager
-def new_folder(target: Path, *, speaks: Callable[[Path], str], commit: Commit | None) -> Iterator[Path]:
+def new_folder(
+    target: Path, *, speaks: Callable[[Path], str], commit: Commit | None, access: Access = Access.EVERYBODY
+) -> Iterator[Path]:
     """A scratch folder beside ``target`` that takes its name only once everything in it is safely on disk.
 
     ``speaks`` is the digest that speaks for the whole folder. ``commit`` hears it at the last moment before the folder
-    appears, with interrupts held back: no release without its charge.
+    appears, with interrupts held back: no release without its charge. Confidential ones are for their owner only.
     """
     refuse_existing(target)
     scratch: Path | None = None
     try:
         try:
             with interrupts_held():  # or nobody would know of the folder that must be destroyed
-                scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-unfinished-", dir=target.absolute().parent))
+                scratch = make_scratch(target)
         except OSError as reason:
             raise ReleaseError(
                 f"nothing can be written beside {str(target)!r} ({reason.strerror}); choose a folder you may write to."
             ) from None
         yield scratch
-        for path in [*scratch.iterdir(), scratch]:
-            sync(path)
-        scratch.chmod(0o755)
+        settle(scratch, access)
         appear(scratch, target, digest=speaks(scratch), commit=commit)
     except (OSError, pa.ArrowException) as reason:
         raise ReleaseError(
@@ -56,9 +55,8 @@ def new_folder(target: Path, *, speaks: Callable[[Path], str], commit: Commit | 
             "Nothing was left behind."
         ) from None
     finally:
-        with interrupts_held():
-            if scratch is not None:
-                shutil.rmtree(scratch, ignore_errors=True)
+        if scratch is not None:
+            remove_folder(scratch)
 
 
 def appear(scratch: Path, target: Path, *, digest: str, commit: Commit | None) -> None:
@@ -71,27 +69,16 @@ def appear(scratch: Path, target: Path, *, digest: str, commit: Commit | None) -
         sync(target.absolute().parent)
 
 
-def new_file(path: Path, content: bytes, *, what: str, commit: Commit | None = None) -> Path:
+def new_file(
+    path: Path, content: bytes, *, what: str, commit: Commit | None = None, access: Access = Access.OWNER
+) -> Path:
     """Write a new file, all or nothing; ``what`` names it in sentences ("the model")."""
     check_file(path, what=what)
-    scratch: str | None = None
+    paid = None if commit is None else lambda: commit(digest_of_bytes(content))
     try:
-        with interrupts_held():  # a file is written at once: nothing of it is left, or it is there
-            handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)
-            with os.fdopen(handle, "wb") as target:
-                target.write(content)
-                target.flush()
-                os.fsync(target.fileno())
-            if commit is not None:
-                commit(digest_of_bytes(content))
-            Path(scratch).replace(path)
-            sync(path.absolute().parent)
+        return write_file(path, content, access, new=True, commit=paid)
     except OSError as reason:
         raise ReleaseError(f"{what} {str(path)!r} could not be written ({reason}); nothing was left behind.") from None
-    finally:
-        if scratch is not None:
-            Path(scratch).unlink(missing_ok=True)
-    return path
 
 
 def check_file(path: Path, *, what: str) -> None:
@@ -132,12 +119,3 @@ def refuse_existing(target: Path) -> None:
         raise ReleaseError(
             f"{str(target)!r} exists already; a release never overwrites. Choose another folder or remove that one."
         )
-
-
-def sync(path: Path) -> None:
-    """Make sure that a file or folder is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -25,7 +25,14 @@ from understudy.extras import need
 from understudy.parameters import OneOf
 from understudy.privacy.provenance import MARK, Made
 
-FORMATS = ("parquet", "csv", "xlsx", "sav", "dta")
+GUARDED = "guarded.csv"
+"""A CSV for spreadsheets, which would run some texts as formulas."""
+GUARDED_WORDS = (
+    "texts and names of columns that a spreadsheet would run as a formula (=, +, -, @, tab or carriage return in "
+    "front, and no number) stand behind an apostrophe"
+)
+FORMATS = ("parquet", "csv", GUARDED, "xlsx", "sav", "dta")
+_FORMULA, _PLAIN_NUMBER = r"\A[=+\-@\t\r]", r"\A[+-]?[0-9]+([.][0-9]+)?\z"
 FORMAT = OneOf(FORMATS)
 _MOST_XLSX_ROWS = (1 << 20) - 1
 """Rows of a sheet beside the header."""
@@ -55,8 +62,9 @@ def chosen_formats(asked: str | Sequence[str] | None, *, csv: bool = False, rows
 
 def write_table(table: pa.Table, book: Codebook, made: Made, path: Path, form: str) -> None:
     """One file beside the Parquet table."""
-    if form == "csv":
-        pyarrow.csv.write_csv(spelled_table(table, book, made), path)
+    if form in ("csv", GUARDED):
+        spelled = spelled_table(table, book, made)
+        pyarrow.csv.write_csv(_guarded(spelled) if form == GUARDED else spelled, path)
         return
     columns = [_Written.of(name, table, book, made) for name in table.column_names]
     mark = (table.schema.metadata or {}).get(MARK, b"")
@@ -74,10 +82,26 @@ def spelled_table(table: pa.Table, book: Codebook, made: Made) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
+def _guarded(table: pa.Table) -> pa.Table:
+    """An apostrophe in front of texts that a spreadsheet would run."""
+    columns = []
+    for values in (*table.columns, pa.chunked_array([table.column_names], pa.string())):
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(pa.string())  # noqa: PLW2901
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            runs = pc.match_substring_regex(values, _FORMULA)
+            runs = pc.and_(runs, pc.invert(pc.match_substring_regex(values, _PLAIN_NUMBER)))
+            behind = pc.binary_join_element_wise(pa.scalar("'", values.type), values, pa.scalar("", values.type))
+            values = pc.if_else(runs, behind, values)  # noqa: PLW2901
+        columns.append(values)
+    return pa.table(columns[:-1], names=columns[-1].to_pylist())
+
+
 def holds_same_rows(path: Path, form: str, table: pa.Table, book: Codebook, made: Made) -> bool:
     """Whether a file beside the Parquet table says the same, column by column in its order."""
-    if form == "csv":
+    if form in ("csv", GUARDED):
         expected = spelled_table(table, book, made)
+        expected = _guarded(expected) if form == GUARDED else expected
         types = {field.name: field.type for field in expected.schema}
         options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
         return bool(pyarrow.csv.read_csv(path, convert_options=options).equals(expected.replace_schema_metadata(None)))

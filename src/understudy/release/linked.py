@@ -1,7 +1,7 @@
 """Linked tables with one manifest, drawn block by block and written all at once or not at all."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from understudy.codebook import Levelled, LinkedCodebook
+from understudy.files import write_file
 from understudy.privacy.provenance import Made
 from understudy.privacy.spelling import short_promise
 from understudy.release.closing import close_folder
@@ -28,17 +29,28 @@ def table_file(name: str, form: str = "parquet") -> str:
     return f"{name}.{form}"
 
 
-def shown_linked(place: Path, book: LinkedCodebook) -> list[ShownTable]:
-    """The tables as the page of their release shows them."""
-    return [
-        ShownTable(
-            title=name,
-            files=(place / name,),
-            book=replace(table.as_file, title=book.title, description=book.description),
+def table_files(name: str, files: Iterable[str]) -> list[str]:
+    """Of the files of a release, that of a table, or its parts.
+
+    >>> table_files("stays", ["stays.parquet", "other.parquet"]), table_files("stays", ["stays/part-0.parquet"])
+    (['stays.parquet'], ['stays/part-0.parquet'])
+    """
+    return sorted(file for file in files if file.startswith(f"{name}/")) or [table_file(name)]
+
+
+def shown_linked(place: Path, book: LinkedCodebook, files: Iterable[str]) -> list[ShownTable]:
+    """The tables as the page of their release shows them; ``files`` are those of the release."""
+    shown = []
+    for table in book.tables:
+        own = table_files(table.name, files)
+        shown.append(
+            ShownTable(
+                title=own[0] if own == [table_file(table.name)] else table.name,
+                files=tuple(place / file for file in own),
+                book=replace(table.as_file, title=book.title, description=book.description),
+            )
         )
-        for table in book.tables
-        for name in (table_file(table.name),)
-    ]
+    return shown
 
 
 class LinkedRelease:
@@ -47,10 +59,15 @@ class LinkedRelease:
     def __init__(self, *, manifest: Manifest, blocks: Iterator[Block]) -> None:
         self._manifest = manifest
         self._blocks = blocks
+        self._place: Path | None = None
+        """Where the tables were written as they were drawn; they are read back from there."""
 
     @cached_property
     def tables(self) -> dict[str, pa.Table]:
         """All tables by name, in memory."""
+        if self._place is not None:
+            names = [table.name for table in self.codebook.tables]
+            return {name: pyarrow.parquet.read_table(self._place / table_file(name)) for name in names}
         parts: dict[str, list[pa.Table]] = {}
         for block in self._blocks:
             for name, table in block.items():
@@ -112,14 +129,15 @@ class LinkedRelease:
                     whole = pyarrow.parquet.read_table(folder / table_file(table.name))
                     path = folder / table_file(table.name, form)
                     write_table(whole, table.as_file, Made.SYNTHETIC, path, form)
-            (folder / CODEBOOK).write_text(self.codebook.to_toml(), encoding="utf-8", newline="\n")
+            write_file(folder / CODEBOOK, self.codebook.to_toml())
             files = {name: digest_of(folder / name) for name in sorted(path.name for path in folder.iterdir())}
-            close_folder(folder / MANIFEST, self._manifest, files, shown_linked(folder, self.codebook))
+            close_folder(folder / MANIFEST, self._manifest, files, shown_linked(folder, self.codebook, files))
+        self._place = place
         return place
 
     def _write(self, folder: Path) -> None:
         """The tables, block by block where they are not in memory yet."""
-        blocks = [self.tables] if "tables" in self.__dict__ else self._blocks
+        blocks = [self.tables] if "tables" in self.__dict__ or self._place is not None else self._blocks
         rows: dict[str, int] = {}
         with ExitStack() as stack:
             writers: dict[str, pyarrow.parquet.ParquetWriter] = {}

@@ -6,8 +6,6 @@ lines the page is the one whose digest stands in the manifest.
 
 import datetime as dt
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,10 +13,12 @@ from typing import Any
 
 from understudy.codec import from_plain
 from understudy.errors import ReleaseError
+from understudy.files import Access, write_file
+from understudy.loading import loader
 from understudy.parameters import OneOf, Text
 from understudy.release.face import FACE
 from understudy.release.face.markup import text
-from understudy.release.folders import digest_of, sync
+from understudy.release.folders import digest_of
 from understudy.release.reading import read_manifest_file
 from understudy.release.release import MANIFEST
 
@@ -66,6 +66,7 @@ class Notice:
         return f"This release supersedes the release {self.other} (noted on {day}).{why}"
 
 
+@loader("the notice in", remedy="take the folder again from where it was published.", error=ReleaseError)
 def read_notices(place: Path) -> list[Notice]:
     """What was noted about a release; its manifest is the one that the notices are about."""
     path = place / NOTICE
@@ -99,7 +100,11 @@ def add_notice(place: Path, notice: Notice) -> None:
         page = without_notices((place / FACE).read_bytes().decode())
         content[FACE] = with_notices(page, notices)
     for name, words in content.items():  # the notice first: a page without it is only late
-        _replace(place / name, words.encode())
+        try:
+            write_file(place / name, words, Access.EVERYBODY)
+        except OSError as reason:
+            sentence = f"{str(place / name)!r} could not be written ({reason.strerror}); it was not changed."
+            raise ReleaseError(sentence) from None
 
 
 def with_notices(page: str, notices: Sequence[Notice]) -> str:
@@ -114,21 +119,3 @@ def without_notices(page: str) -> str:
     before, begin, rest = page.partition(_BODY + _BEGIN)
     _, end, after = rest.partition(_END)
     return before + _BODY + after if begin and end else page
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside, then rename: a crash leaves the earlier file or the later one."""
-    scratch: str | None = None
-    try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-unfinished-", dir=path.absolute().parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(scratch).chmod(0o644)
-        sync(Path(scratch))
-        Path(scratch).replace(path)
-        sync(path.absolute().parent)
-    except OSError as reason:
-        raise ReleaseError(f"{str(path)!r} could not be written ({reason.strerror}); nothing was changed.") from None
-    finally:
-        if scratch is not None:
-            Path(scratch).unlink(missing_ok=True)

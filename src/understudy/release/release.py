@@ -12,6 +12,7 @@ import pyarrow.parquet
 
 from understudy.codebook import Codebook, Levelled
 from understudy.extras import need
+from understudy.files import Access, write_file
 from understudy.privacy.card import card
 from understudy.privacy.provenance import InputRole, Made
 from understudy.privacy.spelling import short_promise
@@ -40,6 +41,11 @@ INPUT_MANIFEST = "input-manifest.json"
 def marked(table: pa.Table, manifest: Manifest) -> pa.Table:
     """The table with the provenance of this release in its metadata."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), **manifest.provenance.mark()})
+
+
+def access_of(manifest: Manifest) -> Access:
+    """Who may read the folder: completed tables hold the records of real people."""
+    return Access.OWNER if manifest.confidential else Access.EVERYBODY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,13 +123,14 @@ class Release:
         place = Path(target)
         table = TABLE_NAMES[self.manifest.made]
         book, data = self.codebook, self.manifest.quote.inputs.get(InputRole.DATA)
-        with new_folder(place, speaks=lambda folder: digest_of(folder / MANIFEST), commit=commit) as folder:
+        access = access_of(self.manifest)
+        with new_folder(place, speaks=lambda f: digest_of(f / MANIFEST), commit=commit, access=access) as folder:
             pyarrow.parquet.write_table(self.table, folder / table)
-            (folder / CODEBOOK).write_text(book.to_toml(), encoding="utf-8", newline="\n")
+            write_file(folder / CODEBOOK, book.to_toml())
             for form in formats:
                 write_table(self.table, book, self.manifest.made, folder / table_as(table, form), form)
             if data is not None and data.text:
-                (folder / INPUT_MANIFEST).write_text(data.text, encoding="utf-8", newline="\n")
+                write_file(folder / INPUT_MANIFEST, data.text)
             for name, attached in self.attachments.items():
                 pyarrow.parquet.write_table(attached, folder / name)
             files = {name: digest_of(folder / name) for name in sorted(path.name for path in folder.iterdir())}
@@ -169,7 +176,8 @@ def save_many(
     def speaks(scratch: Path) -> str:
         return digest_of_bytes("\n".join(digest_of(scratch / name / MANIFEST) for name in numbers).encode())
 
-    with new_folder(target, speaks=speaks, commit=commit) as scratch:
+    access = max(map(access_of, (one.manifest for one in releases)), key=[Access.EVERYBODY, Access.OWNER].index)
+    with new_folder(target, speaks=speaks, commit=commit, access=access) as scratch:
         for name, release in zip(numbers, releases, strict=True):
             release.save(scratch / name, formats=formats)
     return target

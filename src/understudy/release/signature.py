@@ -6,7 +6,6 @@ The manifest has the digests of all other files of a release, so that one signat
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +16,15 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from understudy.errors import ReleaseError
+from understudy.files import Access, write_file
+from understudy.loading import loading
 from understudy.release.folders import new_file
 from understudy.release.release import MANIFEST
 
 SIGNATURE = "signature.json"
 """In the folder of a release; beside a file, behind its name."""
 _ALGORITHM = "Ed25519"
+_FORMAT = 1
 _HOW = "Make a pair of keys with `understudy sign RELEASE --new-key FILE`."
 
 
@@ -56,15 +58,13 @@ def new_key_pair(path: Path) -> Path:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_file(path, content, Access.OWNER, new=True)
     except FileExistsError:
         raise ReleaseError(f"{str(path)!r} exists already; a key file is never overwritten. Choose another.") from None
     except OSError as reason:
         raise ReleaseError(f"the key file {str(path)!r} cannot be written ({reason.strerror}).") from None
-    with os.fdopen(handle, "wb") as target:
-        target.write(content)
     text = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return new_file(public, text, what="the public key")
+    return new_file(public, text, what="the public key", access=Access.EVERYBODY)
 
 
 def sign(place: Path, key_file: Path) -> tuple[Path, str]:
@@ -75,13 +75,14 @@ def sign(place: Path, key_file: Path) -> tuple[Path, str]:
     public = _raw(key.public_key())
     target = signed_file(place)
     document = {
+        "format": _FORMAT,
         "algorithm": _ALGORITHM,
         "signs": target.name,
         "key": base64.b64encode(public).decode(),
         "signature": base64.b64encode(key.sign(target.read_bytes())).decode(),
     }
-    written = new_file(signature_path(place), (json.dumps(document, indent=2) + "\n").encode(), what="a signature")
-    return written, _name(public)
+    text = (json.dumps(document, indent=2) + "\n").encode()
+    return new_file(signature_path(place), text, what="a signature", access=Access.EVERYBODY), _name(public)
 
 
 def read_public_key(path: Path) -> bytes:
@@ -100,11 +101,14 @@ def check_signature(place: Path, public: bytes | None) -> Signed | None:
         return None if public is None else Signed(key="", fault=missing)
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+        if (written := document.get("format", _FORMAT)) != _FORMAT:  # the first ones did not say it
+            newer = f"{path.name} is of format {written!r}, not {_FORMAT}; use the version that wrote it"
+            return Signed(key="", fault=newer)
         own, signature = (base64.b64decode(document[name], validate=True) for name in ("key", "signature"))
         if document["algorithm"] != _ALGORITHM or document["signs"] != signed_file(place).name:
             raise ValueError("another algorithm or file")
         key = Ed25519PublicKey.from_public_bytes(own)
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Signed(key="", fault=f"{path.name} is not a signature that we wrote; take it again from the publisher")
     name = _name(own)
     if public is not None and own != public:
@@ -125,9 +129,9 @@ def _name(public: bytes) -> str:
 
 
 def _read_key(path: Path, half: str, load: Callable[[bytes], Any]) -> Any:
-    try:
-        return load(path.read_bytes())
-    except OSError as reason:
-        raise ReleaseError(f"the {half} key {str(path)!r} cannot be read ({reason.strerror}). {_HOW}") from None
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise ReleaseError(f"{str(path)!r} holds no {half} key in PEM without a password. {_HOW}") from None
+    with loading(path, f"the {half} key", remedy=_HOW, error=ReleaseError):
+        content = path.read_bytes()
+        try:
+            return load(content)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            raise ReleaseError(f"{str(path)!r} holds no {half} key in PEM without a password. {_HOW}") from None

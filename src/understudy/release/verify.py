@@ -17,6 +17,7 @@ import pyarrow.parquet
 
 from understudy.codebook import Codebook, LinkedCodebook
 from understudy.errors import ReleaseError, UnderstudyError
+from understudy.loading import loader
 from understudy.privacy.guarantees import Guarantee, KAnonymous, PureDP
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import MARK, InputRole, Made, Provenance
@@ -24,7 +25,7 @@ from understudy.privacy.statement import Subject, statement
 from understudy.release.face import FACE
 from understudy.release.face.page import what_is
 from understudy.release.folders import digest_of
-from understudy.release.formats import FORMATS, holds_same_rows
+from understudy.release.formats import FORMATS, GUARDED, GUARDED_WORDS, holds_same_rows
 from understudy.release.manifest import read_quote
 from understudy.release.notices import NOTICE, Notice, read_notices
 from understudy.release.passport.writing import PASSPORT, listed_files, passport_faults, was_compared
@@ -32,7 +33,7 @@ from understudy.release.reading import made_of, read_manifest_file, tables_of
 from understudy.release.release import CODEBOOK, COUNT_COLUMNS, INPUT_MANIFEST, MANIFEST, TABLE_NAMES, table_as
 from understudy.release.signature import SIGNATURE, check_signature, signed_file
 from understudy.release.verify_face import face_faults, released_page_digest
-from understudy.release.workshop import PART_NAME, PARTS
+from understudy.release.workshop import PARTS, part_names
 from understudy.sources.check import check_table
 from understudy.sources.inputs import other_than_marked, provenance_of_manifest
 
@@ -105,6 +106,7 @@ Check = Callable[[Looked], None]
 """Adds what it passed and what is wrong; leaves alone what is not its kind."""
 
 
+@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
 def verify_release(folder: str | Path, checks: Sequence[Check] = ()) -> Verdict:
     """Recompute everything that can be recomputed without the confidential data."""
     place = Path(folder)
@@ -180,19 +182,24 @@ def check_face(looked: Looked) -> None:
     looked.conclude(faults, f"{FACE} states the promise of the manifest, runs nothing and loads nothing")
 
 
-def check_listed_files(looked: Looked, needed: Sequence[str] | None = None) -> None:
-    """Every file that is needed (one table and its codebook, unless told otherwise) is listed, there and unchanged."""
+def check_listed_files(looked: Looked, needed: Sequence[str] | None = None, folders: Sequence[str] = (PARTS,)) -> None:
+    """Every file that is needed (one table and its codebook, unless told otherwise) is listed, there and unchanged.
+
+    ``folders`` are those that may hold parts: one for each table.
+    """
     place, manifest, passed, problems = looked.place, looked.manifest, looked.passed, looked.problems
     files = manifest.get("files", {})
-    parts = [name for name in files if PART_NAME.fullmatch(name)]
+    parts = part_names(files, folders)
     for name in needed or ((CODEBOOK,) if parts else (looked.table.name, CODEBOOK)):
         if name not in files:
             problems.append(f"the manifest lists no {name}")
-    if manifest.get("parts", 0) != len(parts):
-        problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts and lists {len(parts)}")
-    present = {f"{PARTS}/{path.name}" for path in (place / PARTS).iterdir()} if (place / PARTS).is_dir() else set()
+    for folder in folders:
+        if manifest.get("parts", 0) != (listed := len(part_names(files, (folder,)))):
+            problems.append(f"the manifest speaks of {manifest.get('parts', 0)} parts of {folder} and lists {listed}")
+    inner = [place / folder for folder in folders if (place / folder).is_dir()]
+    present = {f"{folder.name}/{path.name}" for folder in inner for path in folder.iterdir()}
     problems.extend(f"{name} is in the folder but not in the manifest" for name in sorted(present - set(files)))
-    notices, kept = [NOTICE] if looked.notices else [], [PARTS] if parts else []
+    notices, kept = [NOTICE] if looked.notices else [], list(folders) if parts else []
     known = {*files, MANIFEST, SIGNATURE, *listed_files(place), *notices, *kept}
     problems.extend(
         f"{path.name} lies in the folder and is not part of the release; a page or figure made from the confidential "
@@ -208,7 +215,7 @@ def check_listed_files(looked: Looked, needed: Sequence[str] | None = None) -> N
             problems.append(f"{name} was changed after the release: its digest is not the one in the manifest")
         elif name not in parts:
             passed.append(f"{name} has the digest that the manifest states")
-    if parts and not any(name.startswith(PARTS) for name in problems):
+    if parts and not any(name.startswith(f"{folder}/") for folder in folders for name in problems):
         passed.append(f"{len(parts)} parts have the digests that the manifest states")
 
 
@@ -268,6 +275,8 @@ def check_other_formats(looked: Looked, table: Path, book: Codebook) -> None:
             looked.problems.append(f"{name} cannot be compared with the table: {reason}")
             continue
         faults = [] if same else [f"{name} does not hold the rows of the table"]
+        if form == GUARDED and looked.manifest.get("guarded") != GUARDED_WORDS:
+            faults.append(f"the manifest does not say how {name} is guarded")
         looked.conclude(faults, f"{name} holds the same rows as the table")
 
 

@@ -5,7 +5,7 @@ version, only by its digest.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +16,7 @@ import pyarrow as pa
 from understudy.codebook import Codebook, LinkedCodebook
 from understudy.errors import UnderstudyError
 from understudy.release.face import FACE, face_of
-from understudy.release.face.page import stated_promise
+from understudy.release.face.sections import stated_promise
 from understudy.release.folders import digest_of_bytes
 from understudy.release.notices import Notice, with_notices, without_notices
 from understudy.release.reading import shown_tables
@@ -67,25 +67,35 @@ def released_page_digest(path: Path) -> str:
 def face_faults(
     place: Path, facts: Mapping[str, Any], book: Codebook | LinkedCodebook, notices: list[Notice]
 ) -> list[str]:
-    """What is wrong with the page."""
+    """What is wrong with the page of a folder."""
+    files = {name: digest for name, digest in facts["files"].items() if name != FACE}
+    return page_faults(
+        place / FACE, facts, lambda: face_of({**facts, "files": files}, shown_tables(place, facts, book)), notices
+    )
+
+
+def page_faults(
+    path: Path, facts: Mapping[str, Any], make: Callable[[], str], notices: Sequence[Notice] = ()
+) -> list[str]:
+    """What is wrong with a page; ``make`` makes it again from what it was made of."""
+    name = path.name
     try:
-        page = (place / FACE).read_bytes().decode()  # as it is: a level may hold a carriage return
+        page = path.read_bytes().decode()  # as it is: a level may hold a carriage return
     except (OSError, UnicodeDecodeError) as reason:
-        return [f"{FACE} cannot be read: {reason}"]
-    faults = [f"{FACE} could run or load something: {what}" for what in running_or_loading(page)[:3]]
+        return [f"{name} cannot be read: {reason}"]
+    faults = [f"{name} could run or load something: {what}" for what in running_or_loading(page)[:3]]
     if page.lower().count("<style") != 1:
-        faults.append(f"{FACE} has another style beside its own")
+        faults.append(f"{name} has another style beside its own")
     released = without_notices(page)
     if stated_promise(facts) not in released:
-        faults.append(f"{FACE} does not state the promise of the manifest")
-    if page != with_notices(released, notices):
-        faults.append(f"{FACE} has other notices than the folder")
+        faults.append(f"{name} does not state the promise of the manifest")
+    if page != with_notices(released, list(notices)):
+        faults.append(f"{name} has other notices than the folder")
     if not faults and facts["versions"]["understudy"] == __version__:
-        files = {name: digest for name, digest in facts["files"].items() if name != FACE}
         try:
-            again = face_of({**facts, "files": files}, shown_tables(place, facts, book))
+            again = make()
         except (UnderstudyError, OSError, LookupError, pa.ArrowException) as reason:
-            return [f"{FACE} cannot be made again from this folder: {reason}"]
+            return [f"{name} cannot be made again from what it describes: {reason}"]
         if _STYLE.sub("", again) != _STYLE.sub("", released):
-            faults.append(f"{FACE} is not the page that this folder makes")
+            faults.append(f"{name} is not the page that this release makes")
     return faults

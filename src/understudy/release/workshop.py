@@ -1,5 +1,8 @@
 """A release in many parts while it is being made: a folder beside the target that survives a crash.
 
+A part of one table is a file in ``synthetic/``. A part of linked tables is a file of the same name in the folder of
+each of them, with people who are in no other part.
+
 ``NAME.unfinished/`` holds ``plan.json`` (what is being made, and which charge pays for it), the parts with one receipt
 each, and for route N the released model. A part counts only with its receipt, which is written after the part is safely
 on disk; anything else is deleted unseen when work continues. The release takes its name in one step, after its charge.
@@ -14,9 +17,8 @@ import json
 import os
 import re
 import secrets
-import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,17 +30,43 @@ import pyarrow.parquet
 from understudy.codebook import Codebook
 from understudy.codec import from_plain, to_plain
 from understudy.errors import ReleaseError
+from understudy.files import Access, make_folder, open_lock, remove_folder, settle, write_file
+from understudy.loading import loading
 from understudy.privacy.transaction import Claim
 from understudy.release.closing import close_folder
-from understudy.release.face import FACE, ShownTable
-from understudy.release.folders import Commit, appear, digest_of, refuse_existing, sync
+from understudy.release.face import ShownTable
+from understudy.release.folders import Commit, appear, digest_of, refuse_existing
+from understudy.release.linked import shown_linked
 from understudy.release.manifest import Manifest
 from understudy.release.release import CODEBOOK, MANIFEST, marked
 
 PARTS = "synthetic"
-"""Folder of the parts inside a release."""
-PART_NAME = re.compile(PARTS + r"/part-[0-9]{5,}-[0-9a-f]{32}\.parquet")
+"""Folder of the parts of one table inside a release."""
+_PART = re.compile(r"part-[0-9]{5,}-[0-9a-f]{32}\.parquet")
 FORMAT = 1
+
+
+def part_names(files: Iterable[str], folders: Sequence[str] = (PARTS,)) -> list[str]:
+    """Those of the files of a release that are parts, in folders of these names.
+
+    >>> name = f"synthetic/part-00000-{'0' * 32}.parquet"
+    >>> part_names([name, "codebook.toml"]) == [name], part_names([name], ["stays"])
+    (True, [])
+    """
+    return [
+        name
+        for name in files
+        if name.count("/") == 1 and name.partition("/")[0] in folders and _PART.fullmatch(name.partition("/")[2])
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartFile:
+    """The file of another table that belongs to a part."""
+
+    table: str
+    rows: int
+    digest: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +78,8 @@ class Receipt:
     rows: int
     digest: str
     warnings: tuple[str, ...] = ()
+    others: tuple[PartFile, ...] = ()
+    """Linked tables below the persons, each with a file of the same name in its own folder."""
 
 
 def part_name(number: int) -> str:
@@ -59,22 +89,20 @@ def part_name(number: int) -> str:
 
 def write_receipt(folder: Path, receipt: Receipt) -> None:
     """All or nothing."""
-    scratch = folder / f".{receipt.name}.json"
-    scratch.write_text(json.dumps(to_plain(receipt)), encoding="utf-8")
-    sync(scratch)
-    scratch.rename(folder / f"{receipt.name}.json")
+    write_file(folder / f"{receipt.name}.json", json.dumps(to_plain(receipt)), Access.OWNER)
 
 
 class Workshop:
     """The unfinished folder of one release; open it with ``with``, which keeps other runs out."""
 
-    def __init__(self, target: Path, terms: Mapping[str, Any]) -> None:
+    def __init__(self, target: Path, terms: Mapping[str, Any], *, tables: Sequence[str] = (PARTS,)) -> None:
         self.target = target
         self.folder = target.with_name(target.name + ".unfinished")
         self._content = self.folder / "release"
         """What will be the release."""
-        self.parts_folder = self._content / PARTS
-        """Where parts are written, on a file system that every worker sees."""
+        self._folders = [self._content / name for name in tables]
+        self.parts_folder = self._folders[0]
+        """Where parts are written, on a file system that every worker sees; those of other tables beside it."""
         self.receipts_folder = self.folder / "receipts"
         self.model_path = self.folder / "model.zip"
         """The released model of route N: drawing twice from one model is free, perturbing twice is not."""
@@ -90,9 +118,9 @@ class Workshop:
     def __enter__(self) -> Self:
         refuse_existing(self.target)
         try:
-            for folder in (self.folder, self._content, self.parts_folder, self.receipts_folder):
-                folder.mkdir(mode=0o700, exist_ok=True)
-            self._lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+            for folder in (self.folder, self._content, *self._folders, self.receipts_folder):
+                make_folder(folder, exist_ok=True)
+            self._lock = open_lock(self.folder / "lock")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._begin()
         except BaseException as reason:
@@ -125,13 +153,13 @@ class Workshop:
             self.plan = {"format": FORMAT, "release": str(uuid.uuid4()), "terms": self._terms}
             self.remember()
             return
-        try:
+        with loading(
+            path, "the plan", remedy="remove the folder: what it was charged stays charged.", error=ReleaseError
+        ):
             self.plan = json.loads(path.read_text(encoding="utf-8"))
             theirs = dict(self.plan["terms"])
-        except (OSError, ValueError, KeyError, TypeError) as reason:
-            raise ReleaseError(
-                f"the plan in {str(self.folder)!r} cannot be read ({reason}); remove the folder."
-            ) from None
+            if not isinstance(self.plan["release"], str):
+                raise ValueError("it names no release")
         differs = sorted(name for name in {*theirs, *self._terms} if theirs.get(name) != self._terms.get(name))
         if differs or self.plan.get("format") != FORMAT:
             raise ReleaseError(
@@ -162,11 +190,7 @@ class Workshop:
     def remember(self, **facts: Any) -> None:
         """Write more facts into the plan, safely."""
         self.plan.update(facts)
-        scratch = self.folder / ".plan.json"
-        scratch.write_text(json.dumps(self.plan, indent=2), encoding="utf-8")
-        sync(scratch)
-        scratch.rename(self.folder / "plan.json")
-        sync(self.folder)
+        write_file(self.folder / "plan.json", json.dumps(self.plan, indent=2), Access.OWNER)
 
     def receipts(self) -> dict[int, Receipt]:
         """One whole part per number; where two attempts finished, the first by name."""
@@ -176,9 +200,23 @@ class Workshop:
                 receipt = from_plain(Receipt, json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError, KeyError):
                 continue
-            if receipt.number not in receipts and (self.parts_folder / receipt.name).is_file():
+            if receipt.number not in receipts and all(path.is_file() for path in self._digests(receipt)):
                 receipts[receipt.number] = receipt
         return receipts
+
+    def _digests(self, receipt: Receipt) -> dict[Path, str]:
+        """Every file of a part with the digest that it had when it was whole."""
+        others = {self._content / one.table / receipt.name: one.digest for one in receipt.others}
+        return {self.parts_folder / receipt.name: receipt.digest, **others}
+
+    def rows_by_table(self) -> dict[str, int]:
+        """How many rows all whole parts have together."""
+        rows = dict.fromkeys((folder.name for folder in self._folders), 0)
+        for receipt in self.receipts().values():
+            rows[self.parts_folder.name] += receipt.rows
+            for one in receipt.others:
+                rows[one.table] += one.rows
+        return rows
 
     def destroy_strays(self, *, check: bool = False) -> dict[int, Receipt]:
         """Whole parts; every other file in the folder of parts is destroyed unseen.
@@ -190,10 +228,10 @@ class Workshop:
             kept = {
                 number: receipt
                 for number, receipt in kept.items()
-                if digest_of(self.parts_folder / receipt.name) == receipt.digest
+                if all(digest_of(path) == digest for path, digest in self._digests(receipt).items())
             }
         names = {receipt.name for receipt in kept.values()}
-        for path in self.parts_folder.iterdir():
+        for path in (path for folder in self._folders for path in folder.iterdir()):
             if path.name not in names:
                 path.unlink()
         for path in self.receipts_folder.iterdir():
@@ -214,23 +252,17 @@ class Workshop:
         also = {name: self._content / name for name in attachments or {}}
         for name, table in (attachments or {}).items():
             pyarrow.parquet.write_table(marked(table, manifest), also[name])
-        (self._content / CODEBOOK).write_text(manifest.codebook.to_toml(), encoding="utf-8", newline="\n")
-        files = {f"{PARTS}/{receipt.name}": receipt.digest for receipt in done.values()}
+        write_file(self._content / CODEBOOK, manifest.codebook.to_toml())
+        parts = {path: digest for _, receipt in sorted(done.items()) for path, digest in self._digests(receipt).items()}
+        files = {path.relative_to(self._content).as_posix(): digest for path, digest in parts.items()}
         files = {name: digest_of(path) for name, path in also.items()} | files
         files = {CODEBOOK: digest_of(self._content / CODEBOOK), **dict(sorted(files.items()))}
-        parts = tuple(self.parts_folder / receipt.name for _, receipt in sorted(done.items()))
-        assert isinstance(manifest.codebook, Codebook)  # linked tables are not written in parts
-        shown = ShownTable(title=PARTS, files=parts, book=manifest.codebook)
-        close_folder(self._content / MANIFEST, manifest, files, [shown])
-        for path in (
-            *also.values(),
-            self._content / CODEBOOK,
-            self._content / FACE,
-            self._content / MANIFEST,
-            self.parts_folder,
-            self._content,
-        ):
-            sync(path)
+        book = manifest.codebook
+        if isinstance(book, Codebook):
+            shown = [ShownTable(title=PARTS, files=tuple(parts), book=book)]
+        else:
+            shown = shown_linked(self._content, book, files)
+        close_folder(self._content / MANIFEST, manifest, files, shown)
         return self._publish(commit)
 
     def finished(self, bought: str | None) -> Path:
@@ -250,12 +282,11 @@ class Workshop:
         return self._publish(None)
 
     def _publish(self, commit: Commit | None) -> Path:
-        self.parts_folder.chmod(0o755)
-        self._content.chmod(0o755)
+        settle(self._content, Access.EVERYBODY)
         appear(self._content, self.target, digest=digest_of(self._content / MANIFEST), commit=commit)
         self.abandon()
         return self.target
 
     def abandon(self) -> None:
         """Destroy everything unseen. What was charged stays charged."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
+from understudy.front.serving import NO_TELEMETRY
 from understudy.service.desk import Desk
 from understudy.service.logs import places_of
 from understudy.service.problems import KINDS, MEDIA_TYPE, Problem
@@ -23,7 +24,6 @@ from understudy.version import __version__
 _ALIAS = re.compile(r"/[A-Za-z0-9_-]{1,64}")
 _TAKEN = frozenset({"/docs", "/healthz", "/metrics", "/readyz", "/v1"})
 _BY_STATUS = {404: "not-found", 405: "method-not-allowed", 413: "body-too-large"}
-_SILENT: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
 def create_app(desk: Desk, *, aliases: Mapping[str, str] | None = None) -> FastAPI:
@@ -44,8 +44,7 @@ def create_app(desk: Desk, *, aliases: Mapping[str, str] | None = None) -> FastA
         openapi_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
-        # The framework would hand request data and exception texts to any OpenTelemetry provider of the process.
-        telemetry=_SILENT,
+        telemetry=cast("Any", NO_TELEMETRY),
     )
     app.add_middleware(Watch, desk=desk)
     app.add_exception_handler(Problem, _problem)

@@ -26,6 +26,7 @@ from understudy.service.amounts import cap_of, epsilon_of, price_of
 from understudy.service.store import Store, now
 from understudy.service.tables import answers, api_keys, cap_changes, grants, models
 
+_MOST_NOTICED = 10_000
 _ABANDONED = 15.0  # seconds after which a paid attempt without an answer counts as dead; drawing takes milliseconds
 
 
@@ -90,6 +91,7 @@ class Budgets:
     def __init__(self, store: Store, *, abandoned: float = _ABANDONED) -> None:
         self._store = store
         self._abandoned = abandoned
+        self._noticed: dict[tuple[bytes, int], float] = {}  # unanswered attempts, and when we saw each first
 
     def register(self, model_id: str, *, name: str, price: float | Fraction) -> None:
         """Make a per-call model known; its price never changes, because its id is its content."""
@@ -238,8 +240,19 @@ class Budgets:
         return faults
 
     def _is_payable(self, row: Any) -> bool:
-        """Paid, never answered, and too old for anybody to be still at it."""
-        return row.answer is None and row.since < time.time() - self._abandoned
+        """Paid, never answered, and too old for anybody to be still at it.
+
+        The clock of the server that paid may have been wrong, or ours may have been set back since: then the line seems
+        young for a long time. So an attempt that we have seen unanswered for long enough, by a clock that nobody sets,
+        is old as well.
+        """
+        if row.answer is not None:
+            return False
+        attempt, moment = (bytes(row.question), row.attempts), time.monotonic()
+        if len(self._noticed) >= _MOST_NOTICED:
+            self._noticed = {known: since for known, since in self._noticed.items() if moment - since < self._abandoned}
+        first = self._noticed.setdefault(attempt, moment)
+        return bool(row.since < time.time() - self._abandoned or moment - first > self._abandoned)
 
     def _lines(
         self, connection: Connection, key_id: str, model_id: str, questions: Sequence[bytes]

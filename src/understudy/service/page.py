@@ -89,7 +89,7 @@ class Page:
 
 def _picture(card: Mapping[str, Any]) -> str:
     """The shapes of an additive score; its labels are escaped."""
-    return shapes_picture(card["shapes"], title=card["name"], inline=True) if card["shapes"] else ""
+    return shapes_picture(card["shapes"], title=card["name"]) if card["shapes"] else ""
 
 
 def _digest(text: str) -> str:

@@ -9,7 +9,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.errors import DataError
 from understudy.service.amounts import epsilon_of
 from understudy.service.bodies import read_json
 from understudy.service.desk import MOST_ROWS, Answers, Desk
@@ -17,6 +16,7 @@ from understudy.service.metrics import CONTENT_TYPE
 from understudy.service.openapi import describe
 from understudy.service.page import Page
 from understudy.service.problems import Problem, shortened
+from understudy.service.readiness import Readiness
 from understudy.service.served import Served
 from understudy.service.watch import seen_of
 
@@ -111,20 +111,21 @@ def _add_knowledge(app: FastAPI, desk: Desk) -> None:
 
 
 def _add_operation(app: FastAPI, desk: Desk) -> None:
+    readiness = Readiness(desk.store.check)
+
     @_at(app, "GET", "/healthz")
     async def healthz(request: Request) -> Response:
         return _json({"status": "alive"})
 
     @_at(app, "GET", "/readyz")
     async def readyz(request: Request) -> Response:
-        try:
-            await run_in_threadpool(desk.store.check)
-        except DataError:
+        if not await readiness.holds():
             raise Problem(
                 "not-ready",
-                "the database does not answer, or is not the one this service was started with.",
+                "the database does not answer or takes no charge (perhaps its disk is full), or is not the one this "
+                "service was started with.",
                 headers={"Retry-After": "5"},
-            ) from None
+            )
         return _json({"status": "ready", "models": sorted(desk.models)})
 
     @_at(app, "GET", "/metrics")

@@ -1,8 +1,6 @@
 """Start the service: models, database, caps, addresses, then the web server."""
 
 import contextlib
-import signal
-import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from understudy.trees.model import ScoreModel
 
 _FILE = Text(words="a path", example="server.pem", admitted=lambda path: isinstance(path, Path))
-_GRACE = 10  # seconds for open requests when the service is told to stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,64 +157,14 @@ def example_service(*, rate: int = 600) -> "Iterator[tuple[FastAPI, str]]":
 
 def serve(app: "FastAPI", settings: Settings, *, ready: Callable[[str], None]) -> None:
     """Listen until told to stop; ``ready`` is called with the address once the port is ours."""
-    import uvicorn
-
+    from understudy.front.serving import answer, bound, shown_address
     from understudy.service.logs import configure
 
-    listening = _bound(settings)
-    host, port = listening.getsockname()[:2]
+    listening = bound(settings.host, settings.port)
     configure(level=settings.log_level)
     options: dict[str, Any] = {}
     if settings.certificate is not None:
         options = {"ssl_certfile": str(settings.certificate), "ssl_keyfile": str(settings.certificate_key)}
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,  # its lines hold addresses of people and whatever they typed as a path
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            lifespan="on",
-            timeout_graceful_shutdown=_GRACE,
-            **options,
-        )
-    )
     scheme = "http" if settings.certificate is None else "https"
-    shown = f"[{host}]" if ":" in host else host
-    ready(f"{scheme}://{shown}:{port}")
-    with listening, _tidy_end(), contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listening])
-
-
-@contextlib.contextmanager
-def _tidy_end() -> Iterator[None]:
-    """The server raises the signal that stopped it once more when it is done; it must not kill us before we tidy up."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _bound(settings: Settings) -> socket.socket:
-    try:
-        family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
-        # The protocol is named, because only then does asyncio switch Nagle's delay off: 40 milliseconds an answer.
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(2048)  # whoever reads the address may connect at once, and waits until the server is up
-        except OSError:
-            listening.close()
-            raise
-    except OSError as reason:
-        raise ParameterError(
-            f"nothing can listen on {settings.host}:{settings.port} ({reason.strerror}); choose another --port."
-        ) from None
-    return listening
+    ready(f"{scheme}://{shown_address(listening)}")
+    answer(app, listening, **options)

@@ -10,10 +10,10 @@ import hashlib
 import os
 import secrets
 import stat
-import tempfile
 from pathlib import Path
 
 from understudy.errors import ParameterError
+from understudy.files import Access, refuse_special, write_file
 
 ENVIRONMENT = "UNDERSTUDY_SERVICE_SECRET"
 _BYTES = 32
@@ -66,27 +66,19 @@ class ServiceSecret:
 def _create(path: Path) -> None:
     """Written beside and then linked, so that nobody ever reads half of it."""
     text = base64.b64encode(secrets.token_bytes(_BYTES)) + b"\n"
-    scratch = None
     try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.absolute().parent)  # mode 600
-        with os.fdopen(handle, "wb") as target:
-            target.write(text)
-            target.flush()
-            os.fsync(target.fileno())
-        os.link(scratch, path)
+        write_file(path, text, Access.OWNER, new=True)
     except FileExistsError:
         return  # another process was faster; its secret is as good
     except OSError as reason:
         raise ParameterError(
             f"the secret file {str(path)!r} cannot be made ({reason.strerror}); choose a folder you may write to."
         ) from None
-    finally:
-        if scratch is not None:
-            Path(scratch).unlink(missing_ok=True)
 
 
 def _read(path: Path) -> bytes:
     try:
+        refuse_special(path, follow=True)
         mode = path.stat().st_mode
         text = path.read_text(encoding="ascii")
     except FileNotFoundError:

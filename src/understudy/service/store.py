@@ -1,30 +1,39 @@
 """The durable store: SQLite in one file by default, PostgreSQL by URL.
 
 What was committed here survives a killed process and a power cut: SQLite keeps a write-ahead log that is synced at
-every commit, and PostgreSQL is held to ``synchronous_commit``.
+every commit, and PostgreSQL is held to ``synchronous_commit``. One server serves from a SQLite file; several share a
+PostgreSQL.
 """
 
 import contextlib
+import fcntl
 import os
+import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text, update
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as lite_insert
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from understudy.errors import DataError, ParameterError
+from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.extras import need
+from understudy.files import make_empty, open_lock
+from understudy.loading import loading
 from understudy.service.secret import ServiceSecret
-from understudy.service.tables import meta, schema
+from understudy.service.tables import meta
+from understudy.service.upgrades import bring_up
 
 DEFAULT_DATABASE = "sqlite:///understudy-service.db"
 SCHEMA_VERSION = "1"
+_ROOM = 16 << 20  # bytes on the disk of a SQLite database: its log is written there before every answer
 _PATIENCE = 30.0  # seconds to wait for another writer or a free connection
+_POSTGRES = {"connect_timeout": 10, "tcp_user_timeout": 10_000}  # seconds; milliseconds until a silent host is gone
 _SETUP_LOCK = 0x756E6465  # "unde": one server at a time makes the tables
 
 
@@ -67,6 +76,10 @@ class Store:
             raise
         return store
 
+    def telling(self) -> AbstractContextManager[None]:
+        """Whatever goes wrong with the database in the block, in a sentence."""
+        return _translated(self._engine)
+
     def close(self) -> None:
         """Give the connections back."""
         self._engine.dispose()
@@ -101,23 +114,48 @@ class Store:
             return lite_insert(table).on_conflict_do_nothing()
         return postgres_insert(table).on_conflict_do_nothing()
 
+    @contextmanager
+    def served_alone(self) -> Iterator[None]:
+        """Refuse a second server on the same SQLite file: each would count rates for itself and wait for the other."""
+        if not self.is_sqlite:
+            yield
+            return
+        path = f"{self._engine.url.database}.serving"  # not the database: closing it would undo SQLite's own locks
+        handle = open_lock(Path(path))
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
+            except BlockingIOError:
+                raise RefusalError(
+                    f"another server is serving from {self._engine.url.database!r}, and SQLite is for one server; stop "
+                    "it first, or let several servers share a PostgreSQL database."
+                ) from None
+            yield
+        finally:
+            os.close(handle)
+
     def check(self) -> None:
-        """Raise unless the database answers and is still ours."""
-        with _translated(self._engine), self.reading() as connection:
-            rows = {row.name: row.text for row in connection.execute(select(meta))}
+        """Raise unless the database answers, is still ours, and takes a charge: it writes, and has room to go on."""
+        with _translated(self._engine):
+            if self.is_sqlite and shutil.disk_usage(Path(self._engine.url.database or "").parent).free < _ROOM:
+                raise DataError(f"the disk of {self._engine.url.database!r} has less than {_ROOM >> 20} MiB left.")
+            with self.writing() as connection:
+                rows = {row.name: row.text for row in connection.execute(select(meta))}
+                connection.execute(self.insert_if_absent(meta), {"name": "ready", "text": ""})
+                mark = secrets.token_hex(8)  # SQLite writes nothing where nothing changes
+                connection.execute(update(meta).where(meta.c.name == "ready").values(text=mark))
         self._compare(rows)
 
     def _set_up(self) -> None:
         with self.writing() as connection:
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SETUP_LOCK})
-            schema.create_all(connection)
+            bring_up(connection)
             put = self.insert_if_absent(meta)
             connection.execute(
                 put, [{"name": "schema", "text": SCHEMA_VERSION}, {"name": "secret", "text": self.secret.mark}]
             )
-            rows = {row.name: row.text for row in connection.execute(select(meta))}
-        self._compare(rows)
+            self._compare({row.name: row.text for row in connection.execute(select(meta))})  # or nothing was done
 
     def _compare(self, rows: dict[str, str]) -> None:
         where = self._engine.url.render_as_string(hide_password=True)
@@ -138,7 +176,7 @@ def _checked_url(database: str) -> URL:
         url = make_url(database)
     except ArgumentError:
         raise ParameterError(
-            "`database` cannot be read as a URL; write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."
+            "`database` cannot be read as a URL; write sqlite:///FILE or postgresql://USER@HOST/NAME."
         ) from None
     kind = url.drivername.split("+")[0]
     if kind in ("postgresql", "postgres"):
@@ -156,10 +194,28 @@ def _checked_url(database: str) -> URL:
     return url
 
 
+def without_password(database: str) -> str:
+    """A database as it may stand in a command line: every user of the machine can read that in the list of processes.
+
+    >>> without_password("postgresql://ann@db.example/scores")
+    'postgresql://ann@db.example/scores'
+    """
+    with contextlib.suppress(ArgumentError):  # what is no URL at all is refused where it is opened
+        url = make_url(database)
+        if url.password or {"password", "sslpassword"} & {name.lower() for name in url.query}:
+            raise ParameterError(
+                "`database` holds a password, which would be seen in histories and lists of processes; leave it out. "
+                "Give it to PostgreSQL's client by PGPASSFILE (or ~/.pgpass), PGSERVICE or PGPASSWORD, or put the "
+                "whole address into the environment variable UNDERSTUDY_DATABASE or into a file that "
+                "UNDERSTUDY_DATABASE_FILE names."
+            )
+    return database
+
+
 def _touch(path: Path) -> None:
     """A new database is for its owner only; SQLite gives its log the same rights."""
     with contextlib.suppress(OSError):  # it exists, or the engine will say what is wrong
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        make_empty(path)
 
 
 def _engine(url: URL, connections: int) -> Engine:
@@ -171,7 +227,7 @@ def _engine(url: URL, connections: int) -> Engine:
             max_overflow=connections,
             pool_timeout=_PATIENCE,
             pool_pre_ping=url.drivername.startswith("postgresql"),
-            connect_args={"timeout": _PATIENCE} if url.drivername.startswith("sqlite") else {"connect_timeout": 10},
+            connect_args={"timeout": _PATIENCE} if url.drivername.startswith("sqlite") else _POSTGRES,
         )
     except ImportError:
         need("psycopg", extra="service", what="a store in PostgreSQL")
@@ -195,8 +251,13 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _prepare_postgres(connection: Any, _record: Any) -> None:
-    """A role may have been told not to wait for the disk; a charge must."""
+    """A role may have been told not to wait for the disk; a charge must. And nobody waits for ever.
+
+    A server that is frozen in the middle of a charge loses its transaction, so that another may ask the question.
+    """
     with connection.cursor() as cursor:
+        for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
+            cursor.execute(f"SET SESSION {limit} TO {int(_PATIENCE * 1000)}")
         cursor.execute("SHOW synchronous_commit")
         if cursor.fetchone()[0] == "off":
             cursor.execute("SET SESSION synchronous_commit TO on")
@@ -215,12 +276,13 @@ def _has_no_tables(engine: Engine) -> bool:
 
 @contextmanager
 def _translated(engine: Engine) -> Iterator[None]:
-    try:
-        yield
-    except SQLAlchemyError as reason:
-        cause = str(getattr(reason, "orig", None) or type(reason).__name__).splitlines()[0]
-        where = engine.url.render_as_string(hide_password=True)
-        raise DataError(
-            f"the database {where} cannot be used ({cause}); check that it is there, that it is a database, and that "
-            "this user may write to it."
-        ) from None
+    where = engine.url.render_as_string(hide_password=True)
+    with loading(None, f"the database {where}", remedy="restore a copy that holds every charge.", error=DataError):
+        try:
+            yield
+        except SQLAlchemyError as reason:
+            cause = str(getattr(reason, "orig", None) or type(reason).__name__).splitlines()[0]
+            raise DataError(
+                f"the database {where} cannot be used ({cause}); check that it is there, that it is a database, and "
+                "that this user may write to it."
+            ) from None

@@ -10,6 +10,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from understudy.front.serving import SAFE_HEADERS
 from understudy.service.logs import places_of
 from understudy.service.problems import MEDIA_TYPE, Problem
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 _KEY = "understudy.seen"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _GONE = 499  # the caller hung up
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Watch:
                 begun, seen.status = True, message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = seen.request_id
-                for name, value in _HEADERS.items():
+                for name, value in SAFE_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 

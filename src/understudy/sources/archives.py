@@ -58,6 +58,12 @@ def unpacked(path: Path, wanted: str = "") -> tuple[Path, tempfile.TemporaryDire
     """The file inside, in a private folder that lives as long as whoever holds it."""
     info = member_of(path, wanted)
     folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
+    if info.file_size > shutil.disk_usage(folder.name).free:
+        folder.cleanup()
+        raise DataError(
+            f"the archive {str(path)!r} unpacks to {info.file_size:,} bytes, for which the disk of temporary files has "
+            "no room; free disk space, or set TMPDIR to a larger private disk."
+        )
     inside = Path(folder.name) / PurePosixPath(info.filename).name  # never a path out of the folder
     try:
         with open_member(path, wanted) as data, inside.open("wb") as target:

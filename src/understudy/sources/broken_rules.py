@@ -97,7 +97,7 @@ def _gathered(bad: Sequence[tuple[Any, ...]], most: int, values: Sequence[str]) 
 
 def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -> _Rows:
     """Numbers are compared as they stand: two that share a bin can still be in the wrong order."""
-    values = {"a": _proper_number(opened, low), "b": _proper_number(opened, high)}
+    values = {"a": proper_number(opened, low), "b": proper_number(opened, high)}
     wrong = "a >= b" if gap == 1 else f"a + {gap * float(low.step)!r} > b"
     scan = f"({_scan(opened, **values)}) AS scan WHERE a IS NOT NULL AND b IS NOT NULL AND {wrong}"
     count, rows = opened.connection.raw_sql(f"SELECT count(*), coalesce(min(row, {most}), []) FROM {scan}").fetchone()
@@ -107,7 +107,7 @@ def _unordered(opened: Opened, low: Number, high: Column, gap: int, most: int) -
     return int(count), tuple(rows), tuple(f"{low.name} = {a:g}, {high.name} = {b:g}" for a, b in shown)
 
 
-def _proper_number(opened: Opened, column: Column) -> Any:
+def proper_number(opened: Opened, column: Column) -> Any:
     """The number itself; nothing where it is missing or outside the codebook."""
     value = present(opened.value(column.name))
     code = code_expression(column, value)
@@ -121,7 +121,7 @@ def count_unordered(opened: Opened, pairs: Sequence[tuple[Column, Column]]) -> l
         return []
     columns = {column.name: column for pair in pairs for column in pair}
     place = {name: f"v{number}" for number, name in enumerate(columns)}
-    values = {place[name]: _proper_number(opened, column) for name, column in columns.items()}
+    values = {place[name]: proper_number(opened, column) for name, column in columns.items()}
     counts = ", ".join(f"count(*) FILTER ({place[low.name]} > {place[high.name]})" for low, high in pairs)
     scan = opened.connection.compile(opened.table.select(**values))
     return [int(count) for count in opened.connection.raw_sql(f"SELECT {counts} FROM ({scan}) AS scan").fetchone()]

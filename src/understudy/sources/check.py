@@ -60,7 +60,12 @@ class Fault:
     @property
     def is_fatal(self) -> bool:
         """Whether counting would fail; some rows and columns are left out as declared."""
-        return self.kind not in ("extra column", "dropped orphan", "read by rule")
+        return not self.is_declared and self.kind != "extra column"
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the codebook says itself what becomes of such rows, so that the data fit it."""
+        return self.kind in ("dropped orphan", "read by rule")
 
 
 def check_table(what: Any, codebook: Codebook | str | Path, *, table: str | None = None, most: int = 20) -> list[Fault]:

@@ -17,6 +17,7 @@ from understudy.codebook import FileReading
 from understudy.codebook.labels import ColumnLabels
 from understudy.errors import DataError
 from understudy.interrupts import interrupts_put_off
+from understudy.loading import loader
 from understudy.sources import databases, kinds
 from understudy.sources.csv_files import (
     is_compressed,
@@ -86,6 +87,7 @@ class Opened:
                 ) from None
 
 
+@loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
 def open_table(
     what: Any, table: str | None = None, *, file: FileReading | None = None, allow_repeats: bool = False
 ) -> Opened:
@@ -157,12 +159,12 @@ def _registered(frame: Any, label: str) -> tuple[Any, Any]:
         return connection, connection.table("understudy_frame")
 
 
-def connect() -> Any:
+def connect(memory: str = _MEMORY) -> Any:
     """A DuckDB of our own, which keeps what it must put on disk in a private folder."""
     import ibis
 
     folder = tempfile.TemporaryDirectory(prefix="understudy-")  # created 0700
-    connection = ibis.duckdb.connect(memory_limit=_MEMORY, temp_directory=folder.name)
+    connection = ibis.duckdb.connect(memory_limit=memory, temp_directory=folder.name)
     # the engine keeps its progress for us to show; it draws no bar of its own
     for setting in (
         "enable_progress_bar = true",
@@ -392,6 +394,7 @@ def _duckdb_of(address: str) -> tuple[str, str | None] | None:
     return (address, None) if "://" not in address and is_database(address) else None
 
 
+@loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
 def find_files(address: str) -> list[Path]:
     """The files behind a path or glob, in order of name; all of one kind and open to us."""
     if Path(address).exists() or not has_magic(address):  # a real file's name may hold a bracket

@@ -14,12 +14,14 @@ from typing import Any
 from understudy.codebook import FileReading
 from understudy.codebook.file_reading import Layout
 from understudy.errors import DataError
+from understudy.loading import loader
 from understudy.sources.csv_files import open_bytes, unique_names
 
 _NAMES = {"name": ("name", "column", "variable", "field"), "start": ("start", "begin", "from", "first", "position")}
 _NAMES |= {"end": ("end", "stop", "to", "last"), "width": ("width", "length", "size")}
 
 
+@loader("the layout", remedy="give a CSV file in UTF-8 with name, start and end.", error=DataError)
 def read_layout(path: str | Path) -> Layout:
     """A layout from its file: CSV, or DDI-Codebook with the places of its variables."""
     if Path(path).suffix.lower() == ".xml" and Path(path).is_file():

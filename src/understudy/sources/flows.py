@@ -4,7 +4,8 @@ The table is counted by the engine; destination totals come back in the open, be
 commuting tables takes them as public, and the histograms of origins come back as secrets.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,16 @@ class Histograms:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class GroupCells:
+    """Workers of each cell by group of one characteristic: every worker is in one group."""
+
+    rows: Integers
+    units: Integers
+    counts: Integers
+    """Cells x groups."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Flows:
     """One origin-destination table."""
 
@@ -59,6 +70,9 @@ class Flows:
     cells: Secret[Histograms]
     provenance: Provenance = DECLARED
     """What the table is."""
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The columns of each characteristic that was read, which hold the workers of one group each."""
+    characteristics: Mapping[str, Secret[GroupCells]] = field(default_factory=dict)
 
     @property
     def workers(self) -> int:
@@ -77,8 +91,11 @@ def read_flows(
     count: str | None = None,
     table: str | None = None,
     origins: Any = None,
+    characteristics: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Flows:
     """Count a table of origin, destination and perhaps a number of workers, from any source.
+
+    ``characteristics`` names columns that hold the workers of each group, such as age: SA01, SA02, SA03.
 
     ``origins`` is the public list of possible origins, names in any order; without it the list is read from the data,
     and no release made from it can promise anything.
@@ -86,10 +103,13 @@ def read_flows(
     provenance = find_provenance(what)
     provenance.refuse_as_data("a commuting release")
     opened = open_table(what, table)
-    _check_columns(opened, origin, destination, count)
+    kinds = {name: tuple(columns) for name, columns in (characteristics or {}).items()}
+    every = [column for columns in kinds.values() for column in columns]
+    _check_columns(opened, origin, destination, count, every)
     opened.verify()
     with engine_errors(repr(opened.label)):
-        grouped = _counted(opened, origin, destination, count)
+        grouped = _counted(opened, origin, destination, count, every)
+    _check_groups(opened, grouped, kinds)
     names = grouped.column("o").combine_chunks()
     counts = grouped.column("n").to_numpy().astype(np.int64)
     sorted_names, rows = _codes(grouped.column("d").combine_chunks())
@@ -102,6 +122,7 @@ def read_flows(
         )
     keep = np.flatnonzero(counts > 0)
     names, rows, counts = names.take(keep), rows[keep], counts[keep]
+    grouped = grouped.take(keep)
     if origins is None:
         known, units = _codes(names)
     else:
@@ -114,11 +135,39 @@ def read_flows(
         origins_from_data=origins is None,
         cells=Secret(Histograms.of(rows, units, counts, number=len(targets))),
         provenance=provenance,
+        groups=kinds,
+        characteristics={
+            name: Secret(GroupCells(rows=rows, units=units, counts=_group_counts(grouped, columns)))
+            for name, columns in kinds.items()
+        },
     )
 
 
-def _check_columns(opened: Opened, origin: str, destination: str, count: str | None) -> None:
+def _group_counts(grouped: Any, columns: tuple[str, ...]) -> Integers:
+    return np.stack([grouped.column(f"g:{name}").to_numpy().astype(np.int64) for name in columns], axis=1)
+
+
+def _check_groups(opened: Opened, grouped: Any, kinds: Mapping[str, tuple[str, ...]]) -> None:
+    """Every worker must be in one group of each characteristic, or the price of its table would be wrong."""
+    counts = grouped.column("n").to_numpy()
+    for name, columns in kinds.items():
+        off = np.flatnonzero(_group_counts(grouped, columns).sum(axis=1) != counts)
+        if len(off):
+            raise DataError(
+                f"the groups of the characteristic {name!r} ({listed(columns)}) do not add up to the workers in "
+                f"{len(off):,} pairs of {opened.label}; every worker must be in exactly one group. Name all groups."
+            )
+
+
+def _check_columns(
+    opened: Opened, origin: str, destination: str, count: str | None, groups: Sequence[str] = ()
+) -> None:
     wanted = [("origin", origin), ("destination", destination), *([("count", count)] if count else [])]
+    if strange := [name for name in groups if name not in opened.header]:
+        raise DataError(
+            f"{opened.label} has no column {strange[0]!r} for a characteristic; it has "
+            f"{listed(map(repr, opened.header))}. Name the groups with --characteristics."
+        )
     for role, name in wanted:
         if name not in opened.header:
             raise DataError(
@@ -129,7 +178,7 @@ def _check_columns(opened: Opened, origin: str, destination: str, count: str | N
         raise ParameterError(f"`origin` and `destination` are both {origin!r}; they must be two columns.")
 
 
-def _counted(opened: Opened, origin: str, destination: str, count: str | None) -> Any:
+def _counted(opened: Opened, origin: str, destination: str, count: str | None, groups: Sequence[str] = ()) -> Any:
     """Cells of the table, with every count checked."""
     import ibis
 
@@ -137,22 +186,29 @@ def _counted(opened: Opened, origin: str, destination: str, count: str | None) -
         o=opened.value(origin).cast("string"),
         d=opened.value(destination).cast("string"),
         n=ibis.literal(1) if count is None else opened.value(count),
+        **{f"g:{name}": opened.value(name) for name in groups},
     )
     empty = picked.filter(picked.o.isnull() | picked.d.isnull()).count().to_pyarrow().as_py()
     if empty:
         raise DataError(f"{opened.label} has {empty:,} rows without an origin or a destination; complete or drop them.")
-    if count is not None:
+    numbers = {**({} if count is None else {"n": count}), **{f"g:{name}": name for name in groups}}
+    for column, name in numbers.items():
         # text columns of a CSV are cast; whatever is no number becomes null
-        number = picked.n if picked.n.type().is_numeric() else picked.n.cast("string").try_cast("float64")
-        picked = picked.mutate(n=number)
-        odd = picked.filter(picked.n.isnull() | (picked.n < 0) | (picked.n > _MOST) | (picked.n != picked.n.floor()))
+        value = picked[column]
+        picked = picked.mutate(
+            **{column: value if value.type().is_numeric() else value.cast("string").try_cast("float64")}
+        )
+        value = picked[column]
+        odd = picked.filter(value.isnull() | (value < 0) | (value > _MOST) | (value != value.floor()))
         bad = odd.limit(1).to_pyarrow().to_pylist()
         if bad:
             raise DataError(
-                f"{count!r} of {opened.label} is {bad[0]['n']} in some row ({odd.count().to_pyarrow().as_py():,} rows "
-                "are no whole numbers of 0 or more); workers are counted, not weighted. Round or repeat the rows first."
+                f"{name!r} of {opened.label} is {bad[0][column]} in some row "
+                f"({odd.count().to_pyarrow().as_py():,} rows are no whole numbers of 0 or more); workers are counted, "
+                "not weighted. Round or repeat the rows first."
             )
-    return picked.group_by(["o", "d"]).aggregate(n=picked.n.cast("int64").sum()).to_pyarrow()
+    sums = {column: picked[column].cast("int64").sum() for column in ("n", *(f"g:{name}" for name in groups))}
+    return picked.group_by(["o", "d"]).aggregate(**sums).to_pyarrow()
 
 
 def _codes(values: Any) -> tuple[Any, Integers]:

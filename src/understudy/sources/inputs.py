@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import DataError, UnderstudyError
+from understudy.loading import loader
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.provenance import DECLARED, MARK, InputRole, Made, Provenance
 from understudy.sources import kinds
@@ -34,6 +35,7 @@ RECONSTRUCTED = Provenance(
 """Records of real people with values that were rebuilt from averages."""
 
 
+@loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
 def find_provenance(what: Any) -> Provenance:
     """What a file, a glob of files, an Arrow table or a pandas frame is; several files are joined."""
     if isinstance(what, str | Path):
@@ -61,6 +63,7 @@ def public_provenance(what: Any, role: InputRole, *, confidential: Any = None) -
     return provenance
 
 
+@loader("the table", remedy="copy it again from its source.", error=DataError, quotes=False)
 def _of_file(path: Path) -> Provenance:
     beside = path.parent / _MANIFEST
     name = path.name

@@ -23,12 +23,15 @@ from typing import Any
 
 import ibis
 
-from understudy.codebook import Codebook, Column, LinkedCodebook, LinkedTable
+from understudy.codebook import Codebook, Column, LinkedCodebook, LinkedTable, Number
+from understudy.codebook.linked_rules import PREVIOUS
+from understudy.codebook.rules import Order
 from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.provenance import Provenance
 from understudy.sources import LOCAL_BYTES
 from understudy.sources.benches import Bench, DuckBench, bench_for, fetched
+from understudy.sources.broken_rules import proper_number
 from understudy.sources.capping import kept_by_key
 from understudy.sources.codes_source import CodesSource
 from understudy.sources.engine import forget
@@ -39,6 +42,9 @@ from understudy.sources.inputs import find_provenance
 from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
 from understudy.sources.linked_order import KEY, NUMBER, PARENT, RANK, ROW, TEXT, order_of, ranked, text_of
+
+_MEMORY = "512MB"
+"""What the engine that joins files may hold: a million people need no more, and more is not used much faster."""
 
 
 def open_linked(
@@ -140,7 +146,7 @@ class LinkedSource:
     def connection(self) -> Any:
         """The engine in which all tables can be joined."""
         first = next(iter(self._opened.values())).connection
-        return connect() if first.name == "duckdb" else first
+        return connect(_MEMORY) if first.name == "duckdb" else first
 
     def columns(self, name: str) -> tuple[Column, ...]:
         """The columns whose codes :meth:`rows` has, in their order."""
@@ -241,21 +247,36 @@ class LinkedSource:
         """Codes, keys, order, and the constants of the parent, of one table that lies somewhere."""
         opened, table = self._opened[name], self.codebook.table(name)
         opened.verify()
-        own = {constant.column for constant in table.constants}
+        own = {constant.column for constant in table.read_constants}
         columns = {f"c{place}": column for place, column in enumerate(self.columns(name)) if column.reads not in own}
         if table.parent is not None:
-            read = {one.column for one in self.codebook.table(table.parent).constants if one.child == name}
+            read = {one.column for one in self.codebook.table(table.parent).read_constants if one.child == name}
             above = enumerate(self.columns(table.parent))
             columns |= {f"k{place}": column for place, column in above if column.reads in read}
         beside = {KEY: text_of(opened, table.key), PARENT: text_of(opened, table.parent_key)}
         beside |= order_of(opened, table)
-        if self.numbered and opened.connection.name == "duckdb":
-            beside[ROW] = ibis.row_number() + 1
+        if self.numbered:
+            beside |= self._compared(opened, table)
+            if opened.connection.name == "duckdb":
+                beside[ROW] = ibis.row_number() + 1
         codes = encoded_columns(opened.table, self.unknown, list(columns.values()), beside)
         codes = codes.rename({new: f"c{place}" for place, new in enumerate(columns)} if columns else {})
         if opened.connection.name != "duckdb":
             return self._made(codes)
         return self._brought(opened, codes)
+
+    def _compared(self, opened: Opened, table: LinkedTable) -> dict[str, Any]:
+        """The values of own numbers that order rules compare, w0, w1, ...: two that share a bin can be in the wrong
+        order."""
+        rules = [rule for each in self.codebook.tables for rule in self.codebook.rules_on(each.name)]
+        orders = [rule for rule in rules if isinstance(rule, Order)]
+        names = {name.replace(f".{PREVIOUS}.", ".", 1) for rule in orders for name in rule.columns}
+        held = {constant.column for constant in table.read_constants}
+        return {
+            f"w{place}": proper_number(opened, column)
+            for place, column in enumerate(self.columns(table.name))
+            if isinstance(column, Number) and table.spelled(column.name) in names and column.name not in held
+        }
 
     def _brought(self, opened: Opened, codes: Any) -> Any:
         """Codes of a file in the engine that all tables share, by way of a private file on disk."""
@@ -307,7 +328,7 @@ class LinkedSource:
             lost = [
                 (place, column.name)
                 for place, column in enumerate(self.columns(table.name))
-                if column.name in {constant.column for constant in table.constants} and column.missing_code is None
+                if column.name in {constant.column for constant in table.read_constants} and column.missing_code is None
             ]
             if not lost or table.made_of is not None:
                 continue
@@ -362,10 +383,10 @@ def _refuse_lacking(book: LinkedCodebook, opened: Mapping[str, Opened]) -> None:
 
 def columns_read(book: LinkedCodebook, table: LinkedTable) -> list[str]:
     """The columns that the file of a table must have: keys, order, its own, and constants of its parent."""
-    own = {constant.column for constant in table.constants}
+    own = {constant.column for constant in table.read_constants}
     names = [column.reads for column in table.book.described if column.reads not in own]
     if table.parent is not None:
-        names += [one.column for one in book.table(table.parent).constants if one.child == table.name]
+        names += [one.column for one in book.table(table.parent).read_constants if one.child == table.name]
     keys = [name for name in (table.key, table.parent_key, table.order) if name is not None]
     return list(dict.fromkeys([*keys, *names]))
 

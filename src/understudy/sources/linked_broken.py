@@ -1,13 +1,15 @@
 """Rows that break a rule across linked tables: how many, where, with which values. For the holder of the data only."""
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_, or_
 from typing import Any
 
 import ibis
 import numpy as np
 import numpy.typing as npt
 
-from understudy.codebook import Column, LinkedCodebook
+from understudy.codebook import Column, LinkedCodebook, LinkedTable
 from understudy.codebook.clauses import clause_of, value_range
 from understudy.codebook.linked_rules import Last, NothingAfter, renamed, table_of
 from understudy.codebook.rules import Order, Rule, codes_of
@@ -15,10 +17,12 @@ from understudy.sources.benches import fetched
 from understudy.sources.check import Fault, places
 from understudy.sources.linked import LinkedSource
 from understudy.sources.linked_joins import joined_codes
-from understudy.sources.linked_order import PARENT, RANK, ROW
+from understudy.sources.linked_order import KEY, PARENT, RANK, ROW
 
 Cell = tuple[tuple[int, ...], int, list[int]]
 """Codes, in how many rows they come together, and the numbers of the first of these."""
+_SHOWN_CELLS = 20
+"""Broken combinations whose rows are named by key, on a server."""
 
 
 def broken_across(source: LinkedSource, most: int) -> list[Fault]:
@@ -31,7 +35,7 @@ def _rules(book: LinkedCodebook) -> Iterator[Rule]:
     for rule in book.rules:
         yield from rule.orders() if isinstance(rule, NothingAfter) else [rule]
     for table in book.tables:
-        read = {constant.column for constant in table.constants}
+        read = {constant.column for constant in table.read_constants}
         yield from (renamed(rule, table.spelled) for rule in table.book.constraints if read & set(rule.columns))
 
 
@@ -40,7 +44,10 @@ def _broken(source: LinkedSource, rule: Rule, most: int) -> list[Fault]:
     if isinstance(rule, Last):
         return _followed(source, rule, name, most)
     columns = {column: source.codebook.column(column) for column in rule.columns}
-    cells = _cells(source, joined_codes(source, name, list(columns)), len(columns), most)
+    view = joined_codes(source, name, list(columns))
+    if isinstance(rule, Order) and {"w0", "w1"} <= set(view.columns):
+        return _unordered(source, rule, name, view, most)
+    cells = _cells(source, view, len(columns), most)
     cells = [
         cell for cell in cells if all(c < column.size for c, column in zip(cell[0], columns.values(), strict=True))
     ]
@@ -57,7 +64,36 @@ def _broken(source: LinkedSource, rule: Rule, most: int) -> list[Fault]:
         for cell in bad
     ]
     rows = [row for cell in bad for row in cell[2]]
-    return [_fault(rule, name, sum(cell[1] for cell in bad), rows, shown, most)] if bad else []
+    if not bad:
+        return []
+    told = "" if rows else row_keys(source, _with_codes(view, [cell[0] for cell in bad]), source.codebook.table(name))
+    return [_fault(rule, name, sum(cell[1] for cell in bad), rows, shown, most, told)]
+
+
+def _with_codes(view: Any, cells: Sequence[tuple[int, ...]]) -> Any:
+    """The rows with one of these combinations of codes."""
+    fits = [
+        reduce(and_, (view[f"v{place}"] == code for place, code in enumerate(cell))) for cell in cells[:_SHOWN_CELLS]
+    ]
+    return view.filter(reduce(or_, fits))
+
+
+def _unordered(source: LinkedSource, rule: Order, name: str, view: Any, most: int) -> list[Fault]:
+    """Numbers that are in the wrong order themselves, whether or not they share a bin."""
+    low, high = view["w0"], view["w1"]
+    bad = view.filter(low > high if rule.relation == "<=" else low >= high)
+    count, numbers, _ = counted_rows(source, bad, most)
+    told = row_keys(source, bad, source.codebook.table(name)) if count else ""
+    return [_fault(rule, name, count, numbers, [], most, told)] if count else []
+
+
+def row_keys(source: LinkedSource, rows: Any, table: LinkedTable, most: int = 5) -> str:
+    """The keys of some rows in words, for a server's tables: their rows have no numbers."""
+    if ROW in rows.columns or KEY not in rows.columns or table.key is None:
+        return ""
+    known = rows.filter(rows[KEY].notnull()).select(KEY).distinct().order_by(KEY).limit(most)
+    keys = fetched(source.connection, known)[KEY].to_pylist()
+    return f" ({table.key} {', '.join(map(repr, keys))})" if keys else ""
 
 
 def _kept(
@@ -86,14 +122,17 @@ def _followed(source: LinkedSource, rule: Last, name: str, most: int) -> list[Fa
     first = ended.group_by(PARENT).aggregate(ended=ended[RANK].min()).rename({"of": PARENT})
     after = rows.inner_join(first, [rows[PARENT] == first["of"], rows[RANK] > first["ended"]])
     count, numbers, _ = counted_rows(source, after, most)
-    return [_fault(rule, name, count, numbers, [], most)] if count else []
+    return [_fault(rule, name, count, numbers, [], most, row_keys(source, after, table))] if count else []
 
 
-def _fault(rule: Rule, name: str, count: int, rows: Sequence[int], shown: Sequence[str], most: int) -> Fault:
+def _fault(
+    rule: Rule, name: str, count: int, rows: Sequence[int], shown: Sequence[str], most: int, keys: str = ""
+) -> Fault:
     numbers = tuple(sorted(rows)[:most])
     told = f" ({'; '.join(shown[:3])}{'; ...' if len(shown) > 3 else ''})" if shown else ""
     sentence = (
-        f"table {name!r}: rule {rule.title!r} is broken in {places('row', numbers, count)}{told}; mend the data or "
+        f"table {name!r}: rule {rule.title!r} is broken in {places('row', numbers, count)}{keys}{told}; mend "
+        "the data or "
     )
     return Fault(
         kind="broken rule",

@@ -17,7 +17,7 @@ from understudy.sources.csv_files import repeated_names
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import open_table
 from understudy.sources.linked import LinkedSource, columns_read, open_linked
-from understudy.sources.linked_broken import broken_across, counted_rows
+from understudy.sources.linked_broken import broken_across, counted_rows, row_keys
 from understudy.sources.linked_constants import contradicted
 from understudy.sources.linked_files import Place, places_of
 from understudy.sources.linked_order import KEY, PARENT
@@ -46,24 +46,33 @@ def check_linked(what: Any, codebook: LinkedCodebook | str | Path, *, most: int 
 
 def _alone(book: LinkedCodebook, table: LinkedTable, place: Place, most: int) -> list[Fault]:
     """What is wrong within one table: its header, and values outside the codebook."""
-    own = {constant.column for constant in table.constants}
-    columns = [replace(column, parents=None) for column in table.book.written if column.reads not in own]
-    if table.parent is not None:
-        above = book.table(table.parent)
-        read = {constant.column for constant in above.constants if constant.child == table.name}
-        columns += [replace(column, parents=None) for column in above.book.written if column.name in read]
-    known = {column.name for column in columns}
-    keys = dict.fromkeys(name for name in (table.key, table.parent_key, table.order) if name and name not in known)
-    columns += [Text(name=name, role=Role.IDENTIFIER) for name in keys]
-    rules = tuple(rule for rule in table.book.constraints if not own & set(rule.columns))
+    alone, owners = book_of_file(book, table)
     try:
-        alone = Codebook(columns=tuple(columns), constraints=rules, file=table.book.file)
         faults = _checked(alone, place, most)
     except DataError as reason:
         return [Fault(kind="unreadable", sentence=str(reason), table=table.name)]
-    lost = [name for name in columns_read(book, table) if name in keys and name not in _header(place, table)]
+    lost = [name for name in columns_read(book, table) if name not in owners and name not in _header(place, table)]
     faults += [with_sentence(Fault(kind="missing column", column=name), alone) for name in lost]
     return [replace(fault, table=table.name, sentence=f"table {table.name!r}: {fault.sentence}") for fault in faults]
+
+
+def book_of_file(book: LinkedCodebook, table: LinkedTable) -> tuple[Codebook, dict[str, str]]:
+    """The codebook of the one file that a table lies in, and the table that describes each column but keys.
+
+    Constants of the parent lie in this file, and those of the table itself in a child's.
+    """
+    own = {constant.column for constant in table.read_constants}
+    columns = {column.name: (column, table.name) for column in table.book.written if column.reads not in own}
+    if table.parent is not None:
+        above = book.table(table.parent)
+        read = {constant.column for constant in above.read_constants if constant.child == table.name}
+        columns |= {column.name: (column, above.name) for column in above.book.written if column.name in read}
+    keys = dict.fromkeys(name for name in (table.key, table.parent_key, table.order) if name and name not in columns)
+    identifiers = [Text(name=name, role=Role.IDENTIFIER) for name in keys]
+    rules = tuple(rule for rule in table.book.constraints if not own & set(rule.columns))
+    described = (*(replace(column, parents=None) for column, _ in columns.values()), *identifiers)
+    owners = {name: owner for name, (_, owner) in columns.items()}
+    return Codebook(columns=described, constraints=rules, file=table.book.file), owners
 
 
 def _checked(book: Codebook, place: Place, most: int) -> list[Fault]:
@@ -130,7 +139,7 @@ def _keys(source: LinkedSource, table: LinkedTable, staged: Mapping[str, Any], m
 def _constants(source: LinkedSource, table: LinkedTable, staged: Mapping[str, Any], most: int) -> Iterator[Fault]:
     """Constants that the data contradict: faults without a reading rule, a remark with one."""
     columns = source.columns(table.name)
-    for constant in table.constants:
+    for constant in table.read_constants:
         child = staged[constant.child]
         people = contradicted(table, constant, child, columns).select(people=PARENT)
         number = int(fetched(source.connection, people.aggregate(n=people.count()))["n"][0].as_py())
@@ -168,5 +177,7 @@ def _fault(
         rows=numbers,
         count=count,
         values=told,
-        sentence=sentence.replace("{places}", places("row", numbers, count)).replace("{values}", words),
+        sentence=sentence.replace("{places}", places("row", numbers, count) + row_keys(source, rows, table)).replace(
+            "{values}", words
+        ),
     )

@@ -19,7 +19,7 @@ def contradictions(
 ) -> list[str]:
     """Constants without a rule that the data contradict, each with the number of parents."""
     faults = []
-    for constant in table.constants:
+    for constant in table.read_constants:
         if constant.rule is not None:
             continue
         people = contradicted(table, constant, staged[constant.child], columns)
@@ -47,8 +47,10 @@ def with_constants(
     rows = staged.get(table.name)
     if rows is not None:  # without the constants of its own parent
         rows = rows.select([name for name in rows.columns if not (name[0] == "k" and name[1:].isdecimal())])
-    for child in dict.fromkeys(constant.child for constant in table.constants):
-        read = _read(book.table(child), [one for one in table.constants if one.child == child], staged[child], columns)
+    for child in dict.fromkeys(constant.child for constant in table.read_constants):
+        read = _read(
+            book.table(child), [one for one in table.read_constants if one.child == child], staged[child], columns
+        )
         if rows is None:  # made of this child
             rows = read.rename({KEY: PARENT}).mutate(**{PARENT: ibis.null("string")})
         else:
@@ -63,6 +65,7 @@ def with_constants(
         if table.made_of is None and column.missing_code is not None and f"k{place}" in rows.columns:
             codes[f"c{place}"] = codes[f"c{place}"].fill_null(column.missing_code)
     beside = [name for name in (KEY, PARENT, NUMBER, TEXT, ROW) if name in rows.columns]
+    beside += [name for name in rows.columns if name[0] == "w" and name[1:].isdecimal()]
     return rows.select(*beside, **codes)
 
 

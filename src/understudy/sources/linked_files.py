@@ -1,7 +1,9 @@
 """Where the tables of a linked codebook lie: a folder of files, a database, a mapping of tables, or one table alone."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ _READ = (
     ".csv", ".tsv", ".gz", ".parquet", ".xlsx", ".ods", ".jsonl", ".ndjson", ".sav", ".dta", ".xpt", ".sas7bdat",
 )  # fmt: skip
 """Endings of files that may hold a table of a folder; a codebook may name any other file (``data``)."""
+ALL_PARTS = "part-*.parquet"
+"""The files of a table that lies in parts, in a folder of its name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,22 +34,30 @@ class Place:
 
 
 def stem_of(path: Path) -> str:
-    """The name of a file without its endings: what a table is called.
+    """The name of a file without its endings, or of the folder that holds its parts: what a table is called.
 
-    >>> stem_of(Path("stays.csv.gz")), stem_of(Path("person.2020.parquet"))
-    ('stays', 'person.2020')
+    >>> stem_of(Path("stays.csv.gz")), stem_of(Path("person.2020.parquet")), stem_of(Path("stays/part-*.parquet"))
+    ('stays', 'person.2020', 'stays')
     """
+    if path.name == ALL_PARTS:
+        return _unescaped(path.parent.name)
     name = path.name
     while Path(name).suffix.lower() in (*_READ, ".txt"):
         name = Path(name).stem
     return name
 
 
+def _unescaped(name: str) -> str:
+    return re.sub(r"\[([*?[])\]", r"\1", name)
+
+
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder that may hold tables, in order of name."""
+    """The files of a folder that may hold tables, in order of name; of parts in a folder, one pattern for all."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {str(folder)!r}; give the folder that holds one file for each table.")
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix.lower() in _READ]
+    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and any(path.glob(ALL_PARTS))]
+    files += [Path(escape(str(path))) / ALL_PARTS for path in inner]
     if not files:
         raise DataError(f"the folder {str(folder)!r} holds no table; it needs one file for each, such as patients.csv.")
     return files

@@ -11,12 +11,13 @@ from understudy.sources.linked_order import KEY, PARENT, RANK, ROW
 def joined_codes(source: LinkedSource, name: str, spelled: Sequence[str]) -> Any:
     """One row for each row of a table: codes of the spelled columns as v0, v1, ...; null where no row comes before.
 
-    All columns lie on the path of the table. ``rank`` comes along, and so does ``row`` where a check numbered the rows.
+    All columns lie on the path of the table. ``key`` and ``rank`` come along, and where a check asked for them ``row``
+    and the values of compared numbers, w0, w1, ...
     """
     path = [table.name for table in source.codebook.path(name)]
     places = {column: f"v{place}" for place, column in enumerate(dict.fromkeys(spelled))}
     rows = source.rows(name)
-    kept = [column for column in (PARENT, RANK, ROW) if column in rows.columns]
+    kept = [column for column in (KEY, PARENT, RANK, ROW) if column in rows.columns]
     view = rows.select(*kept, **_codes(source, rows, name, places, previous=False))
     if any(column.startswith(f"{name}.{PREVIOUS}.") for column in places):
         before = rows.select(
@@ -41,5 +42,8 @@ def _codes(source: LinkedSource, rows: Any, name: str, places: dict[str, str], *
         own = column.partition(".")[2]
         is_before = own.startswith(f"{PREVIOUS}.")
         if table_of(column) == name and is_before is previous:
-            codes[view] = rows[f"c{position[own.removeprefix(f'{PREVIOUS}.')]}"]
+            place = position[own.removeprefix(f"{PREVIOUS}.")]
+            codes[view] = rows[f"c{place}"]
+            if f"w{place}" in rows.columns:
+                codes[f"w{view[1:]}"] = rows[f"w{place}"]
     return codes

@@ -11,6 +11,7 @@ import tomlkit
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, RefusalError
+from understudy.loading import loader
 from understudy.parameters import ROWS, from_words, name_file, options_of, shown_value
 from understudy.privacy.guarantees import Neighbours
 from understudy.synth.recipe import Recipe
@@ -105,6 +106,11 @@ def remade(method: str, parameters: Mapping[str, Any]) -> Recipe:
     return recipe
 
 
+@loader(
+    "the recipe",
+    remedy="give a TOML file with one option per line, or the manifest.json of a release.",
+    error=ParameterError,
+)
 def read_words(path: str | Path) -> dict[str, Any]:
     """What a recipe file in TOML, or the manifest of a release, says; names as Python spells them."""
     place = Path(path)
@@ -131,6 +137,11 @@ def read_words(path: str | Path) -> dict[str, Any]:
     return {name.replace("-", "_"): value for name, value in content.items()}
 
 
+@loader(
+    "the recipe",
+    remedy="give a TOML file with one option per line, or the manifest.json of a release.",
+    error=ParameterError,
+)
 def read_recipe(path: str | Path) -> Choices:
     """From a recipe file in TOML (``method``, ``rows`` and options), or from the manifest of a release."""
     content = read_words(path)

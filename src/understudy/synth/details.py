@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.unsignedinteger]
 _TOTAL_SHARE = 0.1
 """Share of the price for the counts of the coarse levels, which only say how much is left for ``other``."""
-_PARTS = 1 << 10
+PARTS = 1 << 10
 """Weights of codes are kept as whole numbers: so many parts of a record."""
 _WHY = "details are drawn from their exact counts, which nobody paid for"
 
@@ -248,7 +248,7 @@ def count_details(recipe: "Recipe", source: Source, stream: Stream) -> Details:
     if recipe.route == "none":
         exact, _ = exposed(counts, stage="details", reads="exact counts of details", why=_WHY)
         weights = [
-            _written(book, d, table.to_grid() * _PARTS) for d, table in zip(book.coded, exact[len(two) :], strict=False)
+            _written(book, d, table.to_grid() * PARTS) for d, table in zip(book.coded, exact[len(two) :], strict=False)
         ]
         return _gathered(book, exact[: len(two)], weights, exact[len(cliques) :])
     price = _price(recipe, book)
@@ -260,7 +260,8 @@ def count_details(recipe: "Recipe", source: Source, stream: Stream) -> Details:
         perturbed.append(stable_histogram(pairs, epsilon=epsilon, delta=price.delta, **relation)[0])
     noisy = _noisy_codes(book, coded, price, stream)
     noisy_pieces = [noisy_histogram(table, epsilon=price.epsilon, **relation)[0] for table in pieces]
-    return _gathered(book, perturbed, _code_tables(book, noisy), noisy_pieces)
+    coded_tables = code_tables([(book, detail) for detail in book.coded], noisy)
+    return _gathered(book, perturbed, coded_tables, noisy_pieces)
 
 
 def _gathered(
@@ -296,24 +297,27 @@ def _noisy_codes(
     return noisy
 
 
-def _code_tables(book: Codebook, noisy: Sequence[NoisyCounts]) -> list["DetailTable"]:
-    """Weights of codes and of the parents that they fall back to; post-processing."""
+def code_tables(columns: Sequence[tuple[Codebook, Coded]], noisy: Sequence[NoisyCounts]) -> list["DetailTable"]:
+    """Weights of codes and of the parents that they fall back to; post-processing.
+
+    Columns of one list help each other, whichever codebooks they stand in.
+    """
     tables = []
-    for place, detail in enumerate(book.coded):
+    for place, (book, detail) in enumerate(columns):
         shared = [
-            counts
-            for number, (other, counts) in enumerate(zip(book.coded, noisy, strict=True))
+            replace(counts, values=counts.values[other.is_code])
+            for number, ((_, other), counts) in enumerate(zip(columns, noisy, strict=True))
             if number != place and other.codes == detail.codes
         ]
         proper = np.flatnonzero(detail.is_code)
-        own, *others = (replace(counts, values=counts.values[proper]) for counts in (noisy[place], *shared))
+        own = replace(noisy[place], values=noisy[place].values[proper])
         nodes = {name: detail.place_of[name] for name in detail.codes.nodes}
         chains = [
             list(dict.fromkeys([int(code), *(nodes[parent] for parent in reversed(detail.chains[code]))]))
             for code in proper
         ]
-        weights = with_fallback(estimated(own, others), chains, size=detail.size)
-        tables.append(_written(book, detail, np.rint(weights * _PARTS).astype(np.int64)))
+        weights = with_fallback(estimated(own, shared), chains, size=detail.size)
+        tables.append(_written(book, detail, np.rint(weights * PARTS).astype(np.int64)))
     return tables
 
 

@@ -9,15 +9,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from understudy.codebook import LinkedCodebook
-from understudy.codebook.joined import joined_book, not_public_on
-from understudy.errors import ParameterError
+from understudy.codebook import Codebook, LinkedCodebook
+from understudy.codebook.joined import joined_book, narrowed, not_public_on
+from understudy.errors import ParameterError, UnderstudyError
 from understudy.parameters import from_words, options_of
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.quote import Quote
 from understudy.sources.base import Source
 from understudy.sources.joined_source import open_joined
 from understudy.synth.counts import Counts
+
+LINKED = "linked"
+"""The parameter of a manifest that holds the codebook of the joined tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +30,23 @@ class LinkedCounts(Counts):
     linked: LinkedCodebook
 
     @cached_property
+    def links(self) -> LinkedCodebook:
+        """The tables that the join rests on, as a manifest tells them: keys, parents, caps and constants."""
+        return narrowed(self.linked, self.by).plain
+
+    def parameters(self) -> dict[str, Any]:
+        """Every choice as plain data, and how the tables belong together."""
+        return {**super().parameters(), LINKED: self.links.to_toml()}
+
+    @cached_property
     def _priced(self) -> Quote:
         priced = super()._priced
+        known = self.links.link_assumptions
+        own = [
+            replace(entry, assumptions=(*entry.assumptions, *known)) if entry.stage == "tables" else entry
+            for entry in priced.own
+        ]
+        priced = replace(priced, own=Ledger.of(own))
         drafted = not_public_on(self.linked, self.by)
         if not drafted:
             return priced
@@ -47,3 +65,19 @@ def linked_counts(linked: LinkedCodebook, words: Mapping[str, Any]) -> LinkedCou
     """The counts that words of a command line stand for."""
     by = options_of(Counts)["by"].rule.read("by", words["by"])
     return from_words(LinkedCounts, "count", words, book=joined_book(linked, by), linked=linked)
+
+
+def join_faults(book: Codebook, parameters: Mapping[str, Any], ledger: Ledger) -> list[str]:
+    """Why counts of a join do not rest on the keys and caps that their manifest tells."""
+    try:
+        links = LinkedCodebook.from_toml(parameters[LINKED])
+        joined = joined_book(links, parameters["columns"])
+    except UnderstudyError as reason:
+        return [f"how the tables belong together cannot be read: {reason}"]
+    faults = []
+    if book.unit != joined.unit:
+        faults.append("the caps of the tables, multiplied, are not the number of records that a person is priced for")
+    if {name: book.column(name).labels for name in book.names} != {n: joined.column(n).labels for n in joined.names}:
+        faults.append("the columns are not those of the tables that are said to be joined")
+    lacking = [text for text in links.link_assumptions if text not in ledger.assumptions]
+    return [*faults, *(f"the statement does not name what it rests on: {text}" for text in lacking)]

@@ -15,6 +15,7 @@ import pyarrow.parquet
 from understudy.codebook import Codebook
 from understudy.codebook.where import Where, where_codes
 from understudy.errors import ReleaseError, UnderstudyError
+from understudy.loading import loader
 from understudy.mechanisms.stream import Stream
 from understudy.parameters import ROWS
 from understudy.privacy.transaction import Payment
@@ -28,10 +29,13 @@ from understudy.synth.detail_where import draw_part, part_facts
 from understudy.synth.details import Details, decode_drawn
 from understudy.synth.grouping import sizes_of
 from understudy.synth.measurements import attached
+from understudy.synth.model_parts import ModelParts
 from understudy.synth.models import ReleasedModel
 from understudy.synth.ways import Way
 
 FORMAT = 1
+MOST_CLASSES = 1 << 12
+"""Latent classes of a model; ours have some hundreds at most."""
 _OF_A_WAY: Mapping[str, Any] = {"sweeps": 0, "order": [], "classes": 0}
 """What a file says of ways of drawing other than its own: every file of format 1 has room for all of them."""
 
@@ -79,14 +83,16 @@ def array_bytes(values: Any) -> bytes:
     return buffer.getvalue()
 
 
+@loader("the model", remedy="copy it again from its source.", error=ReleaseError)
 def load_model(path: str | Path) -> "LoadedModel":
     """Read a released model back; one that contradicts itself is refused."""
     try:
         with zipfile.ZipFile(path) as archive:
-            described = json.loads(archive.read("model.json"))
+            parts = ModelParts(archive)
+            described = parts.described()
             if described.get("format") != FORMAT:
                 raise ReleaseError(f"the model {str(path)!r} is not of format {FORMAT}; use the version that wrote it.")
-            model = _unpacked(archive, described)
+            model = _unpacked(parts, described)
         if faults := [*model.faults(), *_price_faults(model)]:
             raise ValueError(faults[0])
     except FileNotFoundError:
@@ -146,52 +152,39 @@ def _price_faults(model: ReleasedModel) -> list[str]:
     return faults or []
 
 
-def _unpacked(archive: zipfile.ZipFile, described: dict[str, Any]) -> ReleasedModel:
-    tables = tuple(
-        CountTable.sparse(
-            shape["columns"],
-            shape["sizes"],
-            read_array(archive, f"table-{number}-codes.npy", dimensions=2),
-            read_array(archive, f"table-{number}-noisy-counts.npy", dimensions=1),
-        )
-        for number, shape in enumerate(described["tables"])
-    )
+def _unpacked(parts: ModelParts, described: dict[str, Any]) -> ReleasedModel:
+    book = Codebook.from_toml(parts.codebook())
+    tables = tuple(_table(parts, book, number, shape) for number, shape in enumerate(described["tables"]))
     codes = int(described.get("details", 0))
     own = len(tables) - 2 * codes - int(described.get("measured", 0))
     return ReleasedModel(
-        way=_way(archive, described),
-        codebook=Codebook.from_toml(archive.read("codebook.toml").decode("utf-8")),
+        way=_way(parts, described, book),
+        codebook=book,
         tables=tables[:own],
         details=Details.of(tables[own:], codes=codes),
         people=tuple(described.get("people", ())),
-        measurements=_measurements(archive),
+        measurements=parts.table(MEASUREMENTS) if parts.has(MEASUREMENTS) else None,  # earlier versions had none
         **ReleasedModel.read_head(described),
     )
 
 
-def _measurements(archive: zipfile.ZipFile) -> pa.Table | None:
-    """What the tables were made of; models of earlier versions and of other methods have none."""
-    if MEASUREMENTS not in archive.namelist():
-        return None
-    return pyarrow.parquet.read_table(io.BytesIO(archive.read(MEASUREMENTS)))
+def _table(parts: ModelParts, book: Codebook, number: int, shape: dict[str, Any]) -> CountTable:
+    """A table of columns that the codebook counts, with its levels; what is larger is not unpacked."""
+    sizes = {column.name: column.size for column in book.counted}
+    if not set(shape["columns"]) <= set(sizes) or shape["sizes"] != [sizes[name] for name in shape["columns"]]:
+        raise ValueError(f"its table {number} does not have columns and levels of its codebook")
+    return CountTable.sparse(shape["columns"], shape["sizes"], *parts.cells(number, shape["sizes"]))
 
 
-def _way(archive: zipfile.ZipFile, described: dict[str, Any]) -> Way:
+def _way(parts: ModelParts, described: dict[str, Any], book: Codebook) -> Way:
+    most = MOST_CLASSES * max(column.size for column in book.counted)
     way = Way.named(described["kind"]).rebuilt(
-        described, lambda name, dimensions: read_array(archive, f"{name}.npy", dimensions=dimensions)
+        described, lambda name, dimensions: parts.array(f"{name}.npy", most=most, dimensions=dimensions)
     )
     expected = {**_OF_A_WAY, **way.described()}
     if expected != {name: described[name] for name in expected}:
         raise ValueError(f"it says more than the kind {way.kind!r} needs")
     return way
-
-
-def read_array(archive: zipfile.ZipFile, name: str, *, dimensions: int) -> Any:
-    """An array of whole numbers back from the file."""
-    values = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-    if values.ndim != dimensions or values.dtype.kind not in "iu":
-        raise ValueError(f"{name} does not hold whole numbers")
-    return values
 
 
 class LoadedModel:

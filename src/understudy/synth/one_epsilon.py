@@ -10,7 +10,7 @@ raised together as far as the ledger's total allows. Both are computed from publ
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -108,7 +108,7 @@ def _check_split(recipe: "Recipe", wanted: list[str]) -> None:
 
 def _shares(recipe: "Recipe", book: Codebook, wanted: list[str]) -> dict[str, float]:
     """Of every part, the model first."""
-    ruled = {"details": _details_share(book), "people": _PEOPLE, "certificate": _CERTIFICATE}
+    ruled = {"details": details_share([book]), "people": _PEOPLE, "certificate": _CERTIFICATE}
     shares = {part: float((recipe.split or {}).get(part, ruled[part])) for part in wanted}
     total = math.fsum(shares.values())
     if total >= 1:
@@ -119,12 +119,12 @@ def _shares(recipe: "Recipe", book: Codebook, wanted: list[str]) -> dict[str, fl
     return {"model": 1 - total, **shares}
 
 
-def _details_share(book: Codebook) -> float:
+def details_share(books: Sequence[Codebook]) -> float:
     """By bits: what codes and pieces say beyond the levels and bins of the model, beside what those say."""
-    beyond = [math.log2(detail.size / book.column(detail.detail_of).size) for detail in book.details]
-    beyond += [math.log2(number.fine.size / number.size) for number in book.measured]
+    beyond = [math.log2(detail.size / book.column(detail.detail_of).size) for book in books for detail in book.details]
+    beyond += [math.log2(number.fine.size / number.size) for book in books for number in book.measured]
     bits = math.fsum(max(0.0, own) for own in beyond)
-    model = math.fsum(math.log2(size) for size in book.sizes)
+    model = math.fsum(math.log2(size) for book in books for size in book.sizes)
     return min(max(bits / max(bits + model, 1.0), _LEAST_DETAILS), _MOST_DETAILS)
 
 

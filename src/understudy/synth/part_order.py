@@ -6,13 +6,11 @@ from pathlib import Path
 
 from understudy.codebook import Codebook
 from understudy.errors import ParameterError, ReleaseError
-from understudy.mechanisms.stream import Stream
 from understudy.parameters import ROWS
 from understudy.release.workshop import Workshop
 from understudy.sources.base import Report
-from understudy.synth.drawers import RangeDrawer
 from understudy.synth.grouping import sizes_of
-from understudy.synth.part_work import PartJob, part_sizes
+from understudy.synth.part_work import Drawer, PartJob, PartsJob, part_sizes
 from understudy.synth.workers import LocalWorkers, Workers
 
 
@@ -26,6 +24,8 @@ class Order:
     seed: int | None
     workers: Workers
     report: Report | None
+    what: str = "rows"
+    """What is counted: rows, or people with theirs."""
 
     def tell(self) -> Callable[[int], None]:
         """A function that counts drawn rows and reports them."""
@@ -35,7 +35,7 @@ class Order:
             nonlocal done
             done += rows
             if self.report:
-                self.report("drawing rows", min(done, self.rows), self.rows)
+                self.report(f"drawing {self.what}", min(done, self.rows), self.rows)
 
         return told
 
@@ -83,21 +83,12 @@ def part_job(
     )
 
 
-def draw_all(
-    drawer: RangeDrawer,
-    book: Codebook,
-    order: Order,
-    workshop: Workshop,
-    people: tuple[int, ...],
-    mark: Mapping[bytes, bytes],
-) -> tuple[str, ...]:
+def draw_all(drawer: Drawer, job: PartsJob[Drawer], order: Order, workshop: Workshop) -> tuple[str, ...]:
     """Every part that has no receipt yet; the warnings of all parts."""
-    job = part_job(book, order, workshop, step=drawer.step, people=people, mark=mark)
     done = workshop.destroy_strays(check=True)
     report_rows = order.tell()
     report_rows(sum(receipt.rows for receipt in done.values()))
-    # one range in this process first, destroyed unseen: what must be refused is refused before workers are sent out
-    drawer.draw(drawer.step, Stream.from_system())
+    job.try_out(drawer)
     missing = [number for number in range(len(job.sizes)) if number not in done]
     if missing:
         order.workers.draw(job, drawer, missing, report_rows)
@@ -105,6 +96,6 @@ def draw_all(
     rows = sum(receipt.rows for receipt in receipts.values())
     if sorted(receipts) != list(range(len(job.sizes))) or rows != order.rows:
         raise ReleaseError(
-            f"{rows:,} of {order.rows:,} rows were written to {str(workshop.folder)!r}; run again to go on."
+            f"{rows:,} of {order.rows:,} {order.what} were written to {str(workshop.folder)!r}; run again to go on."
         )
     return workshop.warnings()

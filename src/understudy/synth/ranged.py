@@ -1,25 +1,16 @@
-"""Large releases: paid once, drawn in parts by many workers, and resumed after a crash.
+"""Large releases of one table: paid once, drawn in parts by many workers, and resumed after a crash (``parted.py``)."""
 
-The promise depends on the order of the steps. The charge is reserved before anything is drawn. Unfinished parts are
-deleted unseen and drawn again from fresh streams. The release appears after its charge is committed. On route N the
-released model is kept until the end, because perturbing the counts a second time would have to be paid again.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
-import pyarrow as pa
-
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError, RefusalError, ReleaseError, StoppedError, UnderstudyError
-from understudy.mechanisms.stream import Stream
+from understudy.errors import ParameterError, ReleaseError
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.quote import Quote
-from understudy.privacy.transaction import Payment, Point, paying
+from understudy.privacy.transaction import Payment
 from understudy.release import Manifest, describe
 from understudy.release.folders import digest_of
 from understudy.release.making import choices_of
@@ -36,7 +27,8 @@ from understudy.synth.methods.plugs import PLUGS
 from understudy.synth.model_file import load_model, write_model
 from understudy.synth.outside import refuse_openers, unopened
 from understudy.synth.part_order import Order, draw_all, order_of, part_job
-from understudy.synth.part_work import PART_ROWS
+from understudy.synth.part_work import PART_ROWS, PartJob
+from understudy.synth.parted import PartedRelease, PartedRun, drawing_free, refuse_other_data, terms_of
 from understudy.synth.people import capped_source, of_people
 from understudy.synth.perturbed import FittedPerturbed, PerturbedRecipe
 from understudy.synth.recipe import Fitted, Recipe, with_reading
@@ -45,19 +37,6 @@ from understudy.synth.workers import SparkWorkers, Workers
 
 _DETAILS = "details.npz"
 """The released tables of the details in a workshop, where no model file keeps them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartedRelease:
-    """A release that is too large for memory: a folder of parts and its manifest."""
-
-    folder: Path
-    manifest: Manifest
-
-    @property
-    def statement(self) -> str:
-        """The promise in plain words."""
-        return self.manifest.statement
 
 
 def synthesize_parts(
@@ -88,20 +67,10 @@ def synthesize_parts(
     # refuse bad numbers before anything is touched
     quote = with_reading(recipe.quote(book, rows, secure=seed is None), unknown)
     charged = account_at(account)
-    with Workshop(order.target, _terms(recipe, book, order, charged, unknown=unknown, table=table)) as workshop:
+    terms = terms_of(recipe.name, recipe.parameters(), book.digest, order, charged, unknown)
+    with Workshop(order.target, {**terms, "table": table}) as workshop:
         run = _Run(recipe=recipe, book=book, quote=quote, order=order, workshop=workshop, account=charged)
-        try:
-            return run.go(lambda: _opened(workshop, data, book, unknown, table))
-        except RefusalError:
-            # an answer about perturbed tables is an answer: it stays charged, and there is nothing to resume
-            workshop.abandon()
-            raise
-        except (OSError, pa.ArrowException, KeyboardInterrupt) as reason:
-            raise run.interrupted(reason) from None
-        except UnderstudyError:
-            if not run.is_charged and not workshop.is_resumed:
-                workshop.abandon()
-            raise
+        return run.go(lambda: _opened(workshop, data, book, unknown, table))
 
 
 def draw_parts(
@@ -117,32 +86,19 @@ def draw_parts(
     order = order_of(out, rows, part_rows, None, workers, report)
     loaded = load_model(model)
     terms = {"model": digest_of(model), "rows": rows, "part_rows": part_rows}
-    with Workshop(order.target, terms) as workshop:
-        try:
-            drawer = ModelDrawer(loaded.model)
-            payment = loaded.payment(workshop.release_id)
-            manifest = loaded.manifest(rows, payment, secure=True, warnings=())
-            mark = manifest.provenance.mark()
-            warnings = draw_all(drawer, loaded.model.codebook, order, workshop, loaded.model.people, mark)
-            manifest = loaded.manifest(rows, payment, secure=True, warnings=warnings, parts=len(workshop.receipts()))
-            folder = workshop.finish(manifest, None, attached(loaded.model.measurements))
-            return PartedRelease(folder=folder, manifest=manifest)
-        except RefusalError:
-            workshop.abandon()
-            raise
-        except (OSError, pa.ArrowException, KeyboardInterrupt) as reason:
-            raise _interrupted(reason, workshop, order, paid=False) from None
+    with Workshop(order.target, terms) as workshop, drawing_free(workshop, order):
+        book, people = loaded.model.codebook, loaded.model.people
+        payment = loaded.payment(workshop.release_id)
+        manifest = loaded.manifest(rows, payment, secure=True, warnings=())
+        job = part_job(book, order, workshop, step=1, people=people, mark=manifest.provenance.mark())
+        warnings = draw_all(ModelDrawer(loaded.model), job, order, workshop)
+        manifest = loaded.manifest(rows, payment, secure=True, warnings=warnings, parts=len(workshop.receipts()))
+        folder = workshop.finish(manifest, None, attached(loaded.model.measurements))
+        return PartedRelease(folder=folder, manifest=manifest)
 
 
 def _opened(workshop: Workshop, data: Any, book: Codebook, unknown: str, table: str | None) -> Source:
-    place = _place(data)
-    if "data" in workshop.plan and workshop.plan["data"] != place:
-        raise ReleaseError(
-            f"{str(workshop.folder)!r} holds an unfinished release of other data "
-            f"({workshop.plan['data'] or 'in memory'}); rows of two tables would be paid for as one. Give the same "
-            "table, or remove the folder to give it up."
-        )
-    workshop.remember(data=place)
+    refuse_other_data(workshop, data)
     source = open_source(data, book, unknown=unknown, table=table)
     if source.provenance.is_release:  # its manifest would have to travel with the parts
         raise ParameterError(
@@ -165,47 +121,17 @@ def _refuse_shared_budgets(recipe: Recipe) -> None:
         )
 
 
-def _terms(
-    recipe: Recipe, book: Codebook, order: Order, account: Account | None, *, unknown: str, table: str | None
-) -> dict[str, Any]:
-    """What must be the same when work continues; where it runs may change."""
-    return {
-        "method": recipe.name,
-        "parameters": recipe.parameters(),
-        "rows": order.rows,
-        "part_rows": order.part_rows,
-        "codebook": book.digest,
-        "unknown": unknown,
-        "table": table,
-        "randomness": "secure" if order.seed is None else f"seed {order.seed}",
-        "account": None if account is None else {"dataset": account.dataset, "identity": account.identity},
-    }
-
-
-def _place(data: Any) -> str | None:
-    """Where the rows are stored, to refuse another table when work continues. Kept only in the unfinished folder."""
-    if not isinstance(data, str | Path):
-        return None
-    return str(data) if "://" in str(data) else str(Path(data).absolute())
-
-
-class _Run:
-    """One attempt at a release, the first or a later one."""
+class _Run(PartedRun[Source]):
+    """One attempt at the release of one table."""
 
     def __init__(
         self, *, recipe: Recipe, book: Codebook, quote: Quote, order: Order, workshop: Workshop, account: Account | None
     ) -> None:
-        self._recipe, self._book, self._quote = recipe, book, quote
-        self._order, self._workshop, self._account = order, workshop, account
-        self._payment: Payment | None = None
+        super().__init__(quote=quote, order=order, workshop=workshop, account=account)
+        self._recipe, self._book = recipe, book
         self._origin = DECLARED_ROWS
 
-    @property
-    def is_charged(self) -> bool:
-        """Whether an account was charged, by this run or an earlier one."""
-        return self._payment is not None and self._payment.is_charged
-
-    def go(self, opened: Callable[[], Source]) -> PartedRelease:
+    def _go(self, opened: Callable[[], Source]) -> PartedRelease:
         """Everything that an earlier run has not done yet."""
         workshop, order = self._workshop, self._order
         if workshop.model_path.exists():  # route N: everything that is still needed was paid for and kept
@@ -213,7 +139,8 @@ class _Run:
                 if payment.is_committed:
                     return self._finished(payment)
                 model = load_model(workshop.model_path).model
-                warnings = draw_all(ModelDrawer(model), self._book, order, workshop, model.people, self._mark(payment))
+                drawer = ModelDrawer(model)
+                warnings = draw_all(drawer, self._job(payment, drawer.step, model.people), order, workshop)
                 return self._finish(payment, warnings, attached(model.measurements))
         source = opened()
         if isinstance(self._recipe, PLUGS) and _on_spark(source, order.workers):
@@ -227,49 +154,20 @@ class _Run:
             with unopened(self._recipe):
                 drawer = fitted.drawer(order.rows, self._quote.ledger)
                 drawer.details = self._kept_details(fitted.details)
-                people, mark = self._people(fitted.people), self._mark(payment)
-                warnings = draw_all(drawer, self._book, order, workshop, people, mark)
+                job = self._job(payment, drawer.step, self._people(fitted.people))
+                warnings = draw_all(drawer, job, order, workshop)
             return self._finish(payment, warnings, fitted.attachments(None))
 
-    @contextmanager
-    def _paying(self) -> Iterator[Payment]:
-        """Reserve, unless an earlier run did: its charge is found by the name of the release and by this folder."""
-        workshop, quote = self._workshop, self._quote
-        with paying(
-            self._account,
-            quote,
-            label=f"{self._recipe.name}, {self._order.rows:,} rows, release {workshop.release_id}",
-            release_id=workshop.release_id,
-            choices=choices_of(
-                quote,
-                of_people(self._recipe, self._book).parameters(),
-                self._book.digest,
-                public=self._recipe.public_tables.values(),
-            ),
-            resuming=workshop.claim(),
-        ) as payment:
-            self._payment = payment
-            workshop.remember(charge=payment.charge)
-            payment.drawing()
-            payment.shown()  # parts on a disk may be seen: from here on the price stays
-            yield payment
+    def _choices(self) -> str:
+        return choices_of(
+            self._quote,
+            of_people(self._recipe, self._book).parameters(),
+            self._book.digest,
+            public=self._recipe.public_tables.values(),
+        )
 
-    def _finish(
-        self, payment: Payment, warnings: tuple[str, ...], attachments: Mapping[str, pa.Table] | None = None
-    ) -> PartedRelease:
-        manifest = self._manifest(payment, warnings)
-        payment.reached(Point.DRAWN)
-        folder = self._workshop.finish(manifest, payment.commit, attachments)
-        return PartedRelease(folder=folder, manifest=manifest)
-
-    def _finished(self, payment: Payment) -> PartedRelease:
-        """The last run died between its commit and the name of the release."""
-        manifest = self._manifest(payment, self._workshop.warnings())
-        return PartedRelease(folder=self._workshop.finished(payment.bought), manifest=manifest)
-
-    def _mark(self, payment: Payment) -> dict[bytes, bytes]:
-        """What every part says of itself."""
-        return self._manifest(payment, ()).provenance.mark()
+    def _job(self, payment: Payment, step: int, people: tuple[int, ...]) -> PartJob:
+        return part_job(self._book, self._order, self._workshop, step=step, people=people, mark=self._mark(payment))
 
     def _on_spark(self, source: Source) -> PartedRelease:
         """PLUGS where the records lie; see :mod:`understudy.synth.spark_plugs`."""
@@ -285,7 +183,7 @@ class _Run:
             if payment.is_committed:
                 return self._finished(payment)
             details, people = self._kept_details(fresh), self._people(counted)
-            job = part_job(self._book, self._order, self._workshop, step=1, people=people, mark=self._mark(payment))
+            job = self._job(payment, 1, people)
             draw_where_it_lies(
                 self._recipe,
                 source,
@@ -318,10 +216,6 @@ class _Run:
             counted = tuple(self._workshop.plan.get("people", counted))
             self._workshop.remember(people=list(counted))
         return counted
-
-    def _stream(self) -> Stream:
-        """What a fit chooses and perturbs by; a later run has another, see proofs/group_of_records.md."""
-        return Stream.of_seed(self._order.seed)
 
     def _keep(self, fitted: Fitted) -> None:
         """What may not be drawn or chosen a second time, kept until the release is finished."""
@@ -357,29 +251,6 @@ class _Run:
             real_records=self._recipe.shows_records,
             parts=len(self._workshop.receipts()),
         )
-
-    def interrupted(self, reason: BaseException) -> UnderstudyError:
-        """The error for the caller, with how to continue."""
-        if not self.is_charged and not self._workshop.is_resumed:
-            self._workshop.abandon()
-            if isinstance(reason, KeyboardInterrupt):
-                return StoppedError("interrupted; nothing was written and nothing was charged. Run it again.")
-            return ReleaseError(f"the release could not be begun ({reason}); nothing was left behind.")
-        return _interrupted(reason, self._workshop, self._order, paid=self.is_charged)
-
-
-def _interrupted(reason: BaseException, workshop: Workshop, order: Order, *, paid: bool) -> UnderstudyError:
-    done = sum(receipt.rows for receipt in workshop.receipts().values())
-    charged = " It is charged already and will not be charged again." if paid else ""
-    rest = (
-        f"{done:,} of {order.rows:,} rows are safe in {str(workshop.folder)!r}. Run the same command again: it goes on "
-        f"where this stopped.{charged}"
-    )
-    if isinstance(reason, KeyboardInterrupt):
-        return StoppedError(f"interrupted; {rest}")
-    why = getattr(reason, "strerror", None) or str(reason).splitlines()[0]
-    remedy = "Free space first. " if "space" in why.lower() or "too large" in why.lower() else ""
-    return ReleaseError(f"the release {str(workshop.target)!r} could not be finished ({why}). {remedy}{rest}")
 
 
 def _on_spark(source: Source, workers: Workers) -> bool:

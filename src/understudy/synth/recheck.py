@@ -19,6 +19,7 @@ from understudy.release.verify import RECHECK_TOLERANCE, Looked, bought_inputs, 
 from understudy.synth.certificate import faults_of, regression_faults
 from understudy.synth.choices import remade
 from understudy.synth.counts import Counts
+from understudy.synth.linked_counts import LINKED, join_faults
 from understudy.synth.measurements import units_needed
 from understudy.synth.paid_books import bought_codebook
 from understudy.synth.people import of_people
@@ -35,6 +36,9 @@ def recheck_method(looked: Looked) -> None:
         _recheck_words(looked, book)
     _recheck_certificate(looked, book)
     _recheck_measurements(looked, book)
+    if LINKED in manifest["parameters"]:
+        unnamed = join_faults(book, manifest["parameters"], Ledger.from_list(manifest["ledger"]))
+        looked.conclude(unnamed, "keys, caps and constants that the joined counts rest on are named and fit the price")
     if total is None or not total.is_formal:
         return
     faults = cheaper_than_its_method(

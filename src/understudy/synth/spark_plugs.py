@@ -21,10 +21,11 @@ import pyarrow.parquet as pq
 
 from understudy.blocks.minhash import RecordMinHash
 from understudy.codebook.constraints import Step
+from understudy.files import make_folder, scratch_beside
 from understudy.mechanisms.l_diversity import diverse_tables
 from understudy.mechanisms.stream import Stream
 from understudy.privacy.ledger import Ledger
-from understudy.release.workshop import Workshop
+from understudy.release.workshop import PARTS, Workshop
 from understudy.samplers.diverse import DiverseSampler
 from understudy.sources.base import Source
 from understudy.sources.benches import SparkBench
@@ -75,7 +76,7 @@ def draw_where_it_lies(
     source.materialize()
     stream = Stream.for_part(len(job.sizes), job.seed)
     folder = (workshop.folder / _CODES).absolute()
-    folder.mkdir(mode=0o700, exist_ok=True)
+    make_folder(folder, exist_ok=True)
     plan = workshop.plan.get("shares")
     table = shares(job.sizes, recipe.partitions, stream) if plan is None else np.array(plan, dtype=np.int64)
     workshop.remember(shares=table.tolist())
@@ -139,7 +140,7 @@ class _Part:
         sampler = DiverseSampler(tables, self.hashing, self.bands, self.steps)
         stream = Stream.for_part(1_000_000 + part, self.seed)
         drawn = sampler.draw(rows=self.rows[part], sweeps=self.sweeps, stream=stream, threads=1)
-        scratch = self.folder / f".{part:05d}-{Stream.from_system().below(1 << 62):x}"
+        scratch = scratch_beside(self.done(part))
         pq.write_table(pa.table(dict(zip(names, map(pa.array, drawn), strict=True))), scratch)
         scratch.rename(self.done(part))  # atomic, and the last of two attempts is as good as the first
 
@@ -188,7 +189,8 @@ def _mix(
         rows = pa.concat_tables(pieces)
         order = _shuffled(rows.num_rows, stream)
         codes = [column.to_numpy()[order] for column in rows.columns]
-        job.write(number, [decode_drawn(job.book, shared.value, codes, stream, packed=True, people=job.people)])
+        drawn = decode_drawn(job.book, shared.value, codes, stream, packed=True, people=job.people)
+        job.write(number, [{PARTS: drawn}])
 
     def work(batches: Any) -> Any:
         for batch in batches:

@@ -12,8 +12,7 @@ from understudy.errors import DataError, ParameterError, RefusalError, ReleaseEr
 from understudy.release.workshop import Receipt
 from understudy.sources.databases import spark_session
 from understudy.sources.faults import engine_failures, without_secrets
-from understudy.synth.drawers import RangeDrawer
-from understudy.synth.part_work import PartJob
+from understudy.synth.part_work import Drawer, PartsJob
 
 ENGINES = ("local", "spark")
 RowReport = Callable[[int], None]
@@ -24,7 +23,7 @@ class Workers(ABC):
     """Draws the parts that are still missing; every finished part leaves its receipt in the workshop."""
 
     @abstractmethod
-    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], report_rows: RowReport) -> None:
+    def draw(self, job: PartsJob[Drawer], drawer: Drawer, missing: Sequence[int], report_rows: RowReport) -> None:
         """Return when all are done, or raise; parts that were finished by then stay."""
 
 
@@ -35,7 +34,7 @@ class LocalWorkers(Workers):
     count: int | None = None
     """Parts drawn at a time; None for one per core."""
 
-    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], report_rows: RowReport) -> None:
+    def draw(self, job: PartsJob[Drawer], drawer: Drawer, missing: Sequence[int], report_rows: RowReport) -> None:
         """A part per thread; when one fails, those that are under way are finished and no other is begun."""
         lock = threading.Lock()
         stopped = threading.Event()
@@ -75,7 +74,7 @@ class SparkWorkers(Workers):
 
     session: Any
 
-    def draw(self, job: PartJob, drawer: RangeDrawer, missing: Sequence[int], report_rows: RowReport) -> None:
+    def draw(self, job: PartsJob[Drawer], drawer: Drawer, missing: Sequence[int], report_rows: RowReport) -> None:
         """All parts in one job."""
         context = self.session.sparkContext
         shared = context.broadcast(drawer)
@@ -107,7 +106,7 @@ class SparkWorkers(Workers):
 class watching:  # noqa: N801 - reads like a verb where it is used
     """Counts the receipts that workers leave, while the driver waits for Spark."""
 
-    def __init__(self, job: PartJob, numbers: Sequence[int], report_rows: RowReport) -> None:
+    def __init__(self, job: PartsJob[Any], numbers: Sequence[int], report_rows: RowReport) -> None:
         self._job, self._report_rows = job, report_rows
         self._left = set(numbers)
         self._finished = threading.Event()

@@ -208,10 +208,16 @@ class ScoreModel:
         return public_digest(self)
 
     def save(self, target: str | Path, *, key: bytes | str | Path | None = None, commit: Commit | None = None) -> Path:
-        """Write ``model.us``; see :func:`save_model`. ``commit`` hears the digest of its bytes before it appears."""
+        """Write ``model.us`` and its page; see :func:`save_model`. ``commit`` hears its digest before it appears."""
+        from understudy.release.folders import check_file
         from understudy.trees.model_file import write_model
+        from understudy.trees.page import score_page_path, write_score_page
 
-        return write_model(self, Path(target), key, commit=commit)
+        for path, what in ((Path(target), "a model"), (score_page_path(Path(target)), "the page of a score")):
+            check_file(path, what=what)
+        path = write_model(self, Path(target), key, commit=commit)
+        write_score_page(path)
+        return path
 
     def encode(self, rows: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> CodeMatrix:
         """Codes of one question or of many; :class:`FeatureError` names feature, value, rule and remedy."""
@@ -283,7 +289,7 @@ class ScoreModel:
 
 
 def save_model(model: ScoreModel, path: str | Path, key: bytes | str | Path | None = None) -> Path:
-    """Write ``model.us``: versioned, checked JSON. Confidential parts are encrypted with ``key``.
+    """Write ``model.us``: versioned, checked JSON; and ``model.us.html``, its page. What is confidential is encrypted.
 
     ``key`` is 32 bytes, or the path of a key file; by default the environment variable ``UNDERSTUDY_MODEL_KEY``.
     """

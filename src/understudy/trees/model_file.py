@@ -8,12 +8,16 @@ another promise beside the same counts.
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from understudy.codebook import Codebook
 from understudy.errors import ReleaseError, UnderstudyError
+from understudy.files import Access, refuse_special, write_file
+from understudy.loading import loader
 from understudy.mechanisms.sealing import KEY_BYTES, seal, unseal
 from understudy.privacy.guarantees import guarantee_from_dict
 from understudy.privacy.ledger import Ledger, stream_entries
@@ -35,18 +39,25 @@ _HOW = (
 )
 
 
-def new_key_file(path: Path) -> bytes:
-    """A fresh key in a new file that only its owner may read."""
+@contextmanager
+def new_key_file(path: Path, *, opens: Path | None = None) -> Iterator[bytes]:
+    """A fresh key in a new file that only its owner may read.
+
+    It is on the disk before the model ``opens`` that it seals; if the block fails before there is one, it is removed.
+    """
     key = secrets.token_bytes(KEY_BYTES)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_file(path, key.hex() + "\n", Access.OWNER, new=True)
     except FileExistsError:
         raise ReleaseError(f"{str(path)!r} exists already; a key file is never overwritten. Choose another.") from None
     except OSError as reason:
         raise ReleaseError(f"the key file {str(path)!r} cannot be written ({reason.strerror}).") from None
-    with os.fdopen(handle, "w", encoding="ascii") as target:
-        target.write(key.hex() + "\n")
-    return key
+    try:
+        yield key
+    except BaseException:
+        if opens is None or not opens.exists():  # an interrupt may come when the model is written already
+            path.unlink(missing_ok=True)
+        raise
 
 
 def model_key(key: bytes | str | Path | None) -> bytes:
@@ -62,6 +73,7 @@ def model_key(key: bytes | str | Path | None) -> bytes:
     else:
         where = f"the key file {str(key)!r}"
         try:
+            refuse_special(Path(key), follow=True)
             text = Path(key).read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError) as reason:
             raise ReleaseError(f"{where} cannot be read ({getattr(reason, 'strerror', 'not text')}). {_HOW}") from None
@@ -112,6 +124,7 @@ def _public(model: ScoreModel) -> dict[str, Any]:
     }
 
 
+@loader("the model", remedy="copy it again from its source.", error=ReleaseError)
 def read_model(path: Path, key: bytes | str | Path | None) -> ScoreModel:
     """Read, check, decrypt what is confidential, and build; a file that contradicts itself is refused."""
     content = read_content(path)
@@ -165,6 +178,7 @@ def _first_format(public: dict[str, Any], book: Codebook) -> Manifest:
     )
 
 
+@loader("the model", remedy="copy it again from its source.", error=ReleaseError)
 def read_content(path: Path) -> dict[str, Any]:
     """The parts of a model file, of a format that we know; whether its checksum fits is asked by others."""
     try:

@@ -15,7 +15,9 @@ from understudy.mechanisms.leaf_answers import call_ledger
 from understudy.privacy.guarantees import ApproxDP, Guarantee, PureDP, guarantee_from_dict
 from understudy.privacy.provenance import inputs_from_dict
 from understudy.release.verify import RECHECK_TOLERANCE, Looked, Verdict, verify_manifest
+from understudy.release.verify_face import page_faults
 from understudy.trees.model_file import has_checksum, manifest_of, read_content
+from understudy.trees.page import score_page, score_page_path
 from understudy.trees.recipe import RiskScore
 from understudy.trees.scorers import CallForest, LocalNoiseForest
 from understudy.trees.train import METHODS
@@ -33,7 +35,9 @@ def verify_score(path: str | Path) -> Verdict:
     stated = public["manifest"] if words is None else {**manifest.to_dict(), "format": 1, "statement": words}
     assert isinstance(manifest.codebook, Codebook)
     looked = Looked(place=place, manifest=stated, book=manifest.codebook)
-    return verify_manifest(looked, [partial(_check_whole, content), partial(_check_body, content), _check_training])
+    return verify_manifest(
+        looked, [partial(_check_whole, content), partial(_check_body, content), _check_training, _check_page]
+    )
 
 
 def _check_whole(content: dict[str, Any], looked: Looked) -> None:
@@ -49,6 +53,17 @@ def _check_whole(content: dict[str, Any], looked: Looked) -> None:
         looked.problems.append("the codebook is not the one that the score was trained with")
     if score["positive"] not in book.column(score["target"]).labels:
         looked.problems.append(f"{score['positive']!r} is no level of the target {score['target']!r}")
+
+
+def _check_page(looked: Looked) -> None:
+    """Whether the page beside the file, if there is one, is made of it; a file may travel alone."""
+    page = score_page_path(looked.place)
+    if looked.problems or not page.is_file():
+        return
+    faults = page_faults(page, looked.manifest, lambda: score_page(looked.place))
+    looked.problems.extend(faults)
+    if not faults:
+        looked.passed.append("its page states this promise, runs nothing and loads nothing")
 
 
 def _check_body(content: dict[str, Any], looked: Looked) -> None:

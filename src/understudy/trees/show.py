@@ -83,7 +83,7 @@ def reliability_picture(bins: Sequence[dict[str, Any]], *, title: str) -> str:
     return charts.svg(parts, width=left + size + 24, height=top + size + 50, title=said)
 
 
-def shapes_picture(shapes: Sequence[dict[str, Any]], *, title: str, inline: bool = False) -> str:
+def shapes_picture(shapes: Sequence[dict[str, Any]], *, title: str) -> str:
     """A panel for every feature of a card: what its values add to the log-odds, and the noise band."""
     wide, tall, each_row = 220, 200, 3
     reach = max((abs(v) for shape in shapes for end in ("low", "high") for v in shape[end]), default=0.0) or 1.0
@@ -118,5 +118,4 @@ def shapes_picture(shapes: Sequence[dict[str, Any]], *, title: str, inline: bool
         height=52 + rows * tall,
         title=f"{title}: what each value adds to the log-odds, with the band of the privacy noise",
         description=said,
-        inline=inline,
     )

@@ -4,7 +4,7 @@ All are measured alike. Detail is what the quasi-identifiers tell about a row, i
 of rows in its class; detail that is lost is a share of what the confidential table has.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from understudy.anonymize.anonymity import FullDomain, Mondrian
 from understudy.anonymize.cells import Cells
 from understudy.anonymize.hierarchies import rule_from_dict
 from understudy.anonymize.outcome import with_role
-from understudy.anonymize.problem import NodeOutcome
-from understudy.anonymize.recipe import step_from_dict
+from understudy.anonymize.problem import NodeOutcome, check_quasi
+from understudy.anonymize.recipe import Recipe, step_from_dict
 from understudy.anonymize.risk import Sizes
 from understudy.anonymize.state import State, Step
+from understudy.codebook import Role
 from understudy.errors import UnderstudyError
 from understudy.mechanisms.stream import Stream
 
@@ -64,6 +65,17 @@ def of_classes(label: str, sizes: Sizes, before: Sizes, *, suppressed: int) -> A
     )
 
 
+def weigh(before: Cells, asked: Mapping[str, Recipe], quasi: Sequence[str] | None) -> list[Alternative]:
+    """What each recipe of one step would make of the table, by its label; nothing is released."""
+    names = check_quasi(before.with_roles(Role.QUASI_IDENTIFIER) if quasi is None else tuple(quasi))
+    known, weighed = before.select(names).counts, []
+    for label, recipe in asked.items():
+        (step,) = recipe.steps
+        state = State(cells=with_role(before, names), quasi=names, rules=recipe.hierarchies, stream=Stream.seeded(0))
+        weighed.append(_tried(label, step, state, known))
+    return weighed
+
+
 def alternatives(before: Cells, parameters: Mapping[str, Any], quasi: tuple[str, ...]) -> list[Alternative]:
     """What the recipe's anonymity step could have made of the table otherwise; none where it has no such step."""
     try:
@@ -83,14 +95,17 @@ def alternatives(before: Cells, parameters: Mapping[str, Any], quasi: tuple[str,
 
 def _others(state: State, step: Step, before: Sizes) -> Iterator[Alternative]:
     for label, other in _variants(step):
-        try:
-            after = other.apply(state)
-        except UnderstudyError as reason:
-            words = str(reason).partition(";")[0].rstrip(".")
-            yield Alternative(label=label, detail_lost=None, suppressed=None, highest=None, mean=None, why_not=words)
-            continue
-        sizes = after.cells.select(after.quasi).counts
-        yield of_classes(label, sizes, before, suppressed=int(after.facts[-1].get("suppressed", 0)))
+        yield _tried(label, other, state, before)
+
+
+def _tried(label: str, step: Step, state: State, before: Sizes) -> Alternative:
+    try:
+        after = step.apply(state)
+    except UnderstudyError as reason:
+        words = str(reason).partition(";")[0].rstrip(".")
+        return Alternative(label=label, detail_lost=None, suppressed=None, highest=None, mean=None, why_not=words)
+    sizes = after.cells.select(after.quasi).counts
+    return of_classes(label, sizes, before, suppressed=int(after.facts[-1].get("suppressed", 0)))
 
 
 def _variants(step: Step) -> Iterator[tuple[str, Step]]:

@@ -4,15 +4,17 @@ Everything here is computed on confidential data and is not covered by the guara
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from understudy.codebook.linked import LinkedCodebook
 from understudy.confidential import Confidential
+from understudy.evaluate.linked.attacks import person_gains
 from understudy.evaluate.linked.metrics import LINKED, MUST_BE_PERFECT
 from understudy.evaluate.linked.options import LinkedOptions
 from understudy.evaluate.linked.rows import LinkedRows, read_rows
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.risk.gains import Gain
 from understudy.sources.base import Report
 
 
@@ -23,6 +25,8 @@ class LinkedFindings(Confidential):
     scores: tuple[Score, ...]
     real: LinkedRows
     synthetic: LinkedRows
+    gains: tuple[Gain, ...] | None = None
+    """What attacks gain about people in the data; None where nobody was set aside."""
 
     def score(self, name: str) -> Score:
         """The score of a metric."""
@@ -52,6 +56,7 @@ class LinkedFindings(Confidential):
             },
             "scores": [{**score.to_dict(), "says": LINKED[score.metric].metric.says} for score in self.scores],
             "wrong": list(self.wrong),
+            "attacks": None if self.gains is None else [asdict(gain) for gain in self.gains],
         }
 
 
@@ -91,4 +96,5 @@ def compare_linked(
         holdout=None if holdout is None else read_rows(holdout, book, capped=False), label=label, within=within
     )
     scores = linked_scores(sides[0], sides[1], options, report)
-    return LinkedFindings(scores=tuple(scores), real=sides[0], synthetic=sides[1])
+    gains = None if holdout is None else tuple(person_gains(sides[0], sides[1], read_rows(holdout, book)))
+    return LinkedFindings(scores=tuple(scores), real=sides[0], synthetic=sides[1], gains=gains)

@@ -9,7 +9,6 @@ import pyarrow as pa
 from understudy.codebook.linked import LinkedCodebook
 from understudy.errors import DataError
 from understudy.sources.faults import engine_errors
-from understudy.sources.files import open_table
 from understudy.sources.linked import LinkedSource
 from understudy.sources.linked_files import Place, files_in, places_of, stem_of
 
@@ -36,16 +35,20 @@ def _places(what: Any, book: LinkedCodebook) -> Mapping[str, Place]:
 
 def _rows(name: str, place: Place, book: LinkedCodebook) -> pa.Table:
     table = book.table(name)
-    opened = open_table(place.what, place.table, file=table.book.file)
+    opened = place.open(table.book.file)
     if opened.connection.name != "duckdb":
         raise DataError(
             f"{opened.label}: evaluating histories needs the rows, and no record leaves a database through Understudy. "
             "Export the tables to files in a safe place first."
         )
     opened.verify_whole()
-    above = () if table.parent is None else tuple(book.table(table.parent).book.names)
-    read = [column.reads for column in table.book.described]
-    wanted = dict.fromkeys([table.key, table.parent_key, table.order, *read, *above])
+    described = (
+        table.book.described
+        if table.parent is None
+        else (*table.book.described, *book.table(table.parent).book.described)
+    )
+    read = [column.reads for column in described]
+    wanted = dict.fromkeys([table.key, table.parent_key, table.order, *read])
     with engine_errors(repr(opened.label)):
         selected = {column: opened.value(column) for column in wanted if column is not None and column in opened.header}
         return opened.table.select(**selected).to_pyarrow()

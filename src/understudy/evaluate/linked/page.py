@@ -1,8 +1,11 @@
 """The page about synthetic linked tables, for the people who decide. It is confidential."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import resources
 from typing import Any
 
+from understudy.evaluate.board import Board
 from understudy.evaluate.linked.compare import LinkedFindings
 from understudy.evaluate.linked.metrics import LINKED, MUST_BE_PERFECT
 from understudy.evaluate.linked.metrics.cross_pairs import alone_by_pair
@@ -14,6 +17,8 @@ from understudy.evaluate.linked.pictures import (
     transition_picture,
 )
 from understudy.evaluate.metric import Metric, Score
+from understudy.evaluate.report.figures import gains_figure
+from understudy.pages.figures import Figure
 from understudy.pages.numbers import number, percent
 from understudy.pages.shell import MARKER, html_page
 
@@ -22,6 +27,7 @@ BANNER = (
     "does not cover it: do not publish it with the release."
 )
 _WORST = 15
+_STYLE = "th .says { font-weight: 400; } .one { max-width: 760px; }"
 _SECTIONS = (
     ("promise", "Promise"),
     ("checks", "What must hold"),
@@ -29,6 +35,7 @@ _SECTIONS = (
     ("pairs", "Across tables"),
     ("time", "From one event to the next"),
     ("task", "Predict the next event"),
+    ("risk", "What an intruder gains"),
     ("all", "All measures"),
 )
 
@@ -53,7 +60,7 @@ def linked_page(
         title="People with histories: synthetic against confidential tables",
         sub=name,
         marker=MARKER,
-        style="th .says { font-weight: 400; } .one { max-width: 760px; }",
+        style=_STYLE + resources.files("understudy.pages").joinpath("figures.css").read_text(encoding="utf-8"),
         banner=BANNER,
         sections=[one for one in _SECTIONS if one[0] != "task" or "next_event" in scores],
         statement=statement,
@@ -72,11 +79,21 @@ def linked_page(
         gaps=_explained(scores["gaps"]),
         transitions=_explained(scores["transitions"]),
         task=_task(scores.get("next_event")),
+        codes=_explained(scores["detailed_codes"]) if "detailed_codes" in scores else None,
+        attacks=_attacks(findings),
+        tried=findings.gains is not None,
+        says=[gain.says for gain in findings.gains or ()],
         measures=[
             (metric_of(score).title, number(score.value), number(metric_of(score).perfect)) for score in findings.scores
         ],
         details=[_details(score) for score in findings.scores if score.breakdown],
     )
+
+
+def _attacks(findings: LinkedFindings) -> Figure | None:
+    """Every attack on the one axis of a report about one table, with the same limit."""
+    gains = [asdict(gain) for gain in findings.gains or ()]
+    return gains_figure(gains, limit=Board().attack_gain) if gains else None
 
 
 def _check(score: Score) -> Mapping[str, Any]:

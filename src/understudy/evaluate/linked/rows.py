@@ -4,7 +4,7 @@ Faults do not stop the reading, because counting them is what it is for: a row w
 orphan, and a person with two sexes is read by the rule of the codebook.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -56,7 +56,8 @@ class TableRows(Confidential):
     def codes(self, column: str) -> Ints:
         """Codes of one of its columns; -1 for values that the codebook does not know."""
         if column not in self._codes:
-            self._codes[column] = codes_of(self.written[column], self.table.book.column(column))
+            described = self.table.book.column(column)
+            self._codes[column] = codes_of(self.written[described.reads], described)
         return self._codes[column]
 
     def steps(self, column: str) -> Floats:
@@ -128,14 +129,15 @@ def read_rows(tables: Mapping[str, Any], book: LinkedCodebook, *, capped: bool =
     for table in reversed(book.tables):  # children first: a parent may be made of one
         if table.name not in given or table.made_of is not None:
             given[table.name] = given.get(table.name) or _made_of_child(table, book, given)
+        given[table.name] = _with_constants(table, book, given)
     faults = [
         f"table {table.name!r} has no column {name!r}."
         for table in book.tables
-        for name in (*table.book.names, table.parent_key, table.key if book.children(table.name) else None)
+        for name in (*_read_names(table), table.parent_key, table.key if book.children(table.name) else None)
         if name is not None and name not in given[table.name].column_names
     ]
     if faults:
-        raise DataError("the tables lack columns that the codebook describes:", faults)
+        raise DataError(f"the tables lack columns that the codebook describes: {' '.join(faults)}")
     read: dict[str, TableRows] = {}
     for table in book.tables:
         read[table.name] = _linked(table, given[table.name], read.get(str(table.parent)), capped=capped)
@@ -256,28 +258,59 @@ def _siblings(table: LinkedTable, written: pa.Table, above: Ints) -> tuple[Ints,
 
 def _made_of_child(table: LinkedTable, book: LinkedCodebook, given: Mapping[str, pa.Table]) -> pa.Table:
     """One row for each key in the child, with each column as the codebook reads it where rows differ."""
-    rules = {one.column: one.rule or "first" for one in table.constants}
     for child in book.children(table.name):
         written = given.get(child.name)
-        if written is None or not {*table.book.names, child.parent_key} <= set(written.column_names):
-            continue
-        keys = _keys(written, str(child.parent_key)).combine_chunks().dictionary_encode()
-        above = keys.indices.to_numpy().astype(np.int64)
-        place, _ = _siblings(child, written, above)
-        arranged = np.lexsort((place, above))
-        ends = np.r_[np.flatnonzero(np.diff(above[arranged])), len(above) - 1]
-        starts = np.r_[0, ends[:-1] + 1]
-        columns: dict[str, Any] = {str(table.key): keys.dictionary}
-        for column in table.book.names:
-            rule = rules.get(column, "first")
-            rows = arranged[ends if rule == "latest" else starts]
-            if rule == "most frequent":
-                rows = _most_frequent(codes_of(written[column], table.book.column(column)), above)
-            columns[column] = written[column].take(pa.array(rows))
-        return pa.table(columns)
+        if written is not None and {*_read_names(table), child.parent_key} <= set(written.column_names):
+            return _read_from(table, child, written, _read_names(table))
     raise ParameterError(
         f"table {table.name!r} is not given, and no table below it has its columns; give it, or one that repeats them."
     )
+
+
+def _read_from(table: LinkedTable, child: LinkedTable, written: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """The key of every parent that the rows of a child name, with some columns by their reading rule."""
+    rules = {one.column: one.rule or "first" for one in table.constants}
+    written = written.filter(pc.is_valid(written[str(child.parent_key)]))
+    keys = _keys(written, str(child.parent_key)).combine_chunks().dictionary_encode()
+    above = keys.indices.to_numpy().astype(np.int64)
+    place, _ = _siblings(child, written, above)
+    arranged = np.lexsort((place, above))
+    ends = (
+        np.r_[np.flatnonzero(np.diff(above[arranged])), len(above) - 1] if len(above) else np.zeros(0, dtype=np.int64)
+    )
+    starts = np.r_[0, ends[:-1] + 1] if len(above) else ends
+    read: dict[str, Any] = {str(table.key): keys.dictionary}
+    for column in columns:
+        rule = rules.get(column, "first")
+        rows = arranged[ends if rule == "latest" else starts]
+        if rule == "most frequent":
+            rows = _most_frequent(codes_of(written[column], table.book.column(column)), above)
+        read[column] = written[column].take(pa.array(rows))
+    return pa.table(read)
+
+
+def _with_constants(table: LinkedTable, book: LinkedCodebook, given: Mapping[str, pa.Table]) -> pa.Table:
+    """A table that is there, with the constants that only its children have."""
+    written = given[table.name]
+    for child in book.children(table.name):
+        lacking = [
+            one.column
+            for one in table.read_constants
+            if one.child == child.name
+            and one.column not in written.column_names
+            and one.column in given[child.name].column_names
+        ]
+        if lacking and table.key in written.column_names:
+            read = _read_from(table, child, given[child.name], lacking)
+            place = pc.index_in(_keys(written, str(table.key)), read[str(table.key)])
+            for column in lacking:
+                written = written.append_column(column, read[column].take(place))
+    return written
+
+
+def _read_names(table: LinkedTable) -> tuple[str, ...]:
+    """The columns that a file of a table has; parents of codes are read off the codes."""
+    return tuple(dict.fromkeys(column.reads for column in table.book.described))
 
 
 def _most_frequent(codes: Ints, above: Ints) -> Ints:
@@ -290,15 +323,16 @@ def _most_frequent(codes: Ints, above: Ints) -> Ints:
 
 def _constancy(table: LinkedTable, column: str, book: LinkedCodebook, given: Mapping[str, pa.Table]) -> tuple[int, int]:
     """How many keys have one value of a column, in the table itself and in a child that repeats it; and all keys."""
+    reads = table.book.column(column).reads
     places = [(given[table.name], table.key)] if table.key in given[table.name].column_names else []
     places += [
         (given[child.name], child.parent_key)
         for child in book.children(table.name)
-        if column in given[child.name].column_names and column not in child.book.names
+        if reads in given[child.name].column_names and column not in child.book.names
     ]
     pairs = [
         pa.table(
-            {"key": _keys(written, str(key)), "value": pa.array(codes_of(written[column], table.book.column(column)))}
+            {"key": _keys(written, str(key)), "value": pa.array(codes_of(written[reads], table.book.column(column)))}
         )
         for written, key in places
     ]

@@ -16,9 +16,11 @@ _LONE = 1.96
 def attacks_figure(doc: Mapping[str, Any]) -> Figure | None:
     """All attacks on one axis: extra success on people in the data over people held out."""
     gains = doc["attacks"]["gains"]
-    if not gains:
-        return None
-    limit = doc["board"]["limits"]["attack_gain"]["value"]
+    return gains_figure(gains, limit=doc["board"]["limits"]["attack_gain"]["value"]) if gains else None
+
+
+def gains_figure(gains: Sequence[Mapping[str, Any]], *, limit: float) -> Figure:
+    """What each attack gains, in one unit."""
     title = "Extra success on people in the data, in percentage points"
     worst = max(gains, key=lambda gain: gain["value"])
     sentence = (

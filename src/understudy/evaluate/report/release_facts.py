@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import ReleaseError
+from understudy.loading import loader
 from understudy.release.release import ANONYMIZED, MANIFEST, TABLE
 from understudy.release.verify import verify_release
 from understudy.release.workshop import PARTS
@@ -63,6 +64,7 @@ def table_of(folder: Path, manifest: dict[str, Any]) -> str:
     return str(Path(escape(str(folder / PARTS))) / "part-*.parquet") if "parts" in manifest else str(folder / TABLE)
 
 
+@loader("the release", remedy="take the folder again from where it was published.", error=ReleaseError)
 def _facts(folder: Path) -> ReleaseFacts:
     verdict = verify_release(folder)
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))

@@ -8,11 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from understudy.codec import from_plain
 from understudy.errors import ReleaseError
 from understudy.evaluate.rumap.plan import Cell
-from understudy.pages.write import write_whole
+from understudy.files import Access, append_to, make_folder, refuse_special_in, write_file
+from understudy.loading import loading
 
 RUNS, PARQUET, SETTINGS = "runs.jsonl", "runs.parquet", "settings.json"
+FORMAT = 1
 _KEYS = ("method", "epsilon", "repeat")
 
 
@@ -21,17 +24,20 @@ class Journal:
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
         self.folder = folder
-        self._open(dict(settings))
-        self.runs = self._read()
+        with loading(folder, "the map in", remedy="name a new folder.", error=ReleaseError):
+            refuse_special_in(folder)
+            self._open(dict(settings))
+            self.runs = self._read()
 
     def _open(self, settings: dict[str, Any]) -> None:
         """A new folder, or one whose runs were made with the same settings."""
+        settings = {"format": FORMAT, **settings}
         place = self.folder / SETTINGS
         if not self.folder.exists():
             if not self.folder.absolute().parent.is_dir():
                 raise ReleaseError(f"the folder {str(self.folder.absolute().parent)!r} does not exist; make it first.")
             try:
-                self.folder.mkdir(mode=0o700)
+                make_folder(self.folder)
             except OSError as reason:
                 raise ReleaseError(f"the folder {str(self.folder)!r} cannot be made ({reason.strerror}).") from None
         elif not self.folder.is_dir():
@@ -39,12 +45,18 @@ class Journal:
         elif not place.is_file() and any(self.folder.iterdir()):
             raise ReleaseError(f"{str(self.folder)!r} holds something else than a map; name a new folder.")
         if not place.is_file():
-            write_whole(place, (json.dumps(settings, indent=2) + "\n").encode())
+            write_file(place, json.dumps(settings, indent=2) + "\n", Access.OWNER)
             return
         try:
             earlier = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as reason:
             raise ReleaseError(f"{str(place)!r} cannot be read ({reason}); name a new folder.") from None
+        earlier = {"format": FORMAT, **earlier}  # the first ones did not say it
+        if earlier["format"] != FORMAT:
+            raise ReleaseError(
+                f"the map in {str(self.folder)!r} is of format {earlier['format']!r}, not {FORMAT}; use the version "
+                "that wrote it, or name a new folder."
+            )
         if earlier != settings:
             differing = sorted(name for name in {*earlier, *settings} if earlier.get(name) != settings.get(name))
             raise ReleaseError(
@@ -59,9 +71,11 @@ class Journal:
         for line in lines:
             try:
                 run = json.loads(line)
-                runs[Cell(**{key: run[key] for key in _KEYS})] = run
-            except (ValueError, KeyError, TypeError):
-                continue  # cut short by an interrupt: that run is made again
+                cell = from_plain(Cell, {key: run[key] for key in _KEYS})
+                from_plain(dict[str, float | None], run["measures"])
+                runs[cell] = run
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                continue  # cut short by an interrupt, or changed: that run is made again
         return runs
 
     def add(self, cell: Cell, run: Mapping[str, Any]) -> None:
@@ -69,12 +83,9 @@ class Journal:
         whole = {"method": cell.method, "epsilon": cell.epsilon, "repeat": cell.repeat, **run}
         place = self.folder / RUNS
         text = json.dumps(whole, allow_nan=False) + "\n"
-        with place.open("ab") as file:
-            if file.tell() and not _ends_whole(place):
-                text = "\n" + text
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        if place.exists() and place.stat().st_size and not _ends_whole(place):
+            text = "\n" + text
+        append_to(place, text.encode())
         self.runs[cell] = whole
 
     def write_parquet(self) -> Path:
@@ -91,7 +102,7 @@ class Journal:
         place = self.folder / PARQUET
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink)
-        write_whole(place, sink.getvalue().to_pybytes())
+        write_file(place, sink.getvalue().to_pybytes(), Access.OWNER)
         return place
 
     def ordered(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:

@@ -7,28 +7,23 @@ from typing import Any
 
 import pyarrow.parquet
 
-from understudy.codebook import Codebook, Publication
+from understudy.codebook import Codebook
 from understudy.pages.drawings.shares import Share, share_bars
-from understudy.pages.numbers import moment, number, plain
-from understudy.privacy.guarantees import Guarantee, Neighbours
-from understudy.privacy.ledger import Ledger
+from understudy.pages.numbers import moment, number
+from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.provenance import Made
-from understudy.privacy.spelling import short_promise
-from understudy.privacy.statement import grounds
 from understudy.release.face.citing import check, cite
 from understudy.release.face.columns import Noise, column_figures, sample_rows
-from understudy.release.face.markup import document, listed, paragraph, table, text
-from understudy.release.face.promise import Card, card_of, not_covered, of_100
-from understudy.release.face.uses import measured_counts, uses_of
+from understudy.release.face.markup import document, paragraph, table, text
+from understudy.release.face.sections import price_section, publication_of, sections_on_use
+from understudy.release.face.uses import uses_of
 from understudy.release.manifest import read_quote
 from understudy.release.measurements import MEASUREMENTS, Measurements, read_measurements
 
 FACE = "index.html"
 """The name of the page in the folder of a release."""
-_MOST_COUNTS, _MOST_ENTRIES = 40, 30
+_MOST_COUNTS = 40
 _TITLES = {Made.COUNTS: "Noisy counts", Made.ANONYMIZED: "Anonymised records", Made.COMPLETED: "Completed records"}
-_MEASURED = "gaussian-measurements"
-"""The event of measurements that lie in the folder with their noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,36 +38,17 @@ class ShownTable:
 def face_of(facts: Mapping[str, Any], tables: Sequence[ShownTable]) -> str:
     """The page of a release; ``facts`` is its manifest as plain data, with all files but the page itself."""
     book, made = tables[0].book, Made(facts["holds"])
-    declared: dict[str, Any] = facts.get("publication", {})
-    lists: dict[str, Any] = {name: tuple(value) for name, value in declared.items() if isinstance(value, list)}
-    published = Publication(**{**declared, **lists})
+    published = publication_of(facts)
     quote = read_quote(facts)
     total = quote.total
     title = published.title or book.title or f"{_TITLES.get(made, 'Synthetic rows')} by {facts['method']}"
     measured = [_measurements(each) for each in tables]
     uses = uses_of(facts, made, total, book, measured[0])
     shown = total.is_formal and not facts["real_records"] and made is not Made.COMPLETED
-    commuting = getattr(total, "neighbours", None) is Neighbours.ORIGIN
-    granted = [*_sentences(facts["assumptions"]), *grounds(quote.inputs, False, commuting=commuting)]
     sections = [
-        ("promise", "The promise", _promise(facts, total, quote.ledger)),
-        (
-            "uses",
-            "What it is good for",
-            f'<div class="two"><div><h3>Good for</h3>{listed(uses.good, style="yes")}</div>'
-            f"<div><h3>Not for</h3>{listed(uses.bad, style='no')}</div></div>",
-        ),
-        (
-            "limits",
-            "What the promise rests on",
-            '<div class="two"><div><h3>It takes for granted</h3>'
-            + (listed(granted) or paragraph("Nothing is stated."))
-            + "</div><div><h3>It does not cover</h3>"
-            + listed(not_covered(total, looked=facts["confidential_look"], account=facts["account"]))
-            + "</div></div>",
-        ),
+        *sections_on_use(facts, quote, uses),
         *_contents(facts, tables, measured, made, shown=shown),
-        ("price", "What was read, and at what price", _price(quote.ledger)),
+        price_section(quote.ledger),
         ("cite", "How to cite it", cite(facts, title, published)),
         ("verify", "How to verify it", check(facts)),
     ]
@@ -95,11 +71,6 @@ def what_is(facts: Mapping[str, Any], made: Made) -> str:
     return f"{kinds.get(made, 'a synthetic table of {:,} rows').format(number_of_rows)} by {method}"
 
 
-def stated_promise(facts: Mapping[str, Any]) -> str:
-    """The statement of a manifest as the page has it."""
-    return text(str(facts["statement"]))
-
-
 def _banner(made: Made, total: Guarantee) -> str:
     if made is Made.COMPLETED:
         return "Confidential: the table holds real records. This folder must not be published."
@@ -111,32 +82,6 @@ def _banner(made: Made, total: Guarantee) -> str:
 def _measurements(shown: ShownTable) -> Measurements | None:
     path = shown.files[0].parent / MEASUREMENTS
     return read_measurements(pyarrow.parquet.read_table(path), shown.book) if path.is_file() else None
-
-
-def _sentences(lines: Sequence[str]) -> list[str]:
-    return [f"{line[:1].upper()}{line[1:]}." for line in lines]
-
-
-def _promise(facts: Mapping[str, Any], total: Guarantee, ledger: Ledger) -> str:
-    names = next((getattr(entry.event.inner, "quasi_identifiers", ()) for entry in ledger), ())
-    card = card_of(total, names)
-    warnings = [f"{line[:1].upper()}{line[1:]}" for line in facts["warnings"]]
-    more = f"<h3>Said when it was made</h3>{listed(warnings)}" if warnings else ""
-    return (
-        f"<h3>{text(card.title)}</h3>{paragraph(card.lead, style='odds')}{_odds(card)}{listed(card.lines)}"
-        f"<h3>In full</h3><blockquote>{stated_promise(facts)}</blockquote>{more}"
-    )
-
-
-def _odds(card: Card) -> str:
-    if card.right is None:
-        return ""
-    rows = (Share(label="by a coin", value=0.5), Share(label="with this release", value=card.right))
-    spoken = f"Without it 50 times of 100, with it at most {of_100(card.right)} times."
-    title, fills = "How often the best guess is right, at most", ("var(--edge)", "var(--made)")
-    return share_bars(
-        rows, title=title, spoken=spoken, show=lambda share: f"{of_100(share)} of 100", reach=1.0, fills=fills
-    )
 
 
 def _contents(
@@ -194,18 +139,3 @@ def _counts(path: Path) -> str:
         + chart
         + table("The counts", header, cells)
     )
-
-
-def _price(ledger: Ledger) -> str:
-    noise = {item.reads: item for item in measured_counts(ledger)}
-    rows = []
-    for entry in list(ledger)[:_MOST_ENTRIES]:
-        item = noise.get(entry.reads)
-        told = "" if item is None else f"{item.noise:,} records either way"
-        told = f"by column: see above and {MEASUREMENTS}" if entry.event.inner.kind == _MEASURED else told
-        if item is not None and item.threshold is not None:
-            told += f", shown from {item.threshold:,} on"
-        rows.append((plain(entry.reads), told, plain(short_promise(entry.guarantee))))
-    left_out = len(ledger) - len(rows)
-    more = paragraph(f"{left_out:,} further lines are in manifest.json.") if left_out else ""
-    return table("The ledger", ("what was read", "noise of a count (95 times of 100)", "price"), rows) + more

@@ -21,11 +21,11 @@ from understudy.privacy.provenance import Made
 from understudy.privacy.statement import Subject
 from understudy.release.face import FACE
 from understudy.release.folders import digest_of
-from understudy.release.formats import FORMATS
+from understudy.release.formats import FORMATS, GUARDED
 from understudy.release.linked import table_file
 from understudy.release.reading import made_of
 from understudy.release.release import MANIFEST, TABLE_NAMES, table_as
-from understudy.release.workshop import PART_NAME
+from understudy.release.workshop import PARTS, part_names
 
 MOST_LEVELS = 1000
 """A longer list of levels stays in the codebook alone."""
@@ -317,12 +317,14 @@ def _file(place: Path, name: str, digest: str) -> File:
 
 
 def _table(place: Path, known: TableBook, files: Mapping[str, File], made: Made) -> Table:
-    own = [files[name] for name in sorted(files) if PART_NAME.fullmatch(name)]
+    own = [files[name] for name in part_names(sorted(files), (PARTS, known.stem))]
     main = f"{known.stem}.parquet"
     own = own if own and main not in files else [files[main]] if main in files else []
     if not own:
         raise ReleaseError(f"the manifest of {str(place)!r} lists no {main}; check it with `understudy verify`.")
-    others = [files[name] for form in FORMATS if form != "parquet" and (name := table_as(main, form)) in files]
+    others = [
+        files[name] for form in FORMATS if form not in ("parquet", GUARDED) and (name := table_as(main, form)) in files
+    ]
     try:
         schema = pyarrow.parquet.read_schema(place / own[0].path)
     except (OSError, pa.ArrowException) as reason:

@@ -8,6 +8,7 @@ from typing import Any
 
 from understudy.codebook import Codebook, LinkedCodebook, Publication
 from understudy.errors import ReleaseError, UnderstudyError
+from understudy.files import Access
 from understudy.release.folders import check_file, digest_of, digest_of_bytes, new_file
 from understudy.release.passport.description import Description, describe_release, linked_tables, one_table
 from understudy.release.passport.formats import ALL, chosen
@@ -64,8 +65,9 @@ def write_passport(
         "files": {name: digest_of_bytes(content) for name, content in texts.items()},
     }
     for name, content in texts.items():
-        new_file(out / name, content, what="the passport")
-    new_file(out / PASSPORT, (json.dumps(listed, indent=2, ensure_ascii=False) + "\n").encode(), what="the passport")
+        new_file(out / name, content, what="the passport", access=Access.EVERYBODY)
+    text = (json.dumps(listed, indent=2, ensure_ascii=False) + "\n").encode()
+    new_file(out / PASSPORT, text, what="the passport", access=Access.EVERYBODY)
     return Passport(folder=out, files={form.name: out / form.file for form in wanted}, left_out=left_out)
 
 
@@ -87,6 +89,8 @@ def passport_faults(place: Path, manifest: Mapping[str, Any], book: Codebook | L
     """What is wrong with the passport in a release folder: every file is compared with what this version writes."""
     try:
         listed = json.loads((place / PASSPORT).read_text(encoding="utf-8"))
+        if listed["passport"] != _FORMAT:
+            return [f"{PASSPORT} is of format {listed['passport']!r}, not {_FORMAT}; use the version that wrote it"]
         files, version, about = dict(listed["files"]), listed["version"], listed["manifest"]
         declared = listed.get("publication")
         publication = None if declared is None else Publication.from_dict(declared, f"publication in {PASSPORT}")

@@ -13,6 +13,7 @@ from typing import Any
 
 from understudy.codebook import Codebook, FileReading
 from understudy.errors import DataError
+from understudy.loading import loader
 from understudy.sources import kinds
 from understudy.sources.documents import csvw, ddi, frictionless, nist
 from understudy.sources.documents.variables import Variable, left_out
@@ -33,6 +34,7 @@ class Document:
     file: FileReading = FileReading()
 
 
+@loader("the document", remedy="copy it again from its source.", error=DataError)
 def is_document(what: Any) -> bool:
     """Whether a path names a document by itself: XML, or JSON that is one object. A data file is one when asked for."""
     if not isinstance(what, str | Path) or not Path(what).is_file():
@@ -41,6 +43,7 @@ def is_document(what: Any) -> bool:
     return path.suffix.lower() == ".xml" or (path.suffix.lower() == ".json" and isinstance(_json(path), dict))
 
 
+@loader("the document", remedy="copy it again from its source.", error=DataError)
 def draft_from_document(
     path: str | Path, *, table: str | None = None, drop: Sequence[str] = (), keep: Sequence[str] = ()
 ) -> tuple[Codebook, dict[str, str], str]:
@@ -82,6 +85,7 @@ def draft_from_document(
     return book, reasons, source
 
 
+@loader("the document", remedy="copy it again from its source.", error=DataError)
 def read_document(path: Path, table: str | None = None) -> Document:
     """Recognise a document and read it."""
     if path.suffix.lower() not in (".xml", ".json") and file_kind(path) == kinds.STATISTICAL:

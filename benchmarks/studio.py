@@ -1,0 +1,150 @@
+"""Each screen of the studio answers within 300 ms on 100,000 x 50, and its process stays under 300 MB.
+
+``python -m benchmarks.studio``. The table is simulated, with one release of it. Each screen is asked by turns with a
+bare page of the same server (its style sheet), so that other work on the machine meets both alike: the ratio is what
+can be compared between machines. The first answer of each screen is shown beside the median of the others.
+"""
+
+import http.client
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.csv
+
+ROWS, COLUMNS, ROUNDS = 100_000, 50, 15
+BAR_MS, BAR_MB = 300.0, 300.0
+BARE = "/static/htmx.min.js"
+SCREENS = (
+    "/",
+    "/d/large/data",
+    "/d/large/codebook",
+    "/d/large/quote",
+    "/d/large/quote/price?epsilon={epsilon}",
+    "/d/large/release",
+    "/d/large/report",
+    "/d/large/publish",
+    "/d/large/publish/1",
+    "/d/large/publish/1/page",
+    "/d/large/anonymise",
+    "/d/large/others",
+)
+
+
+def prepare(root: Path) -> None:
+    """A data set with an account, a plan and one release of few rows."""
+    from understudy.codebook import Categorical, Codebook, Role
+    from understudy.facade import releases, tables
+    from understudy.studio import plans
+    from understudy.studio.workspace import Root, new_dataset
+
+    rng = np.random.default_rng(1)
+    sizes = [2 + k % 11 for k in range(COLUMNS)]
+    names = [f"c{k}" for k in range(COLUMNS)]
+    codes = {name: rng.integers(0, size, ROWS) for name, size in zip(names, sizes, strict=True)}
+    table = pa.table({name: pa.array([f"v{code}" for code in values]) for name, values in codes.items()})
+    book = Codebook(
+        columns=tuple(
+            Categorical(
+                name=name,
+                levels=tuple(f"v{code}" for code in range(size)),
+                role=Role.QUASI_IDENTIFIER if place < 4 else Role.OTHER,
+            )
+            for place, (name, size) in enumerate(zip(names, sizes, strict=True))
+        )
+    )
+    own = new_dataset(Root.at(root), "large", title="Large", data="rows.csv")
+    pa.csv.write_csv(table, own.path("rows.csv"))
+    book.save(own.codebook)
+    releases.create_account(own.account, dataset="Large", epsilon=5, delta=1e-5, neighbours="add-remove")
+    plan = plans.Plan(method="marginals", rows=ROWS, rows_about=ROWS, epsilon=1.0, delta=1e-6)
+    plans.keep(own, plan)
+    own.releases.mkdir()
+    tables.synthesize(
+        str(own.path("rows.csv")),
+        own.codebook,
+        ROWS,
+        out=own.releases / "1",
+        account=own.account,
+        epsilon=1.0,
+        delta=1e-6,
+    )
+
+
+class Asker:
+    """One kept connection with the cookie of a session."""
+
+    def __init__(self, address: str) -> None:
+        host, path = re.fullmatch(r"http://([^/]+)(/.*)", address).groups()  # type: ignore[union-attr]
+        self._connection, self._headers = http.client.HTTPConnection(host, timeout=120), {"Host": host}
+        self._connection.request("GET", path, headers=self._headers)
+        answer = self._connection.getresponse()
+        answer.read()
+        self._headers["Cookie"] = str(answer.getheader("set-cookie")).partition(";")[0]
+
+    def ask(self, path: str) -> float:
+        """Milliseconds of one answer."""
+        start = time.perf_counter()
+        self._connection.request("GET", path, headers=self._headers)
+        answer = self._connection.getresponse()
+        answer.read()
+        taken = (time.perf_counter() - start) * 1000
+        assert answer.status == 200, (path, answer.status)
+        return taken
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        prepare(root)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "understudy", "studio", "--root", folder, "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=os.environ,
+        )
+        try:
+            _measure(process)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _measure(process: "subprocess.Popen[str]") -> None:
+    assert process.stdout is not None
+    said = ""
+    while not said.endswith("}\n}\n"):
+        said += process.stdout.readline()
+    asker = Asker(next(iter(json.loads(said)["addresses"].values())))
+    slowest = 0.0
+    server = psutil.Process(process.pid)
+    sys.stdout.write(
+        f"{ROWS:,} x {COLUMNS}; milliseconds: first answer, median of {ROUNDS}, ratio to a bare file, processor time\n"
+    )
+    for screen in SCREENS:
+        first = asker.ask(screen.format(epsilon=0.7))
+        before = server.cpu_times().user
+        pairs = [(asker.ask(BARE), asker.ask(screen.format(epsilon=1 + place / 100))) for place in range(ROUNDS)]
+        bare, median = (statistics.median(times) for times in zip(*pairs, strict=True))
+        used = (server.cpu_times().user - before) * 1000 / ROUNDS
+        slowest = max(slowest, median)
+        sys.stdout.write(f"{screen:42} {first:8.0f} {median:8.1f} {median / bare:8.1f} {used:8.0f}\n")
+    memory = server.memory_info().rss / 2**20
+    for what, value, bar, unit in (("slowest screen", slowest, BAR_MS, "ms"), ("memory", memory, BAR_MB, "MB")):
+        verdict = "kept" if value <= bar else "MISSED"
+        sys.stdout.write(f"{what} {value:.0f} {unit}, bar {bar:.0f} {unit}: {verdict}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Edit one column of a codebook file, or who is a person. The text around it stays, and every fault is told."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import CodebookError, ParameterError
+
+if TYPE_CHECKING:
+    from understudy.codebook import Codebook
+
+_SHARED = ("name", "kind", "role", "description", "missing", "parents", "reading", "value_labels")
+_OWN = {
+    "categorical": ("levels", "other", "hierarchy"),
+    "ordinal": ("levels", "other", "hierarchy"),
+    "integer": ("edges", "closed", "clip", "spikes", "shape", "pieces", "special", "units"),
+    "continuous": ("edges", "closed", "clip", "spikes", "shape", "pieces", "special", "units", "decimals"),
+    "date": ("grain", "start", "end"),
+    "text": (),
+}
+"""What each kind may say besides what all may; other kinds are packs of codes, which say nothing more."""
+KINDS = tuple(_OWN)
+
+
+def code_packs() -> dict[str, str]:
+    """Public classifications that a column may hold codes of, each with its title."""
+    from understudy.codebook.packs import SHIPPED, shipped_pack
+
+    return {name: shipped_pack(name).title for name in SHIPPED}
+
+
+def edit_column(book: str | Path, name: str, changes: Mapping[str, Any]) -> Codebook:
+    """Change keys of one column, as its ``[[columns]]`` table spells them; None takes a key out.
+
+    What the column may hold was declared, paid for or attested as it stood. Where that changes, it counts as drafted
+    from data from then on, until somebody reviews and attests it again: whoever edits has usually seen the data.
+    """
+    import tomlkit
+
+    from understudy.codebook import Codebook
+    from understudy.codebook.edits import edited_text
+    from understudy.codebook.toml import write_codebook
+    from understudy.facade.reviews import read_book, write_book
+
+    text, before = read_book(book)
+    number = next((k for k, column in enumerate(before.written) if column.name == name), None)
+    if number is None:
+        raise CodebookError(f"the codebook has no column {name!r}; it has {', '.join(before.names[:12])}.")
+    document: Any = tomlkit.parse(write_codebook(before))
+    table = document["columns"][number]
+    kind = str(changes.get("kind") or table["kind"])
+    for key in [key for key in table if key not in (*_SHARED, *_OWN.get(kind, ()), "origin", "attestation", "review")]:
+        del table[key]  # what another kind had said
+    if kind == "text":
+        changes = {**changes, "role": "identifier", "missing": None, "reading": None}
+    elif table.get("role") == "identifier" and "role" not in changes:
+        changes = {**changes, "role": "other"}
+    for key, value in changes.items():
+        if value is None:
+            table.pop(key, None)
+        elif key == "reading" and isinstance(value, Mapping):
+            table[key] = {**table.get(key, {}), **value}
+        else:
+            table[key] = value
+    wanted = Codebook.from_toml(tomlkit.dumps(document), Path(book).parent)
+    if wanted.written[number].content != before.written[number].content:
+        for key in ("attestation", "review"):
+            table.pop(key, None)
+        table["origin"] = "drafted"
+        wanted = Codebook.from_toml(tomlkit.dumps(document), Path(book).parent)
+    write_book(book, edited_text(text, wanted))
+    return wanted
+
+
+def set_person(book: str | Path, column: str | None, cap: int | None = None) -> Codebook:
+    """Say in a codebook which column tells people apart and how many rows of each take part; None: rows are people."""
+    from understudy.codebook import PersonUnit
+    from understudy.codebook.columns import Origin, Role, Text
+    from understudy.codebook.edits import edited_text
+    from understudy.facade.reviews import read_book, write_book
+
+    text, before = read_book(book)
+    if column is None:
+        wanted = replace(before, unit=None)
+    else:
+        if cap is None or cap < 1:
+            raise ParameterError(
+                f"the cap is {cap}; how many rows of one person take part is a whole number of at least 1. Take it "
+                "from what is known about such tables, not from these data."
+            )
+        id_column = before.column(column)
+        left_out = Text(name=column, role=Role.IDENTIFIER, origin=Origin.DRAFTED, description=id_column.description)
+        columns = tuple(left_out if own is id_column and not isinstance(own, Text) else own for own in before.columns)
+        wanted = replace(before, unit=PersonUnit(id=column, cap=cap), columns=columns)
+    write_book(book, edited_text(text, wanted))
+    return wanted
+
+
+def difference(before: str, after: str) -> Sequence[tuple[str, str]]:
+    """Two texts of a codebook line by line: what came (+), what went (-), and lines around it (blank).
+
+    >>> difference("a\\nb\\n", "a\\nc\\n")
+    [(' ', 'a'), ('-', 'b'), ('+', 'c')]
+    """
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
+    return [(line[:1], line[1:]) for line in lines if not line.startswith(("---", "+++", "@@"))]

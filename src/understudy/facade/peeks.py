@@ -1,0 +1,79 @@
+"""Looks at a table for the screen of the person who holds it: its first rows, and its columns bin by bin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.confidential import Confidential
+
+if TYPE_CHECKING:
+    from understudy.codebook import Codebook
+
+_WIDEST = 200
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FirstRows(Confidential):
+    """The top of a table, as it is read."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    reading: Mapping[str, Any]
+    """How the file is read, where that is not the plain convention."""
+    guesses: tuple[str, ...]
+    """What was guessed about the file, in sentences."""
+
+
+def first_rows(data: Any, *, rows: int = 20, table: str | None = None) -> FirstRows:
+    """The first rows as texts, with the reading that a draft would take; reads no further than it must."""
+    from understudy.sources.draft import guessed_file
+    from understudy.sources.faults import engine_errors
+    from understudy.sources.files import open_table
+
+    file, guesses = guessed_file(data)
+    opened = open_table(data, table, file=file)
+    with engine_errors(repr(opened.label)):
+        top = opened.table.limit(rows).to_pyarrow()
+    columns = [[_text(value) for value in column.to_pylist()] for column in top.columns]
+    reading = {} if opened.file is None else {name: value for name, value in asdict(opened.file).items() if value}
+    return FirstRows(
+        header=opened.header,
+        rows=tuple(zip(*columns, strict=True)),
+        reading={name: reading[name] for name in reading if name not in ("origin", "attestation")},
+        guesses=tuple(guess.sentence for guess in guesses),
+    )
+
+
+def _text(value: Any) -> str:
+    words = "" if value is None else str(value)
+    return words if len(words) <= _WIDEST else words[: _WIDEST - 1] + "…"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ColumnCounts(Confidential):
+    """How many rows each level or bin of each column has, exactly."""
+
+    rows: int
+    counts: Mapping[str, tuple[int, ...]]
+    """In the order of the column's labels."""
+
+
+def column_counts(data: Any, book: Codebook | str | Path, *, table: str | None = None) -> ColumnCounts:
+    """Rows of every level and bin, counted where the table lies. The outcome is confidential."""
+    from understudy.evaluate.opened import open_grids
+    from understudy.facade.codebooks import load_codebook
+    from understudy.sources import open_source
+
+    described = replace(load_codebook(book), unit=None)
+    source = open_source(data, described, table=table)
+    names = [column.name for column in described.modelled if column.size <= _MOST_BARS]
+    grids = open_grids(source, [[name] for name in names])
+    counts = {name: tuple(int(count) for count in grid.ravel()) for name, grid in zip(names, grids, strict=True)}
+    return ColumnCounts(rows=max((sum(own) for own in counts.values()), default=0), counts=counts)
+
+
+_MOST_BARS = 400
+"""Levels of a column that a histogram can still show."""

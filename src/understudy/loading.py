@@ -1,0 +1,81 @@
+"""How files are read that somebody else may have written: what is damaged or no file at all ends in one sentence.
+
+A loader knows what its file should hold; what the readers of JSON, TOML, zip, XML or Parquet raise on bytes that nobody
+wrote, and what our own code raises on a shape that nobody foresaw, is turned here into an error that names the file,
+the fault and the remedy. So a damaged file is never a mistake of ours.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from understudy.errors import MissingExtraError, RefusalError, StoppedError, UnderstudyError
+from understudy.files import refuse_special
+
+Place = TypeVar("Place")
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+_MOST = 120
+"""Characters of a reason that are shown."""
+
+
+@contextmanager
+def loading(
+    path: Any, what: str, *, remedy: str, error: Callable[[str], UnderstudyError], quotes: bool = True
+) -> Iterator[None]:
+    """Turn whatever goes wrong while ``path`` is read into ``error``; ``what`` is its name in sentences.
+
+    A value that is no path is not opened here; it is only called by ``what``. ``quotes`` says whether the words of a
+    reason may be shown: those about a table of people may hold a value of theirs.
+    """
+    is_path = isinstance(path, str | Path) and "://" not in str(path)  # an address may hold a password
+    name = f"{what} {str(path)!r}" if is_path else what
+    try:
+        if is_path:
+            refuse_special(Path(path), follow=True)
+        yield
+    except UnderstudyError as reason:
+        told = " ".join([str(reason), *getattr(reason, "__notes__", ())])
+        is_ours = isinstance(reason, StoppedError | MissingExtraError | RefusalError)
+        if is_path and not is_ours and str(path) not in told and Path(path).name not in told:
+            reason.add_note(f"This was found in {name}.")
+        raise
+    except MemoryError:
+        raise error(
+            f"{name} asks for more memory than this machine has; it is damaged, or too large. {remedy}"
+        ) from None
+    except Exception as reason:
+        if "Query interrupted" in str(reason):  # DuckDB's word for Ctrl-C, which is no fault of the file
+            raise
+        raise error(f"{name} cannot be read ({_why(reason, quotes)}); {remedy}") from None
+
+
+def _why(reason: Exception, quotes: bool) -> str:
+    """A reason in a few words, on one line."""
+    if isinstance(reason, RecursionError):
+        return "it is nested too deep"
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    words = " ".join(str(reason).split())[:_MOST].rstrip(".") if quotes else ""
+    kind = type(reason).__name__
+    return f"it is damaged or of another kind, {kind}{f': {words}' if words else ''}"
+
+
+def loader(
+    what: str, *, remedy: str, error: Callable[[str], UnderstudyError], quotes: bool = True
+) -> Callable[[Callable[Concatenate[Place, Arguments], Value]], Callable[Concatenate[Place, Arguments], Value]]:
+    """The same around a function whose first argument is the path."""
+
+    def guarded(
+        load: Callable[Concatenate[Place, Arguments], Value],
+    ) -> Callable[Concatenate[Place, Arguments], Value]:
+        @functools.wraps(load)
+        def guard(path: Place, /, *args: Arguments.args, **more: Arguments.kwargs) -> Value:
+            with loading(path, what, remedy=remedy, error=error, quotes=quotes):
+                return load(path, *args, **more)
+
+        return guard
+
+    return guarded

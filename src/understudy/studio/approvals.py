@@ -1,0 +1,67 @@
+"""A second person's approval: lines in a file of the data set, each for one release as it is now.
+
+An approval names the digest of the manifest, which speaks for every file of the release: if anything changes, the
+approvals of before do not count any more.
+"""
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+
+from understudy.errors import ParameterError
+from understudy.files import append_to
+from understudy.studio.released import Released
+from understudy.studio.texts import texts
+
+FILE = "approvals.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approval:
+    """Who approved, and when."""
+
+    person: str
+    when: str
+
+
+def approvals_of(release: Released) -> list[Approval]:
+    """Those that count: of this release as it is, one for each person, oldest first."""
+    place, digest = release.own.path(FILE), release.digest
+    found: dict[str, Approval] = {}
+    for line in place.read_text(encoding="utf-8").splitlines() if place.is_file() else ():
+        try:
+            told = json.loads(line)
+            if told["release"] == release.name and told["manifest"] == digest:
+                found.setdefault(told["person"], Approval(person=told["person"], when=told["when"]))
+        except (ValueError, KeyError, TypeError):
+            raise ParameterError(texts("publish")["approvals_broken"].format(file=FILE)) from None
+    return list(found.values())
+
+
+def approve(release: Released, person: str) -> None:
+    """Add the approval of a person who is signed in by name."""
+    if not person:
+        raise ParameterError(texts("publish")["no_name"])
+    if any(one.person == person for one in approvals_of(release)):
+        raise ParameterError(texts("publish")["approved_already"].format(person=person))
+    now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+    line = json.dumps(
+        {"release": release.name, "manifest": release.digest, "person": person, "when": now}, ensure_ascii=False
+    )
+    append_to(release.own.path(FILE), line.encode() + b"\n")
+
+
+def missing(release: Released) -> int:
+    """How many more people must approve before it may leave the house."""
+    settings = release.own.root.settings
+    needed: int = settings["approvals"]
+    if needed < 2:
+        return 0
+    named = {one.person for one in approvals_of(release) if one.person in settings["people"]}
+    return max(0, needed - len(named))
+
+
+def check_approved(release: Released) -> None:
+    """Refuse what lacks an approval."""
+    if lacking := missing(release):
+        raise ParameterError(texts("publish")["not_approved"].format(n=lacking))

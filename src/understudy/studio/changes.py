@@ -1,0 +1,46 @@
+"""Every change of a codebook can be undone: its text before the change is kept, newest last, under ``.undo/``."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from understudy.errors import ParameterError
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, private_folder, write_private
+
+_MOST = 200
+"""Earlier texts that are kept."""
+
+
+@contextmanager
+def changing(own: Dataset) -> Iterator[None]:
+    """Keep the text as it was, if what happens inside changes it."""
+    if not own.codebook.is_file():
+        raise ParameterError(texts("codebook")["no_book"])
+    before = own.codebook.read_bytes()
+    yield
+    if own.codebook.read_bytes() != before:
+        folder = private_folder(own.undo)
+        kept = _kept(own)
+        number = int(kept[-1].stem) + 1 if kept else 1
+        write_private(folder / f"{number:06d}.toml", before)
+        for old in kept[: max(0, len(kept) + 1 - _MOST)]:
+            old.unlink()
+
+
+def _kept(own: Dataset) -> list[Path]:
+    return sorted(path for path in own.undo.glob("*.toml") if path.stem.isdecimal()) if own.undo.is_dir() else []
+
+
+def steps_back(own: Dataset) -> int:
+    """How many changes can be undone."""
+    return len(_kept(own))
+
+
+def undo(own: Dataset) -> None:
+    """Take the last change back."""
+    kept = _kept(own)
+    if not kept:
+        raise ParameterError(texts("codebook")["nothing_to_undo"])
+    write_private(own.codebook, kept[-1].read_bytes())
+    kept[-1].unlink()

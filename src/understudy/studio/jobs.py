@@ -1,0 +1,282 @@
+"""Long work that goes on whatever becomes of the page: one folder of files for each job.
+
+::
+
+    .studio/jobs/NONCE/      0700; made once, so that a form that is sent twice starts one job
+        request.json         what is asked, by whom and when
+        lock                 held by the process that works; free as soon as it is gone, however it went
+        pid                  of that process
+        cancel               somebody asked it to stop
+        progress.jsonl       steps, as the work reports them
+        charge               number of the charge, written as soon as the account has it
+        result.json          how it ended; appears whole
+
+Nothing else is kept: another studio on the same root finds the same jobs, running or not. What an account was charged
+is read from the account, never guessed.
+"""
+
+import datetime as dt
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import ParameterError, UnderstudyError
+from understudy.facade import releases
+from understudy.files import Access, make_folders, make_scratch, open_lock, write_file
+
+PAYING = ("synthesize",)
+"""Kinds of work that an account is charged for; it only remembers the others."""
+FOLDER = Path(".studio") / "jobs"
+NONCE = re.compile(r"[0-9a-f]{32}")
+REQUEST, PROGRESS, RESULT = "request.json", "progress.jsonl", "result.json"
+LOCK, PID, CANCEL, CHARGE = "lock", "pid", "cancel", "charge"
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    REFUSED = "refused"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    """By a mistake of ours."""
+    KILLED = "killed"
+    """Its process is gone and left no result."""
+
+
+class ChargeFact(StrEnum):
+    """What the account says about a job."""
+
+    FREE = "free"
+    """Work of a kind that no account pays for."""
+    NOTHING = "nothing"
+    GIVEN_BACK = "given-back"
+    HELD = "held"
+    COMMITTED = "committed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """How far one step of the work is."""
+
+    name: str
+    done: int
+    total: int
+    began: float
+    """Seconds since 1970."""
+    last: float
+
+    @property
+    def share(self) -> float:
+        """Of the step that is done."""
+        return min(1.0, self.done / self.total) if self.total else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the speed so far; None while nothing is done."""
+        if not self.share or self.share == 1:
+            return None
+        return (self.last - self.began) * (1 - self.share) / self.share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One piece of work, as its folder tells."""
+
+    root: Path
+    nonce: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self.root / FOLDER / self.nonce
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What was asked: ``kind``, ``arguments``, ``about``, ``by`` and ``when``."""
+        return _read(self.folder / REQUEST) or {}
+
+    @property
+    def kind(self) -> str:
+        """The use case."""
+        return str(self.request.get("kind", ""))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Of the use case."""
+        return dict(self.request.get("arguments", {}))
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What came of it; empty while it runs, or where it was killed."""
+        return _read(self.folder / RESULT) or {}
+
+    @property
+    def state(self) -> JobState:
+        """Running as long as its lock is held."""
+        if _is_held(self.folder / LOCK):
+            return JobState.RUNNING
+        ended = self.result.get("state")  # read after the lock: a job writes its result before it lets go
+        return JobState.KILLED if ended is None else JobState(ended)
+
+    def steps(self) -> list[Step]:
+        """Every step that was reported, in order."""
+        steps: dict[str, Step] = {}
+        with suppress(OSError):
+            for line in (self.folder / PROGRESS).read_text(encoding="utf-8").splitlines():
+                with suppress(ValueError, KeyError, TypeError):  # the last line may be half written
+                    told = json.loads(line)
+                    name, at = told["step"], told["at"]
+                    began = steps[name].began if name in steps else at
+                    steps[name] = Step(name=name, done=told["done"], total=told["total"], began=began, last=at)
+        return list(steps.values())
+
+    def cancel(self) -> None:
+        """Ask it to stop, as Ctrl-C does: what nobody saw is given back."""
+        if self.state is not JobState.RUNNING:
+            return
+        write_file(self.folder / CANCEL, "", Access.OWNER)  # read by a worker that only begins
+        with suppress(OSError, ValueError):
+            os.kill(int((self.folder / PID).read_text(encoding="ascii")), signal.SIGINT)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody asked it to stop."""
+        return (self.folder / CANCEL).exists()
+
+    def charge_fact(self) -> ChargeFact:
+        """Whether it was charged, as the account says now."""
+        account = self.arguments.get("account")
+        if account is None or self.kind not in PAYING:
+            return ChargeFact.FREE
+        try:
+            opened = releases.open_account(self.root / account)
+            if (number := self._charge_number()) is not None:
+                return _FACTS[next(charge for charge in opened.history() if charge.number == number).state.value]
+            if self.state is not JobState.KILLED:
+                return ChargeFact.NOTHING
+            # killed, perhaps between the charge and its note: any open charge since then may be its own
+            since = releases.charges_since(self.root / account, dt.datetime.fromisoformat(self.request["when"]))
+        except (UnderstudyError, OSError, ValueError, KeyError, StopIteration):
+            return ChargeFact.UNKNOWN
+        return ChargeFact.HELD if any(charge.state.value == "held" for charge in since) else ChargeFact.NOTHING
+
+    def _charge_number(self) -> int | None:
+        try:
+            return int((self.folder / CHARGE).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return None
+
+
+_FACTS = {"held": ChargeFact.HELD, "committed": ChargeFact.COMMITTED, "cancelled": ChargeFact.GIVEN_BACK}
+_children: list["subprocess.Popen[bytes]"] = []
+
+
+def start(
+    root: Path, nonce: str, *, kind: str, arguments: Mapping[str, Any], about: str, by: str, **more: Any
+) -> tuple[Job, bool]:
+    """Start the work of a form, once: the same form again finds the job that is there. Whether it was started now.
+
+    Paths in ``arguments`` are seen from the root, where the work is done. ``about`` is the data set, ``by`` a name;
+    ``more`` is kept with the request.
+    """
+    if not NONCE.fullmatch(nonce):
+        raise ParameterError("the form has no valid number of its own; open the screen again.")
+    _children[:] = [child for child in _children if child.poll() is None]
+    job = Job(root=root, nonce=nonce)
+    make_folders(job.folder.parent)
+    half = make_scratch(job.folder)
+    when = dt.datetime.now(dt.UTC).replace(microsecond=0).isoformat()  # accounts write down whole seconds
+    request = {"kind": kind, "arguments": dict(arguments), "about": about, "by": by, "when": when, **more}
+    write_whole(half / REQUEST, request)
+    lock = open_lock(half / LOCK)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the child inherits it: at no moment does the job look dead
+        try:
+            half.rename(job.folder)  # refused where there is such a job: a folder that is not empty
+        except OSError:
+            shutil.rmtree(half)
+            return job, False
+        _children.append(_spawned(job, lock))
+    finally:
+        os.close(lock)
+    return job, True
+
+
+def _spawned(job: Job, lock: int) -> "subprocess.Popen[bytes]":
+    here = str(Path(__file__).parents[2])  # the understudy that runs here, wherever it was started
+    return subprocess.Popen(
+        # -P: nothing that lies in the root is imported
+        [sys.executable, "-P", "-m", "understudy.studio.worker", str(job.folder.absolute()), str(lock)],
+        cwd=job.root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([here, *_absolute_paths()])},
+        pass_fds=[lock],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C on the studio's terminal is not for the job
+    )
+
+
+def _absolute_paths() -> list[str]:
+    return [str(Path(path).absolute()) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
+def find(root: Path, nonce: str) -> Job | None:
+    """The job of this name, if there is one."""
+    job = Job(root=root, nonce=nonce)
+    return job if NONCE.fullmatch(nonce) and (job.folder / REQUEST).is_file() else None
+
+
+def all_jobs(root: Path, *, about: str | None = None) -> list[Job]:
+    """Those of a root, or about one data set; the latest first."""
+    found = [job for job in _jobs_of(root) if about is None or job.request.get("about") == about]
+    return sorted(found, key=lambda job: (job.folder / REQUEST).stat().st_mtime, reverse=True)
+
+
+def _jobs_of(root: Path) -> Iterator[Job]:
+    with suppress(OSError):
+        for folder in (root / FOLDER).iterdir():
+            if (job := find(root, folder.name)) is not None:
+                yield job
+
+
+def write_whole(path: Path, value: Any) -> None:
+    """A JSON file that appears at once, for its owner."""
+    write_file(path, json.dumps(value, ensure_ascii=False), Access.OWNER)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_held(path: Path) -> bool:
+    """Whether another process holds the lock. Asked with a shared lock, so that two who ask do not see each other."""
+    try:
+        lock = path.open("rb")
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        lock.close()
+    return False

@@ -1,0 +1,141 @@
+"""A process that looks at the rows of one data set: ``python -m understudy.studio.looking ROOT NAME KIND...``.
+
+It writes what it saw, or one sentence on why it could not, into ``.looks/`` and says nothing on its own.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import UnderstudyError
+from understudy.studio.changes import changing
+from understudy.studio.looks import keep_look, key_of
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, Root, write_private
+
+
+def _rows(own: Dataset) -> Any:
+    from understudy.facade.peeks import first_rows
+
+    address = own.data
+    if Path(address).is_dir():
+        files = [path for path in sorted(Path(address).iterdir()) if path.is_file() and _may_hold_rows(path)]
+        return {"tables": [{"name": path.name, **_peek(first_rows(path))} for path in files]}
+    return {"tables": [{"name": "", **_peek(first_rows(address, table=own.table))}]}
+
+
+def _may_hold_rows(path: Path) -> bool:
+    return path.suffix.lower() in (".csv", ".tsv", ".parquet")
+
+
+def _peek(top: Any) -> dict[str, Any]:
+    return {name: getattr(top, name) for name in ("header", "rows", "reading", "guesses")}
+
+
+def _draft(own: Dataset) -> Any:
+    """A codebook where there is none yet, and a copy of it to compare with later."""
+    from understudy.facade.codebooks import draft
+    from understudy.facade.linked import draft_tables
+
+    made: Any
+    if Path(own.data).is_dir():
+        made = draft_tables(own.data, own.codebook)
+        told = {"left_out": made.reasons, "guesses": [{"table": name, **asdict(guess)} for name, guess in made.guesses]}
+        told["notes"] = made.notes
+    else:
+        made = draft(own.data, own.codebook, table=own.table)
+        told = {"left_out": made.left_out, "guesses": [asdict(guess) for guess in made.guesses], "notes": ()}
+    write_private(own.draft, own.codebook.read_bytes())
+    return told
+
+
+def _columns(own: Dataset) -> Any:
+    from understudy.facade.codebooks import check, load_linked
+    from understudy.facade.peeks import column_counts
+    from understudy.facade.reviews import review
+
+    faults = check(own.data, own.codebook, table=own.table).faults
+    told: dict[str, Any] = {"faults": [fault.sentence for fault in faults][:200], "questions": [], "counts": {}}
+    if load_linked(own.codebook) is not None or any(fault.is_fatal for fault in faults):
+        return told
+    counts = column_counts(own.data, own.codebook, table=own.table)
+    questions = [asdict(question) for question in review(own.codebook, own.data, table=own.table).questions]
+    return {**told, "rows": counts.rows, "counts": dict(counts.counts), "questions": questions}
+
+
+def _rules(own: Dataset) -> Any:
+    from understudy.facade.codebooks import load_linked
+    from understudy.facade.reviews import rules
+
+    if load_linked(own.codebook) is not None:
+        return {"proposals": [], "packs": []}
+    return rules(own.codebook, own.data, table=own.table).to_dict()
+
+
+def _given(own: Dataset, kind: str) -> Any:
+    """What a person answered; it is used once."""
+    place = own.looks / f"{kind}.given"
+    given = json.loads(place.read_text(encoding="utf-8"))
+    place.unlink()
+    return given
+
+
+def _answers(own: Dataset) -> Any:
+    from understudy.facade.reviews import review
+
+    given = _given(own, "answers")
+    with changing(own):
+        review(own.codebook, own.data, answers=given["answers"], by=given["by"], table=own.table)
+
+
+def _accepted(own: Dataset) -> Any:
+    from understudy.facade.reviews import rules
+
+    given = _given(own, "accepted")
+    with changing(own):
+        rules(own.codebook, own.data, table=own.table, **given)
+
+
+_LOOKS: dict[str, Callable[[Dataset], Any]] = {
+    "rows": _rows,
+    "draft": _draft,
+    "columns": _columns,
+    "rules": _rules,
+    "answers": _answers,
+    "accepted": _accepted,
+}
+
+
+def look(own: Dataset, kind: str) -> bool:
+    """Make one look and keep it; whether it succeeded."""
+    try:
+        seen = _LOOKS[kind](own)
+    except UnderstudyError as reason:
+        keep_look(own, kind, key_of(own, kind), problem=str(reason))
+        return False
+    except MemoryError:
+        keep_look(own, kind, key_of(own, kind), problem=texts("data")["no_memory"])
+        return False
+    except Exception as reason:  # its words may hold anything; the kind of mistake is enough to report
+        keep_look(own, kind, key_of(own, kind), problem=texts("data")["ours"].format(kind=type(reason).__name__))
+        return False
+    keep_look(own, kind, key_of(own, kind), seen=seen)
+    return True
+
+
+def main(words: list[str]) -> None:
+    """Look, one kind after the other, until one fails."""
+    folder, name, *kinds = words
+    own = Root.at(folder).dataset(name)
+    for kind in kinds:
+        if not look(own, kind):
+            break
+    for kind in kinds:
+        (own.looks / f"{kind}.running").unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,157 @@
+"""What was seen in the rows, kept beside the data set: no screen reads the rows itself.
+
+Each kind of look is made by a process of its own (`looking.py`), so that a huge or broken file cannot take the studio
+down or fill its memory. The result is a file of mode 0600 under ``.looks/``, with a key that says which rows and which
+codebook it was made from.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import ParameterError
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, private_folder, write_private
+
+KINDS = ("rows", "draft", "columns", "rules", "answers", "accepted")
+"""Looks; the last two also write into the codebook what a person answered."""
+_NEEDS_BOOK = ("columns", "rules")
+_DIES_AFTER = 3600
+"""Seconds after which a look that nobody answers for is taken for dead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """One look at the rows: missing, under way, or done."""
+
+    kind: str
+    is_running: bool = False
+    is_stale: bool = False
+    """Whether rows or codebook have changed since."""
+    problem: str = ""
+    """Why it could not be made."""
+    seen: Any = None
+    """What it found; None where there is nothing yet."""
+
+
+def find_look(own: Dataset, kind: str) -> Look:
+    """The newest look of a kind."""
+    running = _is_running(own, kind)
+    try:
+        kept = json.loads((own.looks / f"{kind}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return Look(kind=kind, is_running=running)
+    return Look(
+        kind=kind,
+        is_running=running,
+        is_stale=kept.get("key") != key_of(own, kind),
+        problem=kept.get("problem", ""),
+        seen=kept.get("seen"),
+    )
+
+
+def is_looking(own: Dataset) -> bool:
+    """Whether anything is under way."""
+    return any(_is_running(own, kind) for kind in KINDS)
+
+
+def start_look(own: Dataset, *kinds: str, given: Any = None) -> None:
+    """Begin to look, one kind after the other, unless somebody is looking already; ``given`` is for the first."""
+    if is_looking(own):
+        raise ParameterError(texts("common")["busy"])
+    own.data  # noqa: B018 - refuses an address that leads out of the root
+    folder = private_folder(own.looks)
+    if given is not None:
+        write_private(folder / f"{kinds[0]}.given", json.dumps(given, ensure_ascii=False))
+    for kind in kinds:
+        (folder / f"{kind}.json").unlink(missing_ok=True)
+    words = [sys.executable, "-m", "understudy.studio.looking", str(own.root.folder), own.name, *kinds]
+    # the marker stands before the process does: a page that is asked for now must not start a second one
+    for kind in kinds:
+        write_private(folder / f"{kind}.running", f"0 {time.time():.0f}")
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        start_new_session=True,
+    )
+    for kind in kinds:
+        write_private(folder / f"{kind}.running", f"{process.pid} {time.time():.0f}")
+    threading.Thread(target=_reap, args=(process, folder, kinds), daemon=True).start()
+
+
+def stop_looks(own: Dataset) -> None:
+    """End whoever is looking; answers that were not written yet are not written."""
+    pids = {pid for kind in KINDS if (pid := _pid_of(own, kind))}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)  # it leads a group of its own, see start_look
+    for kind in KINDS:
+        (own.looks / f"{kind}.running").unlink(missing_ok=True)
+        (own.looks / f"{kind}.given").unlink(missing_ok=True)
+
+
+def _reap(process: subprocess.Popen[bytes], folder: Path, kinds: tuple[str, ...]) -> None:
+    """A child that ended must not look alive; one that was killed has left its markers behind, which go now."""
+    process.wait()
+    with contextlib.suppress(OSError):
+        for kind in kinds:
+            marker = folder / f"{kind}.running"
+            if marker.is_file() and marker.read_text().split()[0] == str(process.pid):  # not that of a later look
+                marker.unlink(missing_ok=True)
+
+
+def keep_look(own: Dataset, kind: str, key: str, **content: Any) -> None:
+    """Write down what was seen."""
+    folder = private_folder(own.looks)
+    write_private(folder / f"{kind}.json", json.dumps({"key": key, **content}, ensure_ascii=False, default=list))
+    (folder / f"{kind}.running").unlink(missing_ok=True)
+
+
+def _pid_of(own: Dataset, kind: str) -> int | None:
+    """Who is looking: None for nobody, 0 for a process that is just being started."""
+    try:
+        pid, since = map(int, (own.looks / f"{kind}.running").read_text().split())
+    except (OSError, ValueError):
+        return None
+    if time.time() - since > _DIES_AFTER:
+        return None
+    if pid:
+        try:
+            command = Path(f"/proc/{pid}/cmdline")  # a number may have gone to another process meanwhile
+            if command.exists() and b"understudy.studio.looking" not in command.read_bytes():
+                return None
+            os.kill(pid, 0)
+        except OSError:
+            return None
+    return pid
+
+
+def _is_running(own: Dataset, kind: str) -> bool:
+    return _pid_of(own, kind) is not None
+
+
+def key_of(own: Dataset, kind: str) -> str:
+    """A digest of what a look depends on: address, size and time of the files, and the codebook's levels."""
+    from understudy.studio.stored_books import load_book
+
+    address = own.data
+    facts: list[Any] = [address, own.table]
+    place = Path(address.partition("?")[0].removeprefix("duckdb://"))
+    with contextlib.suppress(OSError):
+        stat = place.stat()
+        facts += [stat.st_size, stat.st_mtime_ns]
+    if kind in _NEEDS_BOOK and own.codebook.is_file():
+        facts.append([column.content for column in getattr(load_book(own), "written", ())])
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

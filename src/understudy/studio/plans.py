@@ -1,0 +1,237 @@
+"""What is going to be released: a recipe file beside the codebook, which `understudy synth --recipe` reads too."""
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import ParameterError, UnderstudyError
+from understudy.facade import codebooks, methods, tables
+from understudy.facade.outlooks import AccountOutlook, account_outlook
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, toml_text, write_private
+
+if TYPE_CHECKING:
+    from understudy.privacy.quote import Quote
+
+RECIPE = "recipe.toml"
+DEFAULT = "marginals"
+LEAST_EPSILON, MOST_EPSILON, STEP = 0.05, 10.0, 0.05
+DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+_BASES: Mapping[str, float | int] = {"epsilon": 1.0, "delta": 1e-6, "rows_about": 10_000}
+"""Where the controls stand at first. Nothing is chosen until somebody keeps a plan."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Method, size and price of a release."""
+
+    method: str
+    rows: int
+    rows_about: int
+    epsilon: float
+    delta: float
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the method: not every one has a delta."""
+        asked = {"epsilon": self.epsilon, "delta": self.delta}
+        return {name: value for name, value in asked.items() if name in tables.declared_options(self.method)}
+
+    def words(self) -> str:
+        """As the query of an address."""
+        return "&".join(f"{name}={value}" for name, value in vars(self).items())
+
+    def flags(self) -> str:
+        """As flags of a command."""
+        method = [] if self.method == DEFAULT else ["--method", self.method]
+        given = [f"--{name} {value}" for name, value in self.options.items()]
+        return " ".join([*method, *given, f"--rows {self.rows}"])
+
+    def keywords(self) -> str:
+        """As arguments in Python."""
+        method = "" if self.method == DEFAULT else f", method={self.method!r}"
+        return f"rows={self.rows}{method}, " + ", ".join(f"{name}={value}" for name, value in self.options.items())
+
+    def save(self, own: Dataset) -> None:
+        """Keep it: the recipe in a file of its own, the public guess with the data set."""
+        head = texts("quote")["recipe_head"]
+        text = toml_text({"method": self.method, "rows": self.rows, **self.options})
+        write_private(own.path(RECIPE), f"# {head}\n{text}")
+        own.declare(rows_about=str(self.rows_about))
+
+
+def saved_plan(own: Dataset) -> Plan | None:
+    """The plan that was kept, from whoever wrote the recipe; None where there is none."""
+    place = own.path(RECIPE)
+    if not place.is_file():
+        return None
+    choices = tables.read_recipe(place)
+    if choices.rows is None or choices.options.get("epsilon") is None:
+        raise ParameterError(texts("quote")["recipe_lacks"].format(file=own.shown(place)))
+    about = read_whole(str(own.declared.get("rows_about") or choices.rows), "rows_about")
+    options = {"delta": _BASES["delta"], **{name: choices.options.get(name) for name in ("epsilon", "delta")}}
+    known: Any = {name: value for name, value in options.items() if value is not None}
+    return Plan(**{"delta": _BASES["delta"], **known}, method=choices.method, rows=choices.rows, rows_about=about)
+
+
+def asked_plan(own: Dataset, given: Mapping[str, str]) -> Plan:
+    """What the controls say; where they say nothing, the plan that was kept, or where they stand at first."""
+    kept = saved_plan(own)
+    if kept is None:
+        about = int(_BASES["rows_about"])
+        kept = Plan(method=DEFAULT, rows=about, rows_about=about, epsilon=1.0, delta=1e-6)
+    changes: dict[str, Any] = {
+        name: read(given[name], name)
+        for name, read in (
+            ("epsilon", read_number),
+            ("delta", read_number),
+            ("rows", read_whole),
+            ("rows_about", read_whole),
+        )
+        if given.get(name)
+    }
+    if given.get("method"):
+        changes["method"] = given["method"]
+    if is_linked(own):
+        changes["method"] = DEFAULT  # the one method of linked tables answers to it
+    return replace(kept, **changes)
+
+
+def replaced(plan: Plan, **changes: Any) -> Plan:
+    """The plan with some of it changed."""
+    return replace(plan, **changes)
+
+
+def read_number(words: str, name: str) -> float:
+    """A number that was typed."""
+    try:
+        return float(words)
+    except ValueError:
+        raise ParameterError(texts("quote")["no_number"].format(name=name, words=words[:40])) from None
+
+
+def read_whole(words: str, name: str) -> int:
+    """A whole number that was typed."""
+    try:
+        return int(words.replace(",", ""))
+    except ValueError:
+        raise ParameterError(texts("quote")["no_number"].format(name=name, words=words[:40])) from None
+
+
+def load_book(own: Dataset) -> Any:
+    """The codebook of a data set; read again only when the file has changed."""
+    place = own.codebook
+    if not place.is_file():
+        raise ParameterError(texts("quote")["no_codebook"])
+    return _loaded(place, _stamp(place))
+
+
+@lru_cache(maxsize=8)
+def _loaded(place: Path, _changed: Any) -> Any:
+    return codebooks.load_any(place)
+
+
+def is_linked(own: Dataset) -> bool:
+    """Whether its codebook is one of linked tables."""
+    return bool(getattr(load_book(own), "tables", None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A plan with its price, and what its account would say."""
+
+    plan: Plan
+    quote: "Quote"
+    account: AccountOutlook | None
+    """None where there is no account yet."""
+
+    @property
+    def relation(self) -> str:
+        """Whose presence the price hides, as accounts name it."""
+        return str(getattr(self.quote.total, "neighbours", "add-remove"))
+
+    @property
+    def is_about_people(self) -> bool:
+        """Whether a person with all records is protected."""
+        return "person" in self.relation
+
+    @property
+    def can_be_charged(self) -> bool:
+        """Whether an account is there and would accept it."""
+        return self.account is not None and self.account.fits
+
+
+def offer(own: Dataset, plan: Plan) -> Offer:
+    """The price of a plan. Reads no row."""
+    asked: dict[str, Any] = {"data": own.data} if own.declared.get("data") else {}
+    stamps = (_stamp(own.codebook), _stamp(Path(own.data.partition("?")[0])) if asked else None)
+    priced = _priced(own, plan, stamps, **asked)
+    outlook = account_outlook(own.account, priced) if own.account.is_file() else None
+    return Offer(plan=plan, quote=priced, account=outlook)
+
+
+@lru_cache(maxsize=64)
+def _priced(own: Dataset, plan: Plan, _stamps: Any, **asked: Any) -> "Quote":
+    """Computed once for a plan, as long as codebook and data are the same files."""
+    about: dict[str, Any] = {} if is_linked(own) else {"rows_about": plan.rows_about}
+    return tables.quote(load_book(own), plan.rows, plan.method, **about, **asked, **plan.options)
+
+
+def _stamp(place: Path) -> tuple[int, int] | None:
+    try:
+        status = place.stat()
+    except OSError:  # an address, or a file that is gone: the price does not depend on it
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def keep(own: Dataset, plan: Plan) -> None:
+    """Write the plan down, and into the account, so that no later look can have chosen it."""
+    asked: dict[str, Any] = {"account": own.account} if own.account.is_file() else {}
+    if own.declared.get("data"):
+        asked["data"] = own.data
+    tables.quote(load_book(own), plan.rows, plan.method, **asked, **plan.options)
+    plan.save(own)
+
+
+def offered_methods() -> list[dict[str, str]]:
+    """Methods whose price is one epsilon, the recommended one first."""
+    return [
+        {"name": name, "summary": recipe.summary, "promise": recipe.facts.guarantee}
+        for name, recipe in methods.synthesis_methods().items()
+        if "epsilon" in tables.declared_options(name) and name not in _NEED_MORE
+    ]
+
+
+_NEED_MORE = ("privbayes", "pegs-rs", "sbhg", "sbhg-gauss")
+"""Methods that need further public numbers; the command line asks for them."""
+
+
+def form_number(*facts: Any) -> str:
+    """A number for a form: the same in every tab that shows the same facts, another once they have changed."""
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def data_words(own: Dataset) -> str:
+    """The data as they are named from the root on, where jobs work and commands are typed."""
+    return own.data.replace(f"{own.root.folder}/", "", 1)
+
+
+def source_words(own: Dataset) -> tuple[str, str]:
+    """The data and the codebook, for a command."""
+    return shlex.quote(data_words(own)), shlex.quote(own.shown(own.codebook))
+
+
+def making(own: Dataset, *folders: Path) -> tuple[str, ...]:
+    """The command that makes the folders that a command writes into, where they are missing."""
+    missing = [shlex.quote(own.shown(place)) for place in folders if not place.is_dir()]
+    return (f"mkdir -p {' '.join(missing)}",) if missing else ()
+
+
+def plain_fault(reason: UnderstudyError) -> str:
+    """What went wrong, with what was noted beside it."""
+    return " ".join([str(reason), *getattr(reason, "__notes__", ())])

@@ -1,0 +1,85 @@
+"""The releases of a data set, as their folders tell."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import ParameterError
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset
+
+MANIFEST, FACE, SIGNATURE = "manifest.json", "index.html", "signature.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """One folder below ``releases``."""
+
+    own: Dataset
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.own.path("releases", self.name)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What it states; empty where that cannot be read."""
+        try:
+            read = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return read if isinstance(read, dict) else {}
+
+    @property
+    def digest(self) -> str:
+        """Of its manifest, which speaks for everything in it."""
+        return "sha256:" + hashlib.sha256((self.folder / MANIFEST).read_bytes()).hexdigest()
+
+    @property
+    def report(self) -> Path:
+        """The confidential page about it, made or not."""
+        return self.own.path("reports", f"{self.name}.html")
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether a signature lies beside the manifest."""
+        return (self.folder / SIGNATURE).is_file()
+
+    @property
+    def is_anonymised(self) -> bool:
+        """Whether it holds records of real people, made coarser."""
+        return "anonymity" in self.manifest and bool(self.manifest["anonymity"])
+
+
+def all_releases(own: Dataset) -> list[Released]:
+    """The newest first: numbers by size, then other names."""
+    if not own.releases.is_dir():
+        return []
+    found = [
+        Released(own=own, name=place.name)
+        for place in own.releases.iterdir()
+        if (place / MANIFEST).is_file() and not place.name.startswith(".") and not place.is_symlink()
+    ]
+    return sorted(found, key=lambda one: (one.name.isdigit(), int(one.name) if one.name.isdigit() else 0, one.name))[
+        ::-1
+    ]
+
+
+def find_release(own: Dataset, name: str) -> Released:
+    """The release of this name."""
+    found = next((one for one in all_releases(own) if one.name == name), None)
+    if found is None:
+        raise ParameterError(texts("publish")["no_release"].format(name=name[:60]))
+    return found
+
+
+def next_name(own: Dataset) -> str:
+    """The next number; folders of jobs that never finished are passed over too."""
+    used = (
+        [int(place.name) for place in own.releases.iterdir() if place.name.isdigit()] if own.releases.is_dir() else []
+    )
+    return str(max(used, default=0) + 1)

@@ -1,0 +1,144 @@
+"""A guided way to an anonymised table: name what an intruder may know, weigh candidates, make one."""
+
+import json
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from understudy.errors import ParameterError
+from understudy.studio import jobs, plans, released
+from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page
+from understudy.studio.guard import Form, form_of, session_of
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, private_folder
+
+router = APIRouter()
+FILE = "candidates.json"
+SUPPRESSIONS = (0.0, 0.01, 0.05, 0.1)
+
+
+@router.get("/d/{dataset}/anonymise")
+def show(request: Request, dataset: str) -> Response:
+    """Columns, candidates and the button."""
+    own = dataset_of(request, dataset)
+    linked = plans.is_linked(own)
+    columns = (
+        [] if linked else [(one.name, str(getattr(one.role, "value", ""))) for one in plans.load_book(own).columns]
+    )
+    weighed = _weighed(own)
+    ticked = weighed.get("quasi") or [name for name, role in columns if role == "quasi-identifier"]
+    return page(
+        request,
+        "anonymise",
+        audience=Audience.CONFIDENTIAL,
+        equivalent=_equivalent(own, {"k": 5, "suppression": 0.05}, ticked, "NUMBER"),
+        dataset=own,
+        linked=linked,
+        columns=[(name, role, name in ticked) for name, role in columns],
+        candidates=weighed.get("candidates", []),
+        quasi=ticked,
+        suppressions=SUPPRESSIONS,
+        nonce=_number(own),
+    )
+
+
+def _weighed(own: Dataset) -> dict[str, Any]:
+    """What was weighed last; nothing where the codebook has changed since."""
+    place = own.path(".looks", FILE)
+    if not place.is_file() or place.stat().st_mtime < own.codebook.stat().st_mtime:
+        return {}
+    found = json.loads(place.read_text(encoding="utf-8"))
+    return found if isinstance(found, dict) else {}
+
+
+def _number(own: Dataset) -> str:
+    kinds = ("candidates", "anonymize")
+    tried = sorted(job.nonce for job in jobs.all_jobs(own.root.folder, about=own.name) if job.kind in kinds)
+    return plans.form_number("anonymise", own.codebook.read_bytes(), tried)
+
+
+def _chosen(own: Dataset, form: Form) -> list[str]:
+    known = {one.name for one in plans.load_book(own).columns}
+    names = [name for name in form.all("quasi") if name in known]
+    if not names:
+        raise ParameterError(texts("anonymise")["no_columns"])
+    return names
+
+
+def _start(request: Request, own: Dataset, kind: str, arguments: dict[str, Any], same: Equivalent) -> Response:
+    nonce = form_of(request).get("nonce")
+    if jobs.find(own.root.folder, nonce) is None and nonce != _number(own):
+        raise ParameterError(texts("anonymise")["changed"])
+    source = {"data": plans.data_words(own), "book": own.shown(own.codebook)}
+    more = {"table": own.table} if own.table else {}
+    job, _ = jobs.start(
+        own.root.folder,
+        nonce,
+        kind=kind,
+        arguments={**source, **more, **arguments},
+        about=own.name,
+        by=session_of(request).person,
+        commands=same.commands,
+        python=same.python,
+    )
+    return go(f"/d/{own.name}/job/{job.nonce}")
+
+
+@router.post("/d/{dataset}/anonymise/weigh")
+def weigh(request: Request, dataset: str) -> Response:
+    """Try several demands on the table; the account remembers the look."""
+    own, form = dataset_of(request, dataset), form_of(request)
+    quasi, k = _chosen(own, form), plans.read_whole(form.get("k"), "k")
+    place = private_folder(own.looks) / FILE
+    asked: dict[str, Any] = {
+        "k": k,
+        "suppression": plans.read_number(form.get("suppression"), "suppression"),
+        "quasi": quasi,
+        "out": own.shown(place),
+    }
+    if own.account.is_file():
+        asked["account"] = own.shown(own.account)
+    return _start(request, own, "candidates", asked, _equivalent(own, asked, quasi, "NUMBER"))
+
+
+@router.post("/d/{dataset}/anonymise")
+def make(request: Request, dataset: str) -> Response:
+    """Make the chosen one."""
+    own, form = dataset_of(request, dataset), form_of(request)
+    quasi, name = _chosen(own, form), released.next_name(own)
+    way: dict[str, Any] = {"k": plans.read_whole(form.get("k"), "k")}
+    if form.get("mondrian"):
+        way["mondrian"] = True
+    else:
+        way["suppression"] = plans.read_number(form.get("suppression"), "suppression")
+    private_folder(own.releases)
+    private_folder(own.reports)
+    asked = {
+        **way,
+        "quasi": quasi,
+        "out": own.shown(own.releases / name),
+        "page": own.shown(own.reports / f"{name}.html"),
+    }
+    return _start(request, own, "anonymize", asked, _equivalent(own, way, quasi, name))
+
+
+def _equivalent(own: Dataset, way: dict[str, Any], quasi: list[str], name: str) -> Equivalent:
+    data, book = plans.source_words(own)
+    folder, report = own.shown(own.releases / name), own.shown(own.reports / f"{name}.html")
+    how = "--mondrian" if way.get("mondrian") else f"--suppression {way['suppression']:g}"
+    words = "mondrian=True" if way.get("mondrian") else f"suppression={way['suppression']:g}"
+    known = ",".join(quasi) or "COLUMNS"
+    return Equivalent(
+        commands=(
+            *plans.making(own, own.releases, own.reports),
+            f"understudy anonymize run {data} -c {book} --quasi {known} --k {way['k']} {how} -o {folder} "
+            f"--report {report}",
+        ),
+        python=(
+            "import understudy as us",
+            f'us.anonymize("{plans.data_words(own)}", "{own.shown(own.codebook)}", k={way["k"]}, {words}, '
+            f'quasi="{known}", out="{folder}", page="{report}")',
+        ),
+    )

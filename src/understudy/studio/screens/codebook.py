@@ -1,0 +1,148 @@
+"""Screen 3, the codebook: one line per column with a light; undo, and the difference from the draft."""
+
+import re
+from shlex import quote as quote_word
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from understudy.studio.books import Line, lines_of, progress_of, tables_of
+from understudy.studio.changes import steps_back, undo
+from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say
+from understudy.studio.guard import form_of
+from understudy.studio.looks import find_look, is_looking, start_look, stop_looks
+from understudy.studio.screens.data import shown_data
+from understudy.studio.stored_books import load_book
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset
+
+router = APIRouter()
+
+
+@router.get("/d/{dataset}/codebook")
+def show(request: Request, dataset: str) -> Response:
+    """Every column of the codebook."""
+    own = dataset_of(request, dataset)
+    has_book = own.codebook.is_file()
+    look, draft_look = find_look(own, "columns"), find_look(own, "draft")
+    lines = lines_of(own) if has_book else []
+    return page(
+        request,
+        "codebook",
+        audience=Audience.CONFIDENTIAL,
+        equivalent=_same(own),
+        dataset=own,
+        has_book=has_book,
+        is_linked=has_book and hasattr(load_book(own), "tables"),
+        lines=lines,
+        counted={state: sum(line.state == state for line in lines) for state in texts("codebook")["state"]},
+        progress=progress_of(own),
+        look=look,
+        guesses=(draft_look.seen or {}).get("guesses", ()),
+        left_out=[left_out_line(why, name, lines) for name, why in (draft_look.seen or {}).get("left_out", {}).items()],
+        trouble=[found.problem for kind in ("draft", "answers", "accepted") if (found := find_look(own, kind)).problem],
+        looking=is_looking(own),
+        undo=steps_back(own),
+        tab="columns",
+        rules=len(_rules(own)) if has_book else 0,
+        title=texts("codebook")["title"],
+    )
+
+
+@router.get("/d/{dataset}/codebook/state")
+def state(request: Request, dataset: str) -> Response:
+    """Asked again and again while somebody looks; the screen is loaded anew when that has ended."""
+    own = dataset_of(request, dataset)
+    if is_looking(own):
+        return fragment(request, "looking.html", "codebook", dataset=own)
+    return Response(status_code=204, headers={"HX-Refresh": "true"})
+
+
+@router.post("/d/{dataset}/codebook/look")
+def look_again(request: Request, dataset: str) -> Response:
+    """Look at every column in the data, or for rules that they keep."""
+    own, kind = dataset_of(request, dataset), form_of(request)["what"]
+    start_look(own, "rules" if kind == "rules" else "columns")
+    return go(f"/d/{own.name}/codebook" + ("/rules" if kind == "rules" else ""))
+
+
+@router.post("/d/{dataset}/stop")
+def stop(request: Request, dataset: str) -> Response:
+    """End a look that takes too long."""
+    own = dataset_of(request, dataset)
+    stop_looks(own)
+    say(request, texts("common")["stopped"])
+    return go(f"/d/{own.name}/{'codebook' if own.codebook.is_file() else 'data'}")
+
+
+@router.post("/d/{dataset}/codebook/undo")
+def take_back(request: Request, dataset: str) -> Response:
+    """Undo the last change."""
+    own = dataset_of(request, dataset)
+    undo(own)
+    say(request, texts("codebook")["undone"])
+    return go(f"/d/{own.name}/codebook")
+
+
+@router.get("/d/{dataset}/codebook/difference")
+def difference(request: Request, dataset: str) -> Response:
+    """What has changed since the draft."""
+    from understudy.facade.book_edits import difference as compare
+
+    own = dataset_of(request, dataset)
+    after = own.codebook.read_text(encoding="utf-8-sig") if own.codebook.is_file() else ""
+    before = own.draft.read_text(encoding="utf-8-sig") if own.draft.is_file() else after
+    book = own.shown(own.path("codebook.toml"))
+    same = Equivalent(
+        commands=(f"diff -u {own.shown(own.draft)} {book}",),
+        python=("import difflib", f"# compare {own.shown(own.draft)} with {book}"),
+    )
+    return page(
+        request,
+        "codebook",
+        audience=Audience.CONFIDENTIAL,
+        equivalent=same,
+        dataset=own,
+        template="difference.html",
+        changes=compare(before, after),
+        has_draft=own.draft.is_file(),
+        tab="difference",
+    )
+
+
+def left_out_line(why: str, name: str, lines: list[Line]) -> dict[str, Any]:
+    """Why a draft left a column out; where it saw codes of a pack, that is a button instead of a flag.
+
+    >>> left_out_line("too many texts; nearly all are codes of the pack icd9: draft it with `--kind a=icd9`", "a", [])
+    {'name': 'a', 'why': 'too many texts; nearly all are codes of the pack icd9', 'pack': 'icd9', 'number': None}
+    """
+    flag = re.search(r": draft it with `--kind .*=([a-z0-9_]+)`$", why)
+    number = next((line.number for line in lines if line.name == name and line.kind == "text"), None)
+    told = why[: flag.start()] if flag else why
+    return {"name": name, "why": told, "pack": flag[1] if flag else "", "number": number}
+
+
+def _rules(own: Dataset) -> tuple[object, ...]:
+    book = load_book(own)
+    return tuple(rule for part in tables_of(book).values() for rule in part.constraints)
+
+
+def _same(own: Dataset) -> Equivalent:
+    book, data = own.shown(own.path("codebook.toml")), shown_data(own.root, own.data)
+    return Equivalent(
+        commands=(
+            f"understudy codebook show {book}",
+            f"understudy codebook check {quote_word(data)} {book}",
+            f"understudy codebook review {book} --data {quote_word(data)} --by NAME",
+            f"understudy codebook declare {book} --by NAME --from SOURCE",
+        ),
+        python=(
+            "import understudy as us",
+            f'us.Codebook.load("{book}")',
+            f'us.check({data!r}, "{book}").faults',
+            f'us.review("{book}", {data!r}).questions',
+            f'us.declare("{book}", by="NAME", source="SOURCE")',
+        ),
+    )

@@ -1,0 +1,182 @@
+"""One column of the codebook: kind, levels or bins, role, missing codes, its histogram, and who attests it."""
+
+from shlex import quote as quote_word
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from understudy.errors import ParameterError
+from understudy.pages.drawings import grouped_bars
+from understudy.studio.books import lines_of
+from understudy.studio.changes import changing
+from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
+from understudy.studio.guard import Form, form_of, session_of
+from understudy.studio.looks import find_look
+from understudy.studio.stored_books import load_book
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset
+
+router = APIRouter()
+_LEVELLED, _NUMBERS = ("categorical", "ordinal"), ("integer", "continuous")
+_MOST_DRAWN = 40
+_TOO_LONG = 60
+
+
+@router.get("/d/{dataset}/codebook/column/{number}")
+def show(request: Request, dataset: str, number: int) -> Response:
+    """What the codebook says about one column, beside what the data hold."""
+    from understudy.facade.book_edits import KINDS, code_packs
+
+    own = dataset_of(request, dataset)
+    column = _column(own, number)
+    lines = lines_of(own)
+    look = find_look(own, "columns")
+    counts = (look.seen or {}).get("counts", {}).get(column.name)
+    is_drawn = counts is not None and not look.is_stale and len(counts) == column.size
+    return page(
+        request,
+        "codebook",
+        audience=Audience.CONFIDENTIAL,
+        equivalent=_same(own, column.name),
+        dataset=own,
+        template="column.html",
+        title=texts("codebook")["column"]["title"].format(name=column.name),
+        tab="columns",
+        line=lines[number],
+        before=number - 1 if number else None,
+        after=number + 1 if number + 1 < len(lines) else None,
+        column=column,
+        levels=levels_text(column),
+        edges=edges_text(column),
+        more_missing=", ".join(column.reading.missing),
+        kinds=KINDS,
+        packs=code_packs(),
+        drawing=_drawing(column, counts) if is_drawn else "",
+        counts=list(zip(column.labels, counts, strict=True)) if is_drawn else [],
+        looked=look.seen is not None,
+        name=session_of(request).name,
+        roles=("other", "quasi-identifier", "sensitive"),
+    )
+
+
+@router.post("/d/{dataset}/codebook/column/{number}")
+def change(request: Request, dataset: str, number: int) -> Response:
+    """Write what the form says into the codebook."""
+    from understudy.facade.book_edits import edit_column
+
+    own, form = dataset_of(request, dataset), form_of(request)
+    column = _column(own, number)
+    with changing(own):
+        edit_column(own.codebook, column.name, wanted_keys(column, form))
+    say(request, texts("codebook")["column"]["saved"].format(name=column.name))
+    return go(f"/d/{own.name}/codebook/column/{number}")
+
+
+@router.post("/d/{dataset}/codebook/column/{number}/attest")
+def attest(request: Request, dataset: str, number: int) -> Response:
+    """Record who vouches for this column, and from where."""
+    from understudy.facade.codebooks import declare
+
+    own, form = dataset_of(request, dataset), form_of(request)
+    column = _column(own, number)
+    session_of(request).called = form["by"]
+    with changing(own):
+        declare(own.codebook, columns=[column.name], by=form["by"], source=form["source"])
+    say(request, texts("codebook")["attest"]["done"].format(n=1, by=form["by"]))
+    return go(f"/d/{own.name}/codebook/column/{number}")
+
+
+def wanted_keys(column: Any, form: Form) -> dict[str, Any]:
+    """The keys of the column's table that the form changes. Fields of other kinds than the chosen one do not count."""
+    kind = form["kind"] or column.kind
+    wanted: dict[str, Any] = {"kind": kind, "description": form["description"] or None}
+    if kind == "text":
+        return wanted
+    if form["role"]:
+        wanted["role"] = form["role"]
+    wanted["missing"] = form["missing"] or None
+    further = [code.strip() for code in form["more_missing"].split(",") if code.strip()]
+    if tuple(further) != column.reading.missing:
+        wanted["reading"] = {"missing": further}
+    levels = form.get("levels").replace("\r\n", "\n")
+    if kind in _LEVELLED and (levels.strip() != levels_text(column).strip() or column.kind not in _LEVELLED):
+        wanted["levels"] = [line.strip() for line in levels.split("\n") if line.strip()]
+    if kind in _NUMBERS and (form["edges"] != edges_text(column) or column.kind not in _NUMBERS):
+        wanted["edges"] = [_number(word) for word in form["edges"].replace(";", ",").split(",") if word.strip()]
+    if kind == "date":
+        wanted |= {key: _day(form[key]) for key in ("start", "end") if form[key]}
+        wanted |= {"grain": form["grain"]} if form["grain"] else {}
+    return wanted
+
+
+def _number(word: str) -> int | float:
+    try:
+        return int(word)
+    except ValueError:
+        pass
+    try:
+        return float(word)
+    except ValueError:
+        raise ParameterError(texts("codebook")["column"]["no_number"].format(word=word.strip()[:40])) from None
+
+
+def _day(word: str) -> Any:
+    import datetime as dt
+
+    try:
+        return dt.date.fromisoformat(word)
+    except ValueError:
+        raise ParameterError(texts("codebook")["column"]["no_day"].format(word=word[:40])) from None
+
+
+def levels_text(column: Any) -> str:
+    """Levels, one in each line."""
+    return "\n".join(getattr(column, "levels", ()))
+
+
+def edges_text(column: Any) -> str:
+    """Edges of bins between commas."""
+    edges = getattr(column, "edges", ())
+    return ", ".join(str(edge) if edge.denominator == 1 else repr(float(edge)) for edge in edges)
+
+
+def _column(own: Dataset, number: int) -> Any:
+    book = load_book(own)
+    columns = getattr(book, "written", ())
+    if not 0 <= number < len(columns):
+        raise HTTPException(404)
+    return columns[number]
+
+
+def _drawing(column: Any, counts: list[int]) -> str:
+    words = texts("codebook")["column"]
+    labels = [label if len(label) <= _TOO_LONG else label[: _TOO_LONG - 1] + "…" for label in column.labels]
+    shown = list(zip(labels, counts, strict=True))
+    if len(shown) > _MOST_DRAWN:
+        shown = sorted(shown, key=lambda pair: -pair[1])[:_MOST_DRAWN]
+    series = [(words["rows"], [float(count) for _, count in shown])]
+    return grouped_bars(
+        [label for label, _ in shown],
+        series,
+        title=words["histogram"].format(name=column.name),
+        show=lambda value: f"{value:,.0f}",
+    )
+
+
+def _same(own: Dataset, name: str) -> Equivalent:
+    book = own.shown(own.path("codebook.toml"))
+    return Equivalent(
+        commands=(
+            f"understudy codebook show {book}",
+            f"understudy codebook declare {book} --column {quote_word(name)} --by NAME --from SOURCE",
+        ),
+        python=(
+            "import understudy as us",
+            "from understudy.facade.book_edits import edit_column",
+            f'edit_column("{book}", {name!r}, {{"missing": "NA"}})',
+            f'us.declare("{book}", columns=[{name!r}], by="NAME", source="SOURCE")',
+        ),
+    )

@@ -1,0 +1,188 @@
+"""Screen 2, the data: point to them, see how they are read, say who is a person."""
+
+import re
+from pathlib import Path
+from shlex import quote as quote_word
+from urllib.parse import parse_qsl, quote
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from understudy.errors import ParameterError
+from understudy.studio.changes import changing
+from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
+from understudy.studio.guard import form_of
+from understudy.studio.looks import find_look, start_look
+from understudy.studio.stored_books import load_book
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, Root, new_dataset
+
+router = APIRouter()
+READING = ("delimiter", "encoding", "header_row", "skip", "sheet", "member")
+"""Reading options that a person may set; the address of the data carries them."""
+
+
+@router.get("/new")
+def new(request: Request) -> Response:
+    """Choose a file below the root, a folder of linked ones, or a database."""
+    root = root_of(request)
+    files = [root.relative(path) for path in root.row_files()]
+    folders = sorted({str(Path(name).parent) for name in files if len(Path(name).parts) > 1})
+    name = files[0] if files else "patients.csv"
+    same = Equivalent(
+        commands=(f"understudy codebook draft {quote_word(name)} --out codebook.toml",),
+        python=("import understudy as us", f'us.draft({name!r}, "codebook.toml")'),
+    )
+    linked = [folder for folder in folders if sum(str(Path(file).parent) == folder for file in files) > 1]
+    return page(
+        request,
+        "data",
+        audience=Audience.DECISION,
+        equivalent=same,
+        template="new.html",
+        title=texts("data")["new"]["title"],
+        files=files,
+        linked=linked,
+        chosen=request.query_params.get("file", ""),
+    )
+
+
+@router.post("/new")
+def make(request: Request) -> Response:
+    """Make the folder of a new data set and look at its first rows."""
+    root, form = root_of(request), form_of(request)
+    words = form["other"] or form["file"]
+    address = root.address(words)
+    if "://" not in address and not Path(address.partition("?")[0]).exists():
+        raise ParameterError(texts("data")["new"]["no_file"].format(file=words[:200]))
+    name = form["name"] or _name_from(words)
+    declared = words if "://" in words else f"../{words}"
+    own = new_dataset(root, name, title=form["title"], data=declared, table=form["table"])
+    start_look(own, "rows")
+    return go(f"/d/{own.name}/data")
+
+
+def _name_from(words: str) -> str:
+    """A folder's name from that of the file."""
+    stem = Path(words.partition("?")[0].rstrip("/")).stem or "data"
+    name = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in stem).strip("-")[:60]
+    return name or "data"
+
+
+@router.get("/d/{dataset}/data")
+def show(request: Request, dataset: str) -> Response:
+    """The first rows, how they are read, and who is a person."""
+    own = dataset_of(request, dataset)
+    has_book = own.codebook.is_file()
+    book = load_book(own) if has_book else None
+    is_linked = Path(own.data).is_dir() or hasattr(book, "tables")
+    return page(
+        request,
+        "data",
+        audience=Audience.CONFIDENTIAL,
+        equivalent=_same(own),
+        dataset=own,
+        look=find_look(own, "rows"),
+        drafting=find_look(own, "draft"),
+        has_book=has_book,
+        is_linked=is_linked,
+        columns=[column.name for column in getattr(book, "written", ())],
+        unit=getattr(book, "unit", None),
+        options=options_of(own),
+        names=READING,
+        place=_shown_address(own),
+    )
+
+
+@router.get("/d/{dataset}/data/rows")
+def rows(request: Request, dataset: str) -> Response:
+    """The part with the rows, asked for again and again while they are read."""
+    own = dataset_of(request, dataset)
+    return fragment(request, "rows.html", "data", dataset=own, look=find_look(own, "rows"))
+
+
+@router.post("/d/{dataset}/data/look")
+def look(request: Request, dataset: str) -> Response:
+    """Read the first rows again."""
+    own = dataset_of(request, dataset)
+    start_look(own, "rows")
+    return go(f"/d/{own.name}/data")
+
+
+@router.post("/d/{dataset}/data/reading")
+def reading(request: Request, dataset: str) -> Response:
+    """Other reading options: the address of the data carries them, as it does on the command line."""
+    own, form = dataset_of(request, dataset), form_of(request)
+    bare = str(own.declared.get("data", "")).partition("?")[0]
+    options = [f"{name}={quote(_spoken(form[name]), safe='')}" for name in READING if form[name]]
+    own = own.declare(data=bare + ("?" + "&".join(options) if options else ""), table=form["table"])
+    start_look(own, "rows")
+    say(request, texts("data")["read_again"])
+    return go(f"/d/{own.name}/data")
+
+
+def _spoken(words: str) -> str:
+    return "\t" if words.lower() in ("tab", "\\t") else words
+
+
+@router.post("/d/{dataset}/data/person")
+def person(request: Request, dataset: str) -> Response:
+    """Who is a person: a row, or all rows with one value of a column."""
+    from understudy.facade.book_edits import set_person
+
+    own, form = dataset_of(request, dataset), form_of(request)
+    words = texts("data")["person"]
+    if form["who"] == "column":
+        if not form["cap"].isdecimal():
+            raise ParameterError(words["no_cap"])
+        with changing(own):
+            set_person(own.codebook, form["column"], int(form["cap"]))
+        say(request, words["set"].format(column=form["column"], cap=form["cap"]))
+    else:
+        with changing(own):
+            set_person(own.codebook, None)
+        say(request, words["rows_are_people"])
+    return go(f"/d/{own.name}/data")
+
+
+@router.post("/d/{dataset}/data/draft")
+def draft(request: Request, dataset: str) -> Response:
+    """Draft the codebook, then look at every column."""
+    own = dataset_of(request, dataset)
+    if own.codebook.is_file():
+        raise ParameterError(texts("data")["book_there"])
+    start_look(own, "draft", "columns")
+    return go(f"/d/{own.name}/codebook")
+
+
+def options_of(own: Dataset) -> dict[str, str]:
+    """The reading options that the address carries."""
+    options = dict(parse_qsl(str(own.declared.get("data", "")).partition("?")[2]))
+    return {name: options.get(name, "") for name in READING}
+
+
+def _shown_address(own: Dataset) -> str:
+    return shown_data(own.root, own.data)
+
+
+def shown_data(root: Root, address: str) -> str:
+    """An address as commands spell it: from the root on where it is a file, and without a password."""
+    return re.sub(r"(://[^:/@]+):[^@/]*@", r"\1:***@", address.replace(f"{root.folder}/", ""))
+
+
+def _same(own: Dataset) -> Equivalent:
+    data, book = _shown_address(own), own.shown(own.path("codebook.toml"))
+    table = f" --table {quote_word(own.table)}" if own.table else ""
+    named = f", table={own.table!r}" if own.table else ""
+    return Equivalent(
+        commands=(
+            f"understudy codebook draft {quote_word(data)} --out {book}{table}",
+            f"understudy codebook check {quote_word(data)} {book}{table}",
+        ),
+        python=(
+            "import understudy as us",
+            f'us.draft({data!r}, "{book}"{named})',
+            f'us.check({data!r}, "{book}"{named}).faults',
+        ),
+    )

@@ -1,0 +1,196 @@
+"""Screen 7, publish and account: the release as outsiders see it, approvals, passport, signature, and the ledger."""
+
+import zipfile
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from understudy.errors import ParameterError, UnderstudyError
+from understudy.facade import editions, passports, releases
+from understudy.files import make_empty, scratch_beside
+from understudy.studio import approvals, plans, released
+from understudy.studio.drawings import account_bar, running_total
+from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say, stored_page
+from understudy.studio.guard import session_of
+from understudy.studio.released import FACE, Released
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset
+
+router = APIRouter()
+KEY = "publisher.key"
+"""In the root folder: one publisher signs for all its data sets."""
+
+
+@router.get("/d/{dataset}/publish")
+def show(request: Request, dataset: str) -> Response:
+    """The account as a time line, and the releases."""
+    own = dataset_of(request, dataset)
+    same = Equivalent(
+        commands=(
+            f"understudy account show {own.shown(own.account)}",
+            f"understudy account history {own.shown(own.account)}",
+        ),
+        python=("import understudy as us", f'us.Account.open("{own.shown(own.account)}").history()'),
+    )
+    return page(
+        request,
+        "publish",
+        audience=Audience.DECISION,
+        equivalent=same,
+        dataset=own,
+        releases=[_line(one) for one in released.all_releases(own)],
+        needs_two=own.root.settings["approvals"] == 2,
+        **_account(own),
+    )
+
+
+def _line(one: Released) -> dict[str, Any]:
+    facts = one.manifest
+    return {
+        "name": one.name,
+        "created": facts.get("created", ""),
+        "method": facts.get("method", ""),
+        "signed": one.is_signed,
+        "lacking": approvals.missing(one),
+        "approved": [approval.person for approval in approvals.approvals_of(one)],
+    }
+
+
+def _account(own: Dataset) -> dict[str, Any]:
+    if not own.account.is_file():
+        return {"summary": None}
+    words, account = texts("publish"), releases.open_account(own.account)
+    summary, charges = account.summary(), account.history()
+    spent = float(summary["spent"].get("epsilon", 0.0))
+    title = words["bar"].format(spent=f"{spent:.3g}", cap=f"{account.epsilon:g}")
+    events = [
+        {"when": summary["created"], "kind": "opened", "words": words["line"]["opened"], "price": "", "total": ""}
+    ]
+    for charge in charges:
+        price, total = (", ".join(releases.spelled_price(one.to_dict())) for one in (charge.guarantee, charge.running))
+        noted = "; ".join([charge.label, *charge.notices])
+        events.append({"when": charge.when, "kind": charge.state.value, "words": noted, "price": price, "total": total})
+    events += [
+        {"when": look["when"], "kind": "looked", "words": look["what"], "price": "", "total": ""}
+        for look in summary["looks"]
+    ]
+    counted = [float(getattr(one.running, "epsilon", 0.0)) for one in charges if one.state.value != "cancelled"]
+    return {
+        "summary": summary,
+        "bar": account_bar(cap=account.epsilon, before=spent, after=None, title=title),
+        "bar_words": title,
+        "stairs": running_total(counted, cap=account.epsilon, title=words["stairs"]) if len(counted) > 1 else "",
+        "events": sorted(events, key=lambda event: event["when"]),
+        "editions": _editions(own) if counted else [],
+    }
+
+
+def _editions(own: Dataset) -> list[str]:
+    try:
+        return list(editions.forecast_editions(own.account).lines())
+    except UnderstudyError as reason:
+        return [plans.plain_fault(reason)]
+
+
+@router.get("/d/{dataset}/publish/{release}")
+def show_release(request: Request, dataset: str, release: str) -> Response:
+    """One release, as outsiders will see it."""
+    own = dataset_of(request, dataset)
+    chosen = released.find_release(own, release)
+    folder = own.shown(chosen.folder)
+    person = session_of(request).person
+    given = approvals.approvals_of(chosen)
+    return page(
+        request,
+        "published",
+        audience=Audience.DECISION,
+        equivalent=Equivalent(
+            commands=(
+                f"understudy verify {folder}",
+                f"understudy passport {folder}",
+                f"understudy sign {folder} --{'key' if own.root.path(KEY).is_file() else 'new-key'} {KEY}",
+            ),
+            python=(
+                "import understudy as us",
+                f'us.verify("{folder}")',
+                f'us.passport("{folder}")',
+                f'us.sign("{folder}", {"key" if own.root.path(KEY).is_file() else "new_key"}="{KEY}")',
+            ),
+        ),
+        dataset=own,
+        step="publish",
+        release=chosen,
+        files=sorted(place.name for place in chosen.folder.iterdir() if not place.name.startswith(".")),
+        has_face=(chosen.folder / FACE).is_file(),
+        approvals=given,
+        needs_two=own.root.settings["approvals"] == 2,
+        lacking=approvals.missing(chosen),
+        may_approve=bool(person) and person not in {one.person for one in given},
+    )
+
+
+@router.get("/d/{dataset}/publish/{release}/checked")
+def checked(request: Request, dataset: str, release: str) -> Response:
+    """Verify it again; may take a moment, so the screen asks for it once it is there."""
+    chosen = released.find_release(dataset_of(request, dataset), release)
+    return fragment(request, "checked.html", "published", verdict=releases.verify(chosen.folder))
+
+
+@router.get("/d/{dataset}/publish/{release}/page")
+def face(request: Request, dataset: str, release: str) -> Response:
+    """Its `index.html`, in an origin of its own."""
+    chosen = released.find_release(dataset_of(request, dataset), release)
+    if not (chosen.folder / FACE).is_file():
+        raise ParameterError(texts("published")["no_face"])
+    return stored_page(chosen.folder / FACE)
+
+
+@router.post("/d/{dataset}/publish/{release}/approve")
+def approve(request: Request, dataset: str, release: str) -> Response:
+    """The approval of the person who is signed in."""
+    own = dataset_of(request, dataset)
+    person = session_of(request).person
+    approvals.approve(released.find_release(own, release), person)
+    say(request, texts("publish")["approved"].format(person=person))
+    return go(f"/d/{own.name}/publish/{release}")
+
+
+@router.post("/d/{dataset}/publish/{release}/sign")
+def sign(request: Request, dataset: str, release: str) -> Response:
+    """Write the passport and sign; the pair of keys is made on first use."""
+    own = dataset_of(request, dataset)
+    chosen, words = released.find_release(own, release), texts("publish")
+    approvals.check_approved(chosen)
+    written = passports.passport(chosen.folder)
+    key = own.root.path(KEY)
+    _, name = passports.sign(chosen.folder, **({"key": key} if key.is_file() else {"new_key": key}))
+    say(request, words["signed"].format(n=len(written.files), key=name[:23]))
+    return go(f"/d/{own.name}/publish/{release}")
+
+
+@router.get("/d/{dataset}/publish/{release}/zip")
+def zipped(request: Request, dataset: str, release: str) -> Response:
+    """The whole folder in one file: what may leave the house."""
+    own = dataset_of(request, dataset)
+    chosen = released.find_release(own, release)
+    approvals.check_approved(chosen)
+    if not releases.verify(chosen.folder).is_valid:
+        raise ParameterError(texts("publish")["not_valid"])
+    name = scratch_beside(own.path("download.zip"))
+    base = f"{own.name}-{chosen.name}"
+    make_empty(name)
+    with zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place in sorted(chosen.folder.rglob("*")):
+            if place.is_file() and not place.is_symlink():
+                archive.write(place, f"{base}/{place.relative_to(chosen.folder)}")
+    headers = {"X-Understudy-Audience": Audience.PUBLIC.value}
+    return FileResponse(
+        name,
+        filename=f"{base}.zip",
+        media_type="application/zip",
+        headers=headers,
+        background=BackgroundTask(name.unlink, missing_ok=True),
+    )

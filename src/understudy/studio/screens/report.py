@@ -1,0 +1,170 @@
+"""Screen 6, report: the board fixes its limits first; then opening the report is a look that the account remembers."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from understudy.errors import ParameterError
+from understudy.facade import boards
+from understudy.studio import jobs, plans, released
+from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say, stored_page
+from understudy.studio.guard import form_of, session_of
+from understudy.studio.released import Released
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, private_folder
+
+router = APIRouter()
+BOARD = "board.toml"
+RISKS = ("quick", "none", "full")
+
+
+@router.get("/d/{dataset}/report")
+def show(request: Request, dataset: str) -> Response:
+    """Limits, and the releases that can be looked at."""
+    own = dataset_of(request, dataset)
+    board = own.path(BOARD)
+    fixed = boards.read_board(board) if board.is_file() else None
+    known = released.all_releases(own)
+    chosen = next(
+        (one for one in known if one.name == request.query_params.get("release")), known[0] if known else None
+    )
+    linked = plans.is_linked(own) if own.codebook.is_file() else False
+    return page(
+        request,
+        "report",
+        audience=Audience.DECISION,
+        equivalent=_equivalent(own, chosen),
+        dataset=own,
+        board=fixed,
+        limits=(fixed or boards.read_board()).lines(),
+        may_change=_may_change(known),
+        editing=fixed is None or (bool(request.query_params.get("edit")) and _may_change(known)),
+        releases=[(one, one.report.is_file()) for one in known],
+        chosen=chosen,
+        is_made=chosen is not None and chosen.report.is_file(),
+        columns=[] if linked or not own.codebook.is_file() else list(plans.load_book(own).names),
+        linked=linked,
+        risks=RISKS,
+        nonce="" if chosen is None else _number(chosen),
+        account_there=own.account.is_file(),
+    )
+
+
+def _may_change(known: list[Released]) -> bool:
+    """Limits may be set as long as nobody has looked at the newest release."""
+    return not (known and known[0].report.is_file())
+
+
+def _number(release: Released) -> str:
+    own = release.own
+    tried = sorted(job.nonce for job in jobs.all_jobs(own.root.folder, about=own.name) if job.kind == "evaluate")
+    return plans.form_number("report", release.name, release.digest, tried)
+
+
+@router.post("/d/{dataset}/report/board")
+def fix(request: Request, dataset: str) -> Response:
+    """Fix the limits."""
+    own, form, words = dataset_of(request, dataset), form_of(request), texts("report")
+    if own.path(BOARD).is_file() and not _may_change(released.all_releases(own)):
+        raise ParameterError(words["fixed_already"])
+    known = {name for name, *_ in boards.read_board().lines()}
+    limits = {name: plans.read_number(value, name) for name, value in form.beginning("limit-").items() if name in known}
+    by = form.get("by") or session_of(request).person
+    if not by:
+        raise ParameterError(words["no_board"])
+    boards.save_board(own.path(BOARD), limits, by=by)
+    say(request, words["fixed"].format(file=own.shown(own.path(BOARD))))
+    return go(f"/d/{own.name}/report")
+
+
+@router.post("/d/{dataset}/report/{release}")
+def open_report(request: Request, dataset: str, release: str) -> Response:
+    """Look: compute the report and let the account remember it."""
+    own, form, words = dataset_of(request, dataset), form_of(request), texts("report")
+    chosen, nonce = released.find_release(own, release), form.get("nonce")
+    if jobs.find(own.root.folder, nonce) is not None:
+        return go(f"/d/{own.name}/job/{nonce}")
+    linked = plans.is_linked(own)
+    if not linked and not own.path(BOARD).is_file():
+        raise ParameterError(words["board_first"])
+    if nonce != _number(chosen):
+        raise ParameterError(words["changed"])
+    if form.get("risk", "quick") not in RISKS:
+        raise ParameterError(words["no_risk"])
+    private_folder(own.reports)
+    folder = own.shown(chosen.folder)
+    asked: dict[str, Any] = {
+        "real": plans.data_words(own),
+        "synthetic": folder,
+        "out": own.shown(chosen.report),
+        "holdout": None if own.holdout is None else own.holdout.replace(f"{own.root.folder}/", "", 1),
+        "account": own.shown(own.account) if own.account.is_file() else None,
+        "target": form.get("target") or None,
+        "table": own.table,
+        "risk": form.get("risk", "quick"),
+        "board": None if linked else own.shown(own.path(BOARD)),
+    }
+    same = _equivalent(own, chosen)
+    job, _ = jobs.start(
+        own.root.folder,
+        nonce,
+        kind="evaluate",
+        arguments={name: value for name, value in asked.items() if value is not None},
+        about=own.name,
+        by=session_of(request).person,
+        commands=same.commands,
+        python=same.python,
+    )
+    return go(f"/d/{own.name}/job/{job.nonce}")
+
+
+@router.get("/d/{dataset}/report/{release}")
+def read(request: Request, dataset: str, release: str) -> Response:
+    """The report in a frame of its own."""
+    own = dataset_of(request, dataset)
+    chosen = released.find_release(own, release)
+    if not chosen.report.is_file():
+        return go(f"/d/{own.name}/report?release={chosen.name}")
+    return page(
+        request,
+        "report_read",
+        audience=Audience.CONFIDENTIAL,
+        equivalent=_equivalent(own, chosen),
+        dataset=own,
+        step="report",
+        release=chosen,
+    )
+
+
+@router.get("/d/{dataset}/report/{release}/page")
+def report_page(request: Request, dataset: str, release: str) -> Response:
+    """The file itself."""
+    chosen = released.find_release(dataset_of(request, dataset), release)
+    if not chosen.report.is_file():
+        raise ParameterError(texts("report")["not_made"])
+    return stored_page(chosen.report)
+
+
+def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
+    if release is None:
+        return Equivalent(commands=(), python=())
+    data, _ = plans.source_words(own)
+    folder, out = own.shown(release.folder), own.shown(release.report)
+    known = [("board", own.path(BOARD)), ("account", own.account)]
+    known = [(name, place) for name, place in known if place.is_file() and not (name == "board" and _is_linked(own))]
+    flags = "".join(f" --{name} {own.shown(place)}" for name, place in known)
+    words = "".join(f', {name}="{own.shown(place)}"' for name, place in known)
+    call = "evaluate_linked" if _is_linked(own) else "evaluate"
+    return Equivalent(
+        commands=(
+            *plans.making(own, own.reports),
+            f"understudy evaluate {data} {folder} -o {out}{flags}",
+        ),
+        python=("import understudy as us", f'us.{call}("{plans.data_words(own)}", "{folder}", out="{out}"{words})'),
+    )
+
+
+def _is_linked(own: Dataset) -> bool:
+    return own.codebook.is_file() and plans.is_linked(own)

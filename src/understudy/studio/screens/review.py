@@ -1,0 +1,105 @@
+"""The questions of a review, and the answers: what looks dangerous in every column."""
+
+from shlex import quote as quote_word
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from understudy.errors import ParameterError
+from understudy.studio.books import DANGEROUS, progress_of
+from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
+from understudy.studio.guard import Form, form_of, session_of
+from understudy.studio.looks import find_look, is_looking, start_look
+from understudy.studio.screens.data import shown_data
+from understudy.studio.stored_books import load_book
+from understudy.studio.texts import texts
+
+router = APIRouter()
+
+
+@router.get("/d/{dataset}/codebook/review")
+def show(request: Request, dataset: str) -> Response:
+    """One question per panel of columns, each with what was seen."""
+    own = dataset_of(request, dataset)
+    look = find_look(own, "columns")
+    has_book = own.codebook.is_file()
+    book = load_book(own) if has_book else None
+    reviewed = {column.name for column in getattr(book, "written", ()) if column.is_reviewed}
+    path, data = own.shown(own.path("codebook.toml")), shown_data(own.root, own.data)
+    same = Equivalent(
+        commands=(f"understudy codebook review {path} --data {quote_word(data)} --by NAME",),
+        python=(
+            "import understudy as us",
+            f'us.review("{path}", {data!r}).questions',
+            f'us.review("{path}", {data!r}, answers={{"panels": {{"levels": "yes"}}}}, by="NAME")',
+        ),
+    )
+    return page(
+        request,
+        "codebook",
+        audience=Audience.CONFIDENTIAL,
+        equivalent=same,
+        dataset=own,
+        template="review.html",
+        tab="review",
+        look=look,
+        has_book=has_book,
+        is_linked=hasattr(book, "tables"),
+        questions=(look.seen or {}).get("questions", ()),
+        reviewed=reviewed,
+        progress=progress_of(own),
+        dangerous=DANGEROUS,
+        looking=is_looking(own),
+        name=session_of(request).name,
+    )
+
+
+@router.post("/d/{dataset}/codebook/review")
+def answer(request: Request, dataset: str) -> Response:
+    """Write the answers into the codebook, beside the data, and look again."""
+    own, form = dataset_of(request, dataset), form_of(request)
+    questions = (find_look(own, "columns").seen or {}).get("questions", ())
+    if not form["by"]:
+        raise ParameterError(texts("codebook")["review"]["no_name"])
+    session_of(request).called = form["by"]
+    answers = answers_of(questions, form)
+    start_look(own, "answers", "columns", given={"by": form["by"], "answers": answers})
+    say(request, texts("codebook")["review"]["taken"])
+    return go(f"/d/{own.name}/codebook")
+
+
+def answers_of(questions: Any, form: Form) -> dict[str, Any]:
+    """The answers of the form, panel by panel; a column has its own where it differs from its panel's.
+
+    Fields carry numbers, not names: a column may be called anything.
+    """
+    panels: dict[str, str] = {}
+    columns: dict[str, str] = {}
+    person = None
+    for place, question in enumerate(questions):
+        if not question["columns"]:
+            person = _person(form)
+            continue
+        panel = form[f"panel-{place}"]
+        if panel:
+            panels[question["id"]] = panel
+        for number, name in enumerate(question["columns"]):
+            own = _own_answer(form, place, number)
+            if own and own != panel:
+                columns[name] = own
+    return {"panels": panels, "columns": columns, **({} if person is None else {"person": person})}
+
+
+def _own_answer(form: Form, place: int, number: int) -> str:
+    chosen, code = form[f"column-{place}-{number}"], form[f"missing-{place}-{number}"]
+    return f"missing={code}" if code and chosen == "missing=CODE" else "" if chosen == "missing=CODE" else chosen
+
+
+def _person(form: Form) -> str:
+    if form["who"] != "column":
+        return "no"
+    if not form["cap"].isdecimal():
+        raise ParameterError(texts("data")["person"]["no_cap"])
+    return f"{form['column']} {form['cap']}"

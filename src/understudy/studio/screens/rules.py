@@ -1,0 +1,89 @@
+"""Rules: those in the codebook, those that the data seem to keep, and packs of public ones. Each yes has a source."""
+
+from shlex import quote as quote_word
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from understudy.errors import ParameterError
+from understudy.studio.books import tables_of
+from understudy.studio.changes import changing
+from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
+from understudy.studio.guard import form_of, session_of
+from understudy.studio.looks import find_look, is_looking, start_look
+from understudy.studio.screens.data import shown_data
+from understudy.studio.stored_books import load_book
+from understudy.studio.texts import texts
+
+router = APIRouter()
+_MOST = 60
+
+
+@router.get("/d/{dataset}/codebook/rules")
+def show(request: Request, dataset: str) -> Response:
+    """Rules and proposals."""
+    own = dataset_of(request, dataset)
+    look, has_book = find_look(own, "rules"), own.codebook.is_file()
+    book = load_book(own) if has_book else None
+    parts = tables_of(book) if book is not None else {}
+    unsourced = set(getattr(book, "unsourced_rules", ()))
+    present = [
+        {"words": rule.words(), "source": rule.attestation or rule.source, "open": rule.title in unsourced}
+        for part in parts.values()
+        for rule in part.constraints
+    ]
+    path, data = own.shown(own.path("codebook.toml")), shown_data(own.root, own.data)
+    same = Equivalent(
+        commands=(
+            f"understudy codebook rules {path} --data {quote_word(data)}",
+            f"understudy codebook rules {path} --data {quote_word(data)} --accept ID --by NAME --from SOURCE",
+        ),
+        python=(
+            "import understudy as us",
+            f'us.rules("{path}", {data!r}).proposals',
+            f'us.rules("{path}", {data!r}, accept=["ID"], by="NAME", source="SOURCE")',
+        ),
+    )
+    seen = look.seen or {}
+    return page(
+        request,
+        "codebook",
+        audience=Audience.CONFIDENTIAL,
+        equivalent=same,
+        dataset=own,
+        template="rules.html",
+        tab="rules",
+        look=look,
+        has_book=has_book,
+        is_linked=hasattr(book, "tables"),
+        present=present,
+        proposals=seen.get("proposals", [])[:_MOST],
+        packs=seen.get("packs", []),
+        looking=is_looking(own),
+        trouble=[found.problem for kind in ("accepted",) if (found := find_look(own, kind)).problem],
+        name=session_of(request).name,
+    )
+
+
+@router.post("/d/{dataset}/codebook/rules")
+def accept(request: Request, dataset: str) -> Response:
+    """Write the rules that were said yes to; each needs a person and a source."""
+    from understudy.facade.reviews import rules
+
+    own, form = dataset_of(request, dataset), form_of(request)
+    words = texts("codebook")["rules"]
+    chosen, packs = form.all("accept"), form.all("pack")
+    if not chosen and not packs:
+        raise ParameterError(words["none_chosen"])
+    if not form["by"] or not form["source"]:
+        raise ParameterError(words["no_source"])
+    session_of(request).called = form["by"]
+    if packs:  # public rules: no row is read
+        with changing(own):
+            rules(own.codebook, packs=packs, by=form["by"], source=form["source"])
+    if chosen:
+        given = {"accept": chosen, "by": form["by"], "source": form["source"]}
+        start_look(own, "accepted", "rules", given=given)
+    say(request, words["taken"].format(n=len(chosen) + len(packs)))
+    return go(f"/d/{own.name}/codebook/rules")

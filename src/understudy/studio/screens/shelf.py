@@ -1,0 +1,98 @@
+"""Screen 1, the shelf: data sets below the root, their accounts, releases and attestations."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from understudy.errors import UnderstudyError
+from understudy.studio.books import Progress, progress_of
+from understudy.studio.example import EXAMPLE, make_example
+from understudy.studio.frame import Audience, Equivalent, go, page, root_of, say
+from understudy.studio.stored_books import load_book
+from understudy.studio.texts import texts
+from understudy.studio.workspace import Dataset, Root
+
+router = APIRouter()
+_WIDTH = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One data set on the shelf."""
+
+    own: Dataset
+    progress: Progress
+    budget: dict[str, Any] | None
+    """Cap and spending of its account; None where there is none yet."""
+    bar: float
+    """Width of the spent part of the bar."""
+    releases: list[Any]
+    attested: list[Any]
+    problem: str = ""
+
+    @property
+    def next(self) -> str:
+        """The screen to go on with."""
+        return "publish" if self.releases and self.progress.state == "ready" else self.progress.next
+
+
+@router.get("/")
+def show(request: Request) -> Response:
+    """Every data set of the root."""
+    root = root_of(request)
+    cards = [card_of(own, root) for own in root.datasets()]
+    name = cards[0].own.name if cards else EXAMPLE
+    same = Equivalent(
+        commands=(f"understudy account show {name}/{name}.account", f"understudy codebook show {name}/codebook.toml"),
+        python=(
+            "import understudy as us",
+            f'us.Account.open("{name}/{name}.account").summary()',
+            f'us.Codebook.load("{name}/codebook.toml")',
+        ),
+    )
+    taken = {card.own.name for card in cards}
+    return page(
+        request,
+        "shelf",
+        audience=Audience.DECISION,
+        equivalent=same,
+        cards=cards,
+        has_example=EXAMPLE in taken,
+        screens=request.app.state.screens,
+        width=_WIDTH,
+    )
+
+
+@router.post("/example")
+def example(request: Request) -> Response:
+    """Make the example, whose patients are simulated."""
+    own = make_example(root_of(request))
+    say(request, texts("shelf")["example_made"])
+    return go(f"/d/{own.name}/codebook")
+
+
+def card_of(own: Dataset, root: Root) -> Card:
+    """What the files of one data set say; a broken file costs its card, not the shelf."""
+    from understudy.facade.releases import open_account
+    from understudy.facade.shelves import attestations, glance_at_release
+
+    try:
+        budget = open_account(own.account).summary() if own.account.is_file() else None
+        folders = sorted(own.releases.iterdir()) if own.releases.is_dir() else []
+        releases = [glance_at_release(place) for place in folders if (place / "manifest.json").is_file()]
+        attested = list(attestations(load_book(own))) if own.codebook.is_file() else []
+        progress = progress_of(own)
+    except (UnderstudyError, OSError) as reason:
+        empty = Progress(state="broken", reviewed=0, attested=0, columns=0)
+        return Card(own=own, progress=empty, budget=None, bar=0, releases=[], attested=[], problem=str(reason))
+    return Card(own=own, progress=progress, budget=budget, bar=_bar(budget), releases=releases, attested=attested)
+
+
+def _bar(budget: dict[str, Any] | None) -> float:
+    if budget is None:
+        return 0.0
+    spent, cap = budget["spent"].get("epsilon", 0.0), budget["cap"]["epsilon"]
+    return round(float(_WIDTH * min(1.0, spent / cap)), 1)

@@ -1,0 +1,71 @@
+"""The work that jobs do: each kind calls use cases of the façade, and tells in plain data what came of it.
+
+What is told is kept in the folder of the job, so confidential figures stay out of it: they go into pages.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Report = Callable[[str, int, int], None]
+Arguments = Mapping[str, Any]
+
+
+def synthesize(arguments: Arguments, report: Report) -> dict[str, Any]:
+    """One release in a new folder, checked at once."""
+    from understudy.facade import releases, tables
+
+    release = tables.synthesize(**{"method": "marginals", **arguments}, report=report)
+    certificate = getattr(release.manifest, "certificate", None)
+    lines = [] if certificate is None else releases.certificate_lines(certificate)
+    return {**_released(arguments["out"]), "statement": release.statement, "certificate": lines}
+
+
+def evaluate(arguments: Arguments, report: Report) -> dict[str, Any]:
+    """The report for the board; linked tables have their own."""
+    from understudy.facade import linked_looks, looks
+
+    if (linked := linked_looks.linked_book(arguments["synthetic"], arguments.get("book"))) is not None:
+        known = ("real", "synthetic", "out", "holdout", "account")
+        given = {name: arguments[name] for name in known if arguments.get(name) is not None}
+        linked_looks.evaluate_linked(**given, book=linked, report=report)
+    else:
+        looks.evaluate(**arguments, report=report)
+    return {"page": arguments["out"]}
+
+
+def candidates(arguments: Arguments, report: Report) -> dict[str, Any]:
+    """Ways to anonymise a table, weighed; the figures are confidential and stand in a file of their own."""
+    from understudy.facade import anonymity
+
+    out = arguments["out"]
+    anonymity.candidates(**arguments, report=report)
+    return {"file": out}
+
+
+def anonymize(arguments: Arguments, report: Report) -> dict[str, Any]:
+    """An anonymised release, checked at once, and its page for the board."""
+    from understudy.facade import anonymity
+
+    made = anonymity.anonymize(**arguments, report=report)
+    return {**_released(arguments["out"]), "statement": made.release.statement, "certificate": []}
+
+
+def _released(folder: str) -> dict[str, Any]:
+    from understudy.facade import releases
+
+    verdict = releases.verify(folder)
+    return {
+        "folder": folder,
+        "what": verdict.what,
+        "passed": list(verdict.passed),
+        "problems": list(verdict.problems),
+        "valid": verdict.is_valid,
+    }
+
+
+KINDS: Mapping[str, Callable[[Arguments, Report], dict[str, Any]]] = {
+    "synthesize": synthesize,
+    "evaluate": evaluate,
+    "candidates": candidates,
+    "anonymize": anonymize,
+}

@@ -1,0 +1,317 @@
+"""What lies below the root: one folder per data set, with plain files that the command line understands too.
+
+``ROOT/NAME/dataset.toml`` makes a folder a data set and says where its rows are. Everything else has a fixed place in
+the folder, see :class:`Dataset`. No path may leave the root, by ``..``, by being absolute, or through a link.
+"""
+
+import glob
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import ParameterError, UnderstudyError
+from understudy.files import Access, make_folders, write_file
+
+DECLARED = "dataset.toml"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ROW_FILES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".sav", ".zsav", ".dta", ".sas7bdat", ".xpt", ".gz", ".zip",
+              ".duckdb", ".ddb", ".db")  # fmt: skip
+_DATABASES = ("postgresql://", "postgres://", "spark://")
+_MOST_LISTED = 500
+_MOST_CODEBOOK = 20_000_000
+
+
+class OutsideRootError(UnderstudyError):
+    """A path that leads out of the root folder."""
+
+
+class NoSuchDatasetError(UnderstudyError):
+    """There is no data set of this name below the root."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """The folder that the studio works in."""
+
+    folder: Path
+
+    @classmethod
+    def at(cls, folder: str | Path) -> "Root":
+        """The folder, which is made where it is missing."""
+        place = Path(folder)
+        try:
+            private_folder(place)
+            return cls(place.resolve(strict=True))
+        except OSError as reason:
+            raise ParameterError(
+                f"`root` is {str(folder)!r}, which cannot be used ({reason.strerror}); name a folder you may write to."
+            ) from None
+
+    def path(self, *parts: str | Path) -> Path:
+        """A place below the root; links are followed first, and none may lead out."""
+        words = [str(part) for part in parts]
+        if any("\0" in word for word in words):
+            raise OutsideRootError("a path holds a null byte, which no path may.")
+        place = self.folder.joinpath(*words)
+        resolved = Path(os.path.realpath(place))
+        if not resolved.is_relative_to(self.folder):
+            raise OutsideRootError(
+                f"{'/'.join(words)[:200]!r} lies outside the root folder; the studio works with files below it only. "
+                "Move or copy the file there."
+            )
+        return resolved
+
+    def relative(self, place: Path) -> str:
+        """A place as it is shown: from the root on."""
+        return str(place.relative_to(self.folder))
+
+    def datasets(self) -> "list[Dataset]":
+        """Every data set, by name."""
+        names = [entry.name for entry in self.folder.iterdir() if _NAME.fullmatch(entry.name)]
+        return [self.dataset(name) for name in sorted(names) if self._is_dataset(name)]
+
+    def _is_dataset(self, name: str) -> bool:
+        try:
+            return self.path(name, DECLARED).is_file()
+        except OutsideRootError:  # a link to elsewhere is none of ours
+            return False
+
+    def dataset(self, name: str) -> "Dataset":
+        """One data set."""
+        if not _NAME.fullmatch(name) or not self._is_dataset(name):
+            raise NoSuchDatasetError(
+                f"there is no data set {name[:80]!r} below the root; the shelf lists those that are."
+            )
+        return Dataset(root=self, name=name)
+
+    def row_files(self) -> list[Path]:
+        """Files that may hold rows, not deeper than two folders; releases and data sets are left out."""
+        return [self.path(place) for place in self._walk()][:_MOST_LISTED]
+
+    def _walk(self) -> Iterator[Path]:
+        for folder, below, files in os.walk(self.folder):
+            place = Path(folder)
+            depth = len(place.relative_to(self.folder).parts)
+            is_taken = "manifest.json" in files or (depth > 0 and DECLARED in files)
+            kept = [] if is_taken or depth >= 2 else sorted(below)
+            below[:] = [name for name in kept if not name.startswith(".") and name not in _OWN]
+            for name in [] if is_taken else sorted(files):
+                path = place / name
+                if path.suffix.lower() in _ROW_FILES and not name.startswith(".") and self._is_inside(path):
+                    yield path
+
+    def _is_inside(self, path: Path) -> bool:
+        return Path(os.path.realpath(path)).is_relative_to(self.folder)
+
+    def address(self, words: str, folder: Path | None = None) -> str:
+        """The address of data: a database elsewhere, or files that must lie below the root.
+
+        Relative paths count from ``folder`` (the data set's) or the root. A file may carry reading options, as
+        everywhere: ``study.xlsx?sheet=2019``.
+        """
+        words = words.strip()
+        if not words:
+            raise ParameterError("no data are named; give a file below the root, or the address of a database.")
+        if words.startswith(_DATABASES):
+            return words
+        scheme, found, rest = words.partition("://")
+        if found and scheme != "duckdb":
+            raise ParameterError(f"the address {words[:80]!r} begins with {scheme[:20]!r}; it may begin with duckdb, "
+                                 "postgresql or spark, or be the path of a file.")  # fmt: skip
+        path, question, options = (rest.removeprefix("/") if found else words).partition("?")
+        base = self.folder if folder is None else folder
+        place = self.path(base, path)
+        for below in _files_of(place):
+            self.path(below)
+        return f"{'duckdb:///' if found else ''}{place}{question}{options}"
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What ``ROOT/studio.toml`` says: ``people`` (names, one address each) and ``approvals`` (1 or 2)."""
+        place = self.path("studio.toml")
+        if not place.is_file():
+            return {"people": [], "approvals": 1}
+        data = read_toml(place)
+        people, approvals = data.get("people", []), data.get("approvals", 1)
+        is_list = isinstance(people, list) and all(isinstance(name, str) and name.strip() for name in people)
+        if not is_list or approvals not in (1, 2) or (approvals == 2 and len(set(people)) < 2):
+            raise ParameterError(
+                f"{str(place)!r} cannot be used: `people` is a list of names and `approvals` 1 or 2, which needs two "
+                'people, such as people = ["A. Meyer", "B. Kuhn"] and approvals = 2.'
+            )
+        return {"people": people, "approvals": approvals}
+
+
+def _files_of(place: Path) -> list[str]:
+    """The files of a folder or a pattern: each could be a link that leads out."""
+    if place.is_dir():
+        return [str(below) for below in place.iterdir()]
+    return [] if place.exists() else glob.glob(str(place), recursive=True)  # noqa: PTH207 - as the sources match it
+
+
+_OWN = ("releases", "reports", "jobs")
+"""Folders of a data set whose files are not sources of others."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One folder below the root. Files have the names that follow; only ``dataset.toml`` must be there."""
+
+    root: Root
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Its folder."""
+        return self.root.path(self.name)
+
+    def path(self, *parts: str) -> Path:
+        """A place in its folder."""
+        place = self.root.path(self.folder, *parts)
+        if not place.is_relative_to(self.folder):
+            raise OutsideRootError(f"{'/'.join(parts)[:200]!r} lies outside the folder of {self.name!r}.")
+        return place
+
+    @cached_property
+    def declared(self) -> dict[str, Any]:
+        """``dataset.toml``: ``title``, ``data`` (path in this folder or address), ``table``, ``holdout``."""
+        return read_toml(self.path(DECLARED))
+
+    def declare(self, **changes: str) -> "Dataset":
+        """Write some of ``dataset.toml`` anew; empty texts are taken out."""
+        wanted = {**self.declared, **changes}
+        write_private(self.path(DECLARED), toml_text({key: value for key, value in wanted.items() if value}))
+        return Dataset(root=self.root, name=self.name)
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return str(self.declared.get("title") or self.name)
+
+    @property
+    def data(self) -> str:
+        """The address of its rows, to hand to the facade."""
+        return self.root.address(str(self.declared.get("data", "")), self.folder)
+
+    @property
+    def table(self) -> str | None:
+        """The table in a database."""
+        return self.declared.get("table") or None
+
+    @property
+    def holdout(self) -> str | None:
+        """Records that were kept back, for reports; None where there are none."""
+        kept = self.declared.get("holdout")
+        return self.root.address(str(kept), self.folder) if kept else None
+
+    @property
+    def codebook(self) -> Path:
+        """The codebook; one that names files outside the root is refused before anything reads it."""
+        place = self.path("codebook.toml")
+        if place.is_file():
+            stat = place.stat()
+            _check_files_named(self, place, stat.st_mtime_ns, stat.st_size)
+        return place
+
+    @property
+    def draft(self) -> Path:
+        """The codebook as it was first drafted, to compare with."""
+        return self.path("draft.toml")
+
+    @property
+    def account(self) -> Path:
+        """Its privacy account."""
+        return self.path(f"{self.name}.account")
+
+    @property
+    def releases(self) -> Path:
+        """The folder of its releases."""
+        return self.path("releases")
+
+    @property
+    def reports(self) -> Path:
+        """Confidential pages about its releases."""
+        return self.path("reports")
+
+    @property
+    def looks(self) -> Path:
+        """What was seen in the rows, kept so that a screen need not read them again. Confidential."""
+        return self.path(".looks")
+
+    @property
+    def undo(self) -> Path:
+        """Earlier texts of the codebook."""
+        return self.path(".undo")
+
+    def shown(self, place: Path) -> str:
+        """A place as commands on the screens spell it: from the root on."""
+        return self.root.relative(place)
+
+
+@lru_cache(maxsize=64)
+def _check_files_named(own: Dataset, place: Path, _changed: int, size: int) -> None:
+    """Packs and tables of a codebook may lie in files: below the root, like everything."""
+    if size > _MOST_CODEBOOK:
+        raise ParameterError(
+            f"the codebook of {own.name!r} has {size:,} bytes; at most {_MOST_CODEBOOK:,} are read here."
+        )
+    try:
+        data = tomllib.loads(place.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError):
+        return  # whoever reads it tells what is wrong with it
+    packs, tables = data.get("packs"), data.get("tables")
+    named = [entry.get("file") for entry in packs if isinstance(entry, dict)] if isinstance(packs, list) else []
+    named += (
+        [table.get("data") for table in tables.values() if isinstance(table, dict)] if isinstance(tables, dict) else []
+    )
+    for name in named:
+        if isinstance(name, str):
+            own.root.path(own.folder, name)
+
+
+def new_dataset(root: Root, name: str, **declared: str) -> Dataset:
+    """Make the folder of a data set."""
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            f"the name {name[:80]!r} cannot be a folder here; use letters, digits, dots, hyphens and underscores, at "
+            "most 64 of them, such as patients-2024."
+        )
+    folder = root.path(name)
+    if (folder / DECLARED).exists():
+        raise ParameterError(f"there is a data set {name!r} already; choose another name.")
+    try:
+        private_folder(folder)
+        write_private(folder / DECLARED, toml_text({key: value for key, value in declared.items() if value}))
+    except OSError as reason:
+        raise ParameterError(f"the folder {name!r} cannot be written ({reason.strerror}).") from None
+    return root.dataset(name)
+
+
+def read_toml(place: Path) -> dict[str, Any]:
+    """A small file of ours; whoever broke it is told where."""
+    try:
+        return tomllib.loads(place.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as reason:
+        raise ParameterError(f"{str(place)!r} cannot be read ({reason}); mend it, or take it away.") from None
+
+
+def toml_text(values: dict[str, Any]) -> str:
+    """A small table as TOML."""
+    import tomlkit
+
+    return tomlkit.dumps(values)
+
+
+def private_folder(place: Path) -> Path:
+    """A folder that only its owner may enter."""
+    return make_folders(place)
+
+
+def write_private(place: Path, content: str | bytes) -> None:
+    """The whole file or what was there before; only its owner may read it."""
+    write_file(place, content, Access.OWNER)

@@ -1,0 +1,292 @@
+"""Somebody attacks the studio: from a page elsewhere, by an address, by a path, by what stands in files."""
+
+import os
+import re
+
+import pytest
+from studio_visitor import HOST, ORIGIN, Visitor
+
+from understudy.studio.looks import is_looking
+from understudy.studio.workspace import OutsideRootError, Root, new_dataset
+
+SCRIPT = "<script>alert(1)</script>"
+BOOK = f"""format = 1
+
+[[columns]]
+name = "{SCRIPT}"
+kind = "categorical"
+levels = ["{SCRIPT}", "b\\" onload=alert(2)"]
+origin = "drafted"
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    place = tmp_path / "root"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def visitor(root):
+    return Visitor(root)
+
+
+def with_dataset(root, **declared):
+    (root / "t.csv").write_text("sex,age\nF,1\nM,2\n")
+    return new_dataset(Root.at(root), "t", **{"data": "../t.csv", **declared})
+
+
+def addresses(app, method):
+    """Every address of the studio that takes a method, whoever wrote it."""
+    found = []
+
+    def walk(routes):
+        for route in routes:
+            if hasattr(route, "original_router"):
+                walk(route.original_router.routes)
+            elif method in (getattr(route, "methods", None) or ()):
+                found.append(re.sub(r"\{number[^}]*\}", "0", re.sub(r"\{dataset[^}]*\}", "t", route.path)))
+
+    walk(app.routes)
+    return [path for path in found if "{" not in path]
+
+
+@pytest.mark.parametrize("host", ["evil.example", f"{HOST}.evil.example", "127.0.0.1", f"{HOST}:81", ""])
+def test_another_host_name_is_refused(visitor, host):
+    """DNS rebinding: the attacker's name points to this machine, and the browser sends that name."""
+    answer = visitor.get("/", Host=host)
+    assert answer.status_code == 421 and "Shelf" not in answer.text
+
+
+def test_two_host_names_are_refused(visitor):
+    answer = visitor.ask("GET", "/", headers=[("Host", HOST), ("Host", "evil.example")])
+    assert answer.status_code == 421
+
+
+def test_a_one_time_address_opens_once(root):
+    visitor = Visitor(root, enter=False)
+    (token,) = visitor.keys.waiting
+    assert visitor.get("/").status_code == 403
+    first = visitor.get(f"/enter?token={token}")
+    cookie = first.headers["set-cookie"].lower()
+    assert first.status_code == 303 and "httponly" in cookie and "samesite=strict" in cookie
+    assert visitor.get("/").status_code == 200
+    thief = Visitor(root, keys=visitor.keys, app=visitor.app, enter=False)
+    for used in (token, token[:-1], "", "x" * 43):
+        assert thief.get(f"/enter?token={used}").status_code == 403
+    assert thief.get("/").status_code == 403
+    assert thief.get("/", Cookie="understudy-studio-0=guess").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "origin", [None, "null", "https://evil.example", "http://studio.test.evil.example", ORIGIN + ":81"]
+)
+def test_a_change_from_elsewhere_is_refused(visitor, root, origin):
+    answer = visitor.post("/example", origin=origin)
+    assert answer.status_code == 403 and list(root.iterdir()) == []
+
+
+def test_a_change_needs_the_token_of_its_own_session(root):
+    (root / "studio.toml").write_text('people = ["A. Meyer", "B. Kuhn"]\n')
+    visitor = Visitor(root)
+    other = Visitor(root, keys=visitor.keys, app=visitor.app)
+    for token in ("", "guess", other.csrf):
+        assert visitor.post("/example", csrf=token).status_code == 403
+    assert [path.name for path in root.iterdir()] == ["studio.toml"]
+
+
+def test_every_change_is_guarded_alike(visitor, root):
+    with_dataset(root)
+    before = sorted((str(path), path.stat().st_mtime_ns) for path in root.rglob("*"))
+    paths = addresses(visitor.app, "POST")
+    assert len(paths) >= 12
+    token = visitor.csrf
+    for path in paths:
+        assert visitor.post(path, origin="https://evil.example", csrf=token).status_code == 403, path
+        assert visitor.post(path, csrf="guess").status_code == 403, path
+        assert visitor.ask("PUT", path).status_code == 405, path
+        headers = {"Origin": ORIGIN, "Content-Type": "application/json"}
+        assert visitor.ask("POST", path, headers=headers, content='{"csrf": 1}').status_code == 415, path
+    assert sorted((str(path), path.stat().st_mtime_ns) for path in root.rglob("*")) == before
+
+
+def test_looking_changes_nothing(visitor, root):
+    """A link or picture elsewhere can make a browser ask for any address."""
+    with_dataset(root)
+    before = sorted((str(path), path.stat().st_mtime_ns) for path in root.rglob("*"))
+    for path in addresses(visitor.app, "GET"):
+        assert visitor.get(path).status_code < 500, path
+    assert sorted((str(path), path.stat().st_mtime_ns) for path in root.rglob("*")) == before
+
+
+def test_large_bodies_are_refused(visitor, root):
+    assert visitor.post("/example", {"x": "y" * 1_100_000}).status_code == 413
+    assert visitor.post("/example", [("a", "1")] * 20_001).status_code == 400
+    assert list(root.iterdir()) == []
+
+
+def test_every_answer_forbids_foreign_scripts_and_keeping(visitor):
+    for path in ("/", "/new", "/static/studio.css", "/static/htmx.min.js", "/nowhere", "/d/nobody/data"):
+        headers = visitor.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "unsafe" not in policy and "default-src 'none'" in policy and "frame-ancestors 'none'" in policy, path
+        assert headers["cache-control"] == "no-store" and headers["x-content-type-options"] == "nosniff", path
+
+
+@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e%2fapp.py", "/static/THIRD-PARTY.md",
+                                  "/d/../data", "/d/%2e%2e/data", "/d/..%2f..%2fetc/data", "/d/.looks/data",
+                                  ])  # fmt: skip
+def test_no_address_leads_to_other_files(visitor, path):
+    assert visitor.get(path).status_code in (404, 405)
+
+
+def test_no_path_leaves_the_root(root, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("name\nAlice\n")
+    inside = Root.at(root)
+    (root / "link.csv").symlink_to(secret)
+    (root / "folder").symlink_to(tmp_path)
+    (root / "many").mkdir()
+    (root / "many" / "link.csv").symlink_to(secret)
+    for words in ("../secret.csv", str(secret), "link.csv", "folder/secret.csv", "many", "many/*.csv",
+                  "x/../../secret.csv",
+                  f"duckdb:///{secret}", "duckdb:///../secret.csv", "link.csv?delimiter=;", "a\0b"):  # fmt: skip
+        with pytest.raises(OutsideRootError):
+            inside.address(words)
+    assert inside.row_files() == []
+    own = with_dataset(root)
+    for parts in (("..", "t.csv"), ("../../secret.csv",), ("/etc/passwd",)):
+        with pytest.raises(OutsideRootError):
+            own.path(*parts)
+
+
+@pytest.mark.parametrize("words", ["file:///etc/passwd", "http://evil.example/x.csv", "sqlite:///x", "C://x"])
+def test_other_schemes_are_refused(visitor, root, words):
+    assert "begins with" in visitor.done("/new", {"other": words}).text
+    assert not list(root.iterdir())
+
+
+def test_a_data_set_that_points_outside_shows_nothing(root, tmp_path):
+    (tmp_path / "secret.csv").write_text("name\nAlice\n")
+    with_dataset(root, data="../../secret.csv")
+    visitor = Visitor(root)
+    assert visitor.get("/d/t/data").status_code == 403
+    assert visitor.get("/").status_code == 200
+    answer = visitor.post("/d/t/data/look", came_from="/d/t/data")
+    assert answer.status_code == 403 and not (root / "t" / ".looks").exists()
+
+
+def test_a_codebook_that_names_files_outside_is_not_read(root, tmp_path):
+    (tmp_path / "secret.csv").write_text("code,parents,label\nAlice,,x\n")
+    own = with_dataset(root)
+    packs = '[[packs]]\nname = "own"\nfile = "../../secret.csv"\n'
+    column = '[[columns]]\nname = "a"\nkind = "own"\n'
+    own.path("codebook.toml").write_text(f"format = 1\n{packs}{column}")
+    visitor = Visitor(root)
+    answer = visitor.get("/d/t/codebook")
+    assert answer.status_code == 403 and "Alice" not in answer.text
+    assert "outside the root" in visitor.get("/").text, "the shelf says so on its card and shows the rest"
+    own.path("codebook.toml").write_text('format = 1\n[tables.a]\ndata = "../../secret.csv"\n')
+    assert visitor.get("/d/t/codebook").status_code == 403
+
+
+BROKEN = (
+    "format = ",
+    "x = " + "[" * 5000,
+    "format = 1\n[[columns]]\nname = 3",
+    "\0",
+    "format = 99",
+    "format = 1\n[packs]\nx = 1",
+    "tables = 3",
+    'format = 1\n[[columns]]\nname = "a"\nkind = "integer"\nedges = [0, 1e999]',
+)
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_codebook_costs_its_screen_only(root, text):
+    own = with_dataset(root)
+    own.path("codebook.toml").write_text(text)
+    visitor = Visitor(root)
+    for path in ("/d/t/codebook", "/d/t/codebook/attest", "/d/t/codebook/column/0"):
+        assert visitor.get(path).status_code in (404, 422), path
+    assert visitor.get("/").status_code == 200
+
+
+def test_a_codebook_of_many_megabytes_is_refused(root):
+    own = with_dataset(root)
+    with own.path("codebook.toml").open("wb") as file:
+        file.truncate(30_000_000)
+    assert "at most" in Visitor(root).get("/d/t/codebook").text
+
+
+def test_scripts_in_names_stay_text(root):
+    (root / f"{SCRIPT.replace('/', '_')}.csv").write_text("a\n1\n")
+    own = with_dataset(root, title=SCRIPT)
+    own.path("codebook.toml").write_text(BOOK)
+    visitor = Visitor(root)
+    for path in ("/", "/new", "/d/t/data", "/d/t/codebook", "/d/t/codebook/column/0", "/d/t/codebook/attest"):
+        text = visitor.get(path).text
+        assert "<script>" not in text and "&lt;script&gt;" in text, path
+        assert all(src.startswith('src="/static/') for src in re.findall(r"<script ([^>]*)", text)), path
+        assert not re.search(r"<[^>]+ (style|on[a-z]+)=", text), path
+
+
+def test_ten_gigabytes_do_not_stop_the_studio(root):
+    with (root / "huge.csv").open("wb") as file:
+        file.write(b"a,b\n1,2\n")
+        file.truncate(10_000_000_000)  # sparse: it takes no room
+    visitor = Visitor(root)
+    assert "huge.csv" in visitor.get("/new").text
+    assert visitor.done("/new", {"file": "huge.csv"}).status_code == 200
+    own = visitor.root.dataset("huge")
+    for path in ("/", "/d/huge/data", "/d/huge/data/rows", "/d/huge/codebook"):
+        assert visitor.get(path).status_code == 200
+    visitor.done("/d/huge/stop")
+    assert not is_looking(own)
+
+
+def test_what_is_written_belongs_to_its_owner_alone(root):
+    visitor = Visitor(root)
+    visitor.done("/example")
+    example = root / "example"
+    assert example.stat().st_mode & 0o077 == 0
+    assert {path.name for path in example.rglob("*") if path.is_file() and path.stat().st_mode & 0o077} == set()
+    visitor.done("/d/example/codebook/column/2", {"kind": "categorical", "missing": "NA", "levels": "Male\nFemale\nX"})
+    kept = example / ".undo" / "000001.toml"
+    assert kept.stat().st_mode & 0o777 == 0o600 and (example / "codebook.toml").stat().st_mode & 0o077 == 0
+
+
+def test_the_studio_listens_to_this_machine_alone(root):
+    from understudy.errors import ParameterError
+    from understudy.studio.run import studio
+
+    for host in ("0.0.0.0", "::", "example.org"):
+        with pytest.raises(ParameterError, match="--behind"):
+            studio(root, ready=lambda addresses: None, host=host)
+    for words in ("http://studio.example.org", "https://", "https://a/b", "https://u@a"):
+        with pytest.raises(ParameterError, match="behind"):
+            studio(root, ready=lambda addresses: None, public_address=[words])
+
+
+def test_behind_a_proxy_the_cookie_needs_tls(root):
+    from understudy.studio.app import create_app
+    from understudy.studio.guard import Keys
+
+    keys = Keys()
+    app = create_app(Root.at(root), keys, hosts={HOST}, origins={ORIGIN}, port=0, secure=True)
+    visitor = Visitor(root, keys=keys, app=app, enter=False)
+    (token,) = keys.waiting
+    assert "secure" in visitor.get(f"/enter?token={token}").headers["set-cookie"].lower()
+
+
+def test_a_mistake_of_ours_shows_nothing(visitor, monkeypatch):
+    monkeypatch.delenv("UNDERSTUDY_TRACEBACK", raising=False)
+
+    def broken(self):
+        raise RuntimeError("Alice, 42, diabetes")
+
+    monkeypatch.setattr(Root, "datasets", broken)
+    answer = visitor.get("/")
+    assert answer.status_code == 500 and "Alice" not in answer.text and "mistake" in answer.text
+    assert os.environ.get("UNDERSTUDY_TRACEBACK") is None

@@ -1,0 +1,337 @@
+"""What is fuzzed: small files of every kind that the program reads, and how each is read."""
+
+import contextlib
+import gzip
+import hashlib
+import io
+import json
+import random
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+import understudy as us
+from understudy.codebook import Categorical, Codebook, Integer
+from understudy.privacy import Neighbours
+from understudy.privacy.account import Account
+from understudy.service.keys import KeyBook
+from understudy.service.store import Store
+
+from .mutations import Mutation, change, mixed, of_bytes, of_json, of_lines, of_zip
+
+BOOK = Codebook(
+    columns=(
+        Categorical(name="sex", levels=("F", "M"), missing="?"),
+        Integer(name="age", edges=tuple(map(Fraction, (0, 40, 120)))),
+        Categorical(name="ward", levels=("A", "B", "C")),
+    ),
+    title="Stays",
+)
+TABLE = pa.table({"sex": ["F", "M", "?"] * 20, "age": [3, 50, 99] * 20, "ward": ["A", "B", "C", "A"] * 15})
+
+
+@dataclass(frozen=True)
+class Target:
+    """One kind of file: its bytes, how they are damaged, how the file is read, and how many of all cases it gets."""
+
+    name: str
+    content: bytes
+    mutate: Mutation
+    load: Callable[[Path], Any]
+    share: int = 30
+    file: str = "fuzzed"
+    """Name of the file; for a file in a folder, the loader gets the folder."""
+    named: bool = True
+    """Whether every sentence is about the file; rows that do not fit a codebook are told by their column."""
+
+
+def prepare(place: Path) -> list[Target]:
+    """Write one good file of each kind; the targets know their content."""
+    book = place / "book.toml"
+    BOOK.save(book)
+    pa.parquet.write_table(TABLE, place / "data.parquet")
+    pa.csv.write_csv(TABLE, place / "data.csv")
+    account = Account.create(place / "a.account", dataset="d", epsilon=9.0, delta=0.1, neighbours=Neighbours.ADD_REMOVE)
+    release = place / "release"
+    how = {"method": "laplace", "epsilon": 1.0, "account": account}
+    us.synthesize(place / "data.parquet", book, rows=30, out=release, save_model=place / "model.us", **how)
+    with Store.open(f"sqlite:///{place}/service.db") as store:
+        KeyBook(store).create(label="tester", scopes=("score",), rate=10)
+    return [*_descriptions(place), *_releases(place, release), *_tables(place), *_secrets(place, release)]
+
+
+def _descriptions(place: Path) -> list[Target]:
+    from understudy.anonymize.recipe import load_recipe
+    from understudy.codebook import Publication
+    from understudy.codebook.linked_toml import load_book
+    from understudy.codebook.maps import read_map
+    from understudy.codebook.packs import pack_of_file
+    from understudy.evaluate.board import read_board
+    from understudy.facade.tables import read_recipe
+    from understudy.sources.documents import draft_from_document
+    from understudy.sources.fixed_width import read_layout
+
+    linked = (us.codebook.__path__[0], "template_data", "encounters.toml")
+    toml, text = mixed(of_lines), (Path(place) / "book.toml").read_bytes()
+    review = b'[columns.review]\nby = "A"\non = 2026-01-01\nof = "sha256:0"\n'
+    anonymize = (
+        b'format = 1\nquasi_identifiers = ["age", "sex"]\n[hierarchies.age]\nintervals = [10, 20]\nstart = 0\n'
+        b'[[steps]]\ndo = "mondrian"\nk = 5\n[[steps]]\ndo = "round"\ncolumn = "age"\nto = 5\n'
+    )
+    publication = b'[publication]\ntitle = "Stays"\nlicence = "CC-BY-4.0"\nkeywords = ["a"]\ntemporal = "2009/2010"\n'
+    ddi = (
+        b'<codeBook xmlns="ddi:codebook:2_5"><stdyDscr><citation><titlStmt><titl>T</titl></titlStmt></citation>'
+        b'</stdyDscr><dataDscr><var name="sex" nature="nominal"><location StartPos="1" width="1"/><labl>Sex</labl>'
+        b'<catgry missing="Y"><catValu>9</catValu><labl>none</labl></catgry><catgry><catValu>1</catValu></catgry>'
+        b'<catgry><catValu>2</catValu></catgry></var><var name="age" intrvl="contin" dcml="1">'
+        b'<valrng><range min="0" max="120"/></valrng><invalrng><range min="997" max="999"/></invalrng></var>'
+        b"</dataDscr></codeBook>"
+    )
+    fields = [
+        {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}},
+    ]
+    frictionless = json.dumps({"resources": [{"name": "r", "path": "r.csv", "schema": {"fields": fields}}]})
+    csvw = json.dumps(
+        {
+            "@context": "http://www.w3.org/ns/csvw",
+            "url": "r.csv",
+            "dialect": {"delimiter": ";", "headerRowCount": 1, "encoding": "utf-8"},
+            "tableSchema": {
+                "columns": [
+                    {"name": "sex", "datatype": {"base": "string", "format": "F|M"}},
+                    {"name": "age", "datatype": {"base": "integer", "minimum": 0, "maximum": 99}, "null": ["-1"]},
+                ]
+            },
+        }
+    )
+    return [
+        Target("codebook", text + review, toml, load_book, 120, "fuzzed.toml"),
+        Target("linked codebook", Path(*linked).read_bytes(), toml, load_book, 20, "fuzzed.toml"),
+        Target("board", b"share_error = 0.03\nattack_gain = 0.09\n", toml, read_board, 60, "fuzzed.toml"),
+        Target("publication", publication, toml, Publication.load, 60, "fuzzed.toml"),
+        Target("recipe", b'method = "laplace"\nepsilon = 1.0\nrows = 50\n', toml, read_recipe, 60, "fuzzed.toml"),
+        Target("recipe to anonymise", anonymize, toml, load_recipe, 60, "fuzzed.toml"),
+        Target(
+            "pack",
+            b"code,block,label\nA1,A,first\nA2,A,second\nB1,B,third\n",
+            toml,
+            _pack(pack_of_file),
+            60,
+            "fuzzed.csv",
+        ),
+        Target("map", b"zip,county\n1,a\n2,a\n3,b\n", toml, read_map, 60, "fuzzed.csv"),
+        Target("layout", b"name,start,end\nsex,1,1\nage,2,4\n", toml, read_layout, 60, "fuzzed.csv"),
+        Target("DDI", ddi, of_bytes, draft_from_document, 60, "fuzzed.xml"),
+        Target("Frictionless", frictionless.encode(), mixed(of_json), draft_from_document, 60, "fuzzed.json"),
+        Target("CSVW", csvw.encode(), mixed(of_json), draft_from_document, 60, "fuzzed.json"),
+        Target("answers", _answers(), mixed(of_json), _answered(place / "book.toml"), 60, "fuzzed.json"),
+    ]
+
+
+def _pack(load: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    def used(path: Path) -> Any:
+        return load(path).codes
+
+    return used
+
+
+def _answers() -> bytes:
+    return json.dumps(
+        {"by": "A. Meyer", "person": "no", "panels": {"levels": "yes"}, "columns": {"sex": "yes", "age": "drop"}}
+    ).encode()
+
+
+def _answered(book: Path) -> Callable[[Path], Any]:
+    from understudy.facade.reviews import plain_answers
+
+    codebook = Codebook.load(book)
+
+    def load(path: Path) -> Any:
+        return plain_answers(path, None, codebook)
+
+    return load
+
+
+def _releases(place: Path, release: Path) -> list[Target]:
+    from understudy.evaluate.rumap.journal import Journal
+    from understudy.histories.model_file import load_histories
+    from understudy.release.reading import read_manifest_file
+    from understudy.synth.model_file import load_model
+    from understudy.trees.examples import diabetes_example
+    from understudy.trees.model_file import read_model
+
+    settings = {"rows": 5}
+    journal = place / "journal"
+    Journal(journal, settings)
+    run = {"method": "a", "epsilon": 1.0, "repeat": 0, "measures": {"x": 1.0}, "rows": 3}
+    score = place / "score.us"
+    diabetes_example().save(score, key=b"0" * 32)
+    histories = (Path(__file__).parents[1] / "upgrades" / "version_0_1_0" / "linked.us").read_bytes()
+    manifest, model = (release / "manifest.json").read_bytes(), (place / "model.us").read_bytes()
+
+    def journalled(folder: Path) -> Any:
+        if not (folder / "settings.json").exists():
+            (folder / "settings.json").write_text(json.dumps(settings))
+        opened = Journal(folder, settings)
+        return opened.ordered(opened.runs)
+
+    def verified(folder: Path) -> Any:
+        return us.verify(folder)
+
+    def whole_release(name: str) -> Callable[[Path], Any]:
+        def load(folder: Path) -> Any:
+            for other in release.iterdir():
+                if other.name != name and not (folder / other.name).exists():
+                    (folder / other.name).write_bytes(other.read_bytes())
+            return verified(folder)
+
+        return load
+
+    return [
+        Target("manifest", manifest, mixed(of_json), read_manifest_file, 60, "fuzzed/manifest.json"),
+        Target("manifest as recipe", manifest, mixed(of_json), _recipe_of_folder, 60, "fuzzed/manifest.json",
+               named=False),
+        Target("verified manifest", manifest, of_json, whole_release("manifest.json"), 10, "verified/manifest.json"),
+        Target("verified table", (release / "synthetic.parquet").read_bytes(), of_bytes,
+               whole_release("synthetic.parquet"), 6, "table/synthetic.parquet"),
+        Target("model", model, mixed(of_zip), load_model, 60, "fuzzed.us"),
+        Target("model of histories", histories, mixed(of_zip), load_histories, 3, "fuzzed.us"),
+        Target("score", score.read_bytes(), mixed(_rechecked), lambda path: read_model(path, b"0" * 32), 40,
+               "score.us"),
+        Target("journal", (json.dumps(run) + "\n").encode() * 2, mixed(of_json_line), journalled, 60,
+               "journal/runs.jsonl"),
+        Target("settings of a journal", json.dumps(settings).encode(), mixed(of_json), journalled, 60,
+               "settings/settings.json"),
+    ]  # fmt: skip
+
+
+def _recipe_of_folder(folder: Path) -> Any:
+    from understudy.facade.tables import read_recipe
+
+    return read_recipe(folder / "manifest.json").recipe(BOOK, 10)
+
+
+def of_json_line(content: bytes, rng: random.Random) -> bytes:
+    first, _, rest = content.partition(b"\n")
+    return of_json(first, rng) + b"\n" + rest
+
+
+def _rechecked(content: bytes, rng: random.Random) -> bytes:
+    """A score whose checksum was made to fit: only its content is wrong."""
+    document = change(json.loads(content), rng)
+    if isinstance(document, dict):
+        kept = {key: value for key, value in document.items() if key != "checksum"}
+        text = json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        document["checksum"] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return json.dumps(document, ensure_ascii=False).encode()
+
+
+def _tables(place: Path) -> list[Target]:
+    def counted(path: Path) -> Any:
+        return us.open(path, BOOK, unknown="missing").count([["sex"]])
+
+    def unpacked(path: Path) -> Any:
+        return us.check(path, BOOK)
+
+    workbook = place / "book.xlsx"
+    _write_workbook(workbook)
+    return [
+        Target("CSV", (place / "data.csv").read_bytes(), mixed(of_lines), counted, 3, "fuzzed.csv", named=False),
+        Target("Parquet", (place / "data.parquet").read_bytes(), of_bytes, counted, 8, "fuzzed.parquet", named=False),
+        Target("zip", _zipped((place / "data.csv").read_bytes()), mixed(of_zip), unpacked, 3, "fuzzed.zip"),
+        Target("gzip", gzip.compress((place / "data.csv").read_bytes()), of_bytes, unpacked, 3,
+               "fuzzed.csv.gz"),
+        Target("workbook", workbook.read_bytes(), mixed(of_zip), unpacked, 3, "fuzzed.xlsx"),
+    ]  # fmt: skip
+
+
+def _zipped(content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data.csv", content)
+    return packed.getvalue()
+
+
+def _write_workbook(path: Path) -> None:
+    import xlsxwriter
+
+    with contextlib.closing(xlsxwriter.Workbook(str(path))) as workbook:
+        sheet = workbook.add_worksheet()
+        for row, cells in enumerate([TABLE.column_names, *zip(*TABLE.to_pydict().values(), strict=True)]):
+            sheet.write_row(row, 0, cells)
+
+
+def _secrets(place: Path, release: Path) -> list[Target]:
+    from understudy.release.notices import Notice, add_notice, read_notices
+    from understudy.release.signature import check_signature, new_key_pair, read_public_key, sign
+    from understudy.service.secret import ServiceSecret
+    from understudy.trees.model_file import model_key
+
+    key = place / "key"
+    new_key_pair(key)
+    sign(release, key)
+    manifest = (release / "manifest.json").read_bytes()
+    add_notice(release, Notice(kind="withdrawn", why="an error"))
+
+    def secret(path: Path) -> Any:
+        path.chmod(0o600)
+        return ServiceSecret.find(path, may_create=False)
+
+    def account(path: Path) -> Any:
+        opened = Account.open(path, patience=0.0)
+        return opened.summary()
+
+    def beside_manifest(load: Callable[[Path], Any]) -> Callable[[Path], Any]:
+        def loaded(folder: Path) -> Any:
+            (folder / "manifest.json").write_bytes(manifest)
+            return load(folder)
+
+        return loaded
+
+    return [
+        Target("account", (place / "a.account").read_bytes(), of_bytes, account, 30, "fuzzed.account"),
+        Target("account with a sound chain", (place / "a.account").read_bytes(), _rechained(place), account, 40,
+               "fuzzed.account"),
+        Target("public key", (place / "key.pub").read_bytes(), mixed(of_lines), read_public_key, 60, "fuzzed.pub"),
+        Target("signature", (release / "signature.json").read_bytes(), mixed(of_json),
+               beside_manifest(lambda folder: check_signature(folder, None)), 60, "signed/signature.json"),
+        Target("notice", (release / "notice.json").read_bytes(), mixed(of_json), beside_manifest(read_notices), 60,
+               "noticed/notice.json"),
+        Target("model key", b"00" * 32 + b"\n", of_bytes, model_key, 60, "fuzzed.key"),
+        Target("service secret", b"A" * 43 + b"=\n", of_bytes, secret, 60, "fuzzed.secret"),
+    ]  # fmt: skip
+
+
+def _rechained(place: Path) -> Mutation:
+    """An account edited by somebody who made its chain of digests fit again."""
+
+    def mutate(content: bytes, rng: random.Random) -> bytes:
+        path = place / "edited.account"
+        path.write_bytes(content)
+        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("DROP TRIGGER lines_stay")
+            rows = connection.execute("SELECT number, kind, body FROM lines ORDER BY number").fetchall()
+            place_of = rng.randrange(len(rows))
+            digest = ""
+            for index, (number, *was) in enumerate(rows):
+                kind, body = was
+                if index == place_of and rng.random() < 0.2:
+                    kind = rng.choice(("reserved", "committed", "cancelled", "claimed", "noticed", "x"))
+                elif index == place_of:
+                    body = json.dumps(change(json.loads(body), rng))
+                digest = hashlib.sha256("\n".join([digest, str(number), kind, body]).encode()).hexdigest()
+                changed = (kind, body, digest, number)
+                connection.execute("UPDATE lines SET kind = ?, body = ?, digest = ? WHERE number = ?", changed)
+        return path.read_bytes()
+
+    return mutate

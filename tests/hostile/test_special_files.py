@@ -1,0 +1,256 @@
+"""Pipes, devices, links and bombs in the place of files: refused in a sentence, at once, and nothing is written."""
+
+import io
+import json
+import os
+import signal
+import stat
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzz.targets import BOOK, TABLE, prepare
+
+import understudy as us
+from understudy.cli.app import main
+from understudy.codebook import Categorical, Codebook
+from understudy.errors import UnderstudyError
+from understudy.privacy.account import Account
+from understudy.synth.model_file import load_model
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("special")
+
+
+@pytest.fixture(scope="module")
+def targets(place):
+    return {target.name: target for target in prepare(place)}
+
+
+class Waits(BaseException):
+    """Nobody may turn it into a sentence."""
+
+
+@pytest.fixture
+def alarm():
+    """A read that waits for a writer who never comes would wait for ever."""
+
+    def stop(_number, _frame):
+        raise Waits
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(45)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+NAMES = (
+    "codebook", "linked codebook", "board", "publication", "recipe", "recipe to anonymise", "pack", "map", "layout",
+    "DDI", "Frictionless", "CSVW", "answers", "manifest", "manifest as recipe", "model", "model of histories", "score",
+    "journal", "settings of a journal", "CSV", "Parquet", "zip", "gzip", "workbook", "account", "public key", "notice",
+    "model key", "service secret", "verified manifest", "verified table", "signature",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "device"])
+def test_no_loader_waits_for_a_pipe_or_reads_a_device(targets, tmp_path, alarm, kind):
+    assert set(targets) - set(NAMES) == {"account with a sound chain"}
+    for name in NAMES:
+        target = targets[name]
+        folder = tmp_path / name
+        path = folder / target.file
+        path.parent.mkdir(parents=True)
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "link to a pipe":
+            os.mkfifo(folder / "pipe")
+            path.symlink_to(folder / "pipe")
+        else:
+            path.symlink_to("/dev/zero")
+        try:
+            target.load(path.parent if "/" in target.file else path)
+        except UnderstudyError as reason:
+            assert str(reason)
+        else:
+            assert name in ("signature", "notice"), f"{name} read something out of a {kind}"  # as if there were none
+
+
+@pytest.mark.parametrize("name", ["synthetic.parquet", "manifest.json", "codebook.toml"])
+def test_a_link_inside_a_release_is_refused(place, targets, tmp_path, name):
+    assert targets
+    folder = tmp_path / "r"
+    folder.mkdir()
+    for path in (place / "release").iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / name).rename(tmp_path / name)
+    (folder / name).symlink_to(tmp_path / name)
+    with pytest.raises(UnderstudyError, match="symbolic link"):
+        us.verify(folder)
+
+
+def test_an_account_behind_a_link_is_refused(place, targets, tmp_path):
+    assert targets
+    (tmp_path / "link").symlink_to(place / "a.account")
+    with pytest.raises(UnderstudyError, match="symbolic link"):
+        Account.open(tmp_path / "link")
+
+
+def call(*words):
+    with pytest.raises(SystemExit) as stop:
+        main(list(map(str, words)))
+    return stop.value.code
+
+
+def test_no_command_writes_through_a_link_or_into_a_pipe(place, targets, tmp_path, alarm, capsys):
+    assert targets
+    book, data, aim = place / "book.toml", place / "data.parquet", tmp_path / "aim"
+    aim.write_text("kept")
+    how = ("-m", "laplace", "--epsilon", 1, "-n", 5)
+    for kind in ("link", "pipe"):
+        out = tmp_path / kind
+        out.symlink_to(aim) if kind == "link" else os.mkfifo(out)
+        for words in (
+            ("synth", data, "-c", book, *how, "-o", out),
+            ("synth", data, "-c", book, *how, "-o", tmp_path / "never", "--save-model", out),
+            ("codebook", "draft", data, "-o", out),
+            ("evaluate", data, place / "release", "-c", book, "-o", out),
+            ("account", "create", out, "--dataset", "d", "--epsilon", 1, "--delta", 0, "--neighbours", "add-remove"),
+            ("recipe", place / "release", "-o", out),
+            ("sign", place / "release", "--new-key", out),
+        ):
+            assert call(*words) == 2, (words, capsys.readouterr())
+    linked = tmp_path / "linked.toml"
+    linked.symlink_to(book)
+    before = book.read_bytes()
+    assert call("codebook", "declare", linked, "--all", "--by", "A", "--from", "B") == 2
+    assert aim.read_text() == "kept" and book.read_bytes() == before and not (tmp_path / "never").exists()
+
+
+def test_an_address_is_never_repeated():
+    """It may hold a password."""
+    from understudy.errors import DataError
+    from understudy.loading import loading
+
+    for raised in (DataError("no such table."), KeyError("x")):
+        with (
+            pytest.raises(DataError) as told,
+            loading("postgresql://ann:hunter2@db/claims", "the table", remedy="check it.", error=DataError),
+        ):
+            raise raised
+        assert "hunter2" not in " ".join([str(told.value), *getattr(told.value, "__notes__", ())])
+
+
+# Bombs
+
+
+def bomb(place: Path, tmp_path: Path, name: str, content: bytes) -> Path:
+    with zipfile.ZipFile(place / "model.us") as archive:
+        members = {one: archive.read(one) for one in archive.namelist()}
+    assert name in members
+    path = tmp_path / "bomb.us"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for one, inside in (members | {name: content}).items():
+            archive.writestr(one, inside)
+    return path
+
+
+@pytest.mark.parametrize("name", ["table-0-codes.npy", "table-0-noisy-counts.npy", "codebook.toml", "model.json"])
+def test_a_model_is_bounded_before_it_is_unpacked(place, targets, tmp_path, name):
+    """80 MB in some ten kB; the codebook of the model has a few cells."""
+    assert targets
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros((1, 1), dtype=np.int64))
+    path = bomb(place, tmp_path, name, buffer.getvalue() + bytes(80_000_000))
+    assert path.stat().st_size < 200_000
+    tracemalloc.start()
+    with pytest.raises(UnderstudyError, match="more than its codebook allows"):
+        load_model(path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20_000_000
+
+
+def test_a_table_of_a_model_cannot_claim_more_levels_than_its_codebook(place, targets, tmp_path):
+    assert targets
+    with zipfile.ZipFile(place / "model.us") as archive:
+        described = archive.read("model.json").decode()
+    assert '"sizes"' in described
+    facts = json.loads(described)
+    facts["tables"][0]["sizes"] = [10**9 for _ in facts["tables"][0]["sizes"]]
+    with pytest.raises(UnderstudyError, match="does not have columns and levels of its codebook"):
+        load_model(bomb(place, tmp_path, "model.json", json.dumps(facts).encode()))
+
+
+def test_an_archive_larger_than_the_disk_is_not_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data.csv", b"sex,age,ward\n" + b"F,3,A\n" * 100_000)
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
+    with pytest.raises(UnderstudyError, match="has no room"):
+        us.open(path, BOOK).count([["sex"]])
+
+
+# Who may read what is written
+
+
+def modes(path: Path) -> set[int]:
+    return {stat.S_IMODE(one.stat().st_mode) for one in [path, *path.rglob("*")]}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_readers_are_those_that_are_meant_whatever_the_umask(tmp_path, umask, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = os.umask(umask)
+    try:
+        BOOK.save("book.toml")
+        us.synthesize(TABLE, BOOK, rows=30, method="laplace", epsilon=1.0, out="release", formats=["csv"])
+        us.synthesize(
+            TABLE, BOOK, rows=30, method="laplace", epsilon=1.0, out="again", save_model="model.us", account=None
+        )
+        us.passport("release")
+        us.sign("release", new_key="key")
+        holes = TABLE.set_column(2, "ward", [[None if row % 7 == 0 else "A" for row in range(len(TABLE))]])
+        book = Codebook(columns=(*BOOK.columns[:2], Categorical(name="ward", levels=("A", "B"), missing="?")))
+        us.impute(holes, book, files=2, out="completed", seed=1)
+        us.evaluate(TABLE, "release", BOOK, out="report.html")
+    finally:
+        os.umask(before)
+    assert modes(Path("release")) == {0o755, 0o644}
+    assert modes(Path("completed")) == {0o700, 0o600}
+    for name in ("report.html", "key", "model.us", "book.toml"):
+        assert modes(Path(name)) == {0o600}, name
+    assert modes(Path("key.pub")) == {0o644}
+
+
+# Terminal escapes
+
+
+EVIL = "se\x1b]0;evil\x07\x1b[31mx\x9b2J\u202e"
+
+
+def test_nothing_that_is_printed_steers_a_terminal(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("d.csv").write_text(f"{EVIL},b\nF,1\nM,2\n", encoding="utf-8")
+    said = []
+    for words in (
+        ("codebook", "draft", "d.csv", "-o", "b.toml"),
+        ("codebook", "show", "b.toml"),
+        ("codebook", "show", "b.toml", "--json"),
+        ("codebook", "check", "d.csv", "-c", f"no{EVIL}"),
+        ("codebook", "check", f"no{EVIL}.csv", "-c", "b.toml"),
+        ("quote", "-c", "b.toml", "-m", EVIL, "--epsilon", "1", "-n", "3"),
+        (f"x{EVIL}",),
+        ("quote", f"--epsilon{EVIL}", "1"),
+    ):
+        call(*words)
+        heard = capsys.readouterr()
+        said.append(heard.out + heard.err)
+    everything = "".join(said)
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(everything)
+    assert "\\x1b]0;evil" in said[1] and "\\u001b]0;evil" in said[2]

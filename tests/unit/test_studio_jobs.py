@@ -1,0 +1,180 @@
+"""Jobs of the studio: one for each form, found again, ended truthfully."""
+
+import json
+import os
+import secrets
+import signal
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from understudy.errors import ParameterError
+from understudy.facade import demo, releases
+from understudy.privacy.transaction import Payment
+from understudy.studio import jobs
+from understudy.studio.jobs import ChargeFact, JobState
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    place = tmp_path_factory.mktemp("jobs")
+    demo.example_patients(place / "example", rows=300)
+    return place
+
+
+@pytest.fixture
+def account(root):
+    name = f"{secrets.token_hex(4)}.account"
+    releases.create_account(root / name, dataset="example", epsilon=5, delta=1e-5, neighbours="add-remove")
+    return name
+
+
+def asked(account, **more):
+    return {
+        "data": "example/patients.csv",
+        "book": "example/patients.toml",
+        "rows": 50,
+        "out": f"release-{secrets.token_hex(4)}",
+        "account": account,
+        "epsilon": 0.5,
+        "delta": 1e-6,
+        **more,
+    }
+
+
+def start(root, arguments, nonce=None):
+    nonce = secrets.token_hex(16) if nonce is None else nonce
+    return jobs.start(root, nonce, kind="synthesize", arguments=arguments, about="example", by="A. Steward")
+
+
+def ended(job, state):
+    deadline = time.monotonic() + 120
+    while job.state is JobState.RUNNING and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert job.state is state, job.result
+    return job.result
+
+
+def counted(root, account):
+    return [charge for charge in releases.open_account(root / account).history() if charge.state.value != "cancelled"]
+
+
+def test_a_form_that_is_sent_by_two_tabs_starts_and_pays_once(root, account):
+    nonce, arguments = secrets.token_hex(16), asked(account)
+    begun = []
+    tabs = [threading.Thread(target=lambda: begun.append(start(root, arguments, nonce))) for _ in range(4)]
+    for tab in tabs:
+        tab.start()
+    for tab in tabs:
+        tab.join()
+    assert sorted(new for _, new in begun) == [False, False, False, True]
+    job = begun[0][0]
+    told = ended(job, JobState.DONE)["told"]
+    assert told["valid"] and told["passed"] and not told["problems"]
+    assert job.charge_fact() is ChargeFact.COMMITTED
+    assert len(counted(root, account)) == 1
+    assert jobs.find(root, nonce) == job  # another studio finds it
+    assert job in jobs.all_jobs(root, about="example") and job not in jobs.all_jobs(root, about="another")
+    assert [step.share for step in job.steps()] and all(0 <= step.share <= 1 for step in job.steps())
+    for path in job.folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
+    assert stat.S_IMODE(job.folder.stat().st_mode) == 0o700
+    assert not [path for path in job.folder.parent.iterdir() if path.name.startswith(".half")]
+
+
+def test_a_refusal_says_why_and_nothing_is_charged(root, account):
+    job, _ = start(root, asked(account, epsilon=50.0))
+    assert "above its cap" in ended(job, JobState.REFUSED)["sentence"]
+    assert job.charge_fact() is ChargeFact.NOTHING
+    assert not (root / job.arguments["out"]).exists()
+
+
+def test_a_job_that_is_cancelled_before_it_begins_costs_nothing(root, account):
+    job, _ = start(root, asked(account))
+    job.cancel()
+    assert job.is_stopping
+    ended(job, JobState.CANCELLED)
+    assert job.charge_fact() in (ChargeFact.NOTHING, ChargeFact.GIVEN_BACK)
+    assert counted(root, account) == []
+
+
+@pytest.mark.parametrize(
+    ("struck", "state", "fact"),
+    [
+        (signal.SIGINT, JobState.CANCELLED, ChargeFact.GIVEN_BACK),
+        (signal.SIGKILL, JobState.KILLED, ChargeFact.HELD),
+    ],
+)
+def test_the_account_says_what_a_stopped_job_cost(root, account, tmp_path, struck, state, fact, monkeypatch):
+    """The worker waits just after its charge, by a hook that Python loads at its start, and is struck there."""
+    hook = (
+        "import sys, time\n"
+        "if 'understudy.studio.worker' in ' '.join(sys.orig_argv):\n"
+        "    from understudy.privacy.transaction import Payment\n"
+        "    def reached(self, point):\n"
+        "        if point == 'drawing':\n"
+        f"            open({str(tmp_path / 'there')!r}, 'w').close()\n"
+        "            time.sleep(60)\n"
+        "    Payment.reached = reached\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(hook)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    assert hasattr(Payment, "reached")
+    job, _ = start(root, asked(account))
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "there").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert job.state is JobState.RUNNING
+    assert job.charge_fact() is ChargeFact.HELD
+    if struck is signal.SIGINT:
+        job.cancel()
+    else:
+        os.kill(int((job.folder / jobs.PID).read_text()), struck)
+    ended(job, state)
+    assert job.charge_fact() is fact
+    assert len(counted(root, account)) == (fact is ChargeFact.HELD)
+    assert not (root / job.arguments["out"]).exists()
+
+
+def test_a_killed_job_without_a_note_is_told_by_the_account(root, account):
+    job, _ = start(root, asked(account))
+    ended(job, JobState.DONE)
+    (job.folder / jobs.RESULT).unlink()
+    (job.folder / jobs.CHARGE).unlink()
+    assert job.state is JobState.KILLED
+    assert job.charge_fact() is ChargeFact.NOTHING  # what is committed belongs to a release, not to a killed job
+    (root / account).unlink()
+    assert job.charge_fact() is ChargeFact.UNKNOWN
+
+
+def test_bugs_are_told_without_the_words_of_the_error(root):
+    job, _ = jobs.start(root, secrets.token_hex(16), kind="no such work", arguments={}, about="example", by="A")
+    sentence = ended(job, JobState.FAILED)["sentence"]
+    assert sentence.startswith("KeyError at worker.py:") and "no such work" not in sentence
+
+
+@pytest.mark.parametrize("nonce", ["", "../../etc", "A" * 32, "0" * 31, "0" * 33, "0" * 32 + "\n"])
+def test_names_that_no_form_has(root, nonce):
+    with pytest.raises(ParameterError, match="open the screen again"):
+        start(root, {}, nonce)
+    assert jobs.find(root, nonce) is None
+
+
+def test_half_written_files_are_no_news(tmp_path):
+    nonce = secrets.token_hex(16)
+    folder = tmp_path / jobs.FOLDER / nonce
+    folder.mkdir(parents=True)
+    (folder / jobs.REQUEST).write_text("[1]")
+    (folder / jobs.PROGRESS).write_text(
+        json.dumps({"at": 10.0, "step": "counting", "done": 0, "total": 4})
+        + "\n"
+        + json.dumps({"at": 20.0, "step": "counting", "done": 1, "total": 4})
+        + '\n{"at": 3'
+    )
+    job = jobs.find(Path(tmp_path), nonce)
+    (step,) = job.steps()
+    assert (step.share, step.seconds_left) == (0.25, 30.0)
+    assert job.state is JobState.KILLED and job.charge_fact() is ChargeFact.FREE and job.arguments == {}

@@ -1,0 +1,285 @@
+"""The screens that pay, look and publish, without a browser: one charge, the right order, two names."""
+
+import html
+import io
+import re
+import shlex
+import time
+import zipfile
+
+import pytest
+from studio_visitor import Visitor
+
+from understudy.facade import codebooks, outlooks, releases, tables
+from understudy.studio import approvals, jobs, plans
+from understudy.studio.jobs import JobState
+from understudy.studio.released import find_release
+from understudy.studio.workspace import Root, new_dataset
+
+BOOK = """format = 1
+title = "Small"
+
+[[columns]]
+name = "sex"
+kind = "categorical"
+role = "quasi-identifier"
+levels = ["F", "M"]
+
+[[columns]]
+name = "age"
+kind = "integer"
+role = "quasi-identifier"
+edges = [0, 18, 65, 120]
+
+[[columns]]
+name = "<script>alert(1)</script>"
+kind = "categorical"
+levels = ["yes", "no"]
+"""
+
+
+def small(root, name="small"):
+    """A data set of three columns, one of which tries to be a script."""
+    own = new_dataset(Root.at(root), name, title="Small table", data="rows.csv")
+    rows = [f"{'FM'[number % 2]},{number % 90},{('yes', 'no')[number % 3 == 0]}" for number in range(200)]
+    own.path("rows.csv").write_text("\n".join(["sex,age,<script>alert(1)</script>", *rows, ""]))
+    own.path("codebook.toml").write_text(BOOK)
+    return own
+
+
+def planned(visitor, *, epsilon="0.5", rows="60", cap="1"):
+    """An open account and a kept plan."""
+    visitor.done("/d/small/quote/account", {"epsilon": cap, "delta": "1e-5", "neighbours": "add-remove"})
+    plan = {"epsilon": epsilon, "delta": "1e-6", "rows": rows, "rows_about": "200", "method": "marginals"}
+    return visitor.done("/d/small/quote", plan)
+
+
+def nonce_in(page):
+    return re.search(r'name="nonce" value="([0-9a-f]{32})"', page.text)[1]
+
+
+def ended(own, nonce, state=JobState.DONE):
+    job = jobs.find(own.root.folder, nonce)
+    deadline = time.monotonic() + 120
+    while job.state is JobState.RUNNING and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert job.state is state, job.result
+    return job
+
+
+def test_the_price_follows_the_slider_and_reads_no_row(tmp_path):
+    own = small(tmp_path)
+    own.path("rows.csv").unlink()  # nothing of it is needed
+    visitor = Visitor(tmp_path)
+    before = visitor.get("/d/small/quote?epsilon=1.0&rows_about=200&rows=60")
+    part = visitor.get("/d/small/quote/price?epsilon=2.0&rows_about=200&rows=60")
+    assert "2.72 times at most" in before.text and "7.39 times at most" in part.text
+    assert (
+        part.headers["HX-Replace-Url"].startswith("/d/small/quote?") and "epsilon=2.0" in part.headers["HX-Replace-Url"]
+    )
+    assert "<script>alert" not in before.text + part.text
+    assert "understudy quote" in before.text and "us.quote(" in before.text
+    wrong = visitor.get("/d/small/quote/price?epsilon=minus&rows=60")
+    assert wrong.status_code == 200 and "is no number" in wrong.text
+    nothing = visitor.get("/d/small/quote/price?epsilon=-1&rows=60")
+    assert nothing.status_code == 200 and "There is no price for this" in nothing.text
+    assert not own.account.exists()  # looking changes nothing
+
+
+def test_an_error_that_is_named_finds_its_epsilon(tmp_path):
+    small(tmp_path)
+    visitor = Visitor(tmp_path)
+    answer = visitor.get("/d/small/quote/error?error=0.1&rows_about=5000&rows=60&wanted=age%20by%20sex")
+    assert answer.status_code == 303
+    epsilon = float(re.search(r"epsilon=([0-9.]+)", answer.headers["location"])[1])
+    outlook = tables.quote(
+        codebooks.load_any(tmp_path / "small" / "codebook.toml"), 60, rows_about=5000, epsilon=epsilon, delta=1e-6
+    ).forecast
+    assert outlook.two_way.low <= 0.1 and "is enough" in visitor.get(answer.headers["location"]).text
+    assert visitor.get("/d/small/quote/error?error=much").status_code == 422
+
+
+def test_two_tabs_pay_once_and_an_old_tab_does_not_pay_at_all(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    first, second = (visitor.get("/d/small/release") for _ in range(2))
+    nonce = nonce_in(first)
+    assert nonce_in(second) == nonce
+    wrong = visitor.post("/d/small/release", {"nonce": nonce, "confirm": "smal"}, came_from="/d/small/release")
+    assert wrong.status_code == 303 and jobs.find(own.root.folder, nonce) is None
+    assert "to pay, type the name" in visitor.get("/d/small/release").text
+    for _ in range(2):
+        answer = visitor.post("/d/small/release", {"nonce": nonce, "confirm": "small"})
+        assert answer.headers["location"] == f"/d/small/job/{nonce}"
+    job = ended(own, nonce)
+    shown = visitor.get(f"/d/small/job/{nonce}")
+    assert "Yes. The account small/small.account was charged" in shown.text and "Checked at once" in shown.text
+    assert len(releases.open_account(own.account).history()) == 1
+    assert releases.verify(own.root.folder / job.arguments["out"]).is_valid
+    assert nonce_in(visitor.get("/d/small/release")) != nonce  # another release is another decision
+    stale = visitor.post("/d/small/release", {"nonce": "0" * 32, "confirm": "small"}, came_from="/d/small/release")
+    assert stale.status_code == 303 and "has changed since" in visitor.get("/d/small/release").text
+    assert len(releases.open_account(own.account).history()) == 1
+    told = visitor.get(f"/d/small/job/{nonce}/events")
+    assert "event: progress" in told.text and told.text.rstrip().endswith("event: end\ndata: end")
+    assert job.request["commands"][1].startswith("understudy synth small/rows.csv -c small/codebook.toml --epsilon 0.5")
+
+
+def test_limits_come_before_the_report_and_the_account_remembers_it(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    nonce = nonce_in(visitor.get("/d/small/release"))
+    visitor.post("/d/small/release", {"nonce": nonce, "confirm": "small"})
+    ended(own, nonce)
+    screen = visitor.get("/d/small/report")
+    assert "Fix the limits above first" in screen.text and 'name="nonce"' not in screen.text
+    early = visitor.post("/d/small/report/1", {"nonce": "1" * 32}, came_from="/d/small/report")
+    assert early.status_code == 303 and "limits of the board first" in visitor.get("/d/small/report").text
+    refused = visitor.post("/d/small/report/board", {"limit-share_error": "7", "by": "B"}, came_from="/d/small/report")
+    assert refused.status_code == 303 and not own.path("board.toml").exists()
+    visitor.done("/d/small/report/board", {"limit-share_error": "0.05", "by": "Data access board"})
+    nonce = nonce_in(visitor.get("/d/small/report"))
+    visitor.post("/d/small/report/1", {"nonce": nonce, "risk": "none"})
+    ended(own, nonce)
+    looks = releases.open_account(own.account).looks()
+    assert [what for _, what in looks] == ["evaluation of small/releases/1"]
+    page = visitor.get("/d/small/report/1/page")
+    assert page.headers["content-security-policy"].startswith("sandbox") and "Data access board" in page.text
+    assert own.path("reports", "1.html").stat().st_mode & 0o077 == 0
+    later = visitor.post("/d/small/report/board", {"limit-share_error": "0.5", "by": "B"}, came_from="/d/small/report")
+    assert later.status_code == 303 and "its limits stand" in visitor.get("/d/small/report").text
+    assert "confidential look" in visitor.get("/d/small/publish").text
+
+
+def test_nothing_leaves_the_house_without_the_second_name(tmp_path):
+    (tmp_path / "studio.toml").write_text('people = ["A. Meyer", "B. Kuhn"]\napprovals = 2\n')
+    own = small(tmp_path)
+    first = Visitor(tmp_path)
+    second = Visitor(tmp_path, keys=first.keys, app=first.app)
+    tables.synthesize(
+        own.path("rows.csv"), own.codebook, 40, epsilon=1.0, delta=1e-6, out=private(own), method="marginals"
+    )
+    here = "/d/small/publish/1"
+    assert first.get(f"{here}/zip").status_code == 422
+    assert "2 more named people" in first.get(here).text
+    first.done(f"{here}/approve")
+    again = first.post(f"{here}/approve", came_from=here)
+    assert again.status_code == 303 and "must come from somebody else" in first.get(here).text
+    signing = first.post(f"{here}/sign", came_from=here)
+    assert signing.status_code == 303 and "may not leave the house" in first.get(here).text
+    assert not (own.releases / "1" / "signature.json").exists()
+    second.done(f"{here}/approve")
+    first.done(f"{here}/sign")
+    taken = second.get(f"{here}/zip")
+    assert taken.headers["x-understudy-audience"] == "public"
+    names = {name.removeprefix("small-1/") for name in zipfile.ZipFile(io.BytesIO(taken.content)).namelist()}
+    assert {"manifest.json", "signature.json", "passport.json", "synthetic.parquet", "index.html"} <= names
+    assert (tmp_path / "publisher.key").stat().st_mode & 0o077 == 0
+    assert releases.verify(own.releases / "1", key=tmp_path / "publisher.key.pub").is_valid
+    release = find_release(own, "1")
+    assert [one.person for one in approvals.approvals_of(release)] == ["A. Meyer", "B. Kuhn"]
+    manifest = release.folder / "manifest.json"
+    manifest.write_text(manifest.read_text() + "\n")
+    assert approvals.missing(release) == 2  # another manifest is another release
+
+
+def private(own):
+    own.releases.mkdir()
+    return own.releases / "1"
+
+
+def test_candidates_are_weighed_and_one_is_made(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    fields = [("nonce", nonce_in(visitor.get("/d/small/anonymise"))), ("k", "5"), ("suppression", "0.05")]
+    ticked = [("quasi", "sex"), ("quasi", "age")]
+    visitor.post("/d/small/anonymise/weigh", [*fields, *ticked])
+    ended(own, fields[0][1])
+    assert own.path(".looks", "candidates.json").stat().st_mode & 0o077 == 0
+    screen = visitor.get("/d/small/anonymise")
+    assert screen.text.count("Make this one") >= 4
+    nonce = nonce_in(screen)
+    visitor.post("/d/small/anonymise", [("nonce", nonce), ("k", "5"), ("mondrian", "1"), *ticked])
+    job = ended(own, nonce)
+    assert "No account was involved" not in visitor.get(f"/d/small/job/{nonce}").text
+    assert releases.verify(own.root.folder / job.arguments["out"]).is_valid
+    assert visitor.get("/d/small/report/1/page").status_code == 200
+    nobody = visitor.post("/d/small/anonymise", [("nonce", "2" * 32), ("k", "5")], came_from="/d/small/anonymise")
+    assert nobody.status_code == 303 and "tick the columns" in visitor.get("/d/small/anonymise").text
+
+
+def test_addresses_that_lead_nowhere(tmp_path):
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    (tmp_path / "secret.html").write_text("<!-- understudy page, made from confidential data -->")
+    own.path("page.html").write_text("<!-- understudy page, made from confidential data --><p>here</p>")
+    own.path("strange.html").write_text("<p>not ours</p>")
+    assert "page.html" in (text := visitor.get("/d/small/others").text) and "strange.html" not in text
+    assert visitor.get("/d/small/others/page?file=page.html").status_code == 200
+    for path in (
+        "others/page?file=../secret.html",
+        "others/page?file=strange.html",
+        "publish/..%2f..",
+        "publish/none",
+        "report/none/page",
+        f"job/{'0' * 32}",
+        "job/..%2f..%2fx/events",
+    ):
+        assert visitor.get(f"/d/small/{path}").status_code in (404, 422), path
+
+
+def test_a_recipe_from_elsewhere_is_the_plan(tmp_path):
+    own = small(tmp_path)
+    own.path("recipe.toml").write_text('method = "laplace"\nrows = 30\nepsilon = 0.3\n')
+    plan = plans.saved_plan(own)
+    assert (plan.method, plan.rows, plan.options) == ("laplace", 30, {"epsilon": 0.3})
+    assert "--method laplace --epsilon 0.3 --rows 30" in plan.flags()
+    own.path("recipe.toml").write_text('method = "laplace"\n')
+    assert Visitor(tmp_path).get("/d/small/quote").status_code == 422
+
+
+def test_what_an_account_would_say(tmp_path):
+    book = codebooks.load_any(small(tmp_path).codebook)
+    account = tmp_path / "a.account"
+    releases.create_account(account, dataset="x", epsilon=1, delta=1e-5, neighbours="add-remove")
+    priced = tables.quote(book, 10, epsilon=0.5, delta=1e-6)
+    outlook = outlooks.account_outlook(account, priced)
+    assert outlook.fits and outlook.before == 0 and outlook.after == pytest.approx(0.5, rel=1e-6)
+    refused = outlooks.account_outlook(account, tables.quote(book, 10, epsilon=2.0, delta=1e-6))
+    assert not refused.fits and "above its cap" in refused.refusal
+    strange = outlooks.account_outlook(
+        account, tables.quote(book, 10, epsilon=0.5, delta=1e-6, neighbours="replace-one")
+    )
+    assert strange.after is None and "replace-one" in strange.refusal
+    assert releases.open_account(account).history() == []
+    assert outlooks.belief_after(priced.total, 0.5) == pytest.approx(0.623)  # 1 / (1 + e^-0.5), rounded up
+
+
+def test_the_commands_on_the_screens_work(tmp_path, monkeypatch):
+    """What a screen shows as the same by command is typed in the root folder, and does it."""
+    from typer.testing import CliRunner
+
+    from understudy.cli.app import app
+
+    own, visitor = small(tmp_path), Visitor(tmp_path)
+    planned(visitor)
+    monkeypatch.chdir(tmp_path)
+    lines = []
+    for screen in ("quote", "release", "anonymise", "others", "publish"):
+        text = html.unescape(visitor.get(f"/d/small/{screen}").text)
+        lines += [
+            line.split(">")[-1]
+            for line in text.splitlines()
+            if line.split(">")[-1].startswith(("understudy ", "mkdir "))
+        ]
+    typed = list(dict.fromkeys(line.replace("NUMBER", "9") for line in lines if "FLOWS" not in line))
+    kinds = {shlex.split(line)[1] for line in typed}
+    assert kinds >= {"quote", "synth", "verify", "anonymize", "account", "count", "-p"}
+    for line in typed:
+        if line.startswith("mkdir -p "):
+            for folder in shlex.split(line)[2:]:
+                (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+            continue
+        if "commute" in line or "understudy train" in line:  # no such table here, or it takes long
+            continue
+        done = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+        assert done.exit_code == 0, (line, done.output)
+    assert {place.name for place in own.releases.iterdir()} == {"1", "9"}

@@ -1,0 +1,288 @@
+"""The first three screens without a browser: a file becomes an attested codebook, and the command line agrees."""
+
+import re
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from studio_visitor import Visitor
+
+from understudy.codebook import Codebook
+from understudy.facade.book_edits import edit_column, set_person
+from understudy.facade.codebooks import load_codebook
+from understudy.studio.books import lines_of, progress_of
+from understudy.studio.guard import Form
+from understudy.studio.looks import find_look, keep_look, key_of
+from understudy.studio.screens.review import answers_of
+from understudy.studio.workspace import Root, new_dataset
+
+BOOK = """format = 1  # ours
+
+[[columns]]
+name = "id"
+kind = "text"
+role = "identifier"
+
+[[columns]]
+name = "sex"  # as registered
+kind = "categorical"
+levels = ["F", "M"]
+origin = "drafted"
+
+[[columns]]
+name = "age"
+kind = "integer"
+edges = [0, 18, 65, 120]
+
+[columns.attestation]
+by = "A. Meyer"
+source = "form 7"
+on = 2024-05-01
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    made = new_dataset(Root.at(tmp_path), "stays", title="Stays 2024", data="../stays.csv")
+    rows = [f"{number // 2},{'FM'[number % 2]},{number % 90}" for number in range(240)]
+    (tmp_path / "stays.csv").write_text("\n".join(["id,sex,age", *rows, ""]))
+    made.path("codebook.toml").write_text(BOOK)
+    return made
+
+
+def test_a_file_becomes_an_attested_codebook(tmp_path):
+    """The whole path of these screens; every look is a process of its own."""
+    rows = [f"{number // 2},{'FM'[number % 2]},{number % 90},W{number % 4}" for number in range(240)]
+    (tmp_path / "stays.csv").write_text("\n".join(["patient_id,sex,age,ward", *rows, ""]))
+    visitor = Visitor(tmp_path)
+    visitor.done("/new", {"file": "stays.csv", "title": "Stays 2024"})
+    visitor.wait("stays")
+    assert "<td>W3</td>" in visitor.get("/d/stays/data").text
+    visitor.done("/d/stays/data/draft")
+    visitor.wait("stays")
+    own = visitor.root.dataset("stays")
+    assert {line.name: line.state for line in lines_of(own)}["patient_id"] == "dangerous"
+    questions = find_look(own, "columns").seen["questions"]
+    fields = {f"panel-{place}": question["proposed"] for place, question in enumerate(questions) if question["columns"]}
+    answers = {"by": "A. Meyer", "who": "column", "column": "patient_id", "cap": "2", **fields}
+    visitor.done("/d/stays/codebook/review", answers)
+    visitor.wait("stays")
+    book = load_codebook(own.codebook)
+    assert book.unit.id == "patient_id" and book.unit.cap == 2 and not book.unreviewed
+    assert "Attest" in visitor.get("/d/stays/codebook").text
+    waiting = [("column", name) for name in book.unattested]
+    text = visitor.done("/d/stays/codebook/attest", [("by", "A. Meyer"), ("source", "form 7"), *waiting]).text
+    assert load_codebook(own.codebook).is_public and "You can choose a budget now" in text
+    assert "A. Meyer: 3 columns, from form 7" in visitor.get("/").text
+    visitor.done("/d/stays/codebook/undo")
+    assert not load_codebook(own.codebook).is_public
+
+
+def test_an_edit_keeps_the_text_and_asks_for_a_new_attestation(own):
+    visitor = Visitor(own.root.folder)
+    fields = {"kind": "integer", "edges": "0, 21, 65, 120", "missing": "", "more_missing": "", "role": "sensitive"}
+    visitor.done("/d/stays/codebook/column/2", fields)
+    book = load_codebook(own.codebook)
+    age = book.column("age")
+    assert [int(edge) for edge in age.edges] == [0, 21, 65, 120] and age.role.value == "sensitive"
+    assert age.attestation is None and not age.is_public, "nobody has attested these edges"
+    text = own.codebook.read_text()
+    assert "# ours" in text and "# as registered" in text
+    visitor.done("/d/stays/codebook/column/2/attest", {"by": "A. Meyer", "source": "form 8"})
+    assert load_codebook(own.codebook).column("age").is_attested
+    visitor.done("/d/stays/codebook/undo")
+    visitor.done("/d/stays/codebook/undo")
+    assert own.codebook.read_text() == BOOK
+    assert "there is no change to take back" in visitor.done("/d/stays/codebook/undo").text
+
+
+def test_an_edit_of_words_alone_keeps_the_attestation(own):
+    edit_column(own.codebook, "age", {"description": "in years", "role": "quasi-identifier"})
+    assert load_codebook(own.codebook).column("age").is_attested
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"kind": "categorical", "levels": ""}, "has no level"),
+        ({"kind": "categorical", "levels": "F\nF"}, "twice"),
+        ({"kind": "integer", "edges": "1, x"}, "is not a number"),
+        ({"kind": "integer", "edges": "3, 2"}, "edges"),
+        ({"kind": "date", "start": "yesterday"}, "is not a day"),
+        ({"kind": "nonsense"}, "nonsense"),
+    ],
+)
+def test_a_wrong_edit_is_told_and_changes_nothing(own, fields, sentence):
+    visitor = Visitor(own.root.folder)
+    text = visitor.done("/d/stays/codebook/column/1", {"missing": "", "more_missing": "", **fields}).text
+    assert sentence in text and own.codebook.read_text() == BOOK
+
+
+def test_a_column_can_become_another_kind(own):
+    edit_column(own.codebook, "sex", {"kind": "text"})
+    assert not load_codebook(own.codebook).column("sex").is_modelled
+    edit_column(own.codebook, "sex", {"kind": "ordinal", "levels": ["M", "F"]})
+    column = load_codebook(own.codebook).column("sex")
+    assert column.levels == ("M", "F") and column.is_modelled and not column.is_public
+
+
+def test_codes_of_a_public_list_are_taken_in(own):
+    """A draft leaves such a column out and names the pack; one click takes it in."""
+    keep_look(own, "draft", "", seen={"left_out": {"id": "many texts: draft it with `--kind id=icd9`"}, "guesses": []})
+    visitor = Visitor(own.root.folder)
+    assert "Take id in, as codes of icd9" in visitor.get("/d/stays/codebook").text
+    visitor.done("/d/stays/codebook/column/0", {"kind": "icd9", "role": "other"})
+    line = lines_of(own)[0]
+    assert (line.kind, line.state) == ("icd9", "open") and line.size > 500 and progress_of(own).columns == 3
+
+
+def test_who_is_a_person_can_be_said_and_taken_back(own):
+    assert set_person(own.codebook, "id", 2).unit.cap == 2
+    book = set_person(own.codebook, None)
+    assert book.unit is None and load_codebook(own.codebook).unit is None and "# ours" in own.codebook.read_text()
+    text = Visitor(own.root.folder).done("/d/stays/data/person", {"who": "column", "column": "id", "cap": "many"}).text
+    assert "number of rows is missing" in text
+
+
+def test_no_screen_reads_the_rows(own, monkeypatch):
+    """A screen answers from files that a look left behind: how large the table is does not matter."""
+    seen = {"faults": [], "counts": {"sex": [120, 120]}, "rows": 240, "questions": []}
+    keep_look(own, "columns", key_of(own, "columns"), seen=seen)
+    monkeypatch.setattr("understudy.sources.files.open_table", lambda *_, **__: pytest.fail("the rows were read"))
+    visitor = Visitor(own.root.folder)
+    for path in ("", "d/stays/data", "d/stays/codebook", "d/stays/codebook/column/1", "d/stays/codebook/review",
+                 "d/stays/codebook/rules", "d/stays/codebook/attest", "d/stays/codebook/difference"):  # fmt: skip
+        assert visitor.get(f"/{path}").status_code == 200, path
+    text = visitor.get("/d/stays/codebook/column/1").text
+    assert "Rows of each level of sex" in text
+    own.codebook.write_text(BOOK.replace('"M"]', '"M", "X"]'))
+    assert "Rows of each level of sex" not in visitor.get("/d/stays/codebook/column/1").text, "it is of other levels"
+
+
+def test_lights_tell_what_a_column_needs(own):
+    assert [(line.name, line.light, line.state) for line in lines_of(own)] == [
+        ("id", "good", "declared"),
+        ("sex", "open", "open"),
+        ("age", "good", "attested"),
+    ]
+    progress = progress_of(own)
+    assert (progress.state, progress.columns, progress.attested) == ("open", 2, 1)
+    question = {"id": "names", "columns": ["sex"], "sees": {"sex": ["2 levels", "names? [drop]"]}, "asks": "?"}
+    keep_look(own, "columns", key_of(own, "columns"), seen={"questions": [question], "counts": {}, "faults": []})
+    assert lines_of(own)[1].state == "dangerous"
+
+
+def test_answers_carry_no_names_of_columns_in_their_fields():
+    questions = [
+        {"id": "person", "columns": []},
+        {"id": "levels", "columns": ["a", 'b"<x>']},
+        {"id": "numbers", "columns": ["c"]},
+    ]
+    form = Form(
+        [("who", "row"), ("panel-1", "yes"), ("column-1-1", "missing=CODE"), ("missing-1-1", "9"), ("panel-2", "")]
+    )
+    answers = answers_of(questions, form)
+    assert answers == {"panels": {"levels": "yes"}, "columns": {'b"<x>': "missing=9"}, "person": "no"}
+
+
+def test_linked_tables_are_shown_and_attested(tmp_path):
+    """A codebook of linked tables has its lines too; what cannot be edited here is said."""
+    from understudy.facade.linked import template
+
+    own = new_dataset(Root.at(tmp_path), "hospital", data="tables")
+    own.path("tables").mkdir()
+    template("encounters", own.codebook)
+    visitor = Visitor(tmp_path)
+    for path in ("codebook", "codebook/review", "codebook/rules", "codebook/attest", "data"):
+        assert visitor.get(f"/d/hospital/{path}").status_code == 200, path
+    assert visitor.get("/d/hospital/codebook/column/0").status_code == 404
+
+
+def test_the_first_rows_by_other_reading_options(tmp_path):
+    from understudy.studio.looking import look
+
+    own = new_dataset(Root.at(tmp_path), "odd", data="../odd.txt?delimiter=;")
+    (tmp_path / "odd.txt").write_text("a;b\n1;2\n")
+    assert look(own, "rows") and find_look(own, "rows").seen["tables"][0]["header"] == ["a", "b"]
+    own = own.declare(data="../nowhere.csv")
+    assert not look(own, "rows") and "nowhere.csv" in find_look(own, "rows").problem
+    assert (own.looks / "rows.json").stat().st_mode & 0o777 == 0o600
+
+
+PAGES = Path(str(resources.files("understudy.studio"))) / "pages"
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.glob("*.html")), ids=lambda page: page.name)
+def test_all_words_stand_in_one_place(page):
+    """A template has no words of its own, so that a translation is one folder."""
+    text = page.read_text(encoding="utf-8").replace("same-origin", "")
+    text = re.sub(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", " ", text, flags=re.DOTALL)
+    assert re.findall(r"[^\W\d_]{2,}", re.sub(r"<[^>]*>", " ", text)) == []
+    spoken = re.findall(r'(?:aria-label|placeholder|title|alt)="([^"{]*)', text)
+    assert [words for words in spoken if re.search(r"[^\W\d_]{2,}", words)] == []
+
+
+def test_vendored_files_are_those_of_the_record():
+    import hashlib
+
+    folder = PAGES.parent / "static"
+    record = (folder / "THIRD-PARTY.md").read_text()
+    for name in ("htmx.min.js", "sse.min.js"):
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() in record
+
+
+def test_edits_leave_paid_and_declared_columns_to_their_word(own):
+    """A declared column whose levels change in the studio counts as drafted: whoever edits has seen the data."""
+    text = BOOK.replace('origin = "drafted"\n', "")
+    own.codebook.write_text(text)
+    assert Codebook.load(own.codebook).column("sex").is_public
+    book = edit_column(own.codebook, "sex", {"levels": ["F", "M", "X"]})
+    assert not book.is_public and replace(book.column("sex"), origin="declared").is_public
+
+
+def test_a_folder_of_linked_tables_is_looked_at_and_drafted(tmp_path):
+    import pyarrow.csv
+
+    import understudy as us
+    from understudy.studio.looking import look
+
+    (tmp_path / "tables").mkdir()
+    for name, table in us.datasets.histories(60, seed=1)._asdict().items():
+        pyarrow.csv.write_csv(table, tmp_path / "tables" / f"{name}.csv")
+    visitor = Visitor(tmp_path)
+    assert 'value="tables"' in visitor.get("/new").text, "the folder is offered as linked tables"
+    own = new_dataset(visitor.root, "hospital", data="../tables")
+    assert look(own, "rows") and len(find_look(own, "rows").seen["tables"]) == 3
+    assert look(own, "draft"), find_look(own, "draft").problem
+    assert {line.table for line in lines_of(own)} == {"patients", "stays", "diagnoses"}
+    names = [("column", name) for name in us.LinkedCodebook.load(own.codebook).unattested]
+    visitor.done("/d/hospital/codebook/attest", [("by", "A. Meyer"), ("source", "form 7"), *names])
+    assert us.LinkedCodebook.load(own.codebook).is_public and progress_of(own).state == "ready"
+
+
+def test_a_database_below_the_root(tmp_path):
+    import duckdb
+
+    from understudy.studio.looking import look
+
+    with duckdb.connect(str(tmp_path / "study.duckdb")) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 'F' AS sex, 3 AS age")
+    own = new_dataset(Root.at(tmp_path), "visits", data="duckdb:///../study.duckdb", table="visits")
+    assert look(own, "rows") and find_look(own, "rows").seen["tables"][0]["rows"] == [["F", "3"]]
+
+
+def test_commands_on_a_screen_are_safe_to_copy(tmp_path):
+    """Whatever a file is called; and a password of a database is not shown."""
+    import shlex
+
+    from understudy.studio.screens.data import _same
+
+    own = new_dataset(Root.at(tmp_path), "t", data="../it's; rm -rf $HOME.csv", table="a b")
+    for line in _same(own).commands:
+        words = shlex.split(line)
+        assert words[3] == "it's; rm -rf $HOME.csv" and words[-1] == "a b"
+    for line in _same(own).python[1:]:
+        compile(line, "screen", "exec")
+    secret = new_dataset(Root.at(tmp_path), "db", data="postgresql://anna:hunter2@db.example/x", table="t")
+    assert "hunter2" not in str(_same(secret)) and "anna:***@db.example" in str(_same(secret))
