@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -47,6 +48,12 @@ def data_folder() -> Path:
     if not place:
         pytest.skip("group data: UNDERSTUDY_DATA is not set")
     return Path(place)
+
+
+def pytest_configure() -> None:
+    """A run in the background of a script ignores Ctrl-C, and so would every program that a test starts and strikes."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _LONG = ("long", "audit", "browser", "outside")

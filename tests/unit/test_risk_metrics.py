@@ -324,7 +324,7 @@ def test_shadow_models_do_not_depend_on_the_number_of_processes(monkeypatch):
 def test_a_membership_attack_that_cannot_be_tried_says_why(monkeypatch):
     monkeypatch.setattr(shadows, "_WARM", 0.0)
     real = table(*[(0, 0, 0)] * 30, (2, 2, 2))
-    with pytest.raises(RefusalError, match=r"200 runs of contingency would take about 0 minutes here.*unasked"):
+    with pytest.raises(RefusalError, match=r"200 runs of contingency would take about \d+ minutes here.*unasked"):
         membership(Contingency(), real, rows=31, seconds=0.0)
     nothing = make_recipe("sba", epsilon=0.01, delta=1e-9)
     for recipe, source, said in (
