@@ -1,10 +1,11 @@
 """Try mutants: each in a forked process, where functions get other code and the tests mapped to them run.
 
-``python -m tests.mutants.campaign --sample 150`` tries a seeded sample and writes ``results.toml``: what was killed,
-and what survived with the reason that a person gave it. mutmut and cosmic-ray were looked at first; see decision 0178.
+``python -m tests.mutants.campaign --each 10`` tries a seeded sample and writes ``results.toml``: what was killed and by
+which test, and what survived with the reason that a person gave it. See decision 0178.
 """
 
 import argparse
+import ast
 import gc
 import importlib
 import inspect
@@ -19,8 +20,11 @@ import tempfile
 import time
 import tomllib
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from tests.mutants.mutators import Mutant, mutants_of
 
@@ -29,8 +33,12 @@ ROOT = HERE.parents[1]
 SOURCE = ROOT / "src" / "understudy"
 RESULTS = HERE / "results.toml"
 _WARM = ("numpy", "scipy.stats", "numba", "hypothesis", "pyarrow", "pandas", "pytest", "sqlalchemy", "cryptography")
-_ROOMS = ("codebook", "privacy", "sources", "mechanisms", "blocks", "release", "synth", "trees", "service")
+_ROOMS = (
+    "front", "codebook", "privacy", "sources", "mechanisms", "blocks", "release", "synth", "histories", "commute", "trees", "service",
+)  # fmt: skip
 _MOST_BYTES = 8 << 30
+HANGS = "hangs"
+"""In the place of a test: the mutant used up its time."""
 
 
 def tests_of(module: str) -> list[str]:
@@ -40,12 +48,12 @@ def tests_of(module: str) -> list[str]:
 
 
 def all_mutants(modules: Iterable[str]) -> list[Mutant]:
-    """Of the functions of some modules, without compiled kernels: those would be compiled anew, half a minute each."""
+    """Of the functions and the constants of some modules. Kernels only where they run as Python: see ``plain_kernels``."""
     return [
         mutant
         for module in modules
         for mutant in mutants_of(SOURCE / module, module)
-        if mutant.is_inside and not mutant.is_compiled
+        if (mutant.is_inside or mutant.is_constant) and not mutant.is_compiled
     ]
 
 
@@ -82,6 +90,8 @@ def put_in(mutant: Mutant) -> int:
 
     Nothing is executed again, so that events and recipes are not registered twice.
     """
+    if mutant.is_constant:
+        return _put_in_constant(mutant)
     path = str(SOURCE / mutant.module)
     old, new = (_codes(compile(text, path, "exec")) for text in (Path(path).read_text(encoding="utf-8"), mutant.source))
     by_line = {(code.co_qualname, code.co_firstlineno): new[key] for key, code in old.items()}
@@ -95,53 +105,120 @@ def put_in(mutant: Mutant) -> int:
     return changed
 
 
-def _child(mutant: Mutant | None, tests: Sequence[str], folder: str) -> int:
+def _put_in_constant(mutant: Mutant) -> int:
+    """Compute the one statement that differs, and give its value to every module that holds the constant."""
+    texts = ((SOURCE / mutant.module).read_text(encoding="utf-8"), mutant.source)
+    old, new = (ast.parse(text).body for text in texts)
+    statement = next(after for before, after in zip(old, new, strict=True) if ast.dump(before) != ast.dump(after))
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    assert isinstance(target, ast.Name)
+    home = sys.modules["understudy." + mutant.module.removesuffix(".py").replace("/", ".")]
+    here = dict(vars(home))
+    exec(compile(ast.Module([statement], []), "constant", "exec"), here)
+    before, changed = vars(home)[target.id], 0
+    for module in [each for each in sys.modules.values() if vars(each).get(target.id) is before]:
+        setattr(module, target.id, here[target.id])
+        changed += 1
+    return changed
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run of tests ended."""
+
+    killer: str | None
+    """The first test that failed; nothing if all passed."""
+    seconds: float
+    """Of the processor."""
+
+
+class _Watching:
+    """Notes the first test that fails."""
+
+    def __init__(self, note: Path) -> None:
+        self.note = note
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and not self.note.exists():
+            self.note.write_text(str(report.nodeid), encoding="utf-8")
+
+
+def _arguments(folder: str, tests: Sequence[str]) -> list[str]:
+    quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={folder}/t", f"--rootdir={ROOT}"]
+    chosen = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", "not postgres"]
+    return [*quiet, *chosen, *tests]
+
+
+def _be_quiet() -> None:
     import hypothesis
-    import pytest
 
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=30)
     hypothesis.settings.load_profile("mutants")
+
+
+def collect(tests: Sequence[str]) -> None:
+    """Import the test files once, before the first mutant of a module."""
+    import pytest
+
+    keep = [os.dup(1), os.dup(2)]
+    folder = tempfile.mkdtemp(prefix="understudy-mutant-")
+    _be_quiet()
+    pytest.main([*_arguments(folder, tests), "--collect-only"])
+    for number, kept in enumerate(keep, start=1):
+        os.dup2(kept, number)
+        os.close(kept)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _child(mutant: Mutant | None, tests: Sequence[str], folder: str, seconds: int) -> int:
+    import pytest
+
+    _be_quiet()
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     if mutant is not None and not put_in(mutant):
         return 5
-    quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={folder}/t", "-W"]
-    chosen = ["ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", "not postgres"]
-    return int(pytest.main([*quiet, *chosen, *tests]))
+    return int(pytest.main(_arguments(folder, tests), plugins=[_Watching(Path(folder, "killer"))]))
 
 
-def survives(mutant: Mutant | None, tests: Sequence[str], *, seconds: float) -> bool:
-    """Whether all tests pass within the time; one that hangs counts as killed."""
+def run(mutant: Mutant | None, tests: Sequence[str], *, seconds: float) -> Ended:
+    """Run the tests, with a mutant or without. Seconds are of the processor, so that a busy machine decides nothing."""
     folder = tempfile.mkdtemp(prefix="understudy-mutant-")
     number = os.fork()
     if number == 0:
         code = 70
         try:
             os.setpgid(0, 0)
-            code = _child(mutant, tests, folder)
+            code = _child(mutant, tests, folder, int(seconds) + 1)
         finally:
             os._exit(code)
-    end, status = time.monotonic() + seconds, None
-    while status is None and time.monotonic() < end:
-        done, ended = os.waitpid(number, os.WNOHANG)
-        status = ended if done else None
+    end, status = time.monotonic() + 30 + 8 * seconds, None
+    used = 0.0
+    while status is None:
+        done, ended, usage = os.wait4(number, os.WNOHANG)
+        if done:
+            status, used = ended, usage.ru_utime + usage.ru_stime
+        elif time.monotonic() > end:
+            os.kill(number, signal.SIGKILL)
+            os.waitpid(number, 0)
+            break
         time.sleep(0.02)
-    if status is None:
-        os.kill(number, signal.SIGKILL)
-        os.waitpid(number, 0)
-    shutil.rmtree(folder, ignore_errors=True)
     code = None if status is None else os.waitstatus_to_exitcode(status)
+    note = Path(folder, "killer")
+    killer = note.read_text(encoding="utf-8") if note.exists() else HANGS
+    shutil.rmtree(folder, ignore_errors=True)
     assert code not in (4, 5), f"the tests of {tests} cannot be collected"
-    return code == 0
+    return Ended(killer=None if code == 0 else killer, seconds=used)
 
 
 def baseline(tests: Sequence[str]) -> float:
     """Seconds that the tests take without a fault; they must pass."""
-    began = time.monotonic()
-    assert survives(None, tests, seconds=600.0), f"{tests} fail without any fault"
-    return time.monotonic() - began
+    ended = run(None, tests, seconds=600.0)
+    assert ended.killer is None, f"{ended.killer} fails without any fault"
+    return ended.seconds
 
 
 def read_results() -> dict[str, dict[str, str]]:
@@ -163,44 +240,82 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _per_module(mutants: Iterable[Mutant], most: int, seed: int, tried: set[str]) -> Iterator[Mutant]:
+    """So many of every module, what was tried before included."""
+    for module, group in groupby(mutants, key=lambda mutant: mutant.module):
+        found = list(group)
+        left = [mutant for mutant in found if mutant.name not in tried]
+        wanted = min(most - (len(found) - len(left)), len(left))
+        yield from random.Random(f"{seed} {module}").sample(left, max(0, wanted))
+
+
+def _sample(chosen: argparse.Namespace, results: dict[str, dict[str, str]]) -> list[Mutant]:
+    known = all_mutants(name for name in modules() if name.startswith(tuple(chosen.of.split(","))))
+    if chosen.again:
+        return [mutant for mutant in known if mutant.name in results["survived"]]
+    if chosen.unnamed:
+        return [mutant for mutant in known if results["killed"].get(mutant.name) == ""]
+    tried = {*results["killed"], *results["survived"]} if chosen.new or chosen.each else set()
+    if chosen.each:
+        return list(_per_module(known, chosen.each, chosen.seed, tried))
+    left = [mutant for mutant in known if mutant.name not in tried]
+    return random.Random(chosen.seed).sample(left, min(chosen.sample, len(left)))
+
+
+def _note(mutant: Mutant, killer: str | None) -> None:
+    results = read_results()  # another campaign may have written meanwhile
+    before = results["survived"].pop(mutant.name, "")
+    results["killed"].pop(mutant.name, None)
+    if killer is None:
+        results["survived"][mutant.name] = before
+    else:
+        results["killed"][mutant.name] = killer.removeprefix("tests/")
+    write_results(results)
+
+
+def _try_module(module: str, sample: Sequence[Mutant]) -> None:
+    tests = tests_of(module)
+    collect(tests)
+    alone = baseline(tests)
+    say = sys.stdout.write
+    say(f"{module}: {alone:.1f} s without a fault\n")
+    for number, mutant in enumerate(sample, start=1):
+        ended = run(mutant, tests, seconds=5.0 + 4 * alone)
+        _note(mutant, ended.killer)
+        say(f"{number}/{len(sample)} {'SURVIVED' if ended.killer is None else 'killed'} {ended.seconds:.1f} s {mutant.name}\n")
+        sys.stdout.flush()
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Try a sample, or the survivors of earlier campaigns again."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--sample", type=int, default=150)
+    parser.add_argument("--each", type=int, default=0, help="so many of each module, with those that were tried before")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--of", default="", help="beginnings of modules, with commas: privacy/,mechanisms/stability")
     parser.add_argument("--again", action="store_true", help="try the survivors of earlier campaigns again")
+    parser.add_argument("--unnamed", action="store_true", help="try those again whose killer was not noted")
     parser.add_argument("--new", action="store_true", help="leave out what was tried before")
     chosen = parser.parse_args(words)
-    results = read_results()
-    known = all_mutants(name for name in modules() if name.startswith(tuple(chosen.of.split(","))))
-    if chosen.again:
-        sample = [mutant for mutant in known if mutant.name in results["survived"]]
-    else:
-        tried = {*results["killed"], *results["survived"]} if chosen.new else set()
-        left = [mutant for mutant in known if mutant.name not in tried]
-        sample = random.Random(chosen.seed).sample(left, min(chosen.sample, len(left)))
+    sample = sorted(_sample(chosen, read_results()), key=lambda mutant: modules().index(mutant.module))
     warm_up()
-    times: dict[str, float] = {}
-    say = sys.stdout.write
-    for number, mutant in enumerate(sample, start=1):
-        tests = tests_of(mutant.module)
-        if mutant.module not in times:
-            times[mutant.module] = baseline(tests)
-            say(f"{mutant.module}: {times[mutant.module]:.1f} s without a fault\n")
-        alive = survives(mutant, tests, seconds=10.0 + 5 * times[mutant.module])
-        results = read_results()  # another campaign may have written meanwhile
-        if alive:
-            results["survived"].setdefault(mutant.name, "")
-            results["killed"].pop(mutant.name, None)
-        else:
-            results["killed"][mutant.name] = ""
-            results["survived"].pop(mutant.name, None)
-        write_results(results)
-        say(f"{number}/{len(sample)} {'SURVIVED' if alive else 'killed'} {mutant.name}\n")
-        sys.stdout.flush()
+    for module, mutants in groupby(sample, key=lambda mutant: mutant.module):
+        number = os.fork()  # what the tests of one module import and start does not meet the next
+        if number == 0:
+            code = 70
+            try:
+                _try_module(module, list(mutants))
+                code = 0
+            except AssertionError as error:
+                sys.stdout.write(f"{module}: {error}\n")
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        os.waitpid(number, 0)
+    results = read_results()
     names = {mutant.name for mutant in sample}
     killed = len(names & set(results["killed"]))
+    say = sys.stdout.write
     say(f"{killed} of {len(names)} killed ({killed / max(1, len(names)):.1%})\n")
     say("".join(f"survived: {name}: {why or 'NO REASON YET'}\n" for name, why in sorted(results["survived"].items())))
 

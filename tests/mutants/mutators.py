@@ -20,6 +20,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Mod: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
 }  # fmt: skip
 _SPEAKING = ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom
+_FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 _SILENT = {"__repr__", "__str__"}
 
 
@@ -36,6 +37,8 @@ class Mutant:
     """The whole module with the fault in it."""
     is_inside: bool
     """Whether it lies inside a function."""
+    is_constant: bool
+    """Whether it lies in the value of a constant of the module, such as ``LIMIT = 2``."""
     is_compiled: bool
     """Whether it lies in a Numba kernel."""
 
@@ -73,15 +76,23 @@ class _Where:
 
     names: tuple[str, ...] = ()
     is_inside: bool = False
+    is_constant: bool = False
     is_compiled: bool = False
 
     def into(self, field: str, parent: ast.AST, child: ast.AST) -> "_Where":
         """One step down."""
-        inside = self.is_inside or (field == "body" and isinstance(parent, ast.FunctionDef))
-        if not isinstance(child, ast.FunctionDef | ast.ClassDef):
-            return replace(self, is_inside=inside)
+        inside = self.is_inside or (field == "body" and isinstance(parent, _FUNCTION))
+        if not isinstance(child, _FUNCTION | ast.ClassDef):
+            constant = isinstance(parent, ast.Module) and _names_a_constant(child)
+            return replace(self, is_inside=inside, is_constant=self.is_constant or constant)
         kernel = any("kernel" in ast.unparse(mark) for mark in child.decorator_list)
-        return _Where((*self.names, child.name), inside, self.is_compiled or kernel)
+        return _Where((*self.names, child.name), is_inside=inside, is_compiled=self.is_compiled or kernel)
+
+
+def _names_a_constant(statement: ast.AST) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    is_plain = isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(targets[0], ast.Name)
+    return is_plain and not isinstance(statement.value, ast.Call | ast.Lambda)
 
 
 def _places(node: ast.AST, where: _Where) -> Iterator[tuple[ast.AST, str, int | None, ast.AST, _Where]]:
@@ -94,7 +105,7 @@ def _places(node: ast.AST, where: _Where) -> Iterator[tuple[ast.AST, str, int | 
                 continue
             if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
                 continue
-            if isinstance(child, ast.FunctionDef) and child.name in _SILENT:
+            if isinstance(child, _FUNCTION) and child.name in _SILENT:
                 continue
             below = where.into(field, node, child)
             yield node, field, number, child, below
@@ -118,6 +129,7 @@ def mutants_of(path: Path, module: str) -> Iterator[Mutant]:
                 change=change if again == 1 else f"{change} ({again})",
                 source=_with(tree, parent, field, number, child, fault),
                 is_inside=where.is_inside,
+                is_constant=where.is_constant,
                 is_compiled=where.is_compiled,
             )
 
