@@ -155,7 +155,7 @@ def _be_quiet() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=30)
+    hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=12)
     hypothesis.settings.load_profile("mutants")
 
 
