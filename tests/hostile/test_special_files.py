@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import stat
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -263,7 +264,7 @@ def test_nothing_that_is_printed_steers_a_terminal(tmp_path, capsys, monkeypatch
         ("assert False, 'a slip'", AssertionError),
         ("from understudy.codebook import nothing_of_that_name", ImportError),
         ("Codebook.nothing_of_that_name", AttributeError),
-        ("understudy.nothing_of_that_name", AttributeError),
+        ("loading.nothing_of_that_name", AttributeError),
     ],
 )
 def test_a_slip_of_ours_is_no_damaged_file(text, kind):
@@ -273,7 +274,7 @@ def test_a_slip_of_ours_is_no_damaged_file(text, kind):
 
     ours = compile(text, str(Path(us.__file__).with_name("slipped.py")), "exec")
     theirs = compile(text, "parser.py", "exec")
-    names = {"Codebook": Codebook, "understudy": us}
+    names = {"Codebook": Codebook, "loading": sys.modules["understudy.loading"]}
     with pytest.raises(kind), loading("x.json", "the file", remedy="copy it again.", error=DataError):
         exec(ours, names)
     with pytest.raises(DataError), loading("x.json", "the file", remedy="copy it again.", error=DataError):

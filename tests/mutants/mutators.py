@@ -7,8 +7,9 @@ elsewhere in the file. Messages, annotations, docstrings and assertions are left
 import ast
 import copy
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -33,14 +34,19 @@ class Mutant:
     place: str
     """Class and function, or ``module``."""
     change: str
-    source: str
-    """The whole module with the fault in it."""
+    make: Callable[[], str]
+    """Writes the source; thousands of mutants are named, and only some are made."""
     is_inside: bool
     """Whether it lies inside a function."""
     is_constant: bool
     """Whether it lies in the value of a constant of the module, such as ``LIMIT = 2``."""
     is_compiled: bool
     """Whether it lies in a Numba kernel."""
+
+    @property
+    def source(self) -> str:
+        """The whole module with the fault in it."""
+        return self.make()
 
     @property
     def name(self) -> str:
@@ -127,7 +133,7 @@ def mutants_of(path: Path, module: str) -> Iterator[Mutant]:
                 module=module,
                 place=place,
                 change=change if again == 1 else f"{change} ({again})",
-                source=_with(tree, parent, field, number, child, fault),
+                make=partial(_with, tree, parent, field, number, child, fault),
                 is_inside=where.is_inside,
                 is_constant=where.is_constant,
                 is_compiled=where.is_compiled,
