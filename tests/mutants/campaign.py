@@ -6,9 +6,11 @@ which test, and what survived with the reason that a person gave it. See decisio
 
 import argparse
 import ast
+import builtins
 import gc
 import importlib
 import inspect
+import json
 import os
 import pkgutil
 import random
@@ -20,13 +22,14 @@ import tempfile
 import time
 import tomllib
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tests.mutants.mutators import Mutant, mutants_of
+from tests.mutants.mutators import Mutant, mutants_of, told_by_functions
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -90,10 +93,12 @@ def put_in(mutant: Mutant) -> int:
 
     Nothing is executed again, so that events and recipes are not registered twice.
     """
-    if mutant.is_constant:
-        return _put_in_constant(mutant)
-    path = str(SOURCE / mutant.module)
-    old, new = (_codes(compile(text, path, "exec")) for text in (Path(path).read_text(encoding="utf-8"), mutant.source))
+    return _put_in_constant(mutant) if mutant.is_constant else _put_in_functions(mutant.module, mutant.source)
+
+
+def _put_in_functions(module: str, source: str) -> int:
+    path = str(SOURCE / module)
+    old, new = (_codes(compile(text, path, "exec")) for text in (Path(path).read_text(encoding="utf-8"), source))
     by_line = {(code.co_qualname, code.co_firstlineno): new[key] for key, code in old.items()}
     changed = 0
     for function in [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]:
@@ -132,15 +137,52 @@ class Ended:
     """Of the processor."""
 
 
-class _Watching:
-    """Notes the first test that fails."""
+@dataclass(frozen=True)
+class Used:
+    """A test, the functions of the module that it ran, and how long it took."""
 
-    def __init__(self, note: Path) -> None:
+    test: str
+    places: frozenset[str]
+    seconds: float
+
+
+class _Watching:
+    """Runs the chosen tests only, in their order, and notes the first that fails."""
+
+    def __init__(self, note: Path, chosen: Sequence[str] | None) -> None:
         self.note = note
+        self.order = None if chosen is None else {test: place for place, test in enumerate(chosen)}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        if self.order is not None:
+            items[:] = sorted((i for i in items if i.nodeid in self.order), key=lambda item: self.order[item.nodeid])
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed and not self.note.exists():
             self.note.write_text(str(report.nodeid), encoding="utf-8")
+
+
+class _Seeing:
+    """Notes which functions of the module each test runs."""
+
+    def __init__(self, note: Path) -> None:
+        self.note, self.places = note, set[str]()
+        self.used: dict[str, tuple[set[str], float]] = {}
+        self.of_files: dict[str, set[str]] = {}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        places, seconds = self.used.get(report.nodeid, (set(), 0.0))
+        self.used[report.nodeid] = (places | self.places, seconds + report.duration)
+        if report.when == "setup":  # what a fixture made may be looked at by any test of the file
+            self.of_files.setdefault(report.nodeid.partition("::")[0], set()).update(self.places)
+        self.places.clear()
+
+    def pytest_sessionfinish(self) -> None:
+        told = [
+            [test, sorted(places | self.of_files[test.partition("::")[0]]), seconds]
+            for test, (places, seconds) in self.used.items()
+        ]
+        self.note.write_text(json.dumps(told), encoding="utf-8")
 
 
 def _arguments(folder: str, tests: Sequence[str]) -> list[str]:
@@ -159,6 +201,32 @@ def _be_quiet() -> None:
     hypothesis.settings.load_profile("mutants")
 
 
+def _forked(work: Callable[[Path], int], *, seconds: float) -> tuple[int | None, float, Path]:
+    """Do it in a child with so many seconds of the processor; its code, what it used, and the folder that it had."""
+    folder = Path(tempfile.mkdtemp(prefix="understudy-mutant-"))
+    number = os.fork()
+    if number == 0:
+        code = 70
+        try:
+            os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+            _be_quiet()
+            code = work(folder)
+        finally:
+            os._exit(code)
+    end = time.monotonic() + 30 + 10 * seconds
+    while True:
+        done, status, usage = os.wait4(number, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, folder
+        if time.monotonic() > end:
+            os.kill(number, signal.SIGKILL)
+            os.waitpid(number, 0)
+            return None, seconds, folder
+        time.sleep(0.02)
+
+
 def collect(tests: Sequence[str]) -> None:
     """Import the test files once, before the first mutant of a module."""
     import pytest
@@ -173,52 +241,54 @@ def collect(tests: Sequence[str]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _child(mutant: Mutant | None, tests: Sequence[str], folder: str, seconds: int) -> int:
+def run(
+    mutant: Mutant | None, tests: Sequence[str], *, chosen: Sequence[str] | None = None, seconds: float = 600.0
+) -> Ended:
+    """Run tests, with a mutant or without. Seconds are of the processor, so that a busy machine decides nothing."""
     import pytest
 
-    _be_quiet()
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-    if mutant is not None and not put_in(mutant):
-        return 5
-    return int(pytest.main(_arguments(folder, tests), plugins=[_Watching(Path(folder, "killer"))]))
+    def work(folder: Path) -> int:
+        if mutant is not None and not put_in(mutant):
+            return 5
+        return int(pytest.main(_arguments(str(folder), tests), plugins=[_Watching(folder / "killer", chosen)]))
 
-
-def run(mutant: Mutant | None, tests: Sequence[str], *, seconds: float) -> Ended:
-    """Run the tests, with a mutant or without. Seconds are of the processor, so that a busy machine decides nothing."""
-    folder = tempfile.mkdtemp(prefix="understudy-mutant-")
-    number = os.fork()
-    if number == 0:
-        code = 70
-        try:
-            os.setpgid(0, 0)
-            code = _child(mutant, tests, folder, int(seconds) + 1)
-        finally:
-            os._exit(code)
-    end, status = time.monotonic() + 30 + 8 * seconds, None
-    used = 0.0
-    while status is None:
-        done, ended, usage = os.wait4(number, os.WNOHANG)
-        if done:
-            status, used = ended, usage.ru_utime + usage.ru_stime
-        elif time.monotonic() > end:
-            os.kill(number, signal.SIGKILL)
-            os.waitpid(number, 0)
-            break
-        time.sleep(0.02)
-    code = None if status is None else os.waitstatus_to_exitcode(status)
-    note = Path(folder, "killer")
+    code, used, folder = _forked(work, seconds=seconds)
+    note = folder / "killer"
     killer = note.read_text(encoding="utf-8") if note.exists() else HANGS
     shutil.rmtree(folder, ignore_errors=True)
     assert code not in (4, 5), f"the tests of {tests} cannot be collected"
     return Ended(killer=None if code == 0 else killer, seconds=used)
 
 
-def baseline(tests: Sequence[str]) -> float:
-    """Seconds that the tests take without a fault; they must pass."""
-    ended = run(None, tests, seconds=600.0)
-    assert ended.killer is None, f"{ended.killer} fails without any fault"
-    return ended.seconds
+def uses_of(module: str, tests: Sequence[str]) -> list[Used]:
+    """Every test, with the functions of the module that it runs; all must pass. Quick files and quick tests first."""
+    import pytest
+
+    def work(folder: Path) -> int:
+        seeing = _Seeing(folder / "used")
+        vars(builtins)["__seen__"] = seeing.places.add
+        assert _put_in_functions(module, told_by_functions(SOURCE / module))
+        return int(pytest.main(_arguments(str(folder), tests), plugins=[seeing]))
+
+    code, _, folder = _forked(work, seconds=600.0)
+    assert code == 0, f"{tests} fail without any fault"
+    told = json.loads((folder / "used").read_text(encoding="utf-8"))
+    shutil.rmtree(folder, ignore_errors=True)
+    uses = [Used(test, frozenset(places), seconds) for test, places, seconds in told]
+    of_file = Counter[str]()
+    for use in uses:
+        of_file[use.test.partition("::")[0]] += use.seconds  # type: ignore[assignment]
+    return sorted(uses, key=lambda use: (of_file[use.test.partition("::")[0]], use.test.partition("::")[0], use.seconds))
+
+
+def tried(mutant: Mutant, uses: Sequence[Used]) -> Ended:
+    """Run the tests that run what was changed."""
+    running = [use for use in uses if mutant.is_constant or mutant.place in use.places]
+    if not running:
+        return Ended(killer=None, seconds=0.0)
+    files = list(dict.fromkeys(str(ROOT / use.test.partition("::")[0]) for use in running))
+    seconds = 5.0 + 4 * sum(use.seconds for use in running)
+    return run(mutant, files, chosen=[use.test for use in running], seconds=seconds)
 
 
 def read_results() -> dict[str, dict[str, str]]:
@@ -276,13 +346,14 @@ def _note(mutant: Mutant, killer: str | None) -> None:
 def _try_module(module: str, sample: Sequence[Mutant]) -> None:
     tests = tests_of(module)
     collect(tests)
-    alone = baseline(tests)
+    uses = uses_of(module, tests)
     say = sys.stdout.write
-    say(f"{module}: {alone:.1f} s without a fault\n")
+    say(f"{module}: {len(uses)} tests, {sum(use.seconds for use in uses):.1f} s without a fault\n")
     for number, mutant in enumerate(sample, start=1):
-        ended = run(mutant, tests, seconds=5.0 + 4 * alone)
+        ended = tried(mutant, uses)
         _note(mutant, ended.killer)
-        say(f"{number}/{len(sample)} {'SURVIVED' if ended.killer is None else 'killed'} {ended.seconds:.1f} s {mutant.name}\n")
+        verdict = "SURVIVED" if ended.killer is None else "killed"
+        say(f"{number}/{len(sample)} {verdict} {ended.seconds:.1f} s {mutant.name}\n")
         sys.stdout.flush()
 
 
