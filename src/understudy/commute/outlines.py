@@ -34,8 +34,8 @@ class Drawn:
 def read_outlines(path: str | Path) -> Drawn:
     """Polygons of a GeoJSON FeatureCollection in longitude and latitude."""
     label = str(path)
-    document = json.loads(Path(path).read_text(encoding="utf-8"))
     try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
         rings = tuple(_rings(document["features"]))
     except (ValueError, KeyError, TypeError, IndexError):
         raise DataError(
