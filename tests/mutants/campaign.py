@@ -141,32 +141,31 @@ class Ended:
 class Used:
     """A test, the functions of the module that it ran, and how long it took."""
 
-    test: str
+    test: Any
     places: frozenset[str]
     seconds: float
 
+    @property
+    def file(self) -> str:
+        return str(self.test.nodeid).partition("::")[0]
 
-class _Watching:
-    """Runs the chosen tests only, in their order, and notes the first that fails."""
 
-    def __init__(self, note: Path, chosen: Sequence[str] | None) -> None:
-        self.note = note
-        self.order = None if chosen is None else {test: place for place, test in enumerate(chosen)}
+class _Failing:
+    """Notes the first test that fails."""
 
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        if self.order is not None:
-            items[:] = sorted((i for i in items if i.nodeid in self.order), key=lambda item: self.order[item.nodeid])
+    def __init__(self) -> None:
+        self.first: str | None = None
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed and not self.note.exists():
-            self.note.write_text(str(report.nodeid), encoding="utf-8")
+        if report.failed and self.first is None:
+            self.first = str(report.nodeid)
 
 
 class _Seeing:
     """Notes which functions of the module each test runs."""
 
-    def __init__(self, note: Path) -> None:
-        self.note, self.places = note, set[str]()
+    def __init__(self) -> None:
+        self.places = set[str]()
         self.used: dict[str, tuple[set[str], float]] = {}
         self.of_files: dict[str, set[str]] = {}
 
@@ -177,108 +176,120 @@ class _Seeing:
             self.of_files.setdefault(report.nodeid.partition("::")[0], set()).update(self.places)
         self.places.clear()
 
-    def pytest_sessionfinish(self) -> None:
-        told = [
-            [test, sorted(places | self.of_files[test.partition("::")[0]]), seconds]
+    def told(self) -> list[tuple[list[str], float]]:
+        """Of each test in the order of running."""
+        return [
+            (sorted(places | self.of_files[test.partition("::")[0]]), seconds)
             for test, (places, seconds) in self.used.items()
         ]
-        self.note.write_text(json.dumps(told), encoding="utf-8")
 
 
-def _arguments(folder: str, tests: Sequence[str]) -> list[str]:
-    quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={folder}/t", f"--rootdir={ROOT}"]
-    chosen = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", "not postgres"]
-    return [*quiet, *chosen, *tests]
+class _Instead:
+    """Does something else with the collected tests than to run them all."""
+
+    def __init__(self, work: Callable[[list[Any]], None]) -> None:
+        self.work, self.fault = work, ""
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        assert not session.testsfailed, "the tests cannot be collected"
+        self.work(list(session.items))
+        return True
+
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        self.fault = str(excrepr)
 
 
-def _be_quiet() -> None:
+def with_tests(files: Sequence[str], work: Callable[[list[Any]], None]) -> None:
+    """Collect the tests of some files once, and hand them over; each mutant is then a fork of this process."""
     import hypothesis
+    import pytest
 
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
     hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=12)
     hypothesis.settings.load_profile("mutants")
+    quiet = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}"]
+    chosen = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", "not postgres"]
+    with tempfile.TemporaryDirectory(prefix="understudy-mutant-") as folder:
+        instead = _Instead(work)
+        pytest.main([*quiet, *chosen, f"--basetemp={folder}/t", *files], plugins=[instead])
+        assert not instead.fault, instead.fault[-500:]
 
 
-def _forked(work: Callable[[Path], int], *, seconds: float) -> tuple[int | None, float, Path]:
-    """Do it in a child with so many seconds of the processor; its code, what it used, and the folder that it had."""
+def _run_tests(tests: Sequence[Any], watching: Any, folder: Path, *, go_on: Callable[[], bool]) -> None:
+    config = tests[0].config
+    config.pluginmanager.register(watching)
+    config._tmp_path_factory._basetemp = folder
+    for place, test in enumerate(tests):
+        following = tests[place + 1] if place + 1 < len(tests) else None
+        config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+        if not go_on():
+            return
+
+
+def _forked(work: Callable[[Path], object], *, seconds: float) -> tuple[Any, float]:
+    """Do it in a child with so many seconds of the processor: what it returned, or None if it died, and what it used."""
     folder = Path(tempfile.mkdtemp(prefix="understudy-mutant-"))
     number = os.fork()
     if number == 0:
-        code = 70
         try:
             os.setpgid(0, 0)
             resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
-            _be_quiet()
-            code = work(folder)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+            (folder / "tests").mkdir()
+            text = json.dumps([work(folder / "tests")])
+            (folder / "said").write_text(text, encoding="utf-8")
         finally:
-            os._exit(code)
-    end = time.monotonic() + 30 + 10 * seconds
-    while True:
-        done, status, usage = os.wait4(number, os.WNOHANG)
+            os._exit(0)
+    end = time.monotonic() + 60 + 10 * seconds
+    used = seconds
+    while time.monotonic() < end:
+        done, _, usage = os.wait4(number, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, folder
-        if time.monotonic() > end:
-            os.kill(number, signal.SIGKILL)
-            os.waitpid(number, 0)
-            return None, seconds, folder
-        time.sleep(0.02)
-
-
-def collect(tests: Sequence[str]) -> None:
-    """Import the test files once, before the first mutant of a module."""
-    import pytest
-
-    keep = [os.dup(1), os.dup(2)]
-    folder = tempfile.mkdtemp(prefix="understudy-mutant-")
-    _be_quiet()
-    pytest.main([*_arguments(folder, tests), "--collect-only"])
-    for number, kept in enumerate(keep, start=1):
-        os.dup2(kept, number)
-        os.close(kept)
+            used = usage.ru_utime + usage.ru_stime
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(number, signal.SIGKILL)
+        os.waitpid(number, 0)
+    said = folder / "said"
+    result = json.loads(said.read_text(encoding="utf-8"))[0] if said.exists() else None
     shutil.rmtree(folder, ignore_errors=True)
+    return result, used
 
 
-def run(
-    mutant: Mutant | None, tests: Sequence[str], *, chosen: Sequence[str] | None = None, seconds: float = 600.0
-) -> Ended:
+def run(mutant: Mutant | None, tests: Sequence[Any], *, seconds: float = 600.0) -> Ended:
     """Run tests, with a mutant or without. Seconds are of the processor, so that a busy machine decides nothing."""
-    import pytest
 
-    def work(folder: Path) -> int:
-        if mutant is not None and not put_in(mutant):
-            return 5
-        return int(pytest.main(_arguments(str(folder), tests), plugins=[_Watching(folder / "killer", chosen)]))
+    def work(folder: Path) -> str:
+        assert mutant is None or put_in(mutant), "no function was changed"
+        failing = _Failing()
+        _run_tests(tests, failing, folder, go_on=lambda: failing.first is None)
+        return failing.first or ""
 
-    code, used, folder = _forked(work, seconds=seconds)
-    note = folder / "killer"
-    killer = note.read_text(encoding="utf-8") if note.exists() else HANGS
-    shutil.rmtree(folder, ignore_errors=True)
-    assert code not in (4, 5), f"the tests of {tests} cannot be collected"
-    return Ended(killer=None if code == 0 else killer, seconds=used)
+    killer, used = _forked(work, seconds=seconds)
+    return Ended(killer=HANGS if killer is None else killer or None, seconds=used)
 
 
-def uses_of(module: str, tests: Sequence[str]) -> list[Used]:
-    """Every test, with the functions of the module that it runs; all must pass. Quick files and quick tests first."""
-    import pytest
+def uses_of(module: str, tests: Sequence[Any]) -> list[Used]:
+    """Every test with the functions of the module that it runs. Quick files and quick tests come first."""
 
-    def work(folder: Path) -> int:
-        seeing = _Seeing(folder / "used")
+    def work(folder: Path) -> object:
+        seeing, failing = _Seeing(), _Failing()
         vars(builtins)["__seen__"] = seeing.places.add
         assert _put_in_functions(module, told_by_functions(SOURCE / module))
-        return int(pytest.main(_arguments(str(folder), tests), plugins=[seeing]))
+        tests[0].config.pluginmanager.register(failing)
+        _run_tests(tests, seeing, folder, go_on=lambda: failing.first is None)
+        return failing.first or seeing.told()
 
-    code, _, folder = _forked(work, seconds=600.0)
-    assert code == 0, f"{tests} fail without any fault"
-    told = json.loads((folder / "used").read_text(encoding="utf-8"))
-    shutil.rmtree(folder, ignore_errors=True)
-    uses = [Used(test, frozenset(places), seconds) for test, places, seconds in told]
-    of_file = Counter[str]()
+    told, _ = _forked(work, seconds=600.0)
+    assert isinstance(told, list), f"{told or 'a test that ends the process'} fails without any fault"
+    uses = [Used(test, frozenset(places), took) for test, (places, took) in zip(tests, told, strict=True)]
+    of_file: dict[str, float] = {}
     for use in uses:
-        of_file[use.test.partition("::")[0]] += use.seconds  # type: ignore[assignment]
-    return sorted(uses, key=lambda use: (of_file[use.test.partition("::")[0]], use.test.partition("::")[0], use.seconds))
+        of_file[use.file] = of_file.get(use.file, 0.0) + use.seconds
+    return sorted(uses, key=lambda use: (of_file[use.file], use.file, use.seconds))
 
 
 def tried(mutant: Mutant, uses: Sequence[Used]) -> Ended:
@@ -286,9 +297,7 @@ def tried(mutant: Mutant, uses: Sequence[Used]) -> Ended:
     running = [use for use in uses if mutant.is_constant or mutant.place in use.places]
     if not running:
         return Ended(killer=None, seconds=0.0)
-    files = list(dict.fromkeys(str(ROOT / use.test.partition("::")[0]) for use in running))
-    seconds = 5.0 + 4 * sum(use.seconds for use in running)
-    return run(mutant, files, chosen=[use.test for use in running], seconds=seconds)
+    return run(mutant, [use.test for use in running], seconds=5.0 + 4 * sum(use.seconds for use in running))
 
 
 def read_results() -> dict[str, dict[str, str]]:
@@ -343,18 +352,17 @@ def _note(mutant: Mutant, killer: str | None) -> None:
     write_results(results)
 
 
-def _try_module(module: str, sample: Sequence[Mutant]) -> None:
-    tests = tests_of(module)
-    collect(tests)
-    uses = uses_of(module, tests)
-    say = sys.stdout.write
-    say(f"{module}: {len(uses)} tests, {sum(use.seconds for use in uses):.1f} s without a fault\n")
-    for number, mutant in enumerate(sample, start=1):
-        ended = tried(mutant, uses)
-        _note(mutant, ended.killer)
-        verdict = "SURVIVED" if ended.killer is None else "killed"
-        say(f"{number}/{len(sample)} {verdict} {ended.seconds:.1f} s {mutant.name}\n")
-        sys.stdout.flush()
+def _try_module(module: str, sample: Sequence[Mutant], say: Callable[[str], object]) -> None:
+    def work(tests: list[Any]) -> None:
+        uses = uses_of(module, tests)
+        say(f"{module}: {len(uses)} tests, {sum(use.seconds for use in uses):.1f} s without a fault\n")
+        for number, mutant in enumerate(sample, start=1):
+            ended = tried(mutant, uses)
+            _note(mutant, ended.killer)
+            verdict = "SURVIVED" if ended.killer is None else "killed"
+            say(f"{number}/{len(sample)} {verdict} {ended.seconds:.1f} s {mutant.name}\n")
+
+    with_tests(tests_of(module), work)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -370,23 +378,22 @@ def main(words: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(words)
     sample = sorted(_sample(chosen, read_results()), key=lambda mutant: modules().index(mutant.module))
     warm_up()
+    say = os.fdopen(os.dup(1), "w", buffering=1).write
     for module, mutants in groupby(sample, key=lambda mutant: mutant.module):
         number = os.fork()  # what the tests of one module import and start does not meet the next
         if number == 0:
-            code = 70
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
             try:
-                _try_module(module, list(mutants))
-                code = 0
-            except AssertionError as error:
-                sys.stdout.write(f"{module}: {error}\n")
+                _try_module(module, list(mutants), say)
+            except BaseException as reason:
+                say(f"{module}: {type(reason).__name__}: {reason}\n")
             finally:
-                sys.stdout.flush()
-                os._exit(code)
+                os._exit(0)
         os.waitpid(number, 0)
     results = read_results()
     names = {mutant.name for mutant in sample}
     killed = len(names & set(results["killed"]))
-    say = sys.stdout.write
     say(f"{killed} of {len(names)} killed ({killed / max(1, len(names)):.1%})\n")
     say("".join(f"survived: {name}: {why or 'NO REASON YET'}\n" for name, why in sorted(results["survived"].items())))
 
