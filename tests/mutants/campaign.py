@@ -165,13 +165,14 @@ class _Seeing:
     """Notes which functions of the module each test runs."""
 
     def __init__(self) -> None:
-        self.places = set[str]()
+        self.places, self.last = set[str](), time.process_time()
         self.used: dict[str, tuple[set[str], float]] = {}
         self.of_files: dict[str, set[str]] = {}
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         places, seconds = self.used.get(report.nodeid, (set(), 0.0))
-        self.used[report.nodeid] = (places | self.places, seconds + report.duration)
+        took, self.last = time.process_time() - self.last, time.process_time()
+        self.used[report.nodeid] = (places | self.places, seconds + took)
         if report.when == "setup":  # what a fixture made may be looked at by any test of the file
             self.of_files.setdefault(report.nodeid.partition("::")[0], set()).update(self.places)
         self.places.clear()
@@ -297,7 +298,7 @@ def tried(mutant: Mutant, uses: Sequence[Used]) -> Ended:
     running = [use for use in uses if mutant.is_constant or mutant.place in use.places]
     if not running:
         return Ended(killer=None, seconds=0.0)
-    return run(mutant, [use.test for use in running], seconds=5.0 + 4 * sum(use.seconds for use in running))
+    return run(mutant, [use.test for use in running], seconds=3.0 + 3 * sum(use.seconds for use in running))
 
 
 def read_results() -> dict[str, dict[str, str]]:

@@ -28,7 +28,7 @@ from understudy.trees.model import load_model as load_score
 
 HERE = Path(__file__).parent
 KEY = bytes(range(32))
-RELEASES = ("laplace", "marginals", "counts", "anonymized", "linked")
+RELEASES = ("laplace", "marginals", "counts", "anonymized", "linked", "flows")
 
 
 @pytest.fixture
@@ -41,6 +41,13 @@ def old(tmp_path, monkeypatch):
 def test_a_release_verifies(old, name):
     verdict = us.verify(old / name)
     assert verdict.is_valid, verdict.problems
+
+
+def test_flows_by_levels_are_read(old):
+    from understudy.commute.released import read_release
+
+    read = read_release(old / "flows")
+    assert not read.problems and read.places is not None and len(read.origins) == 12
 
 
 def test_signature_and_notice_hold(old):
