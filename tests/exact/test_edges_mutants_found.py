@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from understudy.mechanisms.dirichlet import DirichletResetBlocks, draw_epsilon
+from understudy.mechanisms.dirichlet import DirichletResetBlocks, _draw_renyi, draw_epsilon
 from understudy.mechanisms.discrete_gaussian import gaussian_delta, smooth_delta
 from understudy.mechanisms.discrete_laplace import count_sensitivity
 from understudy.mechanisms.exponential import _power_of_two_below
-from understudy.mechanisms.stability import shown_cells
+from understudy.mechanisms.stability import shown_cells, stability_delta, stability_threshold
 from understudy.mechanisms.stream import Stream
 from understudy.mechanisms.weighted import weight_units, weighted_event, weighted_histogram
 from understudy.privacy import Neighbours, Secret
@@ -86,3 +86,27 @@ def test_a_replaced_record_in_a_chain_costs_the_cell_it_left_too():
 def test_a_free_payment_has_its_name_and_is_on_no_account():
     assert Payment.free(release_id="x").release_id == "x" and Payment.free().release_id
     assert not Payment.free().is_charged
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 7.0])
+@pytest.mark.parametrize("neighbours", [AR, RO])
+def test_the_threshold_is_the_smallest_that_keeps_its_delta(epsilon, neighbours):
+    """Asked for exactly the delta of a threshold, where the first guess may be one too high."""
+    scale, _ = stability_threshold(epsilon=epsilon, delta=1e-6, neighbours=neighbours)
+    for threshold in (*range(1, 40), 100, 300):
+        delta = stability_delta(scale, threshold)
+        if 1e-300 < delta < 1:  # smaller ones share their floats
+            assert stability_threshold(epsilon=epsilon, delta=delta, neighbours=neighbours) == (scale, threshold)
+
+
+def test_the_scan_over_counts_ends_only_where_nothing_larger_can_follow(monkeypatch):
+    """With a divergence that is largest at 500 records: below its bound order eta^2 / 8, and there equal to it."""
+    orders = np.array([1.5, 4.0])
+    late = math.log1p(1 / 501)
+
+    def tilt(eta, _reach, at):
+        return np.where(eta > late * 1.000001, at / 8 * 1e-6, at * eta**2 / 8)
+
+    monkeypatch.setattr("understudy.mechanisms.dirichlet._tilt_renyi", tilt)
+    found = _draw_renyi.__wrapped__(((Fraction(1), 2),), orders.tobytes())
+    assert np.all(found >= orders * late**2 / 8) and np.all(found <= orders * late**2 / 8 * 1.001)
