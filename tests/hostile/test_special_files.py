@@ -54,7 +54,9 @@ NAMES = (
     "codebook", "linked codebook", "board", "publication", "recipe", "recipe to anonymise", "pack", "map", "layout",
     "DDI", "Frictionless", "CSVW", "answers", "manifest", "manifest as recipe", "model", "model of histories", "score",
     "journal", "settings of a journal", "CSV", "Parquet", "zip", "gzip", "workbook", "account", "public key", "notice",
-    "model key", "service secret", "verified manifest", "verified table", "signature",
+    "model key", "service secret", "verified manifest", "verified table", "signature", "sav", "zsav", "por", "dta",
+    "xpt", "sas7bdat", "DuckDB", "service database", "flows", "places", "origins", "regions", "rings", "sizes",
+    "outlines",
 )  # fmt: skip
 
 
