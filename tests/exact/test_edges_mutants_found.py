@@ -1,16 +1,24 @@
 """Edges that no other test noticed when a small fault was put there (see decision 0178)."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.bounded_sums import BoundedSums, _released, laplace_deviation, noisy_means_entries
 from understudy.mechanisms.dirichlet import DirichletResetBlocks, _draw_renyi, draw_epsilon
-from understudy.mechanisms.discrete_gaussian import gaussian_delta, smooth_delta
+from understudy.mechanisms.discrete_gaussian import LEAST_VARIANCE, gaussian_delta, smooth_delta
 from understudy.mechanisms.discrete_laplace import count_sensitivity
+from understudy.mechanisms.drafting import DraftBudget, PricedDraft, cell_scores, quantile_scores
+from understudy.mechanisms.exact_binomial import exact_binomial
+from understudy.mechanisms.exact_laplace import exact_noise
 from understudy.mechanisms.exponential import _power_of_two_below
+from understudy.mechanisms.flow_measurements import flow_event
+from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.stability import shown_cells, stability_delta, stability_threshold
 from understudy.mechanisms.stream import Stream
 from understudy.mechanisms.weighted import weight_units, weighted_event, weighted_histogram
@@ -18,6 +26,7 @@ from understudy.privacy import Neighbours, Secret
 from understudy.privacy.guarantees import ApproxDP, PureDP, differential_privacy
 from understudy.privacy.transaction import Payment
 from understudy.sources import CountTable
+from understudy.sources.looks import Numbers
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 
@@ -110,3 +119,87 @@ def test_the_scan_over_counts_ends_only_where_nothing_larger_can_follow(monkeypa
     monkeypatch.setattr("understudy.mechanisms.dirichlet._tilt_renyi", tilt)
     found = _draw_renyi.__wrapped__(((Fraction(1), 2),), orders.tobytes())
     assert np.all(found >= orders * late**2 / 8) and np.all(found <= orders * late**2 / 8 * 1.001)
+
+
+class Digits:
+    """A stream that gives these digits of a uniform number, one after the other."""
+
+    def __init__(self, digits, base):
+        self.digits, self.base = iter(digits), base
+
+    def below(self, bound):
+        assert bound == self.base, "a digit of another length would shift all that follow"
+        return next(self.digits)
+
+
+def test_a_binomial_is_the_inverse_of_its_law_however_many_digits_it_takes(monkeypatch):
+    """With digits of 4 bits nearly every draw needs several; U = 0.d1d2d3... decides, by exact fractions."""
+    monkeypatch.setattr("understudy.mechanisms.exact_binomial._FIRST_BITS", 4)
+    chance, trials = Fraction(1, 3), 5
+
+    def third(bits):
+        return (1 << bits) // 3, (1 << bits) // 3 + 1
+
+    law = [math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(trials + 1)]
+    chosen = np.random.default_rng(8)
+    for _ in range(200):
+        digits = chosen.integers(0, 16, 40).tolist()
+        uniform = sum(Fraction(digit, 16 ** (place + 1)) for place, digit in enumerate(digits))
+        wanted = next(k for k in range(trials + 1) if uniform < sum(law[: k + 1]))
+        assert exact_binomial(trials, chance=third, stream=Digits(digits, 16)) == wanted
+
+
+def test_noise_has_two_sides_and_its_scale():
+    """Mean 0 and variance 2 q / (1 - q)^2, within five standard errors of the fourth moment: for any seed."""
+    for scale in (Fraction(1, 2), Fraction(5), Fraction(7, 4)):
+        drawn = exact_noise(40_000, scale=scale, stream=Stream.seeded(3)).astype(float)
+        q = math.exp(-1 / scale)
+        variance = 2 * q / (1 - q) ** 2
+        assert abs(drawn.mean()) < 5 * math.sqrt(variance / len(drawn))
+        fourth = 2 * q * (1 + 10 * q + q**2) / (1 - q) ** 4
+        assert abs((drawn**2).mean() - variance) < 5 * math.sqrt((fourth - variance**2) / len(drawn))
+
+
+def test_scores_of_a_quantile_by_hand():
+    """Values 1, 1, 2: none lies below 0 or 1, two below 2, all below 3."""
+    numbers = Numbers(values=np.array([1.0, 2.0]), counts=np.array([2, 1]))
+    assert quantile_scores(numbers, np.array([0.0, 1.0, 2.0, 3.0]), 0.5).tolist() == [-1.5, -1.5, -0.5, -1.5]
+    assert cell_scores(numbers, np.array([0.0, 2.0, 3.0]), 0.5).tolist() == [0.0, -0.5]
+
+
+def test_a_draft_may_spend_its_budget_to_the_last_and_no_further():
+    event = PricedDraft(epsilon=1, delta=1e-6, neighbours=AR)
+    budget = DraftBudget(event)
+    budget.pay(event)
+    with pytest.raises(RefusalError, match="cannot pay"):
+        budget.pay(GeometricHistogram(scale=Fraction(1 << 20), neighbours=AR))
+    for short in (replace(event, epsilon=0.999), replace(event, delta=0.999e-6)):
+        with pytest.raises(RefusalError, match="cannot pay"):
+            DraftBudget(short).pay(event)
+
+
+def test_noisy_means_follow_from_noisy_whole_numbers():
+    """Bounds 0 and 10 in 5 steps of 1 from the middle: every figure by hand."""
+    sums = BoundedSums(scale=Fraction(4), reach=5, neighbours=AR)
+    counts = GeometricHistogram(scale=Fraction(2), neighbours=AR)
+    made = _released(np.array([6, -40]), np.array([3, 2]), sums, counts, lower=0.0, upper=10.0, reach=5)
+    half = _released(np.array([6, -40]), np.array([3, 2]), sums, counts, lower=0.0, upper=5.0, reach=5)
+    assert made.sums.tolist() == [6.0, -40.0] and half.sums.tolist() == [3.0, -20.0]
+    assert made.means.tolist() == [7.0, 0.0] and half.means.tolist() == [3.5, 0.0]
+    of_sums, of_counts = laplace_deviation(Fraction(4)), laplace_deviation(Fraction(2))
+    assert (made.sum_deviation, half.sum_deviation) == pytest.approx((of_sums, of_sums / 2))
+    assert made.deviations[0] == pytest.approx(math.hypot(of_sums / 3, of_counts * 2 / 3))
+    assert half.deviations[0] == pytest.approx(math.hypot(of_sums / 6, of_counts / 3))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf])
+def test_no_means_for_an_epsilon_that_is_none(epsilon):
+    with pytest.raises(ParameterError, match=f"`epsilon` is {epsilon}"):
+        noisy_means_entries("g", "v", lower=0.0, upper=1.0, epsilon=epsilon, neighbours=AR)
+
+
+def test_flows_find_units_for_a_large_epsilon_too():
+    """The first number of units leaves too little noise to share out at an epsilon of 100."""
+    event = flow_event(epsilon=100.0, delta=1e-5)
+    assert event.units > flow_event(epsilon=1.0, delta=1e-5).units
+    assert event.guarantee().epsilon <= 100.0 and event.variance >= LEAST_VARIANCE
