@@ -205,7 +205,7 @@ def with_tests(files: Sequence[str], work: Callable[[list[Any]], None]) -> None:
     import hypothesis
     import pytest
 
-    hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=12)
+    hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=6)
     hypothesis.settings.load_profile("mutants")
     quiet = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}"]
     chosen = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", "not postgres"]

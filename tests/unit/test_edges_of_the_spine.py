@@ -1,0 +1,103 @@
+"""Edges of the spine and of the service that no other test noticed when a small fault was put there (decision 0178)."""
+
+import sqlite3
+from dataclasses import replace
+from fractions import Fraction
+from html.parser import HTMLParser
+
+import pytest
+
+from understudy.errors import AccountError, BudgetError, ParameterError
+from understudy.mechanisms.histogram import GeometricHistogram
+from understudy.privacy import Neighbours
+from understudy.privacy.account import Account, account_at
+from understudy.privacy.card import card
+from understudy.privacy.editions import forecast_editions, like_charge
+from understudy.privacy.facts import MethodFacts
+from understudy.privacy.ledger import Entry, Ledger
+
+FACTS = MethodFacts(
+    name="x",
+    command="synth -m x",
+    route="N",
+    neighbours=(Neighbours.ADD_REMOVE,),
+    guarantee="epsilon",
+    public="nothing",
+    paper="none",
+    paper_claim="none",
+    sound="holds",
+    truth="as claimed",
+    page="x.md",
+    proofs=("x.md",),
+)
+
+
+def test_facts_of_a_method_without_proof_or_without_a_way_out_are_refused():
+    for sound in ("holds", "unsound"):
+        assert replace(FACTS, sound=sound, instead="laplace").sound == sound
+    assert replace(FACTS, neighbours=(), proofs=()).proofs == ()
+    for wrong, words in (
+        ({"proofs": ()}, "names no proof"),
+        ({"sound": "unsound"}, "use `instead`"),
+        ({"sound": "perhaps"}, "`sound` is 'perhaps'"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            replace(FACTS, **wrong)
+
+
+def test_headings_of_a_card_are_its_names_and_the_first_row_of_its_table():
+    class Tags(HTMLParser):
+        found: list[tuple[str, str]] = []
+        tag = ""
+
+        def handle_starttag(self, tag, _attributes):
+            self.tag = tag
+
+        def handle_data(self, data):
+            self.found = [*self.found, (self.tag, data)]
+
+    read = Tags()
+    read.feed(card("T", [("price", "1")], rows=[("a", "b"), ("x", "y"), ("z", "w")]))
+    heads, cells = ([text for tag, text in read.found if tag == kind] for kind in ("th", "td"))
+    assert (heads, cells) == (["price", "a", "b"], ["1", "x", "y", "z", "w"])
+
+
+@pytest.fixture
+def account(tmp_path):
+    where = tmp_path / "d.account"
+    return Account.create(where, dataset="d", epsilon=20.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
+
+
+def priced(epsilon):
+    event = GeometricHistogram(scale=1 / Fraction(epsilon), neighbours=Neighbours.ADD_REMOVE)
+    return Ledger((Entry(stage="counts", reads="counts", event=event),))
+
+
+def test_an_account_may_be_named_by_its_file(account, tmp_path):
+    assert account_at(None) is None and account_at(account) is account
+    for where in (tmp_path / "d.account", str(tmp_path / "d.account")):
+        opened = account_at(where)
+        assert isinstance(opened, Account) and opened.dataset == "d"
+
+
+def test_an_account_that_could_not_be_begun_leaves_no_file(tmp_path, monkeypatch):
+    def full(*_arguments):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr("understudy.privacy.account_file._begin", full)
+    where = tmp_path / "e.account"
+    with pytest.raises(AccountError):
+        Account.create(where, dataset="d", epsilon=1.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_editions_are_like_the_charge_that_was_named(account):
+    for epsilon in (1, 2, 4):
+        account.reserve(priced(epsilon), label=f"e{epsilon}", delta=None).commit("sha256:0")
+    assert [like_charge(account, number)[0] for number in (2, None)] == ["charge 2 ('e2')", "charge 3 ('e4')"]
+    outlook = forecast_editions(account, like_charge(account, 1))
+    assert outlook.editions == 13 and [total.epsilon for total in outlook.totals] == list(range(8, 20))
+    few = forecast_editions(account, like_charge(account, 3))
+    assert few.editions == 3 and [total.epsilon for total in few.totals] == [11, 15, 19] and few.refused.epsilon == 23
+    with pytest.raises(BudgetError, match="has no charge 9"):
+        like_charge(account, 9)
