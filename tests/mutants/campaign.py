@@ -320,7 +320,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _per_module(mutants: Iterable[Mutant], most: int, seed: int, tried: set[str]) -> Iterator[Mutant]:
+def _per_module(mutants: Iterable[Mutant], most: int, seed: str, tried: set[str]) -> Iterator[Mutant]:
     """So many of every module, what was tried before included."""
     for module, group in groupby(mutants, key=lambda mutant: mutant.module):
         found = list(group)
@@ -366,17 +366,49 @@ def _try_module(module: str, sample: Sequence[Mutant], say: Callable[[str], obje
     with_tests(tests_of(module), work)
 
 
+def repeated(number: int, seed: str, say: Callable[[str], object]) -> int:
+    """Put in some mutants again that one test killed, of as many modules as there are: how many live now.
+
+    Only that one test runs, with and without the fault. ``seed`` decides which; code that has changed since is left out.
+    """
+    killers = {name: test for name, test in read_results()["killed"].items() if test not in ("", HANGS)}
+    known = [mutant for mutant in all_mutants(modules()) if mutant.name in killers]
+    random.Random(seed).shuffle(known)
+    chosen = list({mutant.module: mutant for mutant in known}.values())[:number]
+    alive: list[str] = []
+
+    def work(tests: list[Any]) -> None:
+        by_name = {str(test.nodeid).removeprefix("tests/"): test for test in tests}
+        tried = [mutant for mutant in chosen if killers[mutant.name] in by_name]
+        assert len(tried) >= number // 2, "the tests have other names now; try the mutants again: make mutants"
+        for mutant in tried:
+            test = by_name[killers[mutant.name]]
+            assert run(None, [test]).killer is None, f"{test.nodeid} fails without any fault"
+            ended = run(mutant, [test], seconds=60.0)
+            say(f"{'SURVIVED' if ended.killer is None else 'killed'} {ended.seconds:.1f} s {mutant.name}\n")
+            alive.extend([mutant.name] if ended.killer is None else [])
+
+    warm_up()
+    files = {str(ROOT / "tests" / killers[mutant.name].partition("::")[0]) for mutant in chosen}
+    with_tests(sorted(files), work)
+    return len(alive)
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Try a sample, or the survivors of earlier campaigns again."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--sample", type=int, default=150)
     parser.add_argument("--each", type=int, default=0, help="so many of each module, with those that were tried before")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", default="0", help="any text: it decides which mutants are in a sample")
+    parser.add_argument("--repeat", type=int, default=0, help="only repeat so many that one quick test killed before")
     parser.add_argument("--of", default="", help="beginnings of modules, with commas: privacy/,mechanisms/stability")
     parser.add_argument("--again", action="store_true", help="try the survivors of earlier campaigns again")
     parser.add_argument("--unnamed", action="store_true", help="try those again whose killer was not noted")
     parser.add_argument("--new", action="store_true", help="leave out what was tried before")
     chosen = parser.parse_args(words)
+    if chosen.repeat:
+        say = os.fdopen(os.dup(1), "w", buffering=1).write
+        sys.exit(1 if repeated(chosen.repeat, chosen.seed, say) else 0)
     sample = sorted(_sample(chosen, read_results()), key=lambda mutant: modules().index(mutant.module))
     warm_up()
     say = os.fdopen(os.dup(1), "w", buffering=1).write

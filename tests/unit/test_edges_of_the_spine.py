@@ -5,8 +5,11 @@ from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 
+import pyarrow as pa
 import pytest
 
+import understudy as us
+from understudy.codebook import Categorical, Codebook
 from understudy.errors import AccountError, BudgetError, ParameterError
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.privacy import Neighbours
@@ -15,6 +18,7 @@ from understudy.privacy.card import card
 from understudy.privacy.editions import forecast_editions, like_charge
 from understudy.privacy.facts import MethodFacts
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.transaction import Payment, Point
 
 FACTS = MethodFacts(
     name="x",
@@ -101,3 +105,42 @@ def test_editions_are_like_the_charge_that_was_named(account):
     assert few.editions == 3 and [total.epsilon for total in few.totals] == [11, 15, 19] and few.refused.epsilon == 23
     with pytest.raises(BudgetError, match="has no charge 9"):
         like_charge(account, 9)
+
+
+BOOK = Codebook(columns=(Categorical(name="a", levels=("x", "y")), Categorical(name="b", levels=("0", "1"))))
+TABLE = pa.table({"a": ["x", "y"] * 50, "b": ["0", "0", "1", "1"] * 25})
+
+
+def fitted(account):
+    return us.LaplaceHistogram(epsilon=1.0).fit(us.open(TABLE, BOOK, account=account))
+
+
+def test_a_release_passes_every_point_of_its_payment_in_order(account, tmp_path, monkeypatch):
+    passed = []
+    monkeypatch.setattr(Payment, "reached", lambda _payment, point: passed.append(point))
+    fitted(account).write(tmp_path / "out", 5)
+    assert passed == list(Point)
+
+
+def test_what_was_given_back_is_not_free_the_next_time(account, monkeypatch):
+    fit = fitted(account)
+
+    def struck(_payment, point):
+        if point is Point.DRAWN:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Payment, "reached", struck)
+        fit.sample(5)
+    assert account.spent().epsilon == 0.0, "nobody saw it"
+    first = fit.sample(5)
+    assert account.spent().epsilon == 1.0
+    again = fit.sample(5)
+    assert account.spent().epsilon == 1.0, "more rows of tables that were paid for"
+    assert again.manifest.charged_as == first.manifest.charged_as
+
+
+def test_without_an_account_all_rows_of_one_fit_are_one_purchase():
+    fit, other = fitted(None), fitted(None)
+    names = [one.sample(5).manifest.charged_as for one in (fit, fit, other)]
+    assert names[0] == names[1] != names[2]
