@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -18,7 +19,10 @@ from understudy.privacy.card import card
 from understudy.privacy.editions import forecast_editions, like_charge
 from understudy.privacy.facts import MethodFacts
 from understudy.privacy.ledger import Entry, Ledger
+from understudy.privacy.provenance import Made, Provenance
 from understudy.privacy.transaction import Payment, Point
+from understudy.release.manifest import describe
+from understudy.release.verify import _check_inputs
 
 FACTS = MethodFacts(
     name="x",
@@ -144,3 +148,30 @@ def test_without_an_account_all_rows_of_one_fit_are_one_purchase():
     fit, other = fitted(None), fitted(None)
     names = [one.sample(5).manifest.charged_as for one in (fit, fit, other)]
     assert names[0] == names[1] != names[2]
+
+
+def problems_of(*, formal=True, ledger=(), **inputs):
+    """What `verify` says of a manifest with these inputs."""
+    manifest = {"format": 2, "ledger": list(ledger), "inputs": {name: table.to_dict() for name, table in inputs.items()}}
+    looked = SimpleNamespace(manifest=manifest, problems=[])
+    _check_inputs(looked, formal=formal)
+    return looked.problems
+
+
+def test_verify_holds_every_input_against_what_is_promised():
+    people = Provenance()
+    copied = Provenance(made=Made.SYNTHETIC, release="r", record_wise=False, ledger=priced(1))
+    secret = Provenance(made=Made.COMPLETED, release="c", record_wise=False, real_records=True)
+    paid = priced(1).to_list()
+    assert problems_of(data=people) == [] == problems_of(data=copied, formal=False)
+    assert ["claims a promise" in said for said in problems_of(data=copied)] == [True], "drawn from synthetic rows"
+    assert problems_of(data=people, seeds=copied, ledger=paid) == []
+    assert ["is not in the ledger" in said for said in problems_of(data=people, seeds=copied)] == [True]
+    assert ["it holds records of real people" in said for said in problems_of(data=people, seeds=secret)] == [True]
+    assert problems_of(seeds=people) == ["the manifest does not say what table went in"]
+
+
+def test_only_a_completed_table_is_confidential():
+    quote = us.LaplaceHistogram(epsilon=1.0).quote(BOOK, rows=5)
+    manifest = describe(quote, Payment.free(), parameters={}, codebook=BOOK, secure=True)
+    assert not manifest.confidential and replace(manifest, made=Made.COMPLETED).confidential
