@@ -51,7 +51,9 @@ def loading(
             f"{name} asks for more memory than this machine has; it is damaged, or too large. {remedy}"
         ) from None
     except Exception as reason:
-        if "Query interrupted" in str(reason) or is_our_mistake(reason):  # DuckDB's word for Ctrl-C: no fault of the file
+        if "Query interrupted" in str(reason) or is_our_mistake(
+            reason
+        ):  # DuckDB's word for Ctrl-C: no fault of the file
             raise
         raise error(f"{name} cannot be read ({_why(reason, quotes)}); {remedy}") from None
 

@@ -270,7 +270,9 @@ def _statistical(place: Path) -> list[Target]:
     pyreadstat.write_por(frame, str(place / "t.por"))
     pyreadstat.write_dta(frame, str(place / "t.dta"), variable_value_labels=labels)
     pyreadstat.write_xport(frame, str(place / "t.xpt"))
-    start = b"\x00" * 12 + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011") + b"\x22\x22\x00\x32\x33\x01\x02\x31"
+    start = (
+        b"\x00" * 12 + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011") + b"\x22\x22\x00\x32\x33\x01\x02\x31"
+    )
     head = start + bytes(44) + b"SAS FILE" + b"T".ljust(64) + b"DATA    " + bytes(800)
     written = [Target(kind, (place / f"t.{kind}").read_bytes(), of_bytes, _checked, 3, f"fuzzed.{kind}", named=False)
                for kind in ("sav", "zsav", "por", "dta", "xpt")]  # fmt: skip
@@ -311,9 +313,14 @@ def _commutes() -> list[Target]:
 
     homes = ("h0", "h1", "h2")
     flows = "origin,destination,workers\n" + "".join(f"h{n % 3},w{n % 2},{n}\n" for n in range(12))
-    places = "place,latitude,longitude,county\n" + "".join(f"{name},45.{n},-93,c{n % 2}\n" for n, name in enumerate(homes))
+    places = "place,latitude,longitude,county\n" + "".join(
+        f"{name},45.{n},-93,c{n % 2}\n" for n, name in enumerate(homes)
+    )
     ring = {"type": "Polygon", "coordinates": [[[0, 0], [0, 1], [1, 1], [0, 0]]]}
-    outlines = {"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"name": "a"}, "geometry": ring}]}
+    outlines = {
+        "type": "FeatureCollection",
+        "features": [{"type": "Feature", "properties": {"name": "a"}, "geometry": ring}],
+    }
 
     def counted(path: Path) -> Any:
         return read_flows(path, origin="origin", destination="destination", count="workers", origins=homes)

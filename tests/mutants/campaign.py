@@ -22,7 +22,6 @@ import tempfile
 import time
 import tomllib
 import types
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -37,7 +36,8 @@ SOURCE = ROOT / "src" / "understudy"
 RESULTS = HERE / "results.toml"
 _WARM = ("numpy", "scipy.stats", "numba", "hypothesis", "pyarrow", "pandas", "pytest", "sqlalchemy", "cryptography")
 _ROOMS = (
-    "front", "codebook", "privacy", "sources", "mechanisms", "blocks", "release", "synth", "histories", "commute", "trees", "service",
+    "front", "codebook", "privacy", "sources", "mechanisms", "blocks", "release", "synth", "histories", "commute",
+    "trees", "service",
 )  # fmt: skip
 _MOST_BYTES = 8 << 30
 HANGS = "hangs"
@@ -51,7 +51,7 @@ def tests_of(module: str) -> list[str]:
 
 
 def all_mutants(modules: Iterable[str]) -> list[Mutant]:
-    """Of the functions and the constants of some modules. Kernels only where they run as Python: see ``plain_kernels``."""
+    """Of the functions and constants of some modules, without kernels: those would be compiled anew each time."""
     return [
         mutant
         for module in modules
@@ -227,7 +227,7 @@ def _run_tests(tests: Sequence[Any], watching: Any, folder: Path, *, go_on: Call
 
 
 def _forked(work: Callable[[Path], object], *, seconds: float) -> tuple[Any, float]:
-    """Do it in a child with so many seconds of the processor: what it returned, or None if it died, and what it used."""
+    """Do it in a child with so many seconds of the processor: what it returned (None if it died) and used."""
     folder = Path(tempfile.mkdtemp(prefix="understudy-mutant-"))
     number = os.fork()
     if number == 0:
@@ -369,7 +369,7 @@ def _try_module(module: str, sample: Sequence[Mutant], say: Callable[[str], obje
 def repeated(number: int, seed: str, say: Callable[[str], object]) -> int:
     """Put in some mutants again that one test killed, of as many modules as there are: how many live now.
 
-    Only that one test runs, with and without the fault. ``seed`` decides which; code that has changed since is left out.
+    Only that one test runs, with and without the fault. ``seed`` decides which; code that has changed is left out.
     """
     killers = {name: test for name, test in read_results()["killed"].items() if test not in ("", HANGS)}
     known = [mutant for mutant in all_mutants(modules()) if mutant.name in killers]

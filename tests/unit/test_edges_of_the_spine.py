@@ -54,19 +54,19 @@ def test_facts_of_a_method_without_proof_or_without_a_way_out_are_refused():
 
 
 def test_headings_of_a_card_are_its_names_and_the_first_row_of_its_table():
+    found = []
+
     class Tags(HTMLParser):
-        found: list[tuple[str, str]] = []
         tag = ""
 
         def handle_starttag(self, tag, _attributes):
             self.tag = tag
 
         def handle_data(self, data):
-            self.found = [*self.found, (self.tag, data)]
+            found.append((self.tag, data))
 
-    read = Tags()
-    read.feed(card("T", [("price", "1")], rows=[("a", "b"), ("x", "y"), ("z", "w")]))
-    heads, cells = ([text for tag, text in read.found if tag == kind] for kind in ("th", "td"))
+    Tags().feed(card("T", [("price", "1")], rows=[("a", "b"), ("x", "y"), ("z", "w")]))
+    heads, cells = ([text for tag, text in found if tag == kind] for kind in ("th", "td"))
     assert (heads, cells) == (["price", "a", "b"], ["1", "x", "y", "z", "w"])
 
 
@@ -152,7 +152,11 @@ def test_without_an_account_all_rows_of_one_fit_are_one_purchase():
 
 def problems_of(*, formal=True, ledger=(), **inputs):
     """What `verify` says of a manifest with these inputs."""
-    manifest = {"format": 2, "ledger": list(ledger), "inputs": {name: table.to_dict() for name, table in inputs.items()}}
+    manifest = {
+        "format": 2,
+        "ledger": list(ledger),
+        "inputs": {name: table.to_dict() for name, table in inputs.items()},
+    }
     looked = SimpleNamespace(manifest=manifest, problems=[])
     _check_inputs(looked, formal=formal)
     return looked.problems

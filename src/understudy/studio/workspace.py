@@ -185,8 +185,8 @@ class Dataset:
         declared = read_toml(self.path(DECLARED))
         if (written := declared.get("format", FORMAT)) != FORMAT:
             raise ParameterError(
-                f"{DECLARED} of {self.name!r} is of format {written!r}, not {FORMAT}; use the version that wrote it, or "
-                "a newer one."
+                f"{DECLARED} of {self.name!r} is of format {written!r}, not {FORMAT}; use the version that wrote it, "
+                "or a newer one."
             )
         return declared
 
@@ -294,7 +294,9 @@ def new_dataset(root: Root, name: str, **declared: str) -> Dataset:
         raise ParameterError(f"there is a data set {name!r} already; choose another name.")
     try:
         private_folder(folder)
-        write_private(folder / DECLARED, toml_text({"format": FORMAT} | {key: value for key, value in declared.items() if value}))
+        write_private(
+            folder / DECLARED, toml_text({"format": FORMAT} | {key: value for key, value in declared.items() if value})
+        )
     except OSError as reason:
         raise ParameterError(f"the folder {name!r} cannot be written ({reason.strerror}).") from None
     return root.dataset(name)
