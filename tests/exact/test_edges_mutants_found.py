@@ -17,7 +17,9 @@ from understudy.mechanisms.drafting import DraftBudget, PricedDraft, cell_scores
 from understudy.mechanisms.exact_binomial import exact_binomial
 from understudy.mechanisms.exact_laplace import exact_noise
 from understudy.mechanisms.exponential import _power_of_two_below
-from understudy.mechanisms.flow_measurements import flow_event
+from understudy.mechanisms.flow_measurements import FlowMeter, flow_event, measured_deviation
+from understudy.mechanisms.gaussian_measurements import GaussianMeasurements, Meter, gaussian_measurements_event
+from understudy.mechanisms.group import GroupOf
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.mechanisms.stability import shown_cells, stability_delta, stability_threshold
 from understudy.mechanisms.stream import Stream
@@ -26,6 +28,7 @@ from understudy.privacy import Neighbours, Secret
 from understudy.privacy.guarantees import ApproxDP, PureDP, differential_privacy
 from understudy.privacy.transaction import Payment
 from understudy.sources import CountTable
+from understudy.sources.flows import Histograms
 from understudy.sources.looks import Numbers
 
 AR, RO = Neighbours.ADD_REMOVE, Neighbours.REPLACE
@@ -203,3 +206,36 @@ def test_flows_find_units_for_a_large_epsilon_too():
     event = flow_event(epsilon=100.0, delta=1e-5)
     assert event.units > flow_event(epsilon=1.0, delta=1e-5).units
     assert event.guarantee().epsilon <= 100.0 and event.variance >= LEAST_VARIANCE
+
+
+def test_the_curve_of_measurements_is_order_times_rho():
+    event = GaussianMeasurements(variance=Fraction(144), units=9, delta=1e-5, neighbours=AR)
+    assert event.renyi(np.array([2.0, 7.0])) == pytest.approx([2 * 9 / 288, 7 * 9 / 288], rel=1e-9)
+    with pytest.raises(RefusalError, match="is too small for 1,000,000 measurements"):
+        gaussian_measurements_event(epsilon=1e-4, delta=1e-5, units=1_000_000, neighbours=AR)
+
+
+def test_three_rows_of_one_person_move_a_number_by_three_and_cost_nine_units():
+    event = GaussianMeasurements(variance=Fraction(4096), units=900, delta=1e-5, neighbours=AR)
+    meter = Meter(event, Stream.seeded(0))
+    assert [meter.apart(100, rows=rows).number_price for rows in (1, 2, 3)] == [1, 4, 9]
+
+
+def test_flows_are_measured_where_they_are_and_say_their_noise(monkeypatch):
+    """Three origins, two destinations; without noise the counts are those of the listed pairs."""
+    event = flow_event(epsilon=1.0, delta=1e-3)
+    cells = Histograms.of(np.array([0, 0, 1, 1]), np.array([0, 2, 1, 1]), np.array([5, 7, 2, 1]), number=2)
+    meter = FlowMeter(cells=Secret(cells), meter=Meter(event, Stream.seeded(1)))
+    _, variance = meter.homes(np.arange(3), 3, units=100)
+    assert math.sqrt(variance) == pytest.approx(measured_deviation(event, 100))
+    monkeypatch.setattr(meter.meter, "sums", lambda exact, **_: (exact, 1.0))
+    homes, work = np.array([0, 1, 2]), np.array([0, 1])
+    listed, _ = meter.listed(homes, work, np.array([0, 3, 4, 5]), 2, units=10)
+    assert listed.tolist() == [5.0, 3.0, 7.0, 0.0]
+    assert meter.pairs(homes, work, (3, 2), units=10)[0].tolist() == [5.0, 0.0, 0.0, 3.0, 7.0, 0.0]
+
+
+def test_a_group_has_at_least_one_record():
+    one = GeometricHistogram(scale=Fraction(2), neighbours=AR)
+    with pytest.raises(ParameterError, match="`records` is 0"):
+        GroupOf(event=one, records=0)

@@ -11,12 +11,13 @@ import pytest
 
 import understudy as us
 from understudy.codebook import Categorical, Codebook
-from understudy.errors import AccountError, BudgetError, ParameterError
+from understudy.errors import AccountError, BudgetError, ParameterError, ReleaseError
 from understudy.mechanisms.histogram import GeometricHistogram
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.card import card
 from understudy.privacy.editions import forecast_editions, like_charge
+from understudy.privacy.events import Event, event_from_dict
 from understudy.privacy.facts import MethodFacts
 from understudy.privacy.ledger import Entry, Ledger
 from understudy.privacy.provenance import Made, Provenance
@@ -179,3 +180,12 @@ def test_only_a_completed_table_is_confidential():
     quote = us.LaplaceHistogram(epsilon=1.0).quote(BOOK, rows=5)
     manifest = describe(quote, Payment.free(), parameters={}, codebook=BOOK, secure=True)
     assert not manifest.confidential and replace(manifest, made=Made.COMPLETED).confidential
+
+
+def test_events_that_nobody_knows_and_kinds_that_are_taken():
+    with pytest.raises(ReleaseError, match="event kind 'lent' is unknown to this version"):
+        event_from_dict({"kind": "lent"})
+    with pytest.raises(TypeError, match="there is an event of the kind 'geometric-histogram' already"):
+        type("Cheap", (Event,), {"kind": "geometric-histogram", "proof": None})
+    assert event_from_dict(priced(1).entries[0].event.to_dict()) == priced(1).entries[0].event
+    assert priced(1).entries[0].event.slack == 0.0
