@@ -31,6 +31,8 @@ COMMANDS = {
     "linked counts": "count linked -c linked.toml --by people.sex,stays.ward --epsilon 1 -o out --account p.account",
     "commute": "commute synth flows.csv --origins origins.csv --epsilon 4 --delta 1e-5 --certificate exact -o out "
     "--account o.account",
+    "commute, by levels": "commute synth flows.csv --places places.csv --levels county --epsilon 4 --delta 1e-5 -o out "
+    "--account o.account",
     "train": "train data.parquet -c book.toml --target b --method tree --epsilon 1 -o out --account a.account",
     "priced rules": "codebook rules book.toml --data data.parquet --learn a,c --epsilon 2 --delta 1e-6 -o out "
     "--account a.account",
@@ -59,6 +61,9 @@ def prepare(place: Path) -> Path:
     pa.parquet.write_table(pa.table(rows), place / "data.parquet")
     homes = [f"h{number}" for number in range(20)]
     pa.csv.write_csv(pa.table({"origin": homes}), place / "origins.csv")
+    places = {"place": [*homes, "w1", "w2"], "county": [f"c{number % 3}" for number in range(22)]}
+    places |= {"latitude": [45 + number / 50 for number in range(22)], "longitude": [-93.0] * 22}
+    pa.csv.write_csv(pa.table(places), place / "places.csv")
     trips = {"origin": drawn.choice(homes, 500), "destination": drawn.choice(["w1", "w2"], 500)}
     pa.csv.write_csv(pa.table(trips), place / "flows.csv")
     _linked(place, drawn)

@@ -2,13 +2,16 @@
 
 A loader knows what its file should hold; what the readers of JSON, TOML, zip, XML or Parquet raise on bytes that nobody
 wrote, and what our own code raises on a shape that nobody foresaw, is turned here into an error that names the file,
-the fault and the remedy. So a damaged file is never a mistake of ours.
+the fault and the remedy. So a damaged file is never a mistake of ours, and a mistake of ours is never a damaged file:
+what no content of a file can cause, such as a name that is not defined, goes through as it is.
 """
 
 import functools
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from understudy.errors import MissingExtraError, RefusalError, StoppedError, UnderstudyError
@@ -17,6 +20,7 @@ from understudy.files import refuse_special
 Place = TypeVar("Place")
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
+_HOME = Path(__file__).parent.parts
 _MOST = 120
 """Characters of a reason that are shown."""
 
@@ -47,9 +51,26 @@ def loading(
             f"{name} asks for more memory than this machine has; it is damaged, or too large. {remedy}"
         ) from None
     except Exception as reason:
-        if "Query interrupted" in str(reason):  # DuckDB's word for Ctrl-C, which is no fault of the file
+        if "Query interrupted" in str(reason) or is_our_mistake(
+            reason
+        ):  # DuckDB's word for Ctrl-C: no fault of the file
             raise
         raise error(f"{name} cannot be read ({_why(reason, quotes)}); {remedy}") from None
+
+
+def is_our_mistake(reason: Exception) -> bool:
+    """Whether it was raised by our own code, for a cause that no file can have.
+
+    ``None.get`` is what a damaged document does to our code; an attribute that our own class lacks is a slip of ours.
+    """
+    frames = list(traceback.walk_tb(reason.__traceback__))
+    if not frames or Path(frames[-1][0].f_code.co_filename).parts[: len(_HOME)] != _HOME:
+        return False  # other libraries assert on what they read
+    if isinstance(reason, AttributeError):
+        owner = reason.obj if isinstance(reason.obj, type) else type(reason.obj)
+        is_by_hand = reason.name is None  # raised by our own words, as a package without such a name does
+        return is_by_hand or isinstance(reason.obj, ModuleType) or owner.__module__.partition(".")[0] == "understudy"
+    return isinstance(reason, NameError | AssertionError | ImportError)
 
 
 def _why(reason: Exception, quotes: bool) -> str:

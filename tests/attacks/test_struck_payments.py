@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 from paying_commands import COMMANDS, account_of, prepare, spoken_for
-from struck import FULL, GRID, call, strike
+from struck import FULL, GRID, POINTS_AND_BLOWS, call, strike, strike_job
 
 from understudy.privacy.account import ChargeState
 
@@ -26,6 +26,11 @@ SOME = [one for place, one in enumerate(GRID) if one[0] == FIRST or place % 5 ==
 @pytest.mark.parametrize(("name", "point", "blow"), SOME)
 def test_the_policy_holds_for_every_command(prepared, tmp_path, monkeypatch, name, point, blow):
     strike(prepared, tmp_path, monkeypatch, name, point, blow)
+
+
+@pytest.mark.parametrize(("point", "blow"), POINTS_AND_BLOWS[::6])
+def test_the_policy_holds_for_jobs_of_the_studio(prepared, tmp_path, monkeypatch, point, blow):
+    strike_job(prepared, tmp_path, monkeypatch, point, blow)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

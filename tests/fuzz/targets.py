@@ -22,6 +22,7 @@ import understudy as us
 from understudy.codebook import Categorical, Codebook, Integer
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
+from understudy.service import Budgets
 from understudy.service.keys import KeyBook
 from understudy.service.store import Store
 
@@ -51,6 +52,8 @@ class Target:
     """Name of the file; for a file in a folder, the loader gets the folder."""
     named: bool = True
     """Whether every sentence is about the file; rows that do not fit a codebook are told by their column."""
+    is_whole: bool = True
+    """Whether the content can be read as it is; nothing here can write the binary files of SAS."""
 
 
 def prepare(place: Path) -> list[Target]:
@@ -65,7 +68,8 @@ def prepare(place: Path) -> list[Target]:
     us.synthesize(place / "data.parquet", book, rows=30, out=release, save_model=place / "model.us", **how)
     with Store.open(f"sqlite:///{place}/service.db") as store:
         KeyBook(store).create(label="tester", scopes=("score",), rate=10)
-    return [*_descriptions(place), *_releases(place, release), *_tables(place), *_secrets(place, release)]
+    described, tables = _descriptions(place), [*_tables(place), *_statistical(place), *_databases(place)]
+    return [*described, *_releases(place, release), *tables, *_commutes(), *_secrets(place, release)]
 
 
 def _descriptions(place: Path) -> list[Target]:
@@ -239,19 +243,100 @@ def _tables(place: Path) -> list[Target]:
     def counted(path: Path) -> Any:
         return us.open(path, BOOK, unknown="missing").count([["sex"]])
 
-    def unpacked(path: Path) -> Any:
-        return us.check(path, BOOK)
-
     workbook = place / "book.xlsx"
     _write_workbook(workbook)
     return [
         Target("CSV", (place / "data.csv").read_bytes(), mixed(of_lines), counted, 3, "fuzzed.csv", named=False),
         Target("Parquet", (place / "data.parquet").read_bytes(), of_bytes, counted, 8, "fuzzed.parquet", named=False),
-        Target("zip", _zipped((place / "data.csv").read_bytes()), mixed(of_zip), unpacked, 3, "fuzzed.zip"),
-        Target("gzip", gzip.compress((place / "data.csv").read_bytes()), of_bytes, unpacked, 3,
+        Target("zip", _zipped((place / "data.csv").read_bytes()), mixed(of_zip), _checked, 3, "fuzzed.zip"),
+        Target("gzip", gzip.compress((place / "data.csv").read_bytes()), of_bytes, _checked, 3,
                "fuzzed.csv.gz"),
-        Target("workbook", workbook.read_bytes(), mixed(of_zip), unpacked, 3, "fuzzed.xlsx"),
+        Target("workbook", workbook.read_bytes(), mixed(of_zip), _checked, 3, "fuzzed.xlsx"),
     ]  # fmt: skip
+
+
+def _checked(path: Path) -> Any:
+    return us.check(path, BOOK)
+
+
+def _statistical(place: Path) -> list[Target]:
+    """Files of other programs, with labels and missing codes."""
+    import pyreadstat
+
+    frame = TABLE.to_pandas()
+    labels = {"age": {999: "not known"}}
+    pyreadstat.write_sav(frame, str(place / "t.sav"), variable_value_labels=labels, missing_ranges={"age": [999]})
+    pyreadstat.write_sav(frame, str(place / "t.zsav"), compress=True)
+    pyreadstat.write_por(frame, str(place / "t.por"))
+    pyreadstat.write_dta(frame, str(place / "t.dta"), variable_value_labels=labels)
+    pyreadstat.write_xport(frame, str(place / "t.xpt"))
+    start = (
+        b"\x00" * 12 + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011") + b"\x22\x22\x00\x32\x33\x01\x02\x31"
+    )
+    head = start + bytes(44) + b"SAS FILE" + b"T".ljust(64) + b"DATA    " + bytes(800)
+    written = [Target(kind, (place / f"t.{kind}").read_bytes(), of_bytes, _checked, 3, f"fuzzed.{kind}", named=False)
+               for kind in ("sav", "zsav", "por", "dta", "xpt")]  # fmt: skip
+    return [*written, Target("sas7bdat", head, of_bytes, _checked, 3, "fuzzed.sas7bdat", named=False, is_whole=False)]
+
+
+def _databases(place: Path) -> list[Target]:
+    """A table in a DuckDB file, and the keys and budgets of a service."""
+    import duckdb
+
+    path = place / "data.duckdb"
+    with contextlib.closing(duckdb.connect(str(path))) as connection:
+        connection.execute("CREATE TABLE stays AS SELECT * FROM read_parquet(?)", [str(place / "data.parquet")])
+
+    def service(path: Path) -> Any:
+        for log in ("-wal", "-shm"):  # of an earlier case
+            path.with_name(path.name + log).unlink(missing_ok=True)
+        with Store.open(f"sqlite:///{path}", secret_file=place / "service.db.secret") as store, store.telling():
+            return KeyBook(store).all(), Budgets(store).faults()
+
+    return [
+        Target("DuckDB", path.read_bytes(), of_database, _checked, 2, "fuzzed.duckdb", named=False),
+        Target("service database", (place / "service.db").read_bytes(), of_database, service, 3, "fuzzed.db"),
+    ]
+
+
+def of_database(content: bytes, rng: random.Random) -> bytes:
+    """Blind damage, mostly in the first pages, which hold what the rest is."""
+    first = len(content) if rng.random() < 0.3 else 16_384
+    return of_bytes(content[:first], rng) + content[first:]
+
+
+def _commutes() -> list[Target]:
+    """Tables about commutes: the confidential one and the public ones beside it."""
+    from understudy.commute.outlines import read_outlines
+    from understudy.commute.places import read_origins, read_places, read_regions, read_rings, read_sizes
+    from understudy.sources.flows import read_flows
+
+    homes = ("h0", "h1", "h2")
+    flows = "origin,destination,workers\n" + "".join(f"h{n % 3},w{n % 2},{n}\n" for n in range(12))
+    places = "place,latitude,longitude,county\n" + "".join(
+        f"{name},45.{n},-93,c{n % 2}\n" for n, name in enumerate(homes)
+    )
+    ring = {"type": "Polygon", "coordinates": [[[0, 0], [0, 1], [1, 1], [0, 0]]]}
+    outlines = {
+        "type": "FeatureCollection",
+        "features": [{"type": "Feature", "properties": {"name": "a"}, "geometry": ring}],
+    }
+
+    def counted(path: Path) -> Any:
+        return read_flows(path, origin="origin", destination="destination", count="workers", origins=homes)
+
+    def target(name: str, text: str, load: Callable[[Path], Any]) -> Target:
+        return Target(name, text.encode(), mixed(of_lines), load, 2, "fuzzed.csv", named=False)
+
+    return [
+        target("flows", flows, counted),
+        target("places", places, lambda path: read_places(path, levels=("county",))),
+        target("origins", "origin\nh0\nh1\nh2\n", read_origins),
+        target("regions", "origin,region,density\nh0,r,1\nh1,r,2\nh2,s,1\n", lambda path: read_regions(path, homes)),
+        target("rings", "miles,share\n5,0.5\ninf,0.5\n", read_rings),
+        target("sizes", "destination,workers\nw0,5\nw1,6\n", read_sizes),
+        Target("outlines", json.dumps(outlines).encode(), mixed(of_json), read_outlines, 30, "fuzzed.json"),
+    ]
 
 
 def _zipped(content: bytes) -> bytes:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import stat
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -53,7 +54,9 @@ NAMES = (
     "codebook", "linked codebook", "board", "publication", "recipe", "recipe to anonymise", "pack", "map", "layout",
     "DDI", "Frictionless", "CSVW", "answers", "manifest", "manifest as recipe", "model", "model of histories", "score",
     "journal", "settings of a journal", "CSV", "Parquet", "zip", "gzip", "workbook", "account", "public key", "notice",
-    "model key", "service secret", "verified manifest", "verified table", "signature",
+    "model key", "service secret", "verified manifest", "verified table", "signature", "sav", "zsav", "por", "dta",
+    "xpt", "sas7bdat", "DuckDB", "service database", "flows", "places", "origins", "regions", "rings", "sizes",
+    "outlines",
 )  # fmt: skip
 
 
@@ -254,3 +257,37 @@ def test_nothing_that_is_printed_steers_a_terminal(tmp_path, capsys, monkeypatch
     everything = "".join(said)
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(everything)
     assert "\\x1b]0;evil" in said[1] and "\\u001b]0;evil" in said[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("nobody_defined_this", NameError),
+        ("assert False, 'a slip'", AssertionError),
+        ("from understudy.codebook import nothing_of_that_name", ImportError),
+        ("Codebook.nothing_of_that_name", AttributeError),
+        ("loading.nothing_of_that_name", AttributeError),
+    ],
+)
+def test_a_slip_of_ours_is_no_damaged_file(text, kind):
+    """As raised by a module of this package; no content of a file can cause it."""
+    from understudy.errors import DataError
+    from understudy.loading import loading
+
+    ours = compile(text, str(Path(us.__file__).with_name("slipped.py")), "exec")
+    theirs = compile(text, "parser.py", "exec")
+    names = {"Codebook": Codebook, "loading": sys.modules["understudy.loading"]}
+    with pytest.raises(kind), loading("x.json", "the file", remedy="copy it again.", error=DataError):
+        exec(ours, names)
+    with pytest.raises(DataError), loading("x.json", "the file", remedy="copy it again.", error=DataError):
+        exec(theirs, names)
+
+
+@pytest.mark.parametrize("text", ["None.get", "[].get('x')", "{}['x']", "int('x')", "Codebook(colums=1)", "1 / 0"])
+def test_what_a_damaged_file_does_to_our_code_is_a_sentence(text):
+    from understudy.errors import DataError
+    from understudy.loading import loading
+
+    ours = compile(text, str(Path(us.__file__).with_name("read.py")), "exec")
+    with pytest.raises(DataError, match="copy it"), loading("x", "the file", remedy="copy it.", error=DataError):
+        exec(ours, {"Codebook": Codebook})

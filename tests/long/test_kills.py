@@ -21,7 +21,7 @@ from understudy.privacy.transaction import Point
 BLOWS = 40
 """Of each command."""
 FEW_BLOWS = 10
-"""Of commands about linked tables, which pay and write as the others do and take longer."""
+"""Of linked tables and of flows by levels, which pay and write as the others do and take longer."""
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_shown_that_is_not_charged(server, prepared, tmp_path, name):
     unhurt = server(words=words.split(), folder=str(whole))
     assert unhurt["code"] == 0, unhurt["said"]
     assert [charge.digest for charge in account_of(words, whole).history()] == [spoken_for(whole / "out")]
-    struck, shown, number = 0, 0, FEW_BLOWS if "linked" in name else BLOWS
+    struck, shown, number = 0, 0, FEW_BLOWS if "linked" in name or "levels" in name else BLOWS
     for place, blow in enumerate(blows(number, unhurt["seconds"], name)):
         folder = shutil.copytree(prepared, tmp_path / str(place))
         answer = server(words=words.split(), folder=str(folder), **blow)

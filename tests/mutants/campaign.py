@@ -1,13 +1,16 @@
 """Try mutants: each in a forked process, where functions get other code and the tests mapped to them run.
 
-``python -m tests.mutants.campaign --sample 150`` tries a seeded sample and writes ``results.toml``: what was killed,
-and what survived with the reason that a person gave it. mutmut and cosmic-ray were looked at first; see decision 0178.
+``python -m tests.mutants.campaign --each 10`` tries a seeded sample and writes ``results.toml``: what was killed and by
+which test, and what survived with the reason that a person gave it. See decision 0178.
 """
 
 import argparse
+import ast
+import builtins
 import gc
 import importlib
 import inspect
+import json
 import os
 import pkgutil
 import random
@@ -19,18 +22,26 @@ import tempfile
 import time
 import tomllib
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from tests.mutants.mutators import Mutant, mutants_of
+from tests.mutants.mutators import Mutant, mutants_of, told_by_functions
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SOURCE = ROOT / "src" / "understudy"
 RESULTS = HERE / "results.toml"
 _WARM = ("numpy", "scipy.stats", "numba", "hypothesis", "pyarrow", "pandas", "pytest", "sqlalchemy", "cryptography")
-_ROOMS = ("codebook", "privacy", "sources", "mechanisms", "blocks", "release", "synth", "trees", "service")
+_ROOMS = (
+    "front", "codebook", "privacy", "sources", "mechanisms", "blocks", "release", "synth", "histories", "commute",
+    "trees", "service",
+)  # fmt: skip
 _MOST_BYTES = 8 << 30
+HANGS = "hangs"
+"""In the place of a test: the mutant used up its time."""
 
 
 def tests_of(module: str) -> list[str]:
@@ -40,12 +51,12 @@ def tests_of(module: str) -> list[str]:
 
 
 def all_mutants(modules: Iterable[str]) -> list[Mutant]:
-    """Of the functions of some modules, without compiled kernels: those would be compiled anew, half a minute each."""
+    """Of the functions and constants of some modules, without kernels: those would be compiled anew each time."""
     return [
         mutant
         for module in modules
         for mutant in mutants_of(SOURCE / module, module)
-        if mutant.is_inside and not mutant.is_compiled
+        if (mutant.is_inside or mutant.is_constant) and not mutant.is_compiled
     ]
 
 
@@ -82,8 +93,12 @@ def put_in(mutant: Mutant) -> int:
 
     Nothing is executed again, so that events and recipes are not registered twice.
     """
-    path = str(SOURCE / mutant.module)
-    old, new = (_codes(compile(text, path, "exec")) for text in (Path(path).read_text(encoding="utf-8"), mutant.source))
+    return _put_in_constant(mutant) if mutant.is_constant else _put_in_functions(mutant.module, mutant.source)
+
+
+def _put_in_functions(module: str, source: str) -> int:
+    path = str(SOURCE / module)
+    old, new = (_codes(compile(text, path, "exec")) for text in (Path(path).read_text(encoding="utf-8"), source))
     by_line = {(code.co_qualname, code.co_firstlineno): new[key] for key, code in old.items()}
     changed = 0
     for function in [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]:
@@ -95,53 +110,195 @@ def put_in(mutant: Mutant) -> int:
     return changed
 
 
-def _child(mutant: Mutant | None, tests: Sequence[str], folder: str) -> int:
+def _put_in_constant(mutant: Mutant) -> int:
+    """Compute the one statement that differs, and give its value to every module that holds the constant."""
+    texts = ((SOURCE / mutant.module).read_text(encoding="utf-8"), mutant.source)
+    old, new = (ast.parse(text).body for text in texts)
+    statement = next(after for before, after in zip(old, new, strict=True) if ast.dump(before) != ast.dump(after))
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    assert isinstance(target, ast.Name)
+    home = sys.modules["understudy." + mutant.module.removesuffix(".py").replace("/", ".")]
+    here = dict(vars(home))
+    exec(compile(ast.Module([statement], []), "constant", "exec"), here)
+    before, changed = vars(home)[target.id], 0
+    for module in [each for each in sys.modules.values() if vars(each).get(target.id) is before]:
+        setattr(module, target.id, here[target.id])
+        changed += 1
+    return changed
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run of tests ended."""
+
+    killer: str | None
+    """The first test that failed; nothing if all passed."""
+    seconds: float
+    """Of the processor."""
+
+
+@dataclass(frozen=True)
+class Used:
+    """A test, the functions of the module that it ran, and how long it took."""
+
+    test: Any
+    places: frozenset[str]
+    seconds: float
+
+    @property
+    def file(self) -> str:
+        return str(self.test.nodeid).partition("::")[0]
+
+
+class _Failing:
+    """Notes the first test that fails."""
+
+    def __init__(self) -> None:
+        self.first: str | None = None
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and self.first is None:
+            self.first = str(report.nodeid)
+
+
+class _Seeing:
+    """Notes which functions of the module each test runs."""
+
+    def __init__(self) -> None:
+        self.places, self.last = set[str](), time.process_time()
+        self.used: dict[str, tuple[set[str], float]] = {}
+        self.of_files: dict[str, set[str]] = {}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        places, seconds = self.used.get(report.nodeid, (set(), 0.0))
+        took, self.last = time.process_time() - self.last, time.process_time()
+        self.used[report.nodeid] = (places | self.places, seconds + took)
+        if report.when == "setup":  # what a fixture made may be looked at by any test of the file
+            self.of_files.setdefault(report.nodeid.partition("::")[0], set()).update(self.places)
+        self.places.clear()
+
+    def told(self) -> list[tuple[list[str], float]]:
+        """Of each test in the order of running."""
+        return [
+            (sorted(places | self.of_files[test.partition("::")[0]]), seconds)
+            for test, (places, seconds) in self.used.items()
+        ]
+
+
+class _Instead:
+    """Does something else with the collected tests than to run them all."""
+
+    def __init__(self, work: Callable[[list[Any]], None]) -> None:
+        self.work, self.fault = work, ""
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        assert not session.testsfailed, "the tests cannot be collected"
+        self.work(list(session.items))
+        return True
+
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        self.fault = str(excrepr)
+
+
+def with_tests(files: Sequence[str], work: Callable[[list[Any]], None]) -> None:
+    """Collect the tests of some files once, and hand them over; each mutant is then a fork of this process."""
     import hypothesis
     import pytest
 
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=30)
+    hypothesis.settings.register_profile("mutants", database=None, derandomize=True, deadline=None, max_examples=6)
     hypothesis.settings.load_profile("mutants")
-    if mutant is not None and not put_in(mutant):
-        return 5
-    quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={folder}/t", "-W"]
-    chosen = ["ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", "not postgres"]
-    return int(pytest.main([*quiet, *chosen, *tests]))
+    quiet = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}"]
+    chosen = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not long and not java", "-k", "not postgres"]
+    with tempfile.TemporaryDirectory(prefix="understudy-mutant-") as folder:
+        instead = _Instead(work)
+        pytest.main([*quiet, *chosen, f"--basetemp={folder}/t", *files], plugins=[instead])
+        assert not instead.fault, instead.fault[-500:]
 
 
-def survives(mutant: Mutant | None, tests: Sequence[str], *, seconds: float) -> bool:
-    """Whether all tests pass within the time; one that hangs counts as killed."""
-    folder = tempfile.mkdtemp(prefix="understudy-mutant-")
+def _run_tests(tests: Sequence[Any], watching: Any, folder: Path, *, go_on: Callable[[], bool]) -> None:
+    config = tests[0].config
+    config.pluginmanager.register(watching)
+    config._tmp_path_factory._basetemp = folder
+    for place, test in enumerate(tests):
+        following = tests[place + 1] if place + 1 < len(tests) else None
+        config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+        if not go_on():
+            return
+
+
+def _forked(work: Callable[[Path], object], *, seconds: float) -> tuple[Any, float]:
+    """Do it in a child with so many seconds of the processor: what it returned (None if it died) and used."""
+    folder = Path(tempfile.mkdtemp(prefix="understudy-mutant-"))
     number = os.fork()
     if number == 0:
-        code = 70
         try:
             os.setpgid(0, 0)
-            code = _child(mutant, tests, folder)
+            resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+            (folder / "tests").mkdir()
+            text = json.dumps([work(folder / "tests")])
+            (folder / "said").write_text(text, encoding="utf-8")
         finally:
-            os._exit(code)
-    end, status = time.monotonic() + seconds, None
-    while status is None and time.monotonic() < end:
-        done, ended = os.waitpid(number, os.WNOHANG)
-        status = ended if done else None
-        time.sleep(0.02)
-    if status is None:
+            os._exit(0)
+    end = time.monotonic() + 60 + 10 * seconds
+    used = seconds
+    while time.monotonic() < end:
+        done, _, usage = os.wait4(number, os.WNOHANG)
+        if done:
+            used = usage.ru_utime + usage.ru_stime
+            break
+        time.sleep(0.01)
+    else:
         os.kill(number, signal.SIGKILL)
         os.waitpid(number, 0)
+    said = folder / "said"
+    result = json.loads(said.read_text(encoding="utf-8"))[0] if said.exists() else None
     shutil.rmtree(folder, ignore_errors=True)
-    code = None if status is None else os.waitstatus_to_exitcode(status)
-    assert code not in (4, 5), f"the tests of {tests} cannot be collected"
-    return code == 0
+    return result, used
 
 
-def baseline(tests: Sequence[str]) -> float:
-    """Seconds that the tests take without a fault; they must pass."""
-    began = time.monotonic()
-    assert survives(None, tests, seconds=600.0), f"{tests} fail without any fault"
-    return time.monotonic() - began
+def run(mutant: Mutant | None, tests: Sequence[Any], *, seconds: float = 600.0) -> Ended:
+    """Run tests, with a mutant or without. Seconds are of the processor, so that a busy machine decides nothing."""
+
+    def work(folder: Path) -> str:
+        assert mutant is None or put_in(mutant), "no function was changed"
+        failing = _Failing()
+        _run_tests(tests, failing, folder, go_on=lambda: failing.first is None)
+        return failing.first or ""
+
+    killer, used = _forked(work, seconds=seconds)
+    return Ended(killer=HANGS if killer is None else killer or None, seconds=used)
+
+
+def uses_of(module: str, tests: Sequence[Any]) -> list[Used]:
+    """Every test with the functions of the module that it runs. Quick files and quick tests come first."""
+
+    def work(folder: Path) -> object:
+        seeing, failing = _Seeing(), _Failing()
+        vars(builtins)["__seen__"] = seeing.places.add
+        assert _put_in_functions(module, told_by_functions(SOURCE / module))
+        tests[0].config.pluginmanager.register(failing)
+        _run_tests(tests, seeing, folder, go_on=lambda: failing.first is None)
+        return failing.first or seeing.told()
+
+    told, _ = _forked(work, seconds=600.0)
+    assert isinstance(told, list), f"{told or 'a test that ends the process'} fails without any fault"
+    uses = [Used(test, frozenset(places), took) for test, (places, took) in zip(tests, told, strict=True)]
+    of_file: dict[str, float] = {}
+    for use in uses:
+        of_file[use.file] = of_file.get(use.file, 0.0) + use.seconds
+    return sorted(uses, key=lambda use: (of_file[use.file], use.file, use.seconds))
+
+
+def tried(mutant: Mutant, uses: Sequence[Used]) -> Ended:
+    """Run the tests that run what was changed."""
+    running = [use for use in uses if mutant.is_constant or mutant.place in use.places]
+    if not running:
+        return Ended(killer=None, seconds=0.0)
+    return run(mutant, [use.test for use in running], seconds=3.0 + 3 * sum(use.seconds for use in running))
 
 
 def read_results() -> dict[str, dict[str, str]]:
@@ -163,42 +320,111 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _per_module(mutants: Iterable[Mutant], most: int, seed: str, tried: set[str]) -> Iterator[Mutant]:
+    """So many of every module, what was tried before included."""
+    for module, group in groupby(mutants, key=lambda mutant: mutant.module):
+        found = list(group)
+        left = [mutant for mutant in found if mutant.name not in tried]
+        wanted = min(most - (len(found) - len(left)), len(left))
+        yield from random.Random(f"{seed} {module}").sample(left, max(0, wanted))
+
+
+def _sample(chosen: argparse.Namespace, results: dict[str, dict[str, str]]) -> list[Mutant]:
+    known = all_mutants(name for name in modules() if name.startswith(tuple(chosen.of.split(","))))
+    if chosen.again:
+        return [mutant for mutant in known if mutant.name in results["survived"]]
+    if chosen.unnamed:
+        return [mutant for mutant in known if results["killed"].get(mutant.name) == ""]
+    tried = {*results["killed"], *results["survived"]} if chosen.new or chosen.each else set()
+    if chosen.each:
+        return list(_per_module(known, chosen.each, chosen.seed, tried))
+    left = [mutant for mutant in known if mutant.name not in tried]
+    return random.Random(chosen.seed).sample(left, min(chosen.sample, len(left)))
+
+
+def _note(mutant: Mutant, killer: str | None) -> None:
+    results = read_results()  # another campaign may have written meanwhile
+    before = results["survived"].pop(mutant.name, "")
+    results["killed"].pop(mutant.name, None)
+    if killer is None:
+        results["survived"][mutant.name] = before
+    else:
+        results["killed"][mutant.name] = killer.removeprefix("tests/")
+    write_results(results)
+
+
+def _try_module(module: str, sample: Sequence[Mutant], say: Callable[[str], object]) -> None:
+    def work(tests: list[Any]) -> None:
+        uses = uses_of(module, tests)
+        say(f"{module}: {len(uses)} tests, {sum(use.seconds for use in uses):.1f} s without a fault\n")
+        for number, mutant in enumerate(sample, start=1):
+            ended = tried(mutant, uses)
+            _note(mutant, ended.killer)
+            verdict = "SURVIVED" if ended.killer is None else "killed"
+            say(f"{number}/{len(sample)} {verdict} {ended.seconds:.1f} s {mutant.name}\n")
+
+    with_tests(tests_of(module), work)
+
+
+def repeated(number: int, seed: str, say: Callable[[str], object]) -> int:
+    """Put in some mutants again that one test killed, of as many modules as there are: how many live now.
+
+    Only that one test runs, with and without the fault. ``seed`` decides which; code that has changed is left out.
+    """
+    killers = {name: test for name, test in read_results()["killed"].items() if test not in ("", HANGS)}
+    known = [mutant for mutant in all_mutants(modules()) if mutant.name in killers]
+    random.Random(seed).shuffle(known)
+    chosen = list({mutant.module: mutant for mutant in known}.values())[:number]
+    alive: list[str] = []
+
+    def work(tests: list[Any]) -> None:
+        by_name = {str(test.nodeid).removeprefix("tests/"): test for test in tests}
+        tried = [mutant for mutant in chosen if killers[mutant.name] in by_name]
+        assert len(tried) >= number // 2, "the tests have other names now; try the mutants again: make mutants"
+        for mutant in tried:
+            test = by_name[killers[mutant.name]]
+            assert run(None, [test]).killer is None, f"{test.nodeid} fails without any fault"
+            ended = run(mutant, [test], seconds=60.0)
+            say(f"{'SURVIVED' if ended.killer is None else 'killed'} {ended.seconds:.1f} s {mutant.name}\n")
+            alive.extend([mutant.name] if ended.killer is None else [])
+
+    warm_up()
+    files = {str(ROOT / "tests" / killers[mutant.name].partition("::")[0]) for mutant in chosen}
+    with_tests(sorted(files), work)
+    return len(alive)
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Try a sample, or the survivors of earlier campaigns again."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--sample", type=int, default=150)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--each", type=int, default=0, help="so many of each module, with those that were tried before")
+    parser.add_argument("--seed", default="0", help="any text: it decides which mutants are in a sample")
+    parser.add_argument("--repeat", type=int, default=0, help="only repeat so many that one quick test killed before")
     parser.add_argument("--of", default="", help="beginnings of modules, with commas: privacy/,mechanisms/stability")
     parser.add_argument("--again", action="store_true", help="try the survivors of earlier campaigns again")
+    parser.add_argument("--unnamed", action="store_true", help="try those again whose killer was not noted")
     parser.add_argument("--new", action="store_true", help="leave out what was tried before")
     chosen = parser.parse_args(words)
-    results = read_results()
-    known = all_mutants(name for name in modules() if name.startswith(tuple(chosen.of.split(","))))
-    if chosen.again:
-        sample = [mutant for mutant in known if mutant.name in results["survived"]]
-    else:
-        tried = {*results["killed"], *results["survived"]} if chosen.new else set()
-        left = [mutant for mutant in known if mutant.name not in tried]
-        sample = random.Random(chosen.seed).sample(left, min(chosen.sample, len(left)))
+    if chosen.repeat:
+        say = os.fdopen(os.dup(1), "w", buffering=1).write
+        sys.exit(1 if repeated(chosen.repeat, chosen.seed, say) else 0)
+    sample = sorted(_sample(chosen, read_results()), key=lambda mutant: modules().index(mutant.module))
     warm_up()
-    times: dict[str, float] = {}
-    say = sys.stdout.write
-    for number, mutant in enumerate(sample, start=1):
-        tests = tests_of(mutant.module)
-        if mutant.module not in times:
-            times[mutant.module] = baseline(tests)
-            say(f"{mutant.module}: {times[mutant.module]:.1f} s without a fault\n")
-        alive = survives(mutant, tests, seconds=10.0 + 5 * times[mutant.module])
-        results = read_results()  # another campaign may have written meanwhile
-        if alive:
-            results["survived"].setdefault(mutant.name, "")
-            results["killed"].pop(mutant.name, None)
-        else:
-            results["killed"][mutant.name] = ""
-            results["survived"].pop(mutant.name, None)
-        write_results(results)
-        say(f"{number}/{len(sample)} {'SURVIVED' if alive else 'killed'} {mutant.name}\n")
-        sys.stdout.flush()
+    say = os.fdopen(os.dup(1), "w", buffering=1).write
+    for module, mutants in groupby(sample, key=lambda mutant: mutant.module):
+        number = os.fork()  # what the tests of one module import and start does not meet the next
+        if number == 0:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            try:
+                _try_module(module, list(mutants), say)
+            except BaseException as reason:
+                say(f"{module}: {type(reason).__name__}: {reason}\n")
+            finally:
+                os._exit(0)
+        os.waitpid(number, 0)
+    results = read_results()
     names = {mutant.name for mutant in sample}
     killed = len(names & set(results["killed"]))
     say(f"{killed} of {len(names)} killed ({killed / max(1, len(names)):.1%})\n")

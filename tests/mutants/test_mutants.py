@@ -1,19 +1,18 @@
-"""The tests of the promise notice small faults: a few mutants that were killed before are killed again."""
+"""The tests of the promise notice small faults: some mutants that were killed before are killed again."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.mutants.campaign import ROOT, all_mutants, modules, read_results
+from tests.mutants import campaign
+from tests.mutants.campaign import ROOT, SOURCE, all_mutants, modules, read_results
 from tests.mutants.mutators import mutants_of
 
-WATCHED = (
-    "mechanisms/stability.py: stability_threshold: threshold - 1 -> threshold + 1",
-    "privacy/conversion.py: _epsilon: delta * order -> delta / order",
-)
-"""One of a noise threshold, one of a conversion: killed by quick tests."""
+REPEATED = 12
+"""Mutants, each of another module: about half a minute."""
 
 
 def test_every_fault_gets_a_name_of_its_own(tmp_path):
@@ -53,20 +52,38 @@ def test_every_survivor_has_its_reason_and_95_in_100_are_killed():
     assert not set(results["killed"]) & set(results["survived"])
 
 
-def test_every_mapped_file_is_there():
-    for module in modules():
+def test_every_module_of_the_promise_is_mapped_and_every_mapped_file_is_there():
+    mapped = {module: campaign.tests_of(module) for module in modules()}
+    for module, tests in mapped.items():
         assert (ROOT / "src" / "understudy" / module).exists(), module
-    known = {mutant.name for mutant in all_mutants(["mechanisms/stability.py", "privacy/conversion.py"])}
-    assert set(WATCHED) <= known, "the code has changed: choose others"
+        assert all(Path(test).is_file() for test in tests), module
+    rooms = [path for room in ("privacy", "mechanisms", "service") for path in (SOURCE / room).glob("*.py")]
+    names = {str(path.relative_to(SOURCE)) for path in rooms}
+    left = {name for name in names - set(mapped) if all_mutants([name])}
+    assert left <= NOT_MAPPED, f"say in targets.toml which tests would notice a fault in {left - NOT_MAPPED}"
+
+
+NOT_MAPPED = {
+    "mechanisms/diverse_weights.py", "mechanisms/k_anonymity.py", "mechanisms/origin_tails.py",
+    "service/__init__.py", "service/openapi.py", "service/tables.py",
+}  # fmt: skip
+"""Compiled kernels with their constants, names, a description of the addresses, and the columns of tables."""
+
+
+def test_what_was_killed_is_still_there():
+    """Names of mutants outlive edits elsewhere; when too many are gone, the list tells of other code."""
+    known = {mutant.name for mutant in all_mutants(modules())}
+    killed = set(read_results()["killed"])
+    assert len(killed & known) >= 0.8 * len(killed), "the code has changed: make mutants"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", WATCHED)
-def test_the_tests_notice(name):
-    """In a process of its own, because understudy must not be imported before the fault is put in."""
-    program = (
-        "import sys\nfrom tests.mutants.campaign import *\nwarm_up()\nname = sys.argv[1]\n"
-        "module = name.split(': ')[0]\nmutant = next(m for m in all_mutants([module]) if m.name == name)\n"
-        "assert baseline(tests_of(module)) > 0\nassert not survives(mutant, tests_of(module), seconds=300)\n"
-    )
-    subprocess.run([sys.executable, "-c", program, name], cwd=Path(ROOT), check=True, timeout=900)
+def test_the_tests_notice():
+    """Another sample for every commit; UNDERSTUDY_MUTANTS_SEED repeats one. In a process of its own, which forks."""
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    seed = os.environ.get("UNDERSTUDY_MUTANTS_SEED") or head.stdout.strip() or "no commit"
+    words = [sys.executable, "-m", "tests.mutants.campaign", "--repeat", str(REPEATED), "--seed", seed]
+    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
+    told = f"UNDERSTUDY_MUTANTS_SEED={seed}\n{ran.stdout}{ran.stderr[-2000:]}"
+    assert ran.returncode == 0, told
+    assert ran.stdout.count("killed") >= REPEATED // 2, told

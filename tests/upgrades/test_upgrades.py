@@ -28,7 +28,7 @@ from understudy.trees.model import load_model as load_score
 
 HERE = Path(__file__).parent
 KEY = bytes(range(32))
-RELEASES = ("laplace", "marginals", "counts", "anonymized", "linked")
+RELEASES = ("laplace", "marginals", "counts", "anonymized", "linked", "flows")
 
 
 @pytest.fixture
@@ -41,6 +41,13 @@ def old(tmp_path, monkeypatch):
 def test_a_release_verifies(old, name):
     verdict = us.verify(old / name)
     assert verdict.is_valid, verdict.problems
+
+
+def test_flows_by_levels_are_read(old):
+    from understudy.commute.released import read_release
+
+    read = read_release(old / "flows")
+    assert not read.problems and read.places is not None and len(read.origins) == 12
 
 
 def test_signature_and_notice_hold(old):
@@ -191,3 +198,38 @@ def test_a_newer_database_is_left_as_it_is(old):
     with closing(sqlite3.connect(path)) as connection:
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     assert "understudy_cap_changes" not in names
+
+
+# The studio
+
+
+def test_folders_of_the_studio_say_their_format_and_newer_ones_are_refused(tmp_path):
+    from understudy.studio.workspace import Root, new_dataset
+
+    own = new_dataset(Root.at(tmp_path), "stays", title="Stays", data="rows.csv")
+    declared = own.path("dataset.toml")
+    assert "format = 1" in declared.read_text(encoding="utf-8")
+    declared.write_text('title = "Stays"\n', encoding="utf-8")
+    assert Root.at(tmp_path).dataset("stays").title == "Stays", "the first ones did not say it"
+    declared.write_text('format = 99\ntitle = "Stays"\n', encoding="utf-8")
+    with pytest.raises(UnderstudyError, match=r"'stays' is of format 99, not 1; use the version that wrote it"):
+        _ = Root.at(tmp_path).dataset("stays").title
+
+
+def test_approvals_of_the_studio_say_their_format_and_newer_ones_are_refused(tmp_path):
+    from understudy.studio.approvals import approvals_of, approve
+    from understudy.studio.released import find_release
+    from understudy.studio.workspace import Root, new_dataset
+
+    own = new_dataset(Root.at(tmp_path), "stays", title="Stays", data="rows.csv")
+    shutil.copytree(HERE / "version_0_1_0" / "laplace", own.path("releases", "r1"))
+    release = find_release(own, "r1")
+    approve(release, "A. Meyer")
+    approvals = own.path("approvals.jsonl")
+    line = json.loads(approvals.read_text(encoding="utf-8"))
+    assert line.pop("format") == 1
+    approvals.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert [one.person for one in approvals_of(release)] == ["A. Meyer"], "the first ones did not say it"
+    approvals.write_text(json.dumps({**line, "format": 99}) + "\n", encoding="utf-8")
+    with pytest.raises(UnderstudyError, match="is of format 99"):
+        approvals_of(release)

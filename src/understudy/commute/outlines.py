@@ -11,6 +11,7 @@ import numpy as np
 from understudy.commute.levels import Level
 from understudy.commute.shapes import STEPS, Floats, Frame, Outlines, simplified
 from understudy.errors import DataError
+from understudy.loading import loader
 
 _FINE = 1 / 10_000
 """How far a line may be moved to make it simpler, as a share of the region."""
@@ -29,14 +30,13 @@ class Drawn:
         return np.concatenate([ring for _, ring in self.rings])
 
 
+@loader("the outlines", remedy="export the areas as GeoJSON (WGS 84).", error=DataError)
 def read_outlines(path: str | Path) -> Drawn:
     """Polygons of a GeoJSON FeatureCollection in longitude and latitude."""
     label = str(path)
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
         rings = tuple(_rings(document["features"]))
-    except OSError as reason:
-        raise DataError(f"the outlines {label!r} cannot be read ({reason.strerror}); name a GeoJSON file.") from None
     except (ValueError, KeyError, TypeError, IndexError):
         raise DataError(
             f"{label!r} is no GeoJSON FeatureCollection of polygons; export the areas as GeoJSON (WGS 84)."

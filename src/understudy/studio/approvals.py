@@ -12,6 +12,7 @@ from understudy.errors import ParameterError
 from understudy.files import append_to
 from understudy.studio.released import Released
 from understudy.studio.texts import texts
+from understudy.studio.workspace import FORMAT
 
 FILE = "approvals.jsonl"
 
@@ -31,10 +32,13 @@ def approvals_of(release: Released) -> list[Approval]:
     for line in place.read_text(encoding="utf-8").splitlines() if place.is_file() else ():
         try:
             told = json.loads(line)
+            written = told.get("format", FORMAT)
             if told["release"] == release.name and told["manifest"] == digest:
                 found.setdefault(told["person"], Approval(person=told["person"], when=told["when"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise ParameterError(texts("publish")["approvals_broken"].format(file=FILE)) from None
+        if written != FORMAT:
+            raise ParameterError(texts("publish")["approvals_newer"].format(file=FILE, format=written))
     return list(found.values())
 
 
@@ -46,7 +50,8 @@ def approve(release: Released, person: str) -> None:
         raise ParameterError(texts("publish")["approved_already"].format(person=person))
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     line = json.dumps(
-        {"release": release.name, "manifest": release.digest, "person": person, "when": now}, ensure_ascii=False
+        {"format": FORMAT, "release": release.name, "manifest": release.digest, "person": person, "when": now},
+        ensure_ascii=False,
     )
     append_to(release.own.path(FILE), line.encode() + b"\n")
 

@@ -18,6 +18,8 @@ from understudy.errors import ParameterError, UnderstudyError
 from understudy.files import Access, make_folders, write_file
 
 DECLARED = "dataset.toml"
+FORMAT = 1
+"""Of ``dataset.toml`` and of approvals; the first ones did not say it."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ROW_FILES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".sav", ".zsav", ".dta", ".sas7bdat", ".xpt", ".gz", ".zip",
               ".duckdb", ".ddb", ".db")  # fmt: skip
@@ -180,7 +182,13 @@ class Dataset:
     @cached_property
     def declared(self) -> dict[str, Any]:
         """``dataset.toml``: ``title``, ``data`` (path in this folder or address), ``table``, ``holdout``."""
-        return read_toml(self.path(DECLARED))
+        declared = read_toml(self.path(DECLARED))
+        if (written := declared.get("format", FORMAT)) != FORMAT:
+            raise ParameterError(
+                f"{DECLARED} of {self.name!r} is of format {written!r}, not {FORMAT}; use the version that wrote it, "
+                "or a newer one."
+            )
+        return declared
 
     def declare(self, **changes: str) -> "Dataset":
         """Write some of ``dataset.toml`` anew; empty texts are taken out."""
@@ -286,7 +294,9 @@ def new_dataset(root: Root, name: str, **declared: str) -> Dataset:
         raise ParameterError(f"there is a data set {name!r} already; choose another name.")
     try:
         private_folder(folder)
-        write_private(folder / DECLARED, toml_text({key: value for key, value in declared.items() if value}))
+        write_private(
+            folder / DECLARED, toml_text({"format": FORMAT} | {key: value for key, value in declared.items() if value})
+        )
     except OSError as reason:
         raise ParameterError(f"the folder {name!r} cannot be written ({reason.strerror}).") from None
     return root.dataset(name)
