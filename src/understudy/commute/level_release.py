@@ -6,14 +6,14 @@ home by the measured numbers of residents. After that everything is a sum over t
 disagree.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from understudy.commute.estimates import Estimates, tree_estimates
+from understudy.commute.estimates import Estimates, downwards, row_variances, together, tree_estimates, upwards
 from understudy.commute.hierarchy import Hierarchy
 from understudy.commute.level_tables import (
     CHARACTERISTICS,
@@ -25,7 +25,7 @@ from understudy.commute.level_tables import (
     total_table,
 )
 from understudy.commute.levels import PLACE
-from understudy.commute.whole_flows import nearest, rounded, shuffled_labels, whole_step
+from understudy.commute.whole_flows import Margin, nearest, rounded, shuffled_labels, whole_step
 from understudy.mechanisms.flow_measurements import FlowMeter
 from understudy.mechanisms.stream import Stream
 
@@ -44,8 +44,8 @@ class LevelRelease:
 
 def release_levels(tree: Hierarchy, meter: FlowMeter, units: Mapping[str, int], stream: Stream) -> LevelRelease:
     """Everything at once: measured with these units of the price, drawn, and described."""
-    residents = _measure_homes(tree, meter, units)
-    flows = _measure_flows(tree, meter, units)
+    flows, variances = _measure_flows(tree, meter, units)
+    residents = _measure_homes(tree, meter, units, _residents_by_flows(tree, flows, variances))
     workers = _workers(tree, _whole_flows(tree, flows, residents), residents, stream)
     tables = {
         FLOWS: flow_table(tree, workers, flows, meter, units),
@@ -57,42 +57,67 @@ def release_levels(tree: Hierarchy, meter: FlowMeter, units: Mapping[str, int], 
     return LevelRelease(origins=workers.homes[order], destinations=workers.jobs[order], tables=tables)
 
 
-def _measure_homes(tree: Hierarchy, meter: FlowMeter, units: Mapping[str, int]) -> list[Estimates]:
-    """Residents of every piece of every level."""
-    pieces = tree.homes
-    results = [
-        meter.homes(of, size, units=units[f"homes:{name}"])
-        for name, of, size in zip(tree.names, pieces.of, pieces.sizes, strict=True)
-    ]
-    noisy, variances = zip(*results, strict=True)
-    return tree_estimates(noisy, variances, pieces.parent, np.array([float(tree.totals.sum())]))
-
-
-def _measure_flows(tree: Hierarchy, meter: FlowMeter, units: Mapping[str, int]) -> list[Estimates]:
-    """Flows between all pieces of the levels that are measured in full."""
+def _measure_flows(
+    tree: Hierarchy, meter: FlowMeter, units: Mapping[str, int]
+) -> tuple[list[Estimates], tuple[float, ...]]:
+    """Flows between all pieces of the levels that are measured in full, and the variances of their noise."""
     results = [
         meter.pairs(tree.homes.of[step], tree.work.of[step], tree.shape(step), units=units[f"flows:{tree.names[step]}"])
         for step in range(tree.measured)
     ]
     noisy, variances = zip(*results, strict=True)
     parents = [tree.pair_parents(step) for step in range(tree.measured)]
-    return tree_estimates(noisy, variances, parents, tree.work_totals(0).astype(np.float64))
+    return tree_estimates(noisy, variances, parents, tree.work_totals(0).astype(np.float64)), variances
+
+
+def _residents_by_flows(tree: Hierarchy, flows: list[Estimates], variances: Sequence[float]) -> list[Estimates]:
+    """Residents as the flows from every unit add up to, where flows are measured in full."""
+    spread = row_variances(variances, tree.homes.parent[: tree.measured], tree.work.parent[: tree.measured])
+    sums = [flow.values.reshape(tree.shape(step)).sum(axis=1) for step, flow in enumerate(flows)]
+    return [Estimates(values=values, variances=known) for values, known in zip(sums, spread, strict=True)]
+
+
+def _measure_homes(
+    tree: Hierarchy, meter: FlowMeter, units: Mapping[str, int], by_flows: list[Estimates]
+) -> list[Estimates]:
+    """Residents of every piece of every level; the noise of what the flows say of them is independent of this one."""
+    pieces = tree.homes
+    results = [
+        meter.homes(of, size, units=units[f"homes:{name}"])
+        for name, of, size in zip(tree.names, pieces.of, pieces.sizes, strict=True)
+    ]
+    noisy, variances = zip(*results, strict=True)
+    joined = upwards(noisy, variances, pieces.parent)
+    whole = Estimates(values=np.array([float(tree.totals.sum())]), variances=np.zeros(1))
+    alone = downwards(joined, pieces.parent, whole)
+    both = [together(home, flow) for home, flow in zip(alone, by_flows, strict=False)]
+    # what flows say of a unit is shared out among its parts
+    return [*both, *downwards(joined[tree.measured :], pieces.parent[tree.measured :], both[-1])]
 
 
 def _whole_flows(tree: Hierarchy, flows: list[Estimates], residents: list[Estimates]) -> Integers:
     """Of the finest level that is measured in full, piece by piece."""
-    whole = tree.work_totals(0)
+    whole, living = tree.work_totals(0), np.array([tree.totals.sum()])
     for step in range(tree.measured):
-        blocks = np.arange(tree.work.sizes[0]) if step == 0 else tree.work.parent[step]
-        told = _told_by_homes(flows[step], residents[step], tree.shape(step))
-        whole = whole_step(told, tree.shape(step), tree.pair_parents(step), whole, blocks, tree.work_totals(step))
+        shape, inside = tree.shape(step), tree.homes.parent[step]
+        living = rounded(nearest(residents[step].values, inside, living.astype(np.float64)), inside, living)
+        blocks = np.arange(shape[1]) if step == 0 else tree.work.parent[step]
+        told = _told_by_homes(flows[step], residents[step], shape)
+        whole = whole_step(
+            told,
+            shape,
+            tree.pair_parents(step),
+            whole,
+            Margin(totals=tree.work_totals(step), of=blocks),
+            Margin(totals=living, of=inside),
+        )
     return whole
 
 
 def _told_by_homes(flows: Estimates, residents: Estimates, shape: tuple[int, int]) -> Floats:
-    """Estimates of flows whose rows know what was measured of the residents of each piece."""
+    """Estimates of flows whose rows add up to what is known of the residents."""
     values, spread = flows.values.reshape(shape), flows.variances.reshape(shape)
-    gain = spread / np.maximum(spread.sum(axis=1) + residents.variances, 1e-300)[:, None]
+    gain = spread / np.maximum(spread.sum(axis=1), 1e-300)[:, None]
     told: Floats = values + gain * (residents.values - values.sum(axis=1))[:, None]
     return told.reshape(-1)
 

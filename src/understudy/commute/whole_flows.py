@@ -2,8 +2,11 @@
 
 A step takes the flows of the coarser step as they are. Inside every pair of coarser units the estimates are moved to
 the nearest flows that are not negative and add up (a common amount is taken off, and what falls below 0 is 0), fitted
-to the totals of destinations, and rounded. All of it is post-processing of estimates.
+to the totals of destinations and to the estimated ones of origins, and rounded. All of it is post-processing of
+estimates.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +17,15 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _ROUNDS = 30
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Margin:
+    """What the columns of a table, or its rows, have to add up to."""
+
+    totals: Integers
+    of: Integers
+    """The coarser unit of each, inside which workers may be moved from one to another."""
 
 
 def nearest(values: Floats, groups: Integers, totals: Floats) -> Floats:
@@ -62,23 +74,32 @@ def _lifted(whole: Integers, groups: Integers) -> Integers:
 
 
 def whole_step(
-    estimates: Floats, shape: tuple[int, int], parents: Integers, above: Integers, blocks: Integers, totals: Integers
+    estimates: Floats,
+    shape: tuple[int, int],
+    parents: Integers,
+    above: Integers,
+    columns: Margin,
+    rows: Margin | None = None,
 ) -> Integers:
     """The flows of one step, row by row; ``parents`` of the cells, whose flows ``above`` they add up to.
 
-    ``totals`` are those of the columns, and ``blocks`` the coarser unit of every column, inside which workers may be
-    moved from one to another.
+    Totals of columns hold, and so do those of rows where they are given. Cutting negative flows off would otherwise
+    move workers from rows with few large flows to rows with many small ones.
     """
-    table = estimates.reshape(shape) + (totals - estimates.reshape(shape).sum(axis=0)) / shape[0]
+    table = estimates.reshape(shape) + (columns.totals - estimates.reshape(shape).sum(axis=0)) / shape[0]
     goal = above.astype(np.float64)
     values = nearest(table.reshape(-1), parents, goal)
-    column = np.tile(np.arange(shape[1]), shape[0])
+    column, row = np.tile(np.arange(shape[1]), shape[0]), np.repeat(np.arange(shape[0]), shape[1])
     for _ in range(_ROUNDS):
-        values = _shifted(values, column, totals.astype(np.float64))
+        if rows is not None:
+            values = _shifted(values, row, rows.totals.astype(np.float64))
+        values = _shifted(values, column, columns.totals.astype(np.float64))
         values = _shifted(values, parents, goal)
     values = nearest(values, parents, goal)
     whole = rounded(values, parents, above).reshape(shape)
-    _settle(whole, values.reshape(shape), blocks, totals)
+    _settle(whole, values.reshape(shape), columns)
+    if rows is not None:
+        _settle(whole.T, values.reshape(shape).T, rows)
     return whole.reshape(-1)
 
 
@@ -91,11 +112,14 @@ def _shifted(values: Floats, groups: Integers, totals: Floats) -> Floats:
     return np.maximum(values + positive * step[groups], 0.0)
 
 
-def _settle(whole: Integers, values: Floats, blocks: Integers, totals: Integers) -> None:
-    """Move workers between columns of one block, in a row where it hurts least, until every column has its total."""
-    spare = whole.sum(axis=0) - totals
-    for block in np.unique(blocks[spare != 0]):
-        columns = np.flatnonzero(blocks == block)
+def _settle(whole: Integers, values: Floats, margin: Margin) -> None:
+    """Move workers between columns of one unit, in a row where it hurts least, until every column has its total.
+
+    A row keeps its sum, and so does every pair of coarser units.
+    """
+    spare = whole.sum(axis=0) - margin.totals
+    for unit in np.unique(margin.of[spare != 0]):
+        columns = np.flatnonzero(margin.of == unit)
         while spare[columns].any():
             rich, poor = columns[np.argmax(spare[columns])], columns[np.argmin(spare[columns])]
             gain = whole[:, rich] - values[:, rich] - whole[:, poor] + values[:, poor]
