@@ -37,9 +37,7 @@ def together(first: Estimates, second: Estimates) -> Estimates:
     """The best of two independent unbiased estimates of the same numbers."""
     both = first.variances + second.variances
     gain = np.divide(first.variances, both, out=np.zeros(len(both)), where=both > 0)
-    return Estimates(
-        values=first.values + gain * (second.values - first.values), variances=gain * second.variances
-    )
+    return Estimates(values=first.values + gain * (second.values - first.values), variances=gain * second.variances)
 
 
 def sums_of(values: Floats, groups: Integers, number: int) -> Floats:
@@ -78,9 +76,7 @@ def downwards(joined: Sequence[Estimates], parents: Sequence[Integers], above: E
         below = own.added_up(parent, len(above.values))
         gain = own.variances / below.variances[parent]
         missing, known = above.values - below.values, above.variances - below.variances
-        above = Estimates(
-            values=own.values + gain * missing[parent], variances=own.variances + gain**2 * known[parent]
-        )
+        above = Estimates(values=own.values + gain * missing[parent], variances=own.variances + gain**2 * known[parent])
         estimates.append(above)
     return estimates
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from understudy.commute.estimates import Estimates, downwards, row_variances, together, tree_estimates, upwards
-from understudy.commute.hierarchy import Hierarchy
+from understudy.commute.hierarchy import SPLIT, Hierarchy
 from understudy.commute.level_tables import (
     CHARACTERISTICS,
     FLOWS,
@@ -25,7 +25,7 @@ from understudy.commute.level_tables import (
     total_table,
 )
 from understudy.commute.levels import PLACE
-from understudy.commute.whole_flows import Margin, nearest, rounded, shuffled_labels, whole_step
+from understudy.commute.whole_flows import Margin, even_labels, nearest, rounded, shuffled_labels, whole_step
 from understudy.mechanisms.flow_measurements import FlowMeter
 from understudy.mechanisms.stream import Stream
 
@@ -46,7 +46,10 @@ def release_levels(tree: Hierarchy, meter: FlowMeter, units: Mapping[str, int], 
     """Everything at once: measured with these units of the price, drawn, and described."""
     flows, variances = _measure_flows(tree, meter, units)
     residents = _measure_homes(tree, meter, units, _residents_by_flows(tree, flows, variances))
-    workers = _workers(tree, _whole_flows(tree, flows, residents), residents, stream)
+    whole = _whole_flows(tree, flows, residents)
+    if tree.splits:
+        whole = _split_by_work(tree, meter, units, flows[-1], whole)
+    workers = _workers(tree, whole, residents, stream)
     tables = {
         FLOWS: flow_table(tree, workers, flows, meter, units),
         TOTALS: total_table(tree, workers, residents),
@@ -122,14 +125,30 @@ def _told_by_homes(flows: Estimates, residents: Estimates, shape: tuple[int, int
     return told.reshape(-1)
 
 
+def _split_by_work(
+    tree: Hierarchy, meter: FlowMeter, units: Mapping[str, int], flows: Estimates, whole: Integers
+) -> Integers:
+    """Whole flows from the finest units that are measured in full to single destinations."""
+    step, within = tree.measured - 1, tree.work.of[tree.measured - 1]
+    rows, wide = tree.shape(step)
+    shape = (rows, tree.work.sizes[-1])
+    noisy, variance = meter.pairs(tree.homes.of[step], np.arange(shape[1]), shape, units=units[SPLIT])
+    parents = (np.arange(rows)[:, None] * wide + within).reshape(-1)
+    own = Estimates(values=noisy, variances=np.full(len(noisy), variance))
+    (split,) = downwards([own], [parents], flows)
+    return whole_step(split.values, shape, parents, whole, Margin(totals=tree.totals, of=within))
+
+
 def _workers(tree: Hierarchy, whole: Integers, residents: list[Estimates], stream: Stream) -> Workers:
-    """A home and a workplace for every synthetic worker."""
+    """A home and a workplace for every synthetic worker of these flows, the destinations of which may be single ones."""
     step = tree.measured - 1
-    shape = tree.shape(step)
+    shape = (tree.shape(step)[0], tree.work.sizes[-1 if tree.splits else step])
     homes, jobs = np.divmod(np.repeat(np.arange(len(whole)), whole), shape[1])
     if tree.names[step] != PLACE:
         groups, sums = tree.homes.of[step], whole.reshape(shape).sum(axis=1)
         counts = rounded(nearest(residents[-1].values, groups, sums.astype(np.float64)), groups, sums)
-        homes = shuffled_labels(homes, counts, groups, stream)
-        jobs = shuffled_labels(jobs, tree.totals, tree.work.of[step], stream)
+        if not tree.splits:
+            jobs = shuffled_labels(jobs, tree.totals, tree.work.of[step], stream)
+        order = np.lexsort((jobs, homes))
+        homes, jobs = even_labels(homes[order], counts, groups, stream), jobs[order]
     return Workers(homes=homes, jobs=jobs)
