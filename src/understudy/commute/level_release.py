@@ -1,9 +1,9 @@
 """Measure a commuting table on all its levels, and draw workers that agree with all of them.
 
 Measured are flows between units, workers by home, and groups of characteristics. The whole flows of the finest level
-that is measured in full are shared out among places: every worker gets a workplace so that public totals hold, and a
-home by the measured numbers of residents. After that everything is a sum over these workers, so no two levels can
-disagree.
+that is measured in full are shared out among places: every worker gets a workplace so that public totals hold, by
+measured flows to single places where these are not too many, and a home by the measured numbers of residents. After
+that everything is a sum over these workers, so no two levels can disagree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -140,7 +140,7 @@ def _split_by_work(
 
 
 def _workers(tree: Hierarchy, whole: Integers, residents: list[Estimates], stream: Stream) -> Workers:
-    """A home and a workplace for every synthetic worker of these flows, the destinations of which may be single ones."""
+    """A home and a workplace for every synthetic worker of flows to units or, where they are split, to places."""
     step = tree.measured - 1
     shape = (tree.shape(step)[0], tree.work.sizes[-1 if tree.splits else step])
     homes, jobs = np.divmod(np.repeat(np.arange(len(whole)), whole), shape[1])

@@ -2,9 +2,9 @@
 
 A step takes the flows of the coarser step as they are. Inside every pair of coarser units the estimates are moved to
 flows that are not negative and add up: between the nearest ones (a common amount is taken off, and what falls below 0
-is 0), which have the smallest error and many invented pairs, and twice as near to the fewest (the largest are kept, and
-the rest is 0). They are fitted to the totals of destinations and to the estimated ones of origins, and rounded. All of it is
-post-processing of estimates.
+is 0), which have the smallest error and many invented pairs, and twice as near to the fewest (the largest are kept,
+the rest is 0). They are fitted to the totals of destinations and to the estimated ones of origins, and rounded. All of
+it is post-processing of estimates.
 """
 
 from dataclasses import dataclass
