@@ -136,7 +136,7 @@ def invented_of_all(flows: Floats, estimates: Floats, deviations: Floats) -> flo
     Noise is symmetric: of pairs without workers, as many have an estimate of so many deviations above 0 as below. Real
     pairs have fewer below, so those that are below are an upper bound for the empty ones above.
 
-    >>> invented_of_all(np.array([1, 0, 5]), np.array([0.9, -1.0, 5.1]), np.ones(3))
+    >>> invented_of_all(np.array([1, 0, 5]), np.array([0.9, -0.9, 5.1]), np.ones(3))
     1.0
     """
     scaled = estimates / np.maximum(deviations, 1e-300)
