@@ -62,23 +62,25 @@ def packed_measurements(pack: Pack, made: ReleasedCommutes, levels: Sequence[Lev
 def _invented_words(flows: dict[str, Any]) -> str:
     """How many pairs are expected to be invented, level by level from the finest on, in words."""
     told = []
-    for level in dict.fromkeys(flows["level"][::-1]):
+    for level in dict.fromkeys(flows["level"][::-1].tolist()):
         mine = flows["level"] == level
         values = {name: flows[name][mine] for name in ("flow", "estimate", "deviation")}
         pairs = int((values["flow"] > 0).sum())
-        between = "single pairs of home and workplace" if level == PLACE else f"pairs of areas of the level {level!r}"
+        between = "single pairs of home and workplace" if level == PLACE else f"{level} pairs"
         if pairs == mine.sum():  # listed because they were drawn, and measured afterwards
-            least, most = invented_of_drawn(values["estimate"], values["deviation"])
-            share = f"{100 * least / max(pairs, 1):.0f} to {100 * most / max(pairs, 1):.0f} %"
-            told.append(f"Of the {pairs:,} {between} in this release, {share} are expected to be invented")
+            found = invented_of_drawn(values["estimate"], values["deviation"])
+            least, about, most = (f"{100 * number / max(pairs, 1):.0f}" for number in found)
+            told.append(f"of the {pairs:,} {between} in this release, about {about} % ({least} to {most} %)")
         else:
-            most = min(pairs, invented_of_all(values["flow"], values["estimate"], values["deviation"]))
-            share = f"about {most:,.0f} ({100 * most / max(pairs, 1):.0f} %)"
-            told.append(f"of the {pairs:,} {between}, at most {share}")
+            number = min(pairs, invented_of_all(values["flow"], values["estimate"], values["deviation"]))
+            told.append(
+                f"of the {pairs:,} {between}, at most about {number:,.0f} ({100 * number / max(pairs, 1):.0f} %)"
+            )
     words = "; ".join(told)
     return (
-        f"{words[0].upper()}{words[1:]}: no real worker has them. These numbers follow from noisy measurements, which "
-        "were paid for, and from the size of their noise, which is public; the real flows were not used."
+        f"Expected to be invented, which means that no real worker has them: {words}. These numbers follow from noisy "
+        "measurements, which were paid for, and from the size of their noise, which is public; the real flows were not "
+        "used."
     )
 
 
