@@ -56,6 +56,10 @@ class Hierarchy:
         pairs = [home * work for home, work in zip(self.homes.sizes, self.work.sizes, strict=True)]
         return sum(number <= MOST_PAIRS for number in pairs)
 
+    def is_public(self, step: int) -> bool:
+        """Whether all origins lie in one unit of a level, whose flows are then the public totals of destinations."""
+        return self.homes.sizes[step] == 1
+
     @cached_property
     def splits(self) -> bool:
         """Whether flows to single destinations are measured where pairs of places are too many."""
@@ -83,6 +87,8 @@ class Hierarchy:
         """Part of the budget of every table that is measured."""
         weights: dict[str, float] = {}
         for step, name in enumerate(self.names):
+            if self.is_public(step):
+                continue
             if step < self.measured:
                 weights[f"flows:{name}"] = _FULL
             else:

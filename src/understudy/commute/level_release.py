@@ -32,6 +32,9 @@ from understudy.mechanisms.stream import Stream
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+_EXACT = 1e-12
+"""The variance of what is public: none that shows, and still one that can be divided by."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LevelRelease:
@@ -65,7 +68,11 @@ def _measure_flows(
 ) -> tuple[list[Estimates], tuple[float, ...]]:
     """Flows between all pieces of the levels that are measured in full, and the variances of their noise."""
     results = [
-        meter.pairs(tree.homes.of[step], tree.work.of[step], tree.shape(step), units=units[f"flows:{tree.names[step]}"])
+        (tree.work_totals(step).astype(np.float64), _EXACT)
+        if tree.is_public(step)
+        else meter.pairs(
+            tree.homes.of[step], tree.work.of[step], tree.shape(step), units=units[f"flows:{tree.names[step]}"]
+        )
         for step in range(tree.measured)
     ]
     noisy, variances = zip(*results, strict=True)
@@ -86,8 +93,10 @@ def _measure_homes(
     """Residents of every piece of every level; the noise of what the flows say of them is independent of this one."""
     pieces = tree.homes
     results = [
-        meter.homes(of, size, units=units[f"homes:{name}"])
-        for name, of, size in zip(tree.names, pieces.of, pieces.sizes, strict=True)
+        (np.array([float(tree.totals.sum())]), _EXACT)
+        if tree.is_public(step)
+        else meter.homes(pieces.of[step], pieces.sizes[step], units=units[f"homes:{name}"])
+        for step, name in enumerate(tree.names)
     ]
     noisy, variances = zip(*results, strict=True)
     joined = upwards(noisy, variances, pieces.parent)

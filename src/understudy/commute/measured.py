@@ -1,6 +1,6 @@
 """What a release that was measured level by level says about each flow, total and characteristic, for its page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +54,12 @@ def packed_measurements(pack: Pack, made: ReleasedCommutes, levels: Sequence[Lev
         }
     return {
         "errors": {"kind": "levels", "levels": pairs, "homes": homes},
-        "invented": _invented_words(flows),
+        "invented": _invented_words(flows, made.manifest["parameters"]["measured"]),
         "characteristics": _characteristics(pack, made, levels),
     }
 
 
-def _invented_words(flows: dict[str, Any]) -> str:
+def _invented_words(flows: dict[str, Any], measured: Mapping[str, int]) -> str:
     """How many pairs are expected to be invented, level by level from the finest on, in words."""
     told = []
     for level in dict.fromkeys(flows["level"][::-1].tolist()):
@@ -67,7 +67,9 @@ def _invented_words(flows: dict[str, Any]) -> str:
         values = {name: flows[name][mine] for name in ("flow", "estimate", "deviation")}
         pairs = int((values["flow"] > 0).sum())
         between = "single pairs of home and workplace" if level == PLACE else f"{level} pairs"
-        if pairs == mine.sum():  # listed because they were drawn, and measured afterwards
+        if not values["deviation"].any():  # exact
+            continue
+        if f"drawn:{level}" in measured:  # listed because they were drawn, and measured afterwards
             found = invented_of_drawn(values["estimate"], values["deviation"])
             least, about, most = (f"{100 * number / max(pairs, 1):.0f}" for number in found)
             told.append(f"of the {pairs:,} {between} in this release, about {about} % ({least} to {most} %)")
