@@ -108,6 +108,20 @@ def test_zones_without_coordinates_and_census_columns():
     assert set(frames(bare)["flows.parquet"].level) == {"place"}
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_level_with_one_area_is_public_and_costs_nothing(seed):
+    """Everybody lives in the country: its flows are the totals of destinations."""
+    one = TOWN.places.append_column("country", pa.array(["X"] * TOWN.places.num_rows))
+    plan = quote_commutes(CommuteRecipe(**LEVELS), open_commutes(TOWN.flows, count="workers", places=one))
+    plain = quote_commutes(CommuteRecipe(**LEVELS), open_commutes(TOWN.flows, count="workers", places=TOWN.places))
+    assert plan.hierarchy.names[0] == "country"
+    assert plan.hierarchy.units(plan.event) == plain.hierarchy.units(plain.event)
+    tables = draw(plan, stream=Stream.seeded(seed)).tables
+    for name, column in (("flows.parquet", "flow"), ("totals.parquet", "workers")):
+        found = tables[name].to_pandas().query("level == 'country'")
+        assert set(found[column]) == {400} and set(found.low) == set(found.high) == {400.0}
+
+
 def test_levels_that_do_not_nest_are_cut_into_pieces(sparse):
     """A tract in two towns: its flows are the sums of its pieces, with their variances."""
     number = TOWN.places.num_rows
@@ -228,7 +242,6 @@ def test_residents_are_what_was_estimated(sparse, seed):
     totals = drawn.tables["totals.parquet"].to_pandas().query("level == 'district' and side == 'home'")
     near = nearest(totals.estimate.to_numpy(), np.zeros(len(totals), dtype=np.int64), np.array([400.0]))
     assert np.abs(totals.workers - near).max() <= 1 + 1e-2
-
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.4, 1.0, 3.0, 50.0])

@@ -57,7 +57,7 @@ def _rings(features: Any) -> Iterator[tuple[dict[str, Any], Floats]]:
         geometry = feature["geometry"] or {"type": "none"}
         whole: Any = geometry.get("coordinates")
         polygons: list[Any] = {"Polygon": [whole], "MultiPolygon": whole}.get(geometry["type"], [])
-        facts = {**(feature.get("properties") or {}), "id": feature.get("id")}
+        facts = {"": feature.get("id"), **(feature.get("properties") or {})}  # a property may be called id too
         for polygon in polygons:
             for ring in polygon:
                 yield facts, np.array([point[:2] for point in ring], dtype=np.float64)
