@@ -83,7 +83,8 @@ def test_no_neighbour_moves_a_table_by_more_than_is_paid_for():
                 )
                 spent = sum(units for _, _, units in first)
                 assert total <= spent / float(event.variance)
-    assert largest.tolist() == [0, *[2 * TIMES**2] * 2, 0, *[2 * TIMES**2] * 4, 0, *[2 * TIMES**2] * 2]  # and it is not loose
+    two = 2 * TIMES**2
+    assert largest.tolist() == [0, two, two, 0, two, two, two, two, 0, two, two]  # and it is not loose
 
 
 def test_two_levels_of_a_tiny_table_keep_the_stated_price():

@@ -71,8 +71,8 @@ def _invented_words(flows: dict[str, Any], measured: Mapping[str, int]) -> str:
             continue
         if f"drawn:{level}" in measured:  # listed because they were drawn, and measured afterwards
             found = invented_of_drawn(values["estimate"], values["deviation"])
-            least, about, most = (f"{100 * number / max(pairs, 1):.0f}" for number in found)
-            told.append(f"of the {pairs:,} {between} in this release, about {about} % ({least} to {most} %)")
+            least, most = (f"{100 * number / max(pairs, 1):.0f}" for number in found)
+            told.append(f"of the {pairs:,} {between} in this release, {least} to {most} %")
         else:
             number = min(pairs, invented_of_all(values["flow"], values["estimate"], values["deviation"]))
             told.append(

@@ -110,26 +110,24 @@ def expected_invented(made: ReleasedCommutes, event: OriginDraws, *, pairs: int)
     return Invented(pairs=pairs, least=float(per_draws @ low[: len(per_draws)]), most=float(per_draws @ high))
 
 
-def invented_of_drawn(estimates: Floats, deviations: Floats) -> tuple[float, float, float]:
-    """Pairs without a real worker, of pairs that were measured after they had been drawn: least, about and most.
+def invented_of_drawn(estimates: Floats, deviations: Floats) -> tuple[float, float]:
+    """Least and most pairs without a real worker, of pairs that were measured after they had been drawn.
 
     The measurements are unbiased, so their sum estimates the real workers of these pairs, and the sum of their squares
     less the noise that of the squared flows. Flows are whole: as many pairs have workers as there are workers, or
     fewer, and at least the squared sum over the sum of squares [Cauchy, Schwarz]. Both ends allow for the noise of the
-    two sums, in 95 % of all cases each. The number between them takes the flows of pairs with workers to be geometric.
+    two sums, in 95 % of all cases each.
 
     >>> [round(number, 1) for number in invented_of_drawn(np.array([1.0, 0.0, 0.0, 3.0]), np.zeros(4))]
-    [0.0, 1.7, 2.4]
+    [0.0, 2.4]
     """
     pairs, noise = len(estimates), deviations**2
     workers, squares = estimates.sum(), (estimates**2 - noise).sum()
     off = Z * np.sqrt(noise.sum())
     off_squares = Z * np.sqrt((2 * noise**2).sum() + 4 * (noise * np.maximum(estimates**2 - noise, 0)).sum())
     at_least = max(workers - off, 0.0) ** 2 / max(squares + off_squares, 1.0)
-    # geometric flows of mean m have a mean square of m (2 m - 1)
-    mean = max((squares / workers + 1) / 2, 1.0) if workers > 0 else 1.0
-    least, about, most = np.clip(pairs - np.array([workers + off, workers / mean, at_least]), 0, pairs).tolist()
-    return least, min(max(about, least), most), most
+    least, most = np.clip(pairs - np.array([workers + off, at_least]), 0, pairs).tolist()
+    return least, most
 
 
 def invented_of_all(flows: Floats, estimates: Floats, deviations: Floats) -> float:
