@@ -166,6 +166,7 @@ def test_a_circle_and_a_polygon_are_drawn(page):
     page.keyboard.press("Enter")
     assert page.inner_text("#chosen").startswith("circle of 3.0 miles, ")
     page.select_option("#unit", "km")
+    assert page.input_value("#radius") == "4.8" and page.inner_text("#chosen").startswith("circle of 4.8 km, ")
     page.click("#tab-distance")
     assert rows(page, "By distance")[0][0].startswith("below ") and " km on average" in page.inner_text("#panel")
 
