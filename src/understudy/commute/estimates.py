@@ -76,7 +76,8 @@ def downwards(joined: Sequence[Estimates], parents: Sequence[Integers], above: E
         below = own.added_up(parent, len(above.values))
         gain = own.variances / below.variances[parent]
         missing, known = above.values - below.values, above.variances - below.variances
-        above = Estimates(values=own.values + gain * missing[parent], variances=own.variances + gain**2 * known[parent])
+        variances = np.maximum(own.variances + gain**2 * known[parent], 0.0)  # floats may fall below
+        above = Estimates(values=own.values + gain * missing[parent], variances=variances)
         estimates.append(above)
     return estimates
 
@@ -107,7 +108,7 @@ def row_variances(variances: Sequence[float], homes: Sequence[Integers], work: S
             below = inside[parent[rows]]
             variance += (weights * weighted).sum(axis=1) - (moved**2 / below).sum(axis=1)
             rows, weights = parent[rows], moved / below
-        found.append(variance)
+        found.append(np.maximum(variance, 0.0))  # floats may fall below
     return found
 
 
