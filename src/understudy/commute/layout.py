@@ -56,7 +56,7 @@ def _diagram(places: Places) -> Floats:
     bits = max(1, int(np.ceil(np.log2(max(len(places), 2)) / 2)))
     spots = np.empty((len(places), 2))
     spots[order] = _along_a_curve(np.arange(len(places)) * (4**bits) // len(places), bits)
-    return (spots / 2**bits - 0.5) * _WIDE
+    return np.asarray((spots / 2**bits - 0.5) * _WIDE, dtype=np.float64)
 
 
 def _along_a_curve(steps: Integers, bits: int) -> Floats:
