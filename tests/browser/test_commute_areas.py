@@ -5,9 +5,11 @@ import json
 import re
 
 import commute_zones as zones
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import understudy as us
 from understudy.facade.commutes import map_commute
 
 pytestmark = pytest.mark.browser
@@ -164,6 +166,7 @@ def test_a_circle_and_a_polygon_are_drawn(page):
     page.keyboard.press("Enter")
     assert page.inner_text("#chosen").startswith("circle of 3.0 miles, ")
     page.select_option("#unit", "km")
+    assert page.input_value("#radius") == "4.8" and page.inner_text("#chosen").startswith("circle of 4.8 km, ")
     page.click("#tab-distance")
     assert rows(page, "By distance")[0][0].startswith("below ") and " km on average" in page.inner_text("#panel")
 
@@ -208,7 +211,8 @@ def test_what_is_uncertain_is_hatched_only_on_request(page):
     assert "uncertain" in page.inner_text("#key")
     page.locator("#panel button", has_text="more").click()
     assert page.locator("#panel tr.unsure").count() > 0
-    assert "cannot be told from pairs that no real worker has" in page.inner_text("#invented")
+    told = page.inner_text("#invented")
+    assert "single pairs of home and workplace, at most about" in told and "the real flows were not used" in told
 
 
 def test_what_is_on_the_screen_can_be_taken_away(page, table):
@@ -242,4 +246,30 @@ def test_the_draws_of_the_paper_show_estimates_with_intervals(browser, tmp_path)
     assert low <= numbers(stay[1])[0] <= high
     assert "are expected to be invented" in page.inner_text("#invented")
     assert "virtual" in page.inner_text("#trust")
+    page.close()
+
+
+def test_a_region_without_coordinates_is_a_diagram_with_names(browser, tmp_path):
+    """Names, counts and two levels, one of them with one area; names that several zones share."""
+    bare = zones.zones().select(["place", "town", "town_name"])
+    bare = bare.append_column("name", pa.array([f"Zone {i % 36}" for i in range(bare.num_rows)]))
+    bare = bare.append_column("country", pa.array(["L"] * bare.num_rows))
+    folder, path = tmp_path / "release", tmp_path / "map.html"
+    us.commute(zones.flows(), 4.0, delta=1e-6, count="workers", places=bare, seed=3, out=folder)
+    map_commute(folder, path)
+    page = browser.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.fill("#search", "zone 7")
+    found = page.locator("#results button").all_inner_texts()
+    assert [name for name in found if name.startswith("Zone 7 ")] == [f"Zone 7 place, {town}" for town in zones.TOWNS]
+    find(page, "celle")
+    page.click("#tab-distance")
+    assert "no distances" in page.inner_text("#panel") and "drawn as a diagram" in page.inner_text("#schematic")
+    page.click("#tab-profile")
+    assert "mile" not in page.inner_text("#panel")
+    page.click("#tab-ranking")
+    assert "Celle" in page.inner_text("#panel") and said == []
     page.close()

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from understudy.commute.estimates import tree_estimates
+from understudy.commute.estimates import Estimates, downwards, row_variances, together, tree_estimates, upwards
 from understudy.commute.levels import pieces_of
 from understudy.errors import RefusalError
 from understudy.mechanisms.flow_measurements import TIMES, FlowMeasurements, FlowMeter, flow_event, measured_deviation
@@ -45,6 +45,8 @@ def measure_all(meter: FlowMeter) -> None:
     meter.pairs(np.zeros(3, dtype=np.int64), np.zeros(2, dtype=np.int64), (1, 1), units=100)
     meter.pairs(HOMES, WORK, (2, 2), units=300)
     meter.pairs(np.arange(3), WORK, (3, 2), units=200)
+    meter.pairs(np.zeros(3, dtype=np.int64), WORK, (1, 2), units=60)
+    meter.pairs(HOMES, np.zeros(2, dtype=np.int64), (2, 1), units=60)
     meter.homes(HOMES, 2, units=50)
     meter.homes(np.arange(3), 3, units=70)
     meter.listed(np.arange(3), WORK, np.array([1, 2, 5]), 2, units=80)
@@ -62,7 +64,7 @@ def tables(origins: tuple[int, ...], groups: tuple[int, ...]) -> list:
 def test_no_neighbour_moves_a_table_by_more_than_is_paid_for():
     """Every table of three workers, every change of one worker's origin and group: lengths, and the whole price."""
     event = flow_event(epsilon=EPSILON, delta=DELTA)
-    largest = np.zeros(9)
+    largest = np.zeros(11)
     for origins in itertools.product(range(3), repeat=3):
         for groups in ((0, 0, 1), (1, 0, 0)):
             first = tables(origins, groups)
@@ -81,7 +83,8 @@ def test_no_neighbour_moves_a_table_by_more_than_is_paid_for():
                 )
                 spent = sum(units for _, _, units in first)
                 assert total <= spent / float(event.variance)
-    assert largest.tolist() == [0, *[2 * TIMES**2] * 5, 0, *[2 * TIMES**2] * 2]  # and it is not loose
+    two = 2 * TIMES**2
+    assert largest.tolist() == [0, two, two, 0, two, two, two, two, 0, two, two]  # and it is not loose
 
 
 def test_two_levels_of_a_tiny_table_keep_the_stated_price():
@@ -157,3 +160,67 @@ def test_estimates_are_least_squares_and_no_two_move_together(known):
         assert estimates[step].values == pytest.approx(design @ solution)
         assert estimates[step].variances == pytest.approx(np.diag(exact))
         assert (exact - np.diag(np.diag(exact))).max() <= 1e-12
+
+
+def _by_matrices(tree, steps, variances, known):
+    """Covariance of least squares for the leaves of pairs, given known sums of columns; and the design of each step."""
+    homes, work = tree
+    leaves = len(homes.of[0]) * len(work.of[0])
+    designs = []
+    for step in range(steps):
+        design = np.zeros((homes.sizes[step], work.sizes[step], leaves))
+        for home, job in itertools.product(range(len(homes.of[0])), range(len(work.of[0]))):
+            design[homes.of[step][home], work.of[step][job], home * len(work.of[0]) + job] = 1
+        designs.append(design.reshape(-1, leaves))
+    normal = sum(design.T @ design / v for design, v in zip(designs, variances, strict=True))
+    covariance = np.linalg.inv(normal)
+    if known is not None:
+        gain = covariance @ known.T @ np.linalg.inv(known @ covariance @ known.T)
+        covariance = covariance - gain @ known @ covariance
+    return covariance, designs
+
+
+def test_sums_of_rows_have_the_variance_of_least_squares():
+    """Units of unequal sizes on both sides, so that shares differ from row to row and from column to column."""
+    homes = pieces_of([np.array([0, 0, 0, 1, 1, 1])], 6)
+    work = pieces_of([np.array([0, 0, 1, 1, 1])], 5)
+    variances = [3.0, 1.5]
+    columns = np.zeros((2, 30))
+    for job in range(5):
+        columns[work.of[0][job], job::5] = 1
+    covariance, designs = _by_matrices((homes, work), 2, variances, columns)
+    found = row_variances(variances, homes.parent, work.parent)
+    for step, design in enumerate(designs):
+        rows = design.reshape(homes.sizes[step], work.sizes[step], -1).sum(axis=1)
+        assert found[step] == pytest.approx(np.diag(rows @ covariance @ rows.T))
+
+
+def test_what_flows_say_of_a_unit_is_shared_out_among_its_places():
+    """Residents of two units and their five places, known by themselves and by another estimate of the units."""
+    parent = np.array([0, 0, 1, 1, 1])
+    parents = [np.zeros(2, dtype=np.int64), parent]
+    rng = np.random.default_rng(2)
+    noisy, variances, total = [rng.normal(20, 5, 2), rng.normal(8, 3, 5)], [6.0, 2.0], 41.0
+    flows, spread = rng.normal(20, 3, 2), np.array([4.0, 7.0])
+    units = np.zeros((2, 5))
+    units[parent, np.arange(5)] = 1
+    design = np.concatenate([units, np.eye(5)])
+    weights = np.array([1 / 6.0] * 2 + [0.5] * 5)
+    covariance = np.linalg.inv(design.T @ (weights[:, None] * design))
+    solution = covariance @ (design.T @ (weights * np.concatenate(noisy)))
+    ones = np.ones(5)
+    gain = covariance @ ones / (ones @ covariance @ ones)
+    alone, known = solution + gain * (total - solution.sum()), covariance - np.outer(gain, ones @ covariance)
+    joined = upwards(noisy, variances, parents)
+    home = tree_estimates(noisy, variances, parents, np.array([total]))[0]
+    assert home.values == pytest.approx(units @ alone)
+    assert home.variances == pytest.approx(np.diag(units @ known @ units.T))
+    both = together(home, Estimates(values=flows, variances=spread))
+    (places,) = downwards(joined[1:], parents[1:], both)
+    assert units @ places.values == pytest.approx(both.values)
+    # every place is told by the linear rule that is written out here
+    taken = both.values - units @ alone
+    share = np.array([0.5, 0.5, 1 / 3, 1 / 3, 1 / 3])
+    assert places.values == pytest.approx(alone + share * taken[parent])
+    within = np.diag(known) - share**2 * home.variances[parent]  # independent of what is known of the unit
+    assert places.variances == pytest.approx(within + share**2 * both.variances[parent])

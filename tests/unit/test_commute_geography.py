@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from understudy.commute.geography import as_places_table
+from understudy.commute.layout import located
 from understudy.commute.mapping import map_levels
-from understudy.commute.outlines import outlines_by_level, read_outlines
+from understudy.commute.outlines import areas_of_rings, outlines_by_level, read_outlines
 from understudy.commute.packing import Pack
 from understudy.commute.places import read_places
 from understudy.commute.shapes import STEPS, Frame, drawn_outlines, simplified
@@ -174,6 +175,70 @@ def test_bad_outlines_say_what_is_wrong(tmp_path):
     strange.write_text(strange.read_text().replace("West", "Nord").replace("east", "Sued"))
     with pytest.raises(DataError, match="no codes or names"):
         outlines_by_level([read_outlines(strange)], places.levels, frame)
+
+
+def named_places():
+    """Two towns of two zones each, whose names are the same in both; no coordinates."""
+    return read_places(
+        pa.table(
+            {
+                "place": ["1", "2", "3", "4"],
+                "name": ["Dal", "Berg", "Dal", None],
+                "town": ["a", "a", "b", "b"],
+                "town_name": ["West", "West", "East", "East"],
+            }
+        )
+    )
+
+
+def test_places_have_names_of_their_own_and_keep_them_in_a_release():
+    places = named_places()
+    assert places.names == ("1", "2", "3", "4") and places.labels == ("Dal", "Berg", "Dal", "4")
+    again = read_places(place_table(places))
+    assert again.labels == places.labels and [level.name for level in again.levels] == ["town"]
+    assert map_levels(places)[-1].labels == places.labels
+    assert read_places(pa.table({"name": ["x", "y"]})).titles is None  # there the name is the place itself
+
+
+def shapes(path, key, values):
+    """Squares in a row, one for each value of a property."""
+    features = [
+        {
+            "type": "Feature",
+            "properties": {key: value},
+            "geometry": {"type": "Polygon", "coordinates": [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]},
+        }
+        for x, value in enumerate(values)
+    ]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    return read_outlines(path)
+
+
+def test_places_without_coordinates_lie_in_the_middle_of_their_outlines(tmp_path):
+    placed, diagram = located(named_places(), [shapes(tmp_path / "zones", "id", ["4", "3", "2", "1"])])
+    assert not diagram and placed.longitudes.tolist() == [3.5, 2.5, 1.5, 0.5] and set(placed.latitudes) == {0.5}
+    there, diagram = located(placed, [])
+    assert there is placed and not diagram
+
+
+def test_a_name_that_two_areas_have_finds_none_of_them(tmp_path):
+    by_name = shapes(tmp_path / "names", "name", ["Dal", "Berg", "Dal", "4"])
+    assert areas_of_rings(by_name, map_levels(named_places())[-1]) == {1: 1, 3: 3}
+    placed, diagram = located(named_places(), [by_name])
+    assert diagram and placed.has_coordinates  # not all of them are known, so none is taken
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 40, 1000])
+def test_a_diagram_puts_every_place_at_a_spot_of_its_own_and_units_together(number):
+    units = [f"u{i * 7 % 5}" for i in range(number)]
+    places = read_places(pa.table({"place": [f"p{i}" for i in range(number)], "town": units}))
+    placed, diagram = located(places, [])
+    spots = np.stack([placed.longitudes, placed.latitudes], axis=1)
+    assert diagram and len(np.unique(spots, axis=0)) == number and np.abs(spots).max() <= 0.5
+    if number == 1000:  # a place is nearer to its own unit than a place taken at random
+        of = placed.levels[0].of
+        own = np.mean([np.ptp(spots[of == unit], axis=0).prod() for unit in range(5)])
+        assert own < 0.6 * np.ptp(spots, axis=0).prod()
 
 
 def test_what_is_packed_is_unpacked():

@@ -11,11 +11,11 @@ from commute_cases import TOWN, verify
 import understudy as us
 from understudy.commute import CommuteRecipe, ctpp_minnesota
 from understudy.commute.estimates import intervals
-from understudy.commute.hierarchy import build_hierarchy
+from understudy.commute.hierarchy import SPLIT, build_hierarchy
 from understudy.commute.jobs import open_commutes, quote_commutes
 from understudy.commute.places import read_places
 from understudy.commute.synthesize import draw
-from understudy.commute.whole_flows import nearest, rounded, whole_step
+from understudy.commute.whole_flows import Margin, even_labels, fewest, nearest, rounded, shuffled_labels, whole_step
 from understudy.errors import DataError, ParameterError
 from understudy.facade.commutes import evaluate_commute
 from understudy.mechanisms.stream import Stream
@@ -108,6 +108,20 @@ def test_zones_without_coordinates_and_census_columns():
     assert set(frames(bare)["flows.parquet"].level) == {"place"}
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_level_with_one_area_is_public_and_costs_nothing(seed):
+    """Everybody lives in the country: its flows are the totals of destinations."""
+    one = TOWN.places.append_column("country", pa.array(["X"] * TOWN.places.num_rows))
+    plan = quote_commutes(CommuteRecipe(**LEVELS), open_commutes(TOWN.flows, count="workers", places=one))
+    plain = quote_commutes(CommuteRecipe(**LEVELS), open_commutes(TOWN.flows, count="workers", places=TOWN.places))
+    assert plan.hierarchy.names[0] == "country"
+    assert plan.hierarchy.units(plan.event) == plain.hierarchy.units(plain.event)
+    tables = draw(plan, stream=Stream.seeded(seed)).tables
+    for name, column in (("flows.parquet", "flow"), ("totals.parquet", "workers")):
+        found = tables[name].to_pandas().query("level == 'country'")
+        assert set(found[column]) == {400} and set(found.low) == set(found.high) == {400.0}
+
+
 def test_levels_that_do_not_nest_are_cut_into_pieces(sparse):
     """A tract in two towns: its flows are the sums of its pieces, with their variances."""
     number = TOWN.places.num_rows
@@ -160,9 +174,74 @@ def test_nearest_is_the_projection_and_whole_flows_keep_all_sums():
         truth = rng.integers(0, 4, shape)
         columns = truth.sum(axis=0)
         above = np.bincount(parents, weights=truth.reshape(-1)).astype(np.int64)
-        made = whole_step(rng.normal(0, 5, 30), shape, parents, above, np.array([0, 0, 0, 1, 1]), columns)
-        assert (made >= 0).all() and made.reshape(shape).sum(axis=0).tolist() == columns.tolist()
-        assert np.bincount(parents, weights=made).tolist() == above.tolist()
+        margin = Margin(totals=columns, of=np.array([0, 0, 0, 1, 1]))
+        rows = Margin(totals=truth.sum(axis=1), of=np.array([0, 0, 0, 1, 1, 1]))
+        for given_rows in (None, rows):
+            made = whole_step(rng.normal(0, 5, 30), shape, parents, above, margin, given_rows)
+            assert (made >= 0).all() and made.reshape(shape).sum(axis=0).tolist() == columns.tolist()
+            assert np.bincount(parents, weights=made).tolist() == above.tolist()
+        assert made.reshape(shape).sum(axis=1).tolist() == rows.totals.tolist()
+
+
+def test_the_fewest_values_are_the_largest_ones():
+    rng = np.random.default_rng(4)
+    values, groups = rng.normal(1, 3, 60), np.repeat(np.arange(6), 10)
+    positive = np.bincount(groups, weights=np.maximum(values, 0))
+    totals = np.array([0.0, 1.0, 5.0, positive[3], positive[4] + 7, 1000.0])
+    found = fewest(values, groups, totals)
+    assert (found >= 0).all() and np.bincount(groups, weights=found) == pytest.approx(totals)
+    for group in range(4):
+        mine, given = found[groups == group], values[groups == group]
+        changed = (mine > 0) & (np.abs(mine - given) > 1e-9)
+        assert changed.sum() <= 1  # all but the last are kept as they are
+        if (mine > 0).any():
+            assert given[mine > 0].min() >= given[mine == 0].max(initial=-np.inf)
+    assert found[groups >= 4] == pytest.approx(nearest(values, groups, totals)[groups >= 4])
+
+
+def test_labels_are_dealt_evenly_or_at_random_and_each_as_often_as_it_counts():
+    counts, label_groups = np.array([30, 10, 0, 5, 7]), np.array([0, 0, 0, 1, 1])
+    groups = np.repeat([1, 0], [12, 40])
+    for deal in (even_labels, shuffled_labels):
+        dealt = deal(groups, counts, label_groups, Stream.seeded(3))
+        assert np.bincount(dealt, minlength=5).tolist() == counts.tolist()
+        assert (label_groups[dealt] == groups).all()
+    mine = even_labels(groups, counts, label_groups, Stream.seeded(3))[groups == 0]
+    for start in range(0, 40, 8):  # a fifth of the workers has a fifth of each label, or one off
+        stretch = np.bincount(mine[start : start + 8], minlength=2)
+        assert np.abs(stretch - np.array([6, 2])).max() <= 1
+
+
+@pytest.fixture
+def split(monkeypatch):
+    """Pairs of places are too many, and flows from districts to places are not."""
+    tree = build_hierarchy(given())
+    most = tree.homes.sizes[0] * tree.work.sizes[-1]
+    assert most < tree.homes.sizes[-1] * tree.work.sizes[-1]
+    monkeypatch.setattr("understudy.commute.hierarchy.MOST_PAIRS", most)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_flows_to_single_places_are_measured_where_pairs_of_places_are_too_many(split, seed):
+    plan = quote_commutes(CommuteRecipe(epsilon=40.0, delta=1e-6), given(characteristics=None))
+    assert plan.hierarchy.splits and SPLIT in plan.hierarchy.units(plan.event)
+    drawn = draw(plan, stream=Stream.seeded(seed))
+    assert np.bincount(drawn.destinations).tolist() == plan.hierarchy.totals.tolist()
+    # with little noise every workplace has the homes, by district, that it really has
+    tree, cells = plan.hierarchy, given().flows.cells.open()
+    made, real = np.zeros((tree.homes.sizes[0], len(tree.totals))), np.zeros((tree.homes.sizes[0], len(tree.totals)))
+    np.add.at(made, (tree.homes.of[0][drawn.origins], drawn.destinations), 1)
+    np.add.at(real, (tree.homes.of[0][cells.units], cells.rows), cells.counts)
+    assert np.abs(made - real).sum() / 2 < 0.1 * len(drawn.origins)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_residents_are_what_was_estimated(sparse, seed):
+    """Moved as little as not being negative asks for, and rounded: the number that is shown and its interval agree."""
+    drawn = draw(quote_commutes(CommuteRecipe(**LEVELS), given()), stream=Stream.seeded(seed))
+    totals = drawn.tables["totals.parquet"].to_pandas().query("level == 'district' and side == 'home'")
+    near = nearest(totals.estimate.to_numpy(), np.zeros(len(totals), dtype=np.int64), np.array([400.0]))
+    assert np.abs(totals.workers - near).max() <= 1 + 1e-2
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.4, 1.0, 3.0, 50.0])

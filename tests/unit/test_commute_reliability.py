@@ -5,7 +5,14 @@ import pytest
 
 from understudy.commute.jobs import open_commutes, synthesize_commutes
 from understudy.commute.released import read_release
-from understudy.commute.reliability import DrawErrors, draw_errors, expected_invented, own_draws
+from understudy.commute.reliability import (
+    DrawErrors,
+    draw_errors,
+    expected_invented,
+    invented_of_all,
+    invented_of_drawn,
+    own_draws,
+)
 from understudy.datasets import commutes
 from understudy.sources.flows import read_flows
 
@@ -55,3 +62,33 @@ def test_as_many_pairs_are_invented_as_public_numbers_say(made):
 
 def test_releases_of_other_kinds_have_no_draws():
     assert own_draws({"ledger": [], "inputs": {}}) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noisy_flows_say_how_many_pairs_are_invented(seed):
+    """Flows whose truth is known, under noise as large as theirs: both statements hold, and are no empty ones.
+
+    Half of the pairs are empty, and half have 1, 2 or 5 workers: the ends are far from the truth beside their noise.
+    """
+    generator = np.random.default_rng(seed)
+    truth = generator.permutation(np.repeat([0, 1, 2, 5], [20_000, 10_000, 6_000, 4_000]))
+    deviations = np.full(len(truth), 2.0)
+    estimates = truth + generator.normal(0, deviations)
+    least, most = invented_of_drawn(estimates, deviations)
+    assert least < 20_000 < most
+    assert most == pytest.approx(40_000 - 42_000**2 / 134_000, rel=0.1)  # what Cauchy and Schwarz leave open
+    assert least == 0  # more workers than pairs: none need be empty
+    sparse = generator.permutation(np.repeat([0, 1, 2], [36_000, 3_000, 1_000]))
+    least, most = invented_of_drawn(sparse + generator.normal(0, deviations), deviations)
+    assert 31_000 < least < 36_000 < most < 39_500
+    shown = np.where(estimates > 3, 1, 0)  # chosen by the same noise that they are judged by
+    invented = int(np.sum(truth[shown > 0] == 0))
+    found = invented_of_all(shown, estimates, deviations)
+    assert invented - 8 * np.sqrt(invented) < found < 3 * invented
+
+
+def test_nothing_is_said_to_be_invented_where_there_is_no_noise():
+    truth = np.array([3.0, 0.0, 2.0])
+    assert invented_of_all(truth, truth, np.zeros(3)) == 0
+    assert invented_of_drawn(np.array([2.0, 2.0]), np.zeros(2)) == (0, 0)
+    assert invented_of_drawn(np.zeros(0), np.zeros(0)) == (0, 0)

@@ -33,6 +33,13 @@ class Estimates:
         return Estimates(values=sums_of(self.values, groups, number), variances=sums_of(self.variances, groups, number))
 
 
+def together(first: Estimates, second: Estimates) -> Estimates:
+    """The best of two independent unbiased estimates of the same numbers."""
+    both = first.variances + second.variances
+    gain = np.divide(first.variances, both, out=np.zeros(len(both)), where=both > 0)
+    return Estimates(values=first.values + gain * (second.values - first.values), variances=gain * second.variances)
+
+
 def sums_of(values: Floats, groups: Integers, number: int) -> Floats:
     """The sum of the values of every group."""
     return np.bincount(groups, weights=values, minlength=number).astype(np.float64)
@@ -45,28 +52,81 @@ def tree_estimates(
 
     The nodes of the first step point at roots; ``totals`` are the known totals of those, if they are known.
     """
-    joined, spread = [noisy[-1]], [np.full(len(noisy[-1]), float(variances[-1]))]
+    joined = upwards(noisy, variances, parents)
+    if totals is not None:
+        return downwards(joined, parents, Estimates(values=totals, variances=np.zeros(len(totals))))
+    # nothing is known beyond the first step itself
+    return [joined[0], *downwards(joined[1:], parents[1:], joined[0])]
+
+
+def upwards(noisy: Sequence[Floats], variances: Sequence[float], parents: Sequence[Integers]) -> list[Estimates]:
+    """What every node and the nodes below it know of it."""
+    joined = [Estimates(values=noisy[-1], variances=np.full(len(noisy[-1]), float(variances[-1])))]
     for step in range(len(noisy) - 2, -1, -1):
-        number, own = len(noisy[step]), float(variances[step])
-        below = sums_of(spread[0], parents[step + 1], number)
-        sums = sums_of(joined[0], parents[step + 1], number)
-        both = 1 / (1 / own + 1 / below)
-        joined.insert(0, both * (noisy[step] / own + sums / below))
-        spread.insert(0, both)
-    above = None if totals is None else Estimates(values=totals, variances=np.zeros(len(totals)))
-    estimates: list[Estimates] = []
-    for parent, values, own_spread in zip(parents, joined, spread, strict=True):
-        if above is None:  # nothing is known beyond the first step itself
-            above = Estimates(values=values, variances=own_spread)
-        else:
-            number = len(above.values)
-            below = sums_of(own_spread, parent, number)
-            gain = own_spread / below[parent]
-            missing = (above.values - sums_of(values, parent, number))[parent]
-            known = (above.variances - below)[parent]
-            above = Estimates(values=values + gain * missing, variances=own_spread + gain**2 * known)
+        number = len(noisy[step])
+        own = Estimates(values=noisy[step], variances=np.full(number, float(variances[step])))
+        joined.insert(0, together(own, joined[0].added_up(parents[step + 1], number)))
+    return joined
+
+
+def downwards(joined: Sequence[Estimates], parents: Sequence[Integers], above: Estimates) -> list[Estimates]:
+    """What every node knows once all that is known ``above`` is shared out among siblings."""
+    estimates = []
+    for parent, own in zip(parents, joined, strict=True):
+        below = own.added_up(parent, len(above.values))
+        gain = own.variances / below.variances[parent]
+        missing, known = above.values - below.values, above.variances - below.variances
+        variances = np.maximum(own.variances + gain**2 * known[parent], 0.0)  # floats may fall below
+        above = Estimates(values=own.values + gain * missing[parent], variances=variances)
         estimates.append(above)
     return estimates
+
+
+def row_variances(variances: Sequence[float], homes: Sequence[Integers], work: Sequence[Integers]) -> list[Floats]:
+    """Of the sums over all columns of :func:`tree_estimates` of pairs, row by row, for every step.
+
+    ``homes`` and ``work`` are the parents of rows and of columns; the totals of the first columns are known. Inside a
+    pair of coarser units, what a row has beyond its share of the pair is independent of what is known of the pair. So
+    the variance of a weighted sum of a row is that of the parts beyond their shares, and that of a weighted sum of the
+    coarser row.
+    """
+    spread = _own_spread(variances, homes, work)
+    found = []
+    for finest in range(len(variances)):
+        rows, weights = np.arange(len(homes[finest])), np.ones((len(homes[finest]), len(work[finest])))
+        variance = np.zeros(len(rows))
+        for step in range(finest, -1, -1):
+            own = spread[step]
+            parent = homes[step] if step else np.zeros(len(homes[0]), dtype=np.int64)
+            across = work[step] if step else np.arange(len(work[0]))
+            number = int(across.max()) + 1
+            # all that a pair of coarser units knows by itself, and the part of it in every row
+            inside = np.zeros((int(parent.max()) + 1, number))
+            np.add.at(inside, parent, _by_column(own, across, number))
+            weighted = weights * own[rows]
+            moved = _by_column(weighted, across, number)
+            below = inside[parent[rows]]
+            variance += (weights * weighted).sum(axis=1) - (moved**2 / below).sum(axis=1)
+            rows, weights = parent[rows], moved / below
+        found.append(np.maximum(variance, 0.0))  # floats may fall below
+    return found
+
+
+def _own_spread(variances: Sequence[float], homes: Sequence[Integers], work: Sequence[Integers]) -> list[Floats]:
+    """Variances of what every pair and its parts know of it, step by step."""
+    spread = [np.full((len(homes[-1]), len(work[-1])), float(variances[-1]))]
+    for step in range(len(variances) - 2, -1, -1):
+        below = np.zeros((len(homes[step]), len(work[step])))
+        np.add.at(below, homes[step + 1], _by_column(spread[0], work[step + 1], len(work[step])))
+        spread.insert(0, 1 / (1 / float(variances[step]) + 1 / below))
+    return spread
+
+
+def _by_column(table: Floats, groups: Integers, number: int) -> Floats:
+    """Sums over groups of columns."""
+    added = np.zeros((number, len(table)))
+    np.add.at(added, groups, table.T)
+    return added.T
 
 
 @cache

@@ -17,10 +17,13 @@ Integers = npt.NDArray[np.int64]
 
 MOST_PAIRS = 1 << 22
 """Pairs of units that are all measured; of a level with more, only those are measured that were drawn."""
+SPLIT = "flows to single places"
+"""The table of flows whose origins are units and whose destinations are places."""
 
-_FINEST, _COARSE = 35.0, 20.0  # flows: of the finest level that is measured in full, and of every coarser one
-_HOMES, _COARSE_HOMES = 12.0, 1.0  # workers by home: of places, and of every coarser level
-_LISTED = 4.0  # flows that were drawn, of each level with too many pairs
+_FULL = 25.0  # flows of every level that is measured in full: equal noise at every zoom
+_HOMES, _COARSE_HOMES = 8.0, 1.0  # workers by home: of places, and of every coarser level
+_SPLIT = 6.0  # flows from the finest units that are measured in full to single destinations
+_LISTED = 3.0  # flows that were drawn, of each level with too many pairs
 _GROUPS = 1.5  # every characteristic, by home and by work
 
 
@@ -53,6 +56,16 @@ class Hierarchy:
         pairs = [home * work for home, work in zip(self.homes.sizes, self.work.sizes, strict=True)]
         return sum(number <= MOST_PAIRS for number in pairs)
 
+    def is_public(self, step: int) -> bool:
+        """Whether all origins lie in one unit of a level, whose flows are then the public totals of destinations."""
+        return self.homes.sizes[step] == 1
+
+    @cached_property
+    def splits(self) -> bool:
+        """Whether flows to single destinations are measured where pairs of places are too many."""
+        full = self.measured == len(self.names)
+        return not full and self.homes.sizes[self.measured - 1] * self.work.sizes[-1] <= MOST_PAIRS
+
     def shape(self, step: int) -> tuple[int, int]:
         """Pieces of homes and of work."""
         return self.homes.sizes[step], self.work.sizes[step]
@@ -74,12 +87,15 @@ class Hierarchy:
         """Part of the budget of every table that is measured."""
         weights: dict[str, float] = {}
         for step, name in enumerate(self.names):
-            behind = self.measured - 1 - step
-            if behind >= 0:
-                weights[f"flows:{name}"] = _COARSE if behind else _FINEST
+            if self.is_public(step):
+                continue
+            if step < self.measured:
+                weights[f"flows:{name}"] = _FULL
             else:
                 weights[f"drawn:{name}"] = _LISTED
             weights[f"homes:{name}"] = _HOMES if name == PLACE else _COARSE_HOMES
+        if self.splits:
+            weights[SPLIT] = _SPLIT
         for name in self.groups:
             weights[f"home groups:{name}"] = weights[f"work groups:{name}"] = _GROUPS
         whole = sum(weights.values())

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from understudy.commute.estimates import Estimates, intervals
 from understudy.commute.hierarchy import Hierarchy
-from understudy.commute.whole_flows import nearest, rounded, whole_step
+from understudy.commute.whole_flows import Margin, nearest, rounded, whole_step
 from understudy.mechanisms.flow_measurements import FlowMeter
 
 FLOWS, TOTALS, CHARACTERISTICS = "flows.parquet", "totals.parquet", "characteristics.parquet"
@@ -96,8 +96,9 @@ def group_table(tree: Hierarchy, workers: Workers, meter: FlowMeter, units: Mapp
         for side, (pieces, chosen) in sides.items():
             table = noisy[side]
             above = np.bincount(pieces.of[step][chosen], minlength=len(table))
-            rows, whole_block = np.repeat(np.arange(len(table)), len(columns)), np.zeros(len(columns), dtype=np.int64)
-            whole = whole_step(table.reshape(-1), table.shape, rows, above, whole_block, totals).reshape(table.shape)
+            rows, one = np.repeat(np.arange(len(table)), len(columns)), np.zeros(len(columns), dtype=np.int64)
+            margin = Margin(totals=totals, of=one)
+            whole = whole_step(table.reshape(-1), table.shape, rows, above, margin).reshape(table.shape)
             for group, column in enumerate(columns):
                 known = Estimates(values=table[:, group], variances=np.full(len(table), spread[side]))
                 head = {"characteristic": name, "group": column, "side": side}

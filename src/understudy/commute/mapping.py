@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from understudy.commute.layout import located
 from understudy.commute.levels import Level
 from understudy.commute.measured import packed_measurements
-from understudy.commute.outlines import outlines_by_level, read_outlines
+from understudy.commute.outlines import Drawn, outlines_by_level, read_outlines
 from understudy.commute.packing import Pack
 from understudy.commute.places import Places
 from understudy.commute.released import ReleasedCommutes
@@ -47,14 +48,16 @@ def map_page(
     ``outlines`` are GeoJSON files of areas; without one for a level, its areas are drawn around their places.
     """
     need("jinja2", "scipy", extra="report", what="the map page")
-    places = _coordinates(made)
+    drawn = [read_outlines(path) for path in outlines]
+    places, schematic = located(made.places or _bare_places(made), drawn)
     folder = resources.files("understudy.commute").joinpath("page")
     pack = Pack()
     facts = {
         "title": title or f"Commutes: {made.folder.name}",
         "tiles": tiles,
         "place": _place_word(places),
-        **_packed_places(pack, places, outlines),
+        "schematic": schematic,
+        **_packed_places(pack, places, drawn),
         "roles": pack.add("roles", _roles(made, places, original)),
         "sets": {"synthetic": _packed_flows(pack, "synthetic", made.flows, made.origins, places)},
         **_reliability(pack, made, places),
@@ -75,17 +78,14 @@ def map_page(
         confidential=original is not None,
         statement=made.manifest["statement"],
         invented=facts["invented"],
+        schematic=schematic,
         problems=made.problems,
     )
 
 
-def _coordinates(made: ReleasedCommutes) -> Places:
-    if made.places is None or not made.places.has_coordinates:
-        raise ReleaseError(
-            f"the release {str(made.folder)!r} came without coordinates; give `places` with place, latitude and "
-            "longitude."
-        )
-    return made.places
+def _bare_places(made: ReleasedCommutes) -> Places:
+    """Those that the release names, if it came without a table of places."""
+    return Places(names=tuple(dict.fromkeys((*made.origins, *made.flows.destinations))))
 
 
 def _place_word(places: Places) -> str:
@@ -105,9 +105,8 @@ def _tile_host(tiles: str | None) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _packed_places(pack: Pack, places: Places, files: Sequence[str | Path]) -> dict[str, Any]:
+def _packed_places(pack: Pack, places: Places, given: Sequence[Drawn]) -> dict[str, Any]:
     """Where the places are, and the levels from coarse to fine, the places themselves last."""
-    given = [read_outlines(path) for path in files]
     assert places.longitudes is not None and places.latitudes is not None
     degrees = [np.stack([places.longitudes, places.latitudes], axis=1), *(drawn.degrees for drawn in given)]
     frame = Frame.around(*np.concatenate(degrees).T)
@@ -126,7 +125,7 @@ def _packed_places(pack: Pack, places: Places, files: Sequence[str | Path]) -> d
 
 def map_levels(places: Places) -> list[Level]:
     """All areas that places are put together in, coarse to fine, and the places themselves last."""
-    own = Level(name=_place_word(places), codes=places.names, labels=places.names, of=np.arange(len(places)))
+    own = Level(name=_place_word(places), codes=places.names, labels=places.labels, of=np.arange(len(places)))
     levels = sorted((*places.levels, *places.beside), key=lambda level: len(level.codes))
     return [*(level for level in levels if len(level.codes) < len(places)), own]
 

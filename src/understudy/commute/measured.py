@@ -1,6 +1,6 @@
 """What a release that was measured level by level says about each flow, total and characteristic, for its page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow.parquet
 from understudy.commute.levels import PLACE, Level
 from understudy.commute.packing import Pack
 from understudy.commute.released import ReleasedCommutes
+from understudy.commute.reliability import invented_of_all, invented_of_drawn
 from understudy.errors import DataError
 
 LODES_GROUPS = {
@@ -53,20 +54,35 @@ def packed_measurements(pack: Pack, made: ReleasedCommutes, levels: Sequence[Lev
         }
     return {
         "errors": {"kind": "levels", "levels": pairs, "homes": homes},
-        "invented": _indistinct(flows),
+        "invented": _invented_words(flows, made.manifest["parameters"]["measured"]),
         "characteristics": _characteristics(pack, made, levels),
     }
 
 
-def _indistinct(flows: dict[str, Any]) -> str:
-    """How many of the finest pairs cannot be told from none."""
-    single = (flows["level"] == PLACE) & (flows["flow"] >= 1)
-    pairs, unsure = int(single.sum()), int((single & (flows["low"] <= 0)).sum())
-    share = 100 * unsure / max(pairs, 1)
+def _invented_words(flows: dict[str, Any], measured: Mapping[str, int]) -> str:
+    """How many pairs are expected to be invented, level by level from the finest on, in words."""
+    told = []
+    for level in dict.fromkeys(flows["level"][::-1].tolist()):
+        mine = flows["level"] == level
+        values = {name: flows[name][mine] for name in ("flow", "estimate", "deviation")}
+        pairs = int((values["flow"] > 0).sum())
+        between = "single pairs of home and workplace" if level == PLACE else f"{level} pairs"
+        if not values["deviation"].any():  # exact
+            continue
+        if f"drawn:{level}" in measured:  # listed because they were drawn, and measured afterwards
+            found = invented_of_drawn(values["estimate"], values["deviation"])
+            least, most = (f"{100 * number / max(pairs, 1):.0f}" for number in found)
+            told.append(f"of the {pairs:,} {between} in this release, {least} to {most} %")
+        else:
+            number = min(pairs, invented_of_all(values["flow"], values["estimate"], values["deviation"]))
+            told.append(
+                f"of the {pairs:,} {between}, at most about {number:,.0f} ({100 * number / max(pairs, 1):.0f} %)"
+            )
+    words = "; ".join(told)
     return (
-        f"Of the {pairs:,} single pairs of home and workplace in this release, {unsure:,} ({share:.0f} %) cannot be "
-        "told from pairs that no real worker has: their intervals begin at 0. The intervals are computed from the "
-        "noise, whose size is public; the real flows were not used."
+        f"Expected to be invented, which means that no real worker has them: {words}. These numbers follow from noisy "
+        "measurements, which were paid for, and from the size of their noise, which is public; the real flows were not "
+        "used."
     )
 
 

@@ -1,6 +1,7 @@
 """Outlines of areas from a GeoJSON file of the user; their level is found by their codes or names."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ def _rings(features: Any) -> Iterator[tuple[dict[str, Any], Floats]]:
         geometry = feature["geometry"] or {"type": "none"}
         whole: Any = geometry.get("coordinates")
         polygons: list[Any] = {"Polygon": [whole], "MultiPolygon": whole}.get(geometry["type"], [])
-        facts = {**(feature.get("properties") or {}), "id": feature.get("id")}
+        facts = {"": feature.get("id"), **(feature.get("properties") or {})}  # a property may be called id too
         for polygon in polygons:
             for ring in polygon:
                 yield facts, np.array([point[:2] for point in ring], dtype=np.float64)
@@ -66,13 +67,14 @@ def outlines_by_level(drawn: Sequence[Drawn], levels: Sequence[Level], frame: Fr
     """Each file goes to the level most of whose areas it names, by code or by name in any property."""
     outlines: dict[str, Outlines] = {}
     for file in drawn:
-        matched = [(_matches(file, level), level) for level in levels]
+        matched = [(areas_of_rings(file, level), level) for level in levels]
         areas, level = max(matched, key=lambda pair: (len(set(pair[0].values())), pair[1].name), default=({}, None))
         if level is None or len(set(areas.values())) * 2 < len(level.codes):
             raise DataError(
                 f"the areas of {file.label!r} carry no codes or names of a level of the places "
                 f"({', '.join(level.name for level in levels) or 'there is none'}); at least half of the areas of one "
-                "level must be found in one property. Check the columns of the places."
+                "level must be found in one property, and a name that several areas have finds none. Check the columns "
+                "of the places."
             )
         outlines[level.name] = Outlines.of_rings(
             [
@@ -84,9 +86,11 @@ def outlines_by_level(drawn: Sequence[Drawn], levels: Sequence[Level], frame: Fr
     return outlines
 
 
-def _matches(file: Drawn, level: Level) -> dict[int, int]:
-    """The area of each ring, by the property that tells most."""
-    known = {label: area for area, label in enumerate(level.labels)} | {c: area for area, c in enumerate(level.codes)}
+def areas_of_rings(file: Drawn, level: Level) -> dict[int, int]:
+    """The area of each ring, by the property that tells most; a name that two areas have tells nothing."""
+    often = Counter(level.labels)
+    known = {label: area for area, label in enumerate(level.labels) if often[label] == 1}
+    known |= {code: area for area, code in enumerate(level.codes)}
     best: dict[int, int] = {}
     for key in dict.fromkeys(key for facts, _ in file.rings for key in facts):
         values = (str(facts.get(key)).strip() for facts, _ in file.rings)

@@ -109,6 +109,8 @@ class Places:
     """
 
     names: tuple[str, ...]
+    titles: tuple[str, ...] | None = None
+    """Readable names of the places themselves, which may be equal; None where their names are all there is."""
     latitudes: Floats | None = None
     longitudes: Floats | None = None
     homes: tuple[str, ...] | None = None
@@ -148,6 +150,11 @@ class Places:
         """Whether distances can be computed."""
         return self.latitudes is not None and self.longitudes is not None
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each place is called."""
+        return self.titles or self.names
+
     @cached_property
     def number(self) -> dict[str, int]:
         """Position of each name."""
@@ -181,7 +188,8 @@ def read_places(table: Any, *, levels: Sequence[str] | None = None, confidential
 
     A column ``home`` (true or false) says where people may live; without it, everywhere. ``levels`` names columns of
     coarser units, coarse to fine; without it they are found by :data:`understudy.commute.levels.KNOWN`. Any other
-    column that has a column of names beside it (``zip`` and ``zip_name``) is for the map. The geography crosswalk of
+    column that has a column of names beside it (``zip`` and ``zip_name``) is for the map, and so are the names of the
+    places themselves (``place_name`` or ``name``). The geography crosswalk of
     the US Census Bureau is taken as it comes.
     """
     columns = read_columns(table, InputRole.PLACES, confidential=confidential)
@@ -196,6 +204,9 @@ def read_places(table: Any, *, levels: Sequence[str] | None = None, confidential
     units = read_levels(columns, levels)
     known: dict[str, Any] = {"names": names, "homes": homes, "levels": units, "provenance": columns.provenance}
     known["beside"] = areas_beside(columns.data, units)
+    if columns.has("place") and columns.has("place_name", "name"):
+        titles = columns.data.column("place_name" if columns.has("place_name") else "name").to_pylist()
+        known["titles"] = tuple(str(title or name) for name, title in zip(names, titles, strict=True))
     if not columns.has(*north) and not columns.has(*east):
         return Places(**known)
     return Places(latitudes=columns.numbers(*north), longitudes=columns.numbers(*east), **known)

@@ -6,6 +6,7 @@ level by level says the deviation of each estimate. No real flow is read here.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from understudy.mechanisms.origin_draws import KEEP_ALL, OriginDraws, parsed_gro
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,3 +108,41 @@ def expected_invented(made: ReleasedCommutes, event: OriginDraws, *, pairs: int)
     np.maximum.at(high, public.draws, most)
     low[np.isinf(low)] = 0
     return Invented(pairs=pairs, least=float(per_draws @ low[: len(per_draws)]), most=float(per_draws @ high))
+
+
+def invented_of_drawn(estimates: Floats, deviations: Floats) -> tuple[float, float]:
+    """Least and most pairs without a real worker, of pairs that were measured after they had been drawn.
+
+    The measurements are unbiased, so their sum estimates the real workers of these pairs, and the sum of their squares
+    less the noise that of the squared flows. Flows are whole: as many pairs have workers as there are workers, or
+    fewer, and at least the squared sum over the sum of squares [Cauchy, Schwarz]. Both ends allow for the noise of the
+    two sums, in 95 % of all cases each.
+
+    >>> [round(number, 1) for number in invented_of_drawn(np.array([1.0, 0.0, 0.0, 3.0]), np.zeros(4))]
+    [0.0, 2.4]
+    """
+    pairs, noise = len(estimates), deviations**2
+    workers, squares = estimates.sum(), (estimates**2 - noise).sum()
+    off = Z * np.sqrt(noise.sum())
+    off_squares = Z * np.sqrt((2 * noise**2).sum() + 4 * (noise * np.maximum(estimates**2 - noise, 0)).sum())
+    at_least = max(workers - off, 0.0) ** 2 / max(squares + off_squares, 1.0)
+    least, most = np.clip(pairs - np.array([workers + off, at_least]), 0, pairs).tolist()
+    return least, most
+
+
+def invented_of_all(flows: Floats, estimates: Floats, deviations: Floats) -> float:
+    """At most about so many pairs with a flow have no real worker, where all pairs were measured.
+
+    Noise is symmetric: of pairs without workers, as many have an estimate of so many deviations above 0 as below. Real
+    pairs have fewer below, so those that are below are an upper bound for the empty ones above.
+
+    >>> invented_of_all(np.array([1, 0, 5]), np.array([0.9, -0.9, 5.1]), np.ones(3))
+    1.0
+    """
+    scaled = estimates / np.maximum(deviations, 1e-300)
+    bins = np.minimum(np.abs(scaled) * 4, 64).astype(np.int64)  # quarters of a deviation
+    above, shown = scaled > 0, flows > 0
+    counts = [np.bincount(bins[chosen], minlength=65) for chosen in (above, ~above, above & shown)]
+    up, down, drawn = counts
+    empty = drawn * np.minimum(1.0, down / np.maximum(up, 1))
+    return float(empty.sum() + (shown & ~above).sum())

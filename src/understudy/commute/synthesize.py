@@ -117,6 +117,8 @@ def _level_facts(plan: Plan) -> dict[str, Any]:
 def place_table(places: Places) -> pa.Table:
     """Public coordinates and levels, as a table that can be read as places again."""
     columns: dict[str, Any] = {"place": pa.array(places.names, type=pa.string())}
+    if places.titles is not None:
+        columns["place_name"] = pa.array(places.titles, type=pa.string())
     if places.has_coordinates:
         columns |= {"latitude": places.latitudes, "longitude": places.longitudes}
     for level in places.levels:
@@ -187,7 +189,7 @@ class FittedCommutes(FittedWhole):
         )
         attachments = dict(drawn.tables)
         places = plan.given.places
-        if places is not None and (places.has_coordinates or places.levels):
+        if places is not None and (places.has_coordinates or places.levels or places.titles):
             attachments[PLACES] = place_table(places)
         return Release(table=table, manifest=manifest, attachments=attachments)
 

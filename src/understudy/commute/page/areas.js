@@ -80,8 +80,8 @@ for (const level of levels) {
 }
 // which town or county an area lies in, to tell two of one name apart
 function within(level, area) {
-  const above = chain.filter((l) => l.number <= 150).pop() || chain[0];
-  if (level.index <= above.index || !chain.includes(level)) return "";
+  const above = chain.filter((l) => l.number > 1 && l.number <= 150 && l.index < level.index).pop();
+  if (!above || !chain.includes(level)) return "";
   const p = level === placeLevel ? area : level.of.indexOf(area);
   return p >= 0 && above.of[p] >= 0 ? above.labels[above.of[p]] : "";
 }

@@ -48,8 +48,10 @@ function homesAt(set, level) {
 function layerOf(set, level) {
   if (state.layer === "flows" && state.a) return { ...flowsAt(set, level), words: state.direction === "to" ? "workers living there" : "workers working there", kind: set.name === "original" ? "o" : "f" };
   const kind = state.layer === "homes" ? "homes" : "jobs", found = valuesOf(set, level, kind);
+  const noun = kind === "jobs" ? "jobs" : "workers living there";
+  if (facts.schematic) return { ...found, density: found.value, words: noun, kind: "d" }; // a diagram has no square miles
   const unit = state.unit === "mi" ? "square mile" : "km²", factor = state.unit === "mi" ? KM_PER_MILE ** 2 : 1;
-  return { ...found, density: found.value.map((v, a) => v / level.km2[a] * factor), words: `${kind === "jobs" ? "jobs" : "workers living there"} per ${unit}`, kind: "d" };
+  return { ...found, density: found.value.map((v, a) => v / level.km2[a] * factor), words: `${noun} per ${unit}`, kind: "d" };
 }
 // classes with round edges, from the numbers that are in view
 function classesOf(numbers) {

@@ -72,8 +72,9 @@ results.addEventListener("keydown", (e) => {
 const again = () => { tell(); draw(); remember(); };
 for (const level of levels) byId("level").append(element("option", level.name));
 for (const [id, field] of [["layer", "layer"], ["level", "level"], ["unit", "unit"]]) byId(id).addEventListener("change", (e) => {
+  const km = Number(byId("radius").value) * perUnit();
   state[field] = e.target.value;
-  if (field === "unit") for (const side of ["a", "b"]) if (state[side]) state[side] = selectionOf(state[side].text); // a circle says its radius
+  if (field === "unit") { byId("radius").value = (km / perUnit()).toFixed(1); for (const side of ["a", "b"]) if (state[side]) state[side] = selectionOf(state[side].text); } // a circle says its radius
   again();
 });
 byId("unsure").addEventListener("change", (e) => { state.unsure = e.target.checked; again(); });

@@ -21,6 +21,7 @@ function table(caption, heads, rows) {
   return holder;
 }
 const shownWord = drawn ? "estimate" : "workers";
+const counted = (number, word) => `${whole(number)} ${word}${number === 1 ? "" : "s"}`;
 const withInterval = knowsErrors ? ["95 % interval"] : [];
 const cellsOf = (it) => knowsErrors ? [figure(it), it.exact ? "exact" : it.text] : [figure(it)];
 
@@ -31,7 +32,7 @@ const analyses = {
     const balance = found.residents.value ? (found.jobs / found.residents.value).toFixed(2) : "–", row = (text, value, note = "") => ({ cells: [text, value, ...(knowsErrors ? [note] : [])] });
     target.append(table("At work and at home", ["", "number", ...withInterval], [
       row("jobs here", whole(found.jobs), "public total"), { cells: ["workers who live here", ...cellsOf(found.residents)], sure: found.residents.sure },
-      row("jobs per resident worker", balance), row(unit, (found.km2 / factor).toFixed(1)), row(`jobs per ${unit.replace("miles", "mile")}`, whole(found.jobs / found.km2 * factor)),
+      row("jobs per resident worker", balance), ...(facts.schematic ? [] : [row(unit, (found.km2 / factor).toFixed(1)), row(`jobs per ${unit.replace("miles", "mile")}`, whole(found.jobs / found.km2 * factor))]),
     ]));
     if (block.set.name === "synthetic") for (const it of found.groups) { target.append(element("h4", `${it.name} ${SIDES[it.side]}`), barChart(it.groups, it.found, it.groups.map((g, k) => `${g} ${whole(it.found.value[k])}`).join(", "))); }
     if (!facts.characteristics) target.append(element("p", "This release holds no characteristics of workers.", "note"));
@@ -45,6 +46,7 @@ const analyses = {
     ]), element("p", "Shares of the first two lines are of the jobs here; that of the last is of the workers who live here.", "note"));
   },
   distance(target, block) {
+    if (facts.schematic) { target.append(element("p", "The places came without coordinates, so there are no distances and directions.", "note")); return; }
     const found = distancesOf(block.set, block.selection), unit = state.unit === "mi" ? "miles" : "km", all = found.bands.value.reduce((a, b) => a + b, 0);
     target.append(element("p", `${found.mean.toFixed(1)} ${unit} on average, from middle to middle as the crow flies. Directions are ${state.direction === "to" ? "from the workplace to the home" : "from the home to the workplace"}.`), roseChart(found), histogram(found));
     const rows = (merged, label, n) => Array.from({ length: n }, (_, k) => ({ ...one(merged, k), k })).map((it) => ({ cells: [label(it.k), ...cellsOf(it), share(it.value, all)], sure: it.sure }));
@@ -55,7 +57,7 @@ const analyses = {
     const rows = found.rows.slice(0, most).map((it) => ({ cells: [titled(found.level, it.area) + (found.level === placeLevel && within(found.level, it.area) ? `, ${within(found.level, it.area)}` : ""), ...cellsOf(it), share(it.value, found.all)], sure: it.sure, pick: () => select(areaText(found.level, [it.area]), true) }));
     target.append(table(state.direction === "to" ? `Homes by ${found.level.name}` : `Workplaces by ${found.level.name}`, [found.level.name, shownWord, ...withInterval, "share"], rows));
     if (found.rows.length > most || state.long) { const more = element("button", state.long ? "fewer" : `${whole(found.rows.length - most)} more`); more.type = "button"; more.addEventListener("click", () => { state.long = !state.long; tell(); }); target.append(more); }
-    if (found.hiddenAreas) target.append(element("p", `${whole(found.hiddenAreas)} further areas with ${whole(found.hidden)} synthetic workers are not listed: ${found.unknown ? "this is finer than what was measured. Choose larger areas, or let what is uncertain be shown" : "their intervals include 0"}.`, "note"));
+    if (found.hiddenAreas) target.append(element("p", `${counted(found.hiddenAreas, "further area")} with ${counted(found.hidden, "synthetic worker")} ${found.hiddenAreas === 1 ? "is" : "are"} not listed: ${found.unknown ? "this is finer than what was measured. Choose larger areas, or let what is uncertain be shown" : (found.hiddenAreas === 1 ? "its interval includes 0" : "their intervals include 0")}.`, "note"));
   },
 };
 function tell() {
