@@ -15,7 +15,7 @@ tables, and hands the codes of the result to :meth:`LinkedSource.counting`, whic
 """
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
@@ -43,8 +43,9 @@ from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
 from understudy.sources.linked_order import KEY, NUMBER, PARENT, RANK, ROW, TEXT, order_of, ranked, text_of
 
-_MEMORY = "512MB"
-"""What the engine that joins files may hold: a million people need no more, and more is not used much faster."""
+_MEMORY, _MOST_MEMORY = 128, 4096
+"""Megabytes that the engine which joins files may hold: so few that a hundred thousand people need them as much as a
+million, whose rows wait on disk. Where rows are so wide that it cannot even begin, it gets twice as much."""
 
 
 def open_linked(
@@ -146,7 +147,7 @@ class LinkedSource:
     def connection(self) -> Any:
         """The engine in which all tables can be joined."""
         first = next(iter(self._opened.values())).connection
-        return connect(_MEMORY) if first.name == "duckdb" else first
+        return connect(f"{_MEMORY}MB") if first.name == "duckdb" else first
 
     def columns(self, name: str) -> tuple[Column, ...]:
         """The columns whose codes :meth:`rows` has, in their order."""
@@ -294,10 +295,11 @@ class LinkedSource:
     def _made(self, expression: Any) -> Any:
         """An expression as a table of its own, forgotten with this source."""
         bench = bench_for(self.connection, expression)
-        if isinstance(bench, DuckBench):
-            bench.on_disk = True
         self._benches.append(bench)
-        return bench.encode()
+        if not isinstance(bench, DuckBench):
+            return bench.encode()
+        bench.on_disk = True
+        return _with_room(self.connection, bench.encode)
 
     def _unknown_faults(self, name: str, codes: Any) -> list[str]:
         """Values outside the codebook are never dropped in silence."""
@@ -389,6 +391,21 @@ def columns_read(book: LinkedCodebook, table: LinkedTable) -> list[str]:
         names += [one.column for one in book.table(table.parent).read_constants if one.child == table.name]
     keys = [name for name in (table.key, table.parent_key, table.order) if name is not None]
     return list(dict.fromkeys([*keys, *names]))
+
+
+def _with_room(connection: Any, work: Callable[[], Any]) -> Any:
+    """What the engine works out; again with twice the memory where it could not, even with a disk."""
+    import duckdb
+
+    megabytes = _MEMORY
+    while True:
+        try:
+            return work()
+        except duckdb.OutOfMemoryException:
+            if megabytes >= _MOST_MEMORY:
+                raise
+            megabytes *= 2
+            connection.raw_sql(f"SET memory_limit = '{megabytes}MB'")
 
 
 def _forget_all(benches: list[Bench]) -> None:
