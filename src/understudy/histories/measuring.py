@@ -40,6 +40,8 @@ def measure_view(
     counts = source.count(cliques, report)
     ones, twos = counts[: len(names)], dict(zip(view.pairs, counts[len(names) :], strict=True))
     fit = MarginalFit(meter=meter, sizes=book.sizes, workload=[1.0] * len(names))
+    if view.siblings is not None:  # a step stands for all rows of its person: among those its error counts the more
+        fit.number, fit.most = names.index(view.siblings), float(view.table.cap or 1)
     fit.measure_ones(ones, share=first_share(epsilon) if twos else 1.0)
     fit.score_pairs(twos, share=SCORE_SHARE, patience=patience_at(epsilon))
     fit.measure_pairs(ones, twos, reserve=0.0)

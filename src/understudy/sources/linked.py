@@ -30,7 +30,7 @@ from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.provenance import Provenance
 from understudy.sources import LOCAL_BYTES
-from understudy.sources.benches import Bench, DuckBench, bench_for, fetched
+from understudy.sources.benches import Bench, DuckBench, bench_for, copy_codes, fetched
 from understudy.sources.broken_rules import proper_number
 from understudy.sources.capping import kept_by_key
 from understudy.sources.codes_source import CodesSource
@@ -159,7 +159,7 @@ class LinkedSource:
         self.codebook.table(name)
         if not self._tables:
             with engine_errors("the data"):
-                self.prepare()
+                _with_room(self.connection, self.prepare)
         return self._tables[name]
 
     def counting(self, book: Codebook, expression: Any) -> CodesSource:
@@ -284,10 +284,7 @@ class LinkedSource:
         bench = DuckBench(self.connection, codes)
         bench.on_disk = True
         path = bench.path()
-        sql = opened.connection.compile(codes)
-        opened.connection.raw_sql(f"SET preserve_insertion_order = {str(self.numbered).lower()}")
-        quoted = str(path).replace("'", "''")
-        opened.connection.raw_sql(f"COPY ({sql}) TO '{quoted}' (FORMAT parquet, COMPRESSION lz4)")
+        copy_codes(opened.connection, codes, path, in_order=self.numbered)
         bench.codes = self.connection.read_parquet(str(path), table_name=bench.name)
         self._benches.append(bench)
         return bench.codes
