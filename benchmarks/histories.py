@@ -16,8 +16,8 @@ networkx scipy tqdm`` and, with ``--no-deps``, a snapshot of its repository. Bar
 epsilon, a tenth of the time.
 
 *size*: a million simulated patients with three million stays (UNDERSTUDY_PATIENTS), three tenths and a tenth of them;
-with UNDERSTUDY_IN_PARTS also drawn in parts by all cores. Bars: processor time that grows as rows to the power of 1.1 at
-most, and at most 1.2 times the memory.
+with UNDERSTUDY_IN_PARTS also drawn in parts by all cores. Bars: processor time that grows as rows to the power of 1.1
+at most, and at most 1.2 times the memory.
 """
 
 import json
