@@ -82,21 +82,6 @@ def group_small(counts: Values, least: float) -> Groups:
     return Groups(of=of)
 
 
-def group_numbers(counts: Values) -> Groups:
-    """Numbers of rows, 0, 1, ..., in three groups: up to their mean, up to the mean of the rows above it, and beyond.
-
-    Whoever adds up rows multiplies the noise of each group by its numbers; three groups have less of it than many.
-
-    >>> group_numbers(np.array([0.0, 60.0, 20.0, 10.0, 5.0, 5.0])).of.tolist()
-    [0, 0, 1, 1, 2, 2]
-    """
-    numbers = np.arange(len(counts))
-    rows = np.maximum(counts, 0.0) * numbers
-    above = numbers > rows.sum() / max(float(np.maximum(counts, 0.0).sum()), 1.0)
-    many = numbers > float((rows * numbers)[above].sum()) / max(float(rows[above].sum()), 1.0)
-    return Groups(of=np.unique(above.astype(np.int64) + (above & many), return_inverse=True)[1].astype(np.int64))
-
-
 _MOST_PAIRS = 5_000
 """Two-way tables that are measured and shown at most; files of up to 100 columns have no more."""
 _WIDEST, _WORK, _STEPS = 4_000, 1_000_000, 300_000
@@ -241,10 +226,8 @@ class MarginalFit:
     """Interactions of pairs, on merged levels."""
     triples: dict[Triple, Known] = field(default_factory=dict)
     plan: PairPlan | None = None
-    number: int | None = None
-    """A column that says how many rows a record stands for, if there is one (:func:`group_numbers`)."""
-    most: float = 1.0
-    """How many they are at most."""
+    heavy: Mapping[int, float] = field(default_factory=dict)
+    """Columns, each with how many times the error of its pairs counts."""
 
     @property
     def total(self) -> float:
@@ -306,8 +289,6 @@ class MarginalFit:
         self.shown = strongest(self.gains, most=_MOST_PAIRS)
         deviation = math.sqrt(self.meter.variance(1) * min(len(counts), 30) / self._left())
         self.groups = self._merged(patience * deviation)
-        if self.number is not None:
-            self.groups[self.number] = group_numbers(self.ones[self.number])
 
     def _left(self) -> float:
         return max(1.0, self.meter.left / self.meter.table_price)
@@ -347,7 +328,7 @@ class MarginalFit:
         """
         gains = {(i, j): self.gains[i, j] * self.workload[i] * self.workload[j] for i, j in self.shown}
         shapes = {(i, j): (self.groups[i].count, self.groups[j].count) for i, j in gains}
-        heavy = {pair: self.most for pair in gains if self.number in pair}
+        heavy = {(i, j): self.heavy.get(i, 1.0) * self.heavy.get(j, 1.0) for i, j in gains}
         spent = 1 - self._left() / self._budget
         rest = left / self._budget
         margins = [

@@ -45,7 +45,7 @@ from understudy.sources.linked_order import KEY, NUMBER, PARENT, RANK, ROW, TEXT
 
 _MEMORY, _MOST_MEMORY = 128, 4096
 """Megabytes that the engine which joins files may hold: so few that a hundred thousand people need them as much as a
-million, whose rows wait on disk. Where rows are so wide that it cannot even begin, it gets twice as much."""
+million, whose rows wait on disk. Where rows are so wide that one thread cannot even begin, it gets twice as much."""
 
 
 def open_linked(
@@ -147,7 +147,7 @@ class LinkedSource:
     def connection(self) -> Any:
         """The engine in which all tables can be joined."""
         first = next(iter(self._opened.values())).connection
-        return connect(f"{_MEMORY}MB") if first.name == "duckdb" else first
+        return _small_engine() if first.name == "duckdb" else first
 
     def columns(self, name: str) -> tuple[Column, ...]:
         """The columns whose codes :meth:`rows` has, in their order."""
@@ -390,19 +390,29 @@ def columns_read(book: LinkedCodebook, table: LinkedTable) -> list[str]:
     return list(dict.fromkeys([*keys, *names]))
 
 
+def _small_engine() -> Any:
+    """A DuckDB of little memory that gives back at once what it has freed."""
+    connection = connect(f"{_MEMORY}MB")
+    for setting in ("allocator_flush_threshold", "allocator_bulk_deallocation_flush_threshold"):
+        connection.raw_sql(f"SET {setting} = '8MB'")
+    return connection
+
+
 def _with_room(connection: Any, work: Callable[[], Any]) -> Any:
-    """What the engine works out; again with twice the memory where it could not, even with a disk."""
+    """What the engine works out; where it cannot, even with a disk, by one thread, and then with twice the memory."""
     import duckdb
 
-    megabytes = _MEMORY
+    megabytes, settings = _MEMORY, ["threads = 1"]
     while True:
         try:
             return work()
         except duckdb.OutOfMemoryException:
-            if megabytes >= _MOST_MEMORY:
+            if not settings and megabytes < _MOST_MEMORY:
+                megabytes *= 2
+                settings = [f"memory_limit = '{megabytes}MB'"]
+            if not settings:
                 raise
-            megabytes *= 2
-            connection.raw_sql(f"SET memory_limit = '{megabytes}MB'")
+            connection.raw_sql(f"SET {settings.pop()}")
 
 
 def _forget_all(benches: list[Bench]) -> None:
