@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from coded_examples import coded_book, coded_data
 
 from tests.engines.conftest import Postgres
 from understudy import datasets
+from understudy.codebook import LinkedCodebook
 from understudy.codebook.joined import joined_book
 from understudy.codebook.views import views_of
 from understudy.histories.counting import view_source
@@ -28,14 +30,16 @@ def tables() -> Mapping[str, pa.Table]:
     return datasets.histories(120, seed=4)._asdict()
 
 
-def counted(what: Any, steps: int = 2) -> dict[str, list[np.ndarray]]:
-    """One-way tables of every view, and two-way tables of its first columns, after the caps."""
-    source = open_linked(what, BOOK).capped(KEY)
-    views = views_of(BOOK)
+def counted(what: Any, steps: int = 2, book: LinkedCodebook = BOOK) -> dict[str, list[np.ndarray]]:
+    """One-way tables of every view and of its detailed codes, and two-way tables of its first columns, after the
+    caps."""
+    source = open_linked(what, book).capped(KEY)
+    views = views_of(book)
     grids = {}
     for view in views:
         names = view.book.names
-        cliques = [(name,) for name in names] + list(itertools.combinations(names[:5], 2))
+        codes = [view.spelled(one.detail.name) for one in view.codes]
+        cliques = [(name,) for name in (*names, *codes)] + list(itertools.combinations(names[:5], 2))
         rows = view_source(source, views, view, steps=steps, key=KEY)
         grids[view.table.name] = [secret.open().to_grid() for secret in rows.count(cliques)]
     return grids
@@ -56,7 +60,8 @@ def in_memory(tables: Mapping[str, pa.Table]) -> dict[str, list[np.ndarray]]:
 
 
 def assert_same(first: Mapping[str, list[np.ndarray]], second: Mapping[str, list[np.ndarray]]) -> None:
-    assert first.keys() == second.keys() == {"patients", "stays", "diagnoses"}
+    assert list(first) == list(second)
+    assert len(first) == 3
     for name, grids in first.items():
         assert len(grids) == len(second[name])
         for grid, other in zip(grids, second[name], strict=True):
@@ -79,21 +84,57 @@ def test_files_give_the_counts_of_tables_in_memory(
     assert_same(counted(tmp_path), in_memory)
 
 
+def in_postgres(postgres: Postgres, tables: Mapping[str, pa.Table]) -> str:
+    for name, table in tables.items():
+        postgres.load(name, table)
+    return postgres.address("none").partition("&table=")[0]
+
+
 def test_postgres_gives_the_same_counts(
     postgres: Postgres, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
 ) -> None:
-    for name, table in tables.items():
-        postgres.load(name, table)
-    address = postgres.address("none").partition("&table=")[0]
+    address = in_postgres(postgres, tables)
     assert_same(counted(address), in_memory)
     np.testing.assert_array_equal(crossed(address), crossed(tables))
+
+
+CODED = coded_book()
+
+
+@pytest.fixture(scope="module")
+def codes() -> Mapping[str, pa.Table]:
+    """Three diagnoses of a stay, and the reason for a drug, share one list; a plan of insurance has its own."""
+    return coded_data(60, seed=2)
+
+
+def test_codes_are_counted_with_the_rows_of_their_view(codes: Mapping[str, pa.Table]) -> None:
+    stays = counted(codes, book=CODED)["stays"]
+    views = {view.table.name: view for view in views_of(CODED)}
+    first = len(views["stays"].book.names)
+    of_codes = stays[first : first + 3]
+    assert [len(grid) for grid in of_codes] == [one.size for one in views["stays"].codes]
+    assert [grid.sum() for grid in of_codes] == [stays[0].sum()] * 3
+
+
+def test_postgres_counts_the_same_codes(postgres: Postgres, codes: Mapping[str, pa.Table]) -> None:
+    assert_same(counted(in_postgres(postgres, codes), book=CODED), counted(codes, book=CODED))
+
+
+def in_spark(spark: Any, tables: Mapping[str, pa.Table]) -> Any:
+    for name, table in tables.items():
+        spark.createDataFrame(table.to_pandas()).createOrReplaceTempView(name)
+    return spark
+
+
+@pytest.mark.long
+def test_spark_counts_the_same_codes(spark: Any, codes: Mapping[str, pa.Table]) -> None:
+    assert_same(counted(in_spark(spark, codes), book=CODED), counted(codes, book=CODED))
 
 
 @pytest.mark.long
 def test_spark_gives_the_same_counts(
     spark: Any, tables: Mapping[str, pa.Table], in_memory: Mapping[str, list[np.ndarray]]
 ) -> None:
-    for name, table in tables.items():
-        spark.createDataFrame(table.to_pandas()).createOrReplaceTempView(name)
+    in_spark(spark, tables)
     assert_same(counted(spark), in_memory)
     np.testing.assert_array_equal(crossed(spark), crossed(tables))

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import understudy as us
+from understudy.codebook import Codebook, Coded
 from understudy.errors import DataError
 from understudy.sources import EngineSource
 from understudy.sources.benches import DuckBench
@@ -44,6 +45,20 @@ def test_counts_from_disk_are_those_from_memory(tmp_path: Path, kind: str) -> No
     assert isinstance(large.bench, DuckBench)
     assert large.bench.on_disk
     assert not small.bench.on_disk  # a small table never touches the disk
+
+
+def test_codes_of_a_long_list_go_to_disk_too(tmp_path: Path) -> None:
+    """A list of more levels than a query holds is joined, and the engine must know it before it writes."""
+    path = tmp_path / "visits.csv"
+    path.write_text("diagnosis\n" + "250.83\n428\n?\n" * 20)
+    book = Codebook(columns=(Coded(name="diagnosis", pack="icd9", missing="?"),))
+    source = us.open(path, book, local_bytes=0)
+    assert isinstance(source, EngineSource)
+    [secret] = source.count([("diagnosis",)])
+    assert isinstance(source.bench, DuckBench)
+    assert source.bench.on_disk
+    told = dict(zip(book.column("diagnosis").labels, secret.open().to_grid().tolist(), strict=True))
+    assert {label: count for label, count in told.items() if count} == {"250": 20, "428": 20, "?": 20}
 
 
 def test_the_file_of_codes_is_private_and_goes_away(tmp_path: Path) -> None:

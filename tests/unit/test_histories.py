@@ -1,6 +1,7 @@
 """Linked tables from quote to verify: in Python, by command, from a model file."""
 
 import json
+from fractions import Fraction
 
 import pyarrow.parquet as pq
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 import understudy as us
 from understudy.cli.app import app
+from understudy.codebook import Categorical, Codebook, Integer, LinkedCodebook, LinkedTable
 from understudy.errors import ParameterError, ReleaseError
 from understudy.histories.recipe import Histories
 from understudy.privacy.account import Account
@@ -88,3 +90,12 @@ def test_a_broken_model_file_is_refused(made, tmp_path):
     (tmp_path / "cut.zip").write_bytes(content[: len(content) // 2])
     with pytest.raises(ReleaseError):
         us.draw(tmp_path / "cut.zip", 10)
+
+
+def test_measured_shapes_are_refused_with_a_remedy():
+    age = Integer(name="age", edges=tuple(map(Fraction, (0, 18, 45, 65, 100))), shape="measured", pieces=10)
+    people = LinkedTable(name="people", key="id", book=Codebook(columns=(age,)))
+    ward = Categorical(name="ward", levels=("a", "b"))
+    stays = LinkedTable(name="stays", parent="people", parent_key="id", cap=2, book=Codebook(columns=(ward,)))
+    with pytest.raises(ParameterError, match=r"people.age \(measured pieces\); drop `shape` and `pieces`"):
+        Histories(epsilon=1.0, delta=1e-6).quote(LinkedCodebook(tables=(people, stays)), 10)

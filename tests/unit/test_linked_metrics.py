@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pytest
 
 from understudy import datasets
-from understudy.codebook import Integer
-from understudy.codebook.linked import LinkedCodebook
+from understudy.codebook import Categorical, Codebook, Integer
+from understudy.codebook.linked import Constant, LinkedCodebook, LinkedTable
 from understudy.codebook.rules import Order
 from understudy.errors import DataError, ParameterError
 from understudy.evaluate.linked.compare import compare_linked
@@ -98,6 +98,20 @@ def test_a_person_of_two_sexes_is_found_in_one_table_that_repeats_people(real):
     assert found.breakdown["patients.sex"] == pytest.approx(599 / 600)
     assert found.value == pytest.approx(1 - 1 / (600 * 4))
     assert "1 with several values of patients.sex" in scores(faulty, real)["constants"].note
+
+
+def test_a_missing_value_contradicts_no_constant():
+    """As where constants are read: one known value beside a missing one is one value."""
+    sex = Categorical(name="sex", levels=("F", "M"), missing="?")
+    ward = Categorical(name="ward", levels=("a", "b"))
+    people = LinkedTable(
+        name="people", key="id", made_of="stays", book=Codebook(columns=(sex,)),
+        constants=(Constant(column="sex", child="stays", rule="most frequent"),),
+    )  # fmt: skip
+    stays = LinkedTable(name="stays", parent="people", parent_key="id", cap=3, book=Codebook(columns=(ward,)))
+    told = {"id": ["1", "1", "2", "2", "3"], "sex": ["F", "?", "F", "M", "?"], "ward": list("ababa")}
+    rows = read_rows({"stays": pa.table(told)}, LinkedCodebook(tables=(people, stays)))
+    assert rows.differing["people.sex"] == (2, 3)
 
 
 def test_a_patient_listed_twice_with_two_sexes_is_not_constant(real):

@@ -7,9 +7,10 @@ import pytest
 
 import understudy as us
 from tests.unit.linked_hospital import book, changed, tables
-from understudy.codebook import Categorical, Codebook, Integer, LinkedCodebook, LinkedTable
+from understudy.codebook import Categorical, Codebook, Coded, Integer, LinkedCodebook, LinkedTable
 from understudy.codebook.rules import Order
 from understudy.errors import DataError, ParameterError, RefusalError
+from understudy.sources import linked
 from understudy.sources.linked import open_linked
 from understudy.sources.linked_check import check_linked
 
@@ -159,3 +160,29 @@ def test_rows_without_numbers_are_told_by_their_keys(monkeypatch):
     orphans = data | {"people": pa.table({"id": ["q"], "sex": ["F"]})}
     told = [each.sentence for each in check_linked(orphans, book) if each.kind == "orphan"]
     assert told and "stay 's0', 's1', 's2'" in told[0]
+
+
+def a_book_of_diagnoses():
+    """Two diagnoses that share a list of the package, so long that it is joined instead of written out."""
+    codes = tuple(Coded(name=name, pack="icd9", missing="?") for name in ("first", "second"))
+    people = LinkedTable(name="people", key="id", book=Codebook(columns=(Categorical(name="sex", levels=("F", "M")),)))
+    stays = LinkedTable(name="stays", parent="people", parent_key="id", cap=2, book=Codebook(columns=codes))
+    return LinkedCodebook(tables=(people, stays))
+
+
+def test_codes_of_a_long_list_are_brought_from_files(tmp_path):
+    (tmp_path / "people.csv").write_text("id,sex\n1,F\n2,M\n")
+    (tmp_path / "stays.csv").write_text("id,first,second\n1,250.83,V57\n2,428,?\n2,no code,250\n")
+    made = a_book_of_diagnoses()
+    source = open_linked(tmp_path, made)
+    place = [column.name for column in source.columns("stays")].index("first")
+    labels = made.table("stays").book.column("first").labels
+    assert sorted(labels[row[f"c{place}"]] for row in rows(source, "stays")) == ["250", "428", "other"]
+
+
+def test_an_engine_that_has_too_little_memory_gets_more(monkeypatch):
+    """Two megabytes are too few for any sort; the rows are those of an engine with room."""
+    enough = rows(open_linked(tables(), book()).capped("a key"), "stays")
+    monkeypatch.setattr(linked, "_MEMORY", 2)
+    little = rows(open_linked(tables(), book()).capped("a key"), "stays")
+    assert sorted(map(str, little)) == sorted(map(str, enough))

@@ -113,3 +113,13 @@ def test_a_wide_file_shows_no_more_pairs_than_it_may(monkeypatch):
     others = [apart[pair] for pair in pairs_of(12) if pair not in shown]
     # all pairs depend alike; the mean of 52 pairs of independent columns has a deviation of about .003
     assert np.mean(others) > 0.1
+
+
+def test_a_heavy_pair_gets_a_larger_share_and_its_error_is_its_own():
+    """Shares go by (weight times cost) to the power of 2/3; of two equal pairs the one of weight 8 gets 4 to 1."""
+    gains, shapes = {(0, 1): 1e6, (0, 2): 1e6}, {(0, 1): (3, 3), (0, 2): (3, 3)}
+    even = choose_pairs(gains, shapes, deviation=1.0)
+    heavy = choose_pairs(gains, shapes, deviation=1.0, heavy={(0, 1): 8.0})
+    assert even.shares == pytest.approx({(0, 1): 0.5, (0, 2): 0.5})
+    assert heavy.shares == pytest.approx({(0, 1): 0.8, (0, 2): 0.2})
+    assert heavy.errors[0, 1] / heavy.errors[0, 2] == pytest.approx(0.5, rel=1e-3)  # deviations as 1/sqrt(share)

@@ -113,17 +113,25 @@ class PairPlan:
     """L1, in records; for a pair that is not measured its dependence, which is lost."""
 
 
-def choose_pairs(gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, int]], *, deviation: float) -> PairPlan:
+def choose_pairs(
+    gains: Mapping[Pair, float],
+    shapes: Mapping[Pair, tuple[int, int]],
+    *,
+    deviation: float,
+    heavy: Mapping[Pair, float] | None = None,
+) -> PairPlan:
     """Which pairs to measure if the whole budget for pairs, spent on one table, had noise of this deviation.
 
     Greedy: a pair is taken while the dependence it would show (``gains``, L1 in records) exceeds what it adds to the
     error of all pairs chosen so far. With errors c_p sigma_p and a fixed sum of 1/sigma_p^2 the best split of the
-    budget gives pair p a share proportional to c_p^(2/3), and has total error (sum c_p^(2/3))^(3/2) sigma.
+    budget gives pair p a share proportional to c_p^(2/3), and has total error (sum c_p^(2/3))^(3/2) sigma. The error of
+    a ``heavy`` pair counts so many times.
     """
     waiting = sorted(gains)
+    weights = np.array([(heavy or {}).get(pair, 1.0) for pair in waiting])
     cost = np.array([_rank_error(*shapes[pair]) for pair in waiting])
-    part = (_CAUTION * cost) ** (2 / 3)
-    gain = np.array([gains[pair] for pair in waiting])
+    part = (_CAUTION * cost * weights) ** (2 / 3)
+    gain = np.array([gains[pair] for pair in waiting]) * weights
     is_free = np.ones(len(waiting), dtype=np.bool_)
     order = np.lexsort((-gain, part))
     heads = np.flatnonzero(np.diff(part[order], prepend=-1.0))
@@ -133,7 +141,7 @@ def choose_pairs(gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, i
         pair, share = waiting[place], float(part[place] / weight)
         shares[pair] = share
         raw = MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
-        errors[pair] = float(raw * gain[place] / math.hypot(raw, gain[place]))  # as shrinking towards nothing leaves it
+        errors[pair] = raw * gains[pair] / math.hypot(raw, gains[pair])  # as shrinking towards nothing leaves it
     return PairPlan(shares=shares, errors=errors)
 
 
@@ -218,6 +226,8 @@ class MarginalFit:
     """Interactions of pairs, on merged levels."""
     triples: dict[Triple, Known] = field(default_factory=dict)
     plan: PairPlan | None = None
+    heavy: Mapping[int, float] = field(default_factory=dict)
+    """Columns, each with how many times the error of its pairs counts."""
 
     @property
     def total(self) -> float:
@@ -318,6 +328,7 @@ class MarginalFit:
         """
         gains = {(i, j): self.gains[i, j] * self.workload[i] * self.workload[j] for i, j in self.shown}
         shapes = {(i, j): (self.groups[i].count, self.groups[j].count) for i, j in gains}
+        heavy = {(i, j): self.heavy.get(i, 1.0) * self.heavy.get(j, 1.0) for i, j in gains}
         spent = 1 - self._left() / self._budget
         rest = left / self._budget
         margins = [
@@ -328,7 +339,7 @@ class MarginalFit:
         best: tuple[float, float, PairPlan] | None = None
         for further in np.linspace(0.0, most, 10):
             known = left * (1 - float(further))
-            plan = choose_pairs(gains, shapes, deviation=math.sqrt(self.meter.variance(1) / known))
+            plan = choose_pairs(gains, shapes, deviation=math.sqrt(self.meter.variance(1) / known), heavy=heavy)
             error = sum(
                 math.sqrt(plan.errors[i, j] ** 2 + (margins[i] ** 2 + margins[j] ** 2) / (spent + rest * further))
                 for i, j in gains

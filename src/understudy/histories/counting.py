@@ -16,8 +16,10 @@ from understudy.codebook.columns import Dates
 from understudy.codebook.linked import LinkedTable
 from understudy.codebook.linked_rules import PREVIOUS, table_of
 from understudy.codebook.views import Placed, View, rank_level
+from understudy.sources import dialects
 from understudy.sources.linked import LinkedSource
 from understudy.sources.linked_order import KEY, PARENT, RANK
+from understudy.sources.tables import code_type
 
 _PERSON, _ABOVE, _SIBLINGS = "person", "above", "siblings"
 
@@ -26,7 +28,9 @@ def view_source(source: LinkedSource, views: Sequence[View], view: View, *, step
     """The rows of a view that take part, ready to be counted; the source is capped."""
     rows = _Joined(source, {one.table.name: one for one in views}).rows(view)
     wanted = [*(_coded(view, name) for name in view.book.names), *(f"x{place}" for place in range(len(view.codes)))]
-    codes = {f"c{place}": rows[name].cast("int64") for place, name in enumerate(wanted)}
+    # every engine has these types; rows that are sorted wait eight bytes wide otherwise
+    kinds = [dialects.SIGNED[code_type(column.size + 1).__name__] for column in view.counted.columns]
+    codes = {f"c{place}": rows[name].cast(kinds[place]) for place, name in enumerate(wanted)}
     if view.is_first:
         return source.counting(view.counted, rows.select(**codes))
     content = list(codes)

@@ -39,7 +39,9 @@ def measure_view(
     cliques = [*[(name,) for name in names], *[(names[i], names[j]) for i, j in view.pairs]]
     counts = source.count(cliques, report)
     ones, twos = counts[: len(names)], dict(zip(view.pairs, counts[len(names) :], strict=True))
-    fit = MarginalFit(meter=meter, sizes=book.sizes, workload=[1.0] * len(names))
+    # a step stands for all rows of its person: among those, an error by their number counts up to the cap
+    heavy = {} if view.siblings is None else {names.index(view.siblings): float(view.table.cap or 1)}
+    fit = MarginalFit(meter=meter, sizes=book.sizes, workload=[1.0] * len(names), heavy=heavy)
     fit.measure_ones(ones, share=first_share(epsilon) if twos else 1.0)
     fit.score_pairs(twos, share=SCORE_SHARE, patience=patience_at(epsilon))
     fit.measure_pairs(ones, twos, reserve=0.0)

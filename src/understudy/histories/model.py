@@ -15,7 +15,7 @@ from understudy.mechanisms.stream import Stream
 from understudy.release.model_head import ModelHead
 from understudy.sources.base import Report
 
-_BLOCK = 1 << 17
+_BLOCK = 1 << 16
 """People who are drawn and written together."""
 _LEAST, _MOST_LOST = 1_000, 50
 """People of a block at least, and by how many times as many may be drawn as can stand."""
@@ -56,3 +56,4 @@ class HistoriesModel(ModelHead):
                 report("drawing people", made, people)
             if rows.people:
                 yield decode_rows(rows, self.measured, stream)
+                pa.default_memory_pool().release_unused()  # or every block would add to what is kept for the next

@@ -176,7 +176,8 @@ def refuse_unmodelled(book: LinkedCodebook) -> None:
         )
     if odd:
         raise ParameterError(
-            f"`histories` does not draw {', '.join(odd)} yet; take those columns out, or give them coarser levels."
+            f"`histories` does not draw {', '.join(odd)}; drop `shape` and `pieces` there (bins are measured all the "
+            "same, and narrower `edges` tell more), or take those columns out."
         )
 
 

@@ -81,11 +81,7 @@ class DuckBench(Bench):
         with watched(self.connection, report):
             if not self.on_disk:
                 return self.connection.create_table(self.name, self.expression, temp=True)
-            path = str(self.path()).replace("'", "''")
-            encoding = self.connection.compile(self.expression)
-            # rows need no order, and keeping it would buffer them
-            self.connection.raw_sql("SET preserve_insertion_order = false")
-            self.connection.raw_sql(f"COPY ({encoding}) TO '{path}' (FORMAT parquet, COMPRESSION lz4)")
+            copy_codes(self.connection, self.expression, self.path())
             return self.connection.read_parquet(escape(str(self.path())), table_name=self.name)
 
     def path(self) -> Path:
@@ -100,6 +96,15 @@ class DuckBench(Bench):
             self.path().unlink(missing_ok=True)
             self.codes = None
         super().free()
+
+
+def copy_codes(connection: Any, expression: Any, path: Path, *, in_order: bool = False) -> None:
+    """An expression of DuckDB to a file. Rows mostly need no order, and keeping it would buffer them."""
+    connection._run_pre_execute_hooks(expression)  # lists that are joined, such as those of packs: `compile` lacks them
+    encoding = connection.compile(expression)
+    quoted = str(path).replace("'", "''")
+    connection.raw_sql(f"SET preserve_insertion_order = {str(in_order).lower()}")
+    connection.raw_sql(f"COPY ({encoding}) TO '{quoted}' (FORMAT parquet, COMPRESSION lz4)")
 
 
 class PostgresBench(Bench):

@@ -100,7 +100,7 @@ class EngineSource(Source):
         if self._local is None and self._local_bytes:
             codes = self.materialize(report)
             if int(codes.count().to_pyarrow().as_py()) * self._row_bytes() <= self._local_bytes:
-                batch = codes.to_pyarrow()
+                batch = self._narrow(codes).to_pyarrow()
                 columns = [np.ascontiguousarray(batch[f"c{i}"].to_numpy()) for i in range(len(self._columns))]
                 if not self._counts_pieces:
                     columns += self._pieces_of(batch, columns)
@@ -114,6 +114,11 @@ class EngineSource(Source):
                 )
                 self.bench.free()
         return self._local
+
+    def _narrow(self, codes: Any) -> Any:
+        """Codes in the types that :meth:`_row_bytes` counts with, whatever the engine worked them out in."""
+        kinds = {f"c{place}": code_type(column.size + 1).__name__ for place, column in enumerate(self._columns)}
+        return codes.mutate(**{name: codes[name].cast(kind) for name, kind in kinds.items()})
 
     @property
     def _counts_pieces(self) -> bool:

@@ -15,7 +15,7 @@ tables, and hands the codes of the result to :meth:`LinkedSource.counting`, whic
 """
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
@@ -30,7 +30,7 @@ from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.provenance import Provenance
 from understudy.sources import LOCAL_BYTES
-from understudy.sources.benches import Bench, DuckBench, bench_for, fetched
+from understudy.sources.benches import Bench, DuckBench, bench_for, copy_codes, fetched
 from understudy.sources.broken_rules import proper_number
 from understudy.sources.capping import kept_by_key
 from understudy.sources.codes_source import CodesSource
@@ -43,8 +43,9 @@ from understudy.sources.linked_constants import contradictions, with_constants
 from understudy.sources.linked_files import Place, on_one_connection, places_of, refuse_two_servers
 from understudy.sources.linked_order import KEY, NUMBER, PARENT, RANK, ROW, TEXT, order_of, ranked, text_of
 
-_MEMORY = "512MB"
-"""What the engine that joins files may hold: a million people need no more, and more is not used much faster."""
+_MEMORY, _MOST_MEMORY = 128, 4096
+"""Megabytes that the engine which joins files may hold: so few that a hundred thousand people need them as much as a
+million, whose rows wait on disk. Where rows are so wide that one thread cannot even begin, it gets twice as much."""
 
 
 def open_linked(
@@ -146,7 +147,7 @@ class LinkedSource:
     def connection(self) -> Any:
         """The engine in which all tables can be joined."""
         first = next(iter(self._opened.values())).connection
-        return connect(_MEMORY) if first.name == "duckdb" else first
+        return _small_engine() if first.name == "duckdb" else first
 
     def columns(self, name: str) -> tuple[Column, ...]:
         """The columns whose codes :meth:`rows` has, in their order."""
@@ -158,7 +159,7 @@ class LinkedSource:
         self.codebook.table(name)
         if not self._tables:
             with engine_errors("the data"):
-                self.prepare()
+                _with_room(self.connection, self.prepare)
         return self._tables[name]
 
     def counting(self, book: Codebook, expression: Any) -> CodesSource:
@@ -283,10 +284,7 @@ class LinkedSource:
         bench = DuckBench(self.connection, codes)
         bench.on_disk = True
         path = bench.path()
-        sql = opened.connection.compile(codes)
-        opened.connection.raw_sql(f"SET preserve_insertion_order = {str(self.numbered).lower()}")
-        quoted = str(path).replace("'", "''")
-        opened.connection.raw_sql(f"COPY ({sql}) TO '{quoted}' (FORMAT parquet, COMPRESSION lz4)")
+        copy_codes(opened.connection, codes, path, in_order=self.numbered)
         bench.codes = self.connection.read_parquet(str(path), table_name=bench.name)
         self._benches.append(bench)
         return bench.codes
@@ -294,10 +292,11 @@ class LinkedSource:
     def _made(self, expression: Any) -> Any:
         """An expression as a table of its own, forgotten with this source."""
         bench = bench_for(self.connection, expression)
-        if isinstance(bench, DuckBench):
-            bench.on_disk = True
         self._benches.append(bench)
-        return bench.encode()
+        if not isinstance(bench, DuckBench):
+            return bench.encode()
+        bench.on_disk = True
+        return _with_room(self.connection, bench.encode)
 
     def _unknown_faults(self, name: str, codes: Any) -> list[str]:
         """Values outside the codebook are never dropped in silence."""
@@ -389,6 +388,31 @@ def columns_read(book: LinkedCodebook, table: LinkedTable) -> list[str]:
         names += [one.column for one in book.table(table.parent).read_constants if one.child == table.name]
     keys = [name for name in (table.key, table.parent_key, table.order) if name is not None]
     return list(dict.fromkeys([*keys, *names]))
+
+
+def _small_engine() -> Any:
+    """A DuckDB of little memory that gives back at once what it has freed."""
+    connection = connect(f"{_MEMORY}MB")
+    for setting in ("allocator_flush_threshold", "allocator_bulk_deallocation_flush_threshold"):
+        connection.raw_sql(f"SET {setting} = '8MB'")
+    return connection
+
+
+def _with_room(connection: Any, work: Callable[[], Any]) -> Any:
+    """What the engine works out; where it cannot, even with a disk, by one thread, and then with twice the memory."""
+    import duckdb
+
+    megabytes, settings = _MEMORY, ["threads = 1"]
+    while True:
+        try:
+            return work()
+        except duckdb.OutOfMemoryException:
+            if not settings and megabytes < _MOST_MEMORY:
+                megabytes *= 2
+                settings = [f"memory_limit = '{megabytes}MB'"]
+            if not settings:
+                raise
+            connection.raw_sql(f"SET {settings.pop()}")
 
 
 def _forget_all(benches: list[Bench]) -> None:

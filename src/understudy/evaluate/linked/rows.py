@@ -322,22 +322,25 @@ def _most_frequent(codes: Ints, above: Ints) -> Ints:
 
 
 def _constancy(table: LinkedTable, column: str, book: LinkedCodebook, given: Mapping[str, pa.Table]) -> tuple[int, int]:
-    """How many keys have one value of a column, in the table itself and in a child that repeats it; and all keys."""
-    reads = table.book.column(column).reads
+    """How many keys have one value of a column, in the table itself and in a child that repeats it; and all keys.
+
+    A missing value contradicts nothing, as where constants are read (``sources/linked_constants.py``).
+    """
+    described = table.book.column(column)
+    reads = described.reads
     places = [(given[table.name], table.key)] if table.key in given[table.name].column_names else []
     places += [
         (given[child.name], child.parent_key)
         for child in book.children(table.name)
         if reads in given[child.name].column_names and column not in child.book.names
     ]
-    pairs = [
-        pa.table(
-            {"key": _keys(written, str(key)), "value": pa.array(codes_of(written[reads], table.book.column(column)))}
-        )
-        for written, key in places
-    ]
+    pairs = []
+    for written, key in places:
+        codes = codes_of(written[reads], described)
+        missing = None if described.missing_code is None else codes == described.missing_code
+        pairs.append(pa.table({"key": _keys(written, str(key)), "value": pa.array(codes, mask=missing)}))
     if not pairs:
         return 0, 0
-    distinct = pa.concat_tables(pairs).group_by(["key", "value"]).aggregate([])
-    values = distinct.group_by("key").aggregate([([], "count_all")])["count_all"]
-    return pc.sum(pc.equal(values, 1)).as_py() or 0, len(values)
+    known_ones = ("value", "count_distinct", pc.CountOptions(mode="only_valid"))
+    values = pa.concat_tables(pairs).group_by("key").aggregate([known_ones])["value_count_distinct"]
+    return pc.sum(pc.less_equal(values, 1)).as_py() or 0, len(values)
