@@ -8,9 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import ParameterError, UnderstudyError
-from understudy.facade import codebooks, methods, tables
+from understudy.errors import ParameterError
+from understudy.facade import methods, tables
 from understudy.facade.outlooks import AccountOutlook, account_outlook
+from understudy.studio.forms import FieldError
+from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, toml_text, write_private
 
@@ -111,7 +113,7 @@ def read_number(words: str, name: str) -> float:
     try:
         return float(words)
     except ValueError:
-        raise ParameterError(texts("quote")["no_number"].format(name=name, words=words[:40])) from None
+        raise FieldError(name, texts("quote")["no_number"].format(name=name, words=words[:40])) from None
 
 
 def read_whole(words: str, name: str) -> int:
@@ -119,25 +121,7 @@ def read_whole(words: str, name: str) -> int:
     try:
         return int(words.replace(",", ""))
     except ValueError:
-        raise ParameterError(texts("quote")["no_number"].format(name=name, words=words[:40])) from None
-
-
-def load_book(own: Dataset) -> Any:
-    """The codebook of a data set; read again only when the file has changed."""
-    place = own.codebook
-    if not place.is_file():
-        raise ParameterError(texts("quote")["no_codebook"])
-    return _loaded(place, _stamp(place))
-
-
-@lru_cache(maxsize=8)
-def _loaded(place: Path, _changed: Any) -> Any:
-    return codebooks.load_any(place)
-
-
-def is_linked(own: Dataset) -> bool:
-    """Whether its codebook is one of linked tables."""
-    return bool(getattr(load_book(own), "tables", None))
+        raise FieldError(name, texts("quote")["no_number"].format(name=name, words=words[:40])) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,8 +214,3 @@ def making(own: Dataset, *folders: Path) -> tuple[str, ...]:
     """The command that makes the folders that a command writes into, where they are missing."""
     missing = [shlex.quote(own.shown(place)) for place in folders if not place.is_dir()]
     return (f"mkdir -p {' '.join(missing)}",) if missing else ()
-
-
-def plain_fault(reason: UnderstudyError) -> str:
-    """What went wrong, with what was noted beside it."""
-    return " ".join([str(reason), *getattr(reason, "__notes__", ())])

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from shlex import quote as quote_word
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter
@@ -11,6 +12,7 @@ from starlette.responses import Response
 
 from understudy.errors import ParameterError
 from understudy.studio.changes import changing
+from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
@@ -55,7 +57,7 @@ def make(request: Request) -> Response:
     words = form["other"] or form["file"]
     address = root.address(words)
     if "://" not in address and not Path(address.partition("?")[0]).exists():
-        raise ParameterError(texts("data")["new"]["no_file"].format(file=words[:200]))
+        raise FieldError("other" if form["other"] else "", texts("data")["new"]["no_file"].format(file=words[:200]))
     name = form["name"] or _name_from(words)
     declared = words if "://" in words else f"../{words}"
     own = new_dataset(root, name, title=form["title"], data=declared, table=form["table"])
@@ -89,6 +91,7 @@ def show(request: Request, dataset: str) -> Response:
         is_linked=is_linked,
         columns=[column.name for column in getattr(book, "written", ())],
         unit=getattr(book, "unit", None),
+        tables=getattr(book, "tables", ()),
         options=options_of(own),
         names=READING,
         place=_shown_address(own),
@@ -135,7 +138,7 @@ def person(request: Request, dataset: str) -> Response:
     words = texts("data")["person"]
     if form["who"] == "column":
         if not form["cap"].isdecimal():
-            raise ParameterError(words["no_cap"])
+            raise FieldError("cap", words["no_cap"])
         with changing(own):
             set_person(own.codebook, form["column"], int(form["cap"]))
         say(request, words["set"].format(column=form["column"], cap=form["cap"]))
@@ -143,6 +146,24 @@ def person(request: Request, dataset: str) -> Response:
         with changing(own):
             set_person(own.codebook, None)
         say(request, words["rows_are_people"])
+    return go(f"/d/{own.name}/data")
+
+
+@router.post("/d/{dataset}/data/caps")
+def caps(request: Request, dataset: str) -> Response:
+    """How many rows of each parent row take part, table by table."""
+    from understudy.facade.book_edits import set_cap
+
+    own, form = dataset_of(request, dataset), form_of(request)
+    book: Any = load_book(own)
+    asked = {table.name: form[f"cap-{n}"] for n, table in enumerate(getattr(book, "tables", ())) if table.parent}
+    for number, words in enumerate(asked.values(), start=1):
+        if not words.isdecimal() or int(words) < 1:
+            raise FieldError(f"cap-{number}", texts("data")["person"]["no_cap"])
+    with changing(own):
+        for name, words in asked.items():
+            set_cap(own.codebook, name, int(words))
+    say(request, texts("data")["linked"]["saved"])
     return go(f"/d/{own.name}/data")
 
 

@@ -11,9 +11,9 @@ from starlette.responses import FileResponse, Response
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import editions, passports, releases
 from understudy.files import make_empty, scratch_beside
-from understudy.studio import approvals, plans, released
+from understudy.studio import approvals, released
 from understudy.studio.drawings import account_bar, running_total
-from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say, stored_page
+from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, say, stored_page
 from understudy.studio.guard import session_of
 from understudy.studio.released import FACE, Released
 from understudy.studio.texts import texts
@@ -92,7 +92,7 @@ def _editions(own: Dataset) -> list[str]:
     try:
         return list(editions.forecast_editions(own.account).lines())
     except UnderstudyError as reason:
-        return [plans.plain_fault(reason)]
+        return [plain_fault(reason)]
 
 
 @router.get("/d/{dataset}/publish/{release}")
