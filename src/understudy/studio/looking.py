@@ -149,6 +149,9 @@ def look(own: Dataset, kind: str) -> bool:
 
 def main(words: list[str]) -> None:
     """Look, one kind after the other, until one fails."""
+    from understudy.facade.peeks import read_databases_alone
+
+    read_databases_alone()
     folder, name, *kinds = words
     own = Root.at(folder).dataset(name)
     for kind in kinds:

@@ -17,6 +17,7 @@ from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, toml_text, write_private
 
 if TYPE_CHECKING:
+    from understudy.parameters import Option
     from understudy.privacy.quote import Quote
 
 RECIPE = "recipe.toml"
@@ -36,21 +37,30 @@ class Plan:
     rows_about: int
     epsilon: float
     delta: float
+    numbers: tuple[tuple[str, int], ...] = ()
+    """Further public numbers that the method needs."""
 
     @property
     def options(self) -> dict[str, Any]:
         """Of the method: not every one has a delta."""
-        asked = {"epsilon": self.epsilon, "delta": self.delta}
+        asked = {"epsilon": self.epsilon, "delta": self.delta, **dict(self.numbers)}
         return {name: value for name, value in asked.items() if name in tables.declared_options(self.method)}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As fields of a form; numbers of a method carry its name, because several have numbers of the same name."""
+        shared = {name: value for name, value in vars(self).items() if name != "numbers"}
+        return shared | {f"{self.method}.{name}": value for name, value in self.numbers}
 
     def words(self) -> str:
         """As the query of an address."""
-        return "&".join(f"{name}={value}" for name, value in vars(self).items())
+        return "&".join(f"{name}={value}" for name, value in self.fields.items())
 
     def flags(self) -> str:
         """As flags of a command."""
         method = [] if self.method == DEFAULT else ["--method", self.method]
-        given = [f"--{name} {value}" for name, value in self.options.items()]
+        declared = tables.declared_options(self.method)
+        given = [f"{declared[name].flags.split()[0]} {value}" for name, value in self.options.items()]
         return " ".join([*method, *given, f"--rows {self.rows}"])
 
     def keywords(self) -> str:
@@ -77,7 +87,18 @@ def saved_plan(own: Dataset) -> Plan | None:
     about = read_whole(str(own.declared.get("rows_about") or choices.rows), "rows_about")
     options = {"delta": _BASES["delta"], **{name: choices.options.get(name) for name in ("epsilon", "delta")}}
     known: Any = {name: value for name, value in options.items() if value is not None}
-    return Plan(**{"delta": _BASES["delta"], **known}, method=choices.method, rows=choices.rows, rows_about=about)
+    numbers = {name: choices.options.get(name) for name in _needed(choices.method)}
+    return Plan(
+        **{"delta": _BASES["delta"], **known},
+        method=choices.method,
+        rows=choices.rows,
+        rows_about=about,
+        numbers=tuple((name, int(value)) for name, value in numbers.items() if value is not None),
+    )
+
+
+def _needed(method: str) -> "dict[str, Option]":
+    return methods.needed_numbers(method) if method in methods.synthesis_methods() else {}
 
 
 def asked_plan(own: Dataset, given: Mapping[str, str]) -> Plan:
@@ -100,7 +121,12 @@ def asked_plan(own: Dataset, given: Mapping[str, str]) -> Plan:
         changes["method"] = given["method"]
     if is_linked(own):
         changes["method"] = DEFAULT  # the one method of linked tables answers to it
-    return replace(kept, **changes)
+    method = changes.get("method", kept.method)
+    kept_numbers = dict(kept.numbers) if method == kept.method else {}
+    asked = {name: given.get(field) for name in _needed(method) if (field := f"{method}.{name}") in given}
+    read = {name: read_whole(words, f"{method}.{name}") for name, words in asked.items() if words}
+    left = {name: value for name, value in kept_numbers.items() if name not in asked}
+    return replace(kept, **changes, numbers=tuple(sorted((left | read).items())))
 
 
 def replaced(plan: Plan, **changes: Any) -> Plan:
@@ -182,17 +208,13 @@ def keep(own: Dataset, plan: Plan) -> None:
     plan.save(own)
 
 
-def offered_methods() -> list[dict[str, str]]:
-    """Methods whose price is one epsilon, the recommended one first."""
+def offered_methods() -> list[dict[str, Any]]:
+    """Methods whose price is one epsilon, the recommended one first, each with the public numbers that it needs."""
     return [
-        {"name": name, "summary": recipe.summary, "promise": recipe.facts.guarantee}
+        {"name": name, "summary": recipe.summary, "promise": recipe.facts.guarantee, "needs": _needed(name)}
         for name, recipe in methods.synthesis_methods().items()
-        if "epsilon" in tables.declared_options(name) and name not in _NEED_MORE
+        if "epsilon" in tables.declared_options(name)
     ]
-
-
-_NEED_MORE = ("privbayes", "pegs-rs", "sbhg", "sbhg-gauss")
-"""Methods that need further public numbers; the command line asks for them."""
 
 
 def form_number(*facts: Any) -> str:

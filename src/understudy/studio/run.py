@@ -31,6 +31,7 @@ def studio(
     passes requests on; without one, only this machine is listened to.
     """
     need("fastapi", "uvicorn", "jinja2", extra="studio", what="the studio")
+    from understudy.facade.peeks import read_databases_alone
     from understudy.front.serving import answer, bound, shown_address
     from understudy.studio.app import create_app
     from understudy.studio.guard import Keys
@@ -52,6 +53,7 @@ def studio(
     origins = {f"http://{name}:{number}" for name in ("127.0.0.1", "localhost", "[::1]")} | proxies
     hosts = {origin.partition("://")[2] for origin in origins}
     app = create_app(workspace, keys, hosts=hosts, origins=origins, port=number, secure=bool(proxies))
+    read_databases_alone()
     _warm_up(workspace)
     front = min(proxies) if proxies else f"http://{address}"
     addresses = {person: f"{front}/enter?token={token}" for token, person in keys.waiting.items()}

@@ -18,7 +18,7 @@ from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
 from understudy.studio.stored_books import load_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, Root, new_dataset
+from understudy.studio.workspace import Dataset, OutsideRootError, Root, new_dataset
 
 router = APIRouter()
 READING = ("delimiter", "encoding", "header_row", "skip", "sheet", "member")
@@ -55,7 +55,10 @@ def make(request: Request) -> Response:
     """Make the folder of a new data set and look at its first rows."""
     root, form = root_of(request), form_of(request)
     words = form["other"] or form["file"]
-    address = root.address(words)
+    try:
+        address = root.address(words)
+    except (OutsideRootError, ParameterError) as reason:
+        raise FieldError("other", str(reason)) from None
     if "://" not in address and not Path(address.partition("?")[0]).exists():
         raise FieldError("other" if form["other"] else "", texts("data")["new"]["no_file"].format(file=words[:200]))
     name = form["name"] or _name_from(words)
