@@ -187,7 +187,7 @@ def test_answers_carry_no_names_of_columns_in_their_fields():
 
 
 def test_linked_tables_are_shown_and_attested(tmp_path):
-    """A codebook of linked tables has its lines too; what cannot be edited here is said."""
+    """A codebook of linked tables has its lines too, each with a screen of its own."""
     from understudy.facade.linked import template
 
     own = new_dataset(Root.at(tmp_path), "hospital", data="tables")
@@ -196,7 +196,8 @@ def test_linked_tables_are_shown_and_attested(tmp_path):
     visitor = Visitor(tmp_path)
     for path in ("codebook", "codebook/review", "codebook/rules", "codebook/attest", "data"):
         assert visitor.get(f"/d/hospital/{path}").status_code == 200, path
-    assert visitor.get("/d/hospital/codebook/column/0").status_code == 404
+    assert "Column patients." in visitor.get("/d/hospital/codebook/column/0").text
+    assert visitor.get("/d/hospital/codebook/column/999").status_code == 404
 
 
 def test_the_first_rows_by_other_reading_options(tmp_path):

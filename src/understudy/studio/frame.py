@@ -17,8 +17,9 @@ from understudy.errors import UnderstudyError
 from understudy.pages.shell import page_environment
 from understudy.studio.forms import refilled, refused_form
 from understudy.studio.guard import form_of, session_of
-from understudy.studio.texts import LANGUAGE, fill, texts
+from understudy.studio.texts import fill, texts
 from understudy.studio.workspace import Dataset, Root
+from understudy.texts import LANGUAGE
 from understudy.version import __version__
 
 if TYPE_CHECKING:

@@ -248,7 +248,13 @@ def find(root: Path, nonce: str) -> Job | None:
 def all_jobs(root: Path, *, about: str | None = None) -> list[Job]:
     """Those of a root, or about one data set; the latest first."""
     found = [job for job in _jobs_of(root) if about is None or job.request.get("about") == about]
-    return sorted(found, key=lambda job: (job.folder / REQUEST).stat().st_mtime, reverse=True)
+    return sorted(found, key=_asked_at, reverse=True)
+
+
+def _asked_at(job: Job) -> float:
+    with suppress(OSError):
+        return (job.folder / REQUEST).stat().st_mtime
+    return 0.0  # somebody cleans up just now
 
 
 def clean_up(root: Path, *, keep: int = KEPT) -> int:

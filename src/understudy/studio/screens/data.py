@@ -1,6 +1,7 @@
 """Screen 2, the data: point to them, see how they are read, say who is a person."""
 
 import re
+from glob import glob
 from pathlib import Path
 from shlex import quote as quote_word
 from typing import Any
@@ -59,13 +60,29 @@ def make(request: Request) -> Response:
         address = root.address(words)
     except (OutsideRootError, ParameterError) as reason:
         raise FieldError("other", str(reason)) from None
-    if "://" not in address and not Path(address.partition("?")[0]).exists():
+    place = address.removeprefix("duckdb://").partition("?")[0]
+    if "://" not in place and not Path(place).exists() and not _has_match(place):
         raise FieldError("other" if form["other"] else "", texts("data")["new"]["no_file"].format(file=words[:200]))
     name = form["name"] or _name_from(words)
-    declared = words if "://" in words else f"../{words}"
-    own = new_dataset(root, name, title=form["title"], data=declared, table=form["table"])
+    own = new_dataset(root, name, title=form["title"], data=_from_its_folder(words), table=form["table"])
     start_look(own, "rows")
     return go(f"/d/{own.name}/data")
+
+
+def _has_match(pattern: str) -> bool:
+    return bool(glob(pattern))  # noqa: PTH207 - as the sources match it
+
+
+def _from_its_folder(words: str) -> str:
+    """An address as ``dataset.toml`` writes it: files are named from the folder of the data set on.
+
+    >>> _from_its_folder("a/b.csv"), _from_its_folder("duckdb:///b.duckdb"), _from_its_folder("spark://host:7077")
+    ('../a/b.csv', 'duckdb:///../b.duckdb', 'spark://host:7077')
+    """
+    scheme, found, rest = words.partition("://")
+    if not found:
+        return f"../{words}"
+    return f"duckdb:///../{rest.removeprefix('/')}" if scheme == "duckdb" else words
 
 
 def _name_from(words: str) -> str:

@@ -72,11 +72,16 @@ def fix(request: Request, dataset: str) -> Response:
     if own.path(BOARD).is_file() and not _may_change(released.all_releases(own)):
         raise ParameterError(words["fixed_already"])
     known = {name for name, *_ in boards.read_board().lines()}
-    limits = {name: plans.read_number(value, name) for name, value in form.beginning("limit-").items() if name in known}
+    sent = form.beginning("limit-")
+    limits = {name: plans.read_number(value, f"limit-{name}") for name, value in sent.items() if name in known}
     by = form.get("by") or session_of(request).person
     if not by:
         raise FieldError("by", words["no_board"])
-    boards.save_board(own.path(BOARD), limits, by=by)
+    try:
+        boards.save_board(own.path(BOARD), limits, by=by)
+    except ParameterError as reason:  # about the file, whose name says nothing here
+        wrong = next((f"limit-{name}" for name in limits if f"'{name}'" in str(reason)), "")
+        raise FieldError(wrong, str(reason).partition(": ")[2] or str(reason)) from None
     say(request, words["fixed"].format(file=own.shown(own.path(BOARD))))
     return go(f"/d/{own.name}/report")
 
