@@ -53,7 +53,7 @@ def marks(monkeypatch):
 def strange_words(page, known):
     """What stands on a page outside of brackets, apart from code, answers and known sentences."""
     page = re.sub(r"<(pre|code|blockquote|script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
-    page = re.sub(r'\b(?:aria-label|placeholder)="([^"]*)"', r'>\1<x ', page)
+    page = re.sub(r'\b(?:aria-label|placeholder)="([^"]*)"', r">\1<x ", page)
     text = " ".join(unescape(re.sub(r"<[^>]*>", " | ", page)).split())
     while (shorter := re.sub(f"{OPEN}[^{OPEN}{SHUT}]*{SHUT}", " ", text)) != text:
         text = shorter

@@ -66,6 +66,26 @@ class Bench(ABC):
             self.codes = None
 
 
+def write_codes(connection: Any, expression: Any, path: Path) -> None:
+    """Codes into a file of the engine's private folder.
+
+    By way of a view: long lists of levels are tables in memory, and only what Ibis makes itself brings them along.
+    """
+    name = f"understudy_codes_{uuid.uuid4().hex}"
+    connection.create_view(name, expression)
+    try:
+        quoted = str(path).replace("'", "''")
+        connection.raw_sql(f"COPY (SELECT * FROM {name}) TO '{quoted}' (FORMAT parquet, COMPRESSION lz4)")
+    finally:
+        connection.drop_view(name, force=True)
+
+
+def private_folder(connection: Any) -> Path:
+    """Where an engine keeps what does not fit its memory."""
+    (folder,) = connection.raw_sql("SELECT current_setting('temp_directory')").fetchone()
+    return Path(folder)
+
+
 class DuckBench(Bench):
     """DuckDB lives in our own process, so small tables may be counted in our memory.
 
@@ -81,17 +101,14 @@ class DuckBench(Bench):
         with watched(self.connection, report):
             if not self.on_disk:
                 return self.connection.create_table(self.name, self.expression, temp=True)
-            path = str(self.path()).replace("'", "''")
-            encoding = self.connection.compile(self.expression)
             # rows need no order, and keeping it would buffer them
             self.connection.raw_sql("SET preserve_insertion_order = false")
-            self.connection.raw_sql(f"COPY ({encoding}) TO '{path}' (FORMAT parquet, COMPRESSION lz4)")
+            write_codes(self.connection, self.expression, self.path())
             return self.connection.read_parquet(escape(str(self.path())), table_name=self.name)
 
     def path(self) -> Path:
         """The private file of codes that do not stay in memory."""
-        (folder,) = self.connection.raw_sql("SELECT current_setting('temp_directory')").fetchone()
-        return Path(folder) / f"{self.name}.parquet"
+        return private_folder(self.connection) / f"{self.name}.parquet"
 
     def free(self) -> None:
         """Forget the codes, on disk too."""

@@ -14,6 +14,7 @@ Whoever needs ancestors, the previous sibling (``rank - 1`` of the same ``parent
 tables, and hands the codes of the result to :meth:`LinkedSource.counting`, which counts them like any table.
 """
 
+import shutil
 import weakref
 from collections.abc import Mapping
 from functools import cached_property, reduce
@@ -30,7 +31,7 @@ from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.provenance import Provenance
 from understudy.sources import LOCAL_BYTES
-from understudy.sources.benches import Bench, DuckBench, bench_for, fetched
+from understudy.sources.benches import Bench, DuckBench, bench_for, fetched, private_folder, write_codes
 from understudy.sources.broken_rules import proper_number
 from understudy.sources.capping import kept_by_key
 from understudy.sources.codes_source import CodesSource
@@ -283,10 +284,11 @@ class LinkedSource:
         bench = DuckBench(self.connection, codes)
         bench.on_disk = True
         path = bench.path()
-        sql = opened.connection.compile(codes)
         opened.connection.raw_sql(f"SET preserve_insertion_order = {str(self.numbered).lower()}")
-        quoted = str(path).replace("'", "''")
-        opened.connection.raw_sql(f"COPY ({sql}) TO '{quoted}' (FORMAT parquet, COMPRESSION lz4)")
+        made = private_folder(opened.connection) / path.name  # an engine that reads alone may write there only
+        made.parent.mkdir(mode=0o700, exist_ok=True)
+        write_codes(opened.connection, codes, made)
+        shutil.move(made, path)
         bench.codes = self.connection.read_parquet(str(path), table_name=bench.name)
         self._benches.append(bench)
         return bench.codes
