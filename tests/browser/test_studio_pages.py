@@ -3,7 +3,6 @@
 The tests follow each other on one shelf: first it is empty.
 """
 
-
 import pytest
 from studio_stage import Person, running_studio
 

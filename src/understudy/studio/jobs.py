@@ -221,18 +221,23 @@ def start(
 
 
 def _spawned(job: Job, lock: int) -> "subprocess.Popen[bytes]":
-    here = str(Path(__file__).parents[2])  # the understudy that runs here, wherever it was started
     return subprocess.Popen(
         # -P: nothing that lies in the root is imported
         [sys.executable, "-P", "-m", "understudy.studio.worker", str(job.folder.absolute()), str(lock)],
         cwd=job.root,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([here, *_absolute_paths()])},
+        env=child_environment(),
         pass_fds=[lock],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C on the studio's terminal is not for the job
     )
+
+
+def child_environment() -> dict[str, str]:
+    """For a process of ours: the understudy that runs here, wherever it was started."""
+    here = str(Path(__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([here, *_absolute_paths()])}
 
 
 def _absolute_paths() -> list[str]:

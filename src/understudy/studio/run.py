@@ -1,6 +1,7 @@
 """Start the studio: a port of this machine, and one address for each person, good for one use."""
 
 import contextlib
+import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,9 +12,11 @@ from understudy.extras import need
 from understudy.parameters import Whole
 
 if TYPE_CHECKING:
-    from understudy.studio.workspace import Root
+    from understudy.studio.workspace import Dataset, Root
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
+_MOST_WARM = 3
+"""Data sets whose price is computed before anybody asks for it."""
 
 
 def studio(
@@ -64,15 +67,31 @@ def studio(
 
 
 def _warm_up(workspace: "Root") -> None:
-    """Let the first screen come as fast as the others: templates are compiled and codebooks are read."""
+    """Let the first screen come as fast as the others: templates are compiled and codebooks are read.
+
+    What prices need is loaded beside that: it takes a second or two, in which the person is still on the shelf.
+    """
     from understudy.studio.books import progress_of
     from understudy.studio.frame import environment
 
     for name in environment().list_templates(extensions=("html",)):
         environment().get_template(name)
-    for own in workspace.datasets():
+    owned = workspace.datasets()
+    for own in owned:
         with contextlib.suppress(UnderstudyError, OSError):
             progress_of(own)
+    threading.Thread(target=_load_prices, args=(owned[:_MOST_WARM],), daemon=True).start()
+
+
+def _load_prices(owned: "Sequence[Dataset]") -> None:
+    from understudy.facade.forecasts import load_prices
+    from understudy.studio import plans
+
+    with contextlib.suppress(Exception):  # a screen that asks for the same will tell what is wrong
+        load_prices()
+    for own in owned:
+        with contextlib.suppress(Exception):
+            plans.offer(own, plans.asked_plan(own, {}))
 
 
 def checked_origin(words: str) -> str:
