@@ -187,7 +187,7 @@ def split(person, book):
     assert person.faults() == []
     person.click("gender", role="link")
     person.wait("Column encounters.gender")
-    page.get_by_label("Levels", exact=True).fill("F\nM\nX")
+    page.locator("textarea[name=levels]").fill("F\nM\nX")
     person.click("Save this column")
     person.wait("is saved in the codebook")
     assert person.faults() == []

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,7 @@ _WIDEST, _WORK, _STEPS = 4_000, 1_000_000, 300_000
 """Groups in all, and what bounds the number of fits of classes and the steps of each."""
 
 
+@lru_cache(maxsize=4096)  # columns have few sizes, and a forecast asks for every pair many times
 def _rank_error(first: int, second: int) -> float:
     """L1 error of an interaction of this shape per unit of noise, after keeping about two singular directions."""
     a, b = max(first, 2), max(second, 2)

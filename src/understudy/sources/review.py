@@ -322,7 +322,8 @@ def _rare(column: Column, seen: Looked) -> Danger | None:
     if not rare:
         return None
     shown = ", ".join(map(repr, rare[:3])) + (", ..." if len(rare) > 3 else "")
-    return Danger(topic="rare", sentence=_say("rare", n=f"{len(rare):,}", few=_FEW, values=shown))
+    words = "rare" if len(rare) > 1 else "rare_one"
+    return Danger(topic="rare", sentence=_say(words, n=f"{len(rare):,}", few=_FEW, values=shown))
 
 
 _ROLES = ("sensitive", "quasi-identifier")

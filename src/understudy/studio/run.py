@@ -67,30 +67,30 @@ def studio(
 
 
 def _warm_up(workspace: "Root") -> None:
-    """Let the first screen come as fast as the others: templates are compiled and codebooks are read.
+    """Let the first answer of each screen come as fast as the others, before anybody is told the address.
 
-    What prices need is loaded beside that: it takes a second or two, in which the person is still on the shelf.
+    Templates are compiled, codebooks are read, and what prices need is loaded. Prices of data sets that are there are
+    computed beside the first screens.
     """
+    from understudy.facade.forecasts import load_prices
     from understudy.studio.books import progress_of
     from understudy.studio.frame import environment
 
     for name in environment().list_templates(extensions=("html",)):
         environment().get_template(name)
+    load_prices()
     owned = workspace.datasets()
     for own in owned:
         with contextlib.suppress(UnderstudyError, OSError):
             progress_of(own)
-    threading.Thread(target=_load_prices, args=(owned[:_MOST_WARM],), daemon=True).start()
+    threading.Thread(target=_find_prices, args=(owned[:_MOST_WARM],), daemon=True).start()
 
 
-def _load_prices(owned: "Sequence[Dataset]") -> None:
-    from understudy.facade.forecasts import load_prices
+def _find_prices(owned: "Sequence[Dataset]") -> None:
     from understudy.studio import plans
 
-    with contextlib.suppress(Exception):  # a screen that asks for the same will tell what is wrong
-        load_prices()
     for own in owned:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):  # the screen that asks for the same will tell what is wrong
             plans.offer(own, plans.asked_plan(own, {}))
 
 
