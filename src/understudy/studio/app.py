@@ -17,7 +17,7 @@ from understudy.studio.frame import Audience, Equivalent, go, page, plain_fault,
 from understudy.studio.guard import Guard, Keys
 from understudy.studio.screens import SCREENS
 from understudy.studio.texts import texts
-from understudy.studio.workspace import NoSuchDatasetError, OutsideRootError, Root
+from understudy.studio.workspace import Dataset, NoSuchDatasetError, OutsideRootError, Root
 from understudy.version import __version__
 
 _STATIC = dict.fromkeys(("htmx.min.js", "sse.min.js", "studio.js", "jobs.js"), "text/javascript")
@@ -67,11 +67,19 @@ async def _problem(request: Request, error: Exception) -> Response:
         if request.method == "POST" and came_from.path and status == 422:
             refuse(request, error)
             return go(came_from.path + (f"?{came_from.query}" if came_from.query else ""))
-        return _told(request, sentence, status)
+        own = None if is_missing else _dataset_in(request)
+        return _told(request, sentence, status, own)
     status = error.status_code if isinstance(error, HTTPException) else 400
     return _told(request, words["nowhere"] if status == 404 else words["unreadable"], status)
 
 
-def _told(request: Request, sentence: str, status: int) -> Response:
+def _dataset_in(request: Request) -> Dataset | None:
+    """The data set of the address, so that its other screens can be reached from the sentence."""
+    name = request.path_params.get("dataset")
+    return None if name is None else Dataset(root=request.app.state.root, name=name)
+
+
+def _told(request: Request, sentence: str, status: int, own: Dataset | None = None) -> Response:
     same = Equivalent(commands=("understudy --help",), python=("import understudy as us", "help(us)"))
-    return page(request, "problem", audience=Audience.CONFIDENTIAL, equivalent=same, sentence=sentence, status=status)
+    told: dict[str, Any] = {"sentence": sentence, "status": status, "dataset": own}
+    return page(request, "problem", audience=Audience.CONFIDENTIAL, equivalent=same, **told)
