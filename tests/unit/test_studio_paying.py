@@ -283,3 +283,23 @@ def test_the_commands_on_the_screens_work(tmp_path, monkeypatch):
         done = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
         assert done.exit_code == 0, (line, done.output)
     assert {place.name for place in own.releases.iterdir()} == {"1", "9"}
+
+
+def test_methods_ask_for_the_public_numbers_that_they_need(tmp_path):
+    """The fields come from what the methods declare; a plan keeps the numbers, and the commands name them."""
+    own = small(tmp_path)
+    visitor = Visitor(tmp_path)
+    page = visitor.get("/d/small/quote").text
+    for field in ("privbayes.public_rows", "pegs-rs.block_size", "sbhg.public_rows", "sbhg.parent_count"):
+        assert f'name="{field}"' in page
+    assert 'name="marginals.' not in page
+    asked = "/d/small/quote/price?method=privbayes&epsilon=1&rows=60"
+    assert "public_rows" in visitor.get(asked).text and "There is no price" in visitor.get(asked).text
+    assert "no number" in visitor.get(f"{asked}&privbayes.public_rows=many").text
+    assert "2.72 times at most" in visitor.get(f"{asked}&privbayes.public_rows=5000&sbhg.public_rows=7").text
+    visitor.done("/d/small/quote/account", {"epsilon": "3", "delta": "1e-5", "neighbours": "add-remove"})
+    kept = {"method": "privbayes", "epsilon": "1", "rows": "60", "rows_about": "200", "privbayes.public_rows": "5000"}
+    page = visitor.done("/d/small/quote", kept).text
+    assert plans.saved_plan(own).numbers == (("public_rows", 5000),)
+    assert "--method privbayes --epsilon 1.0 --public-rows 5000" in page and "public_rows=5000" in page
+    assert 'name="privbayes.public_rows" min="2" value="5000"' in visitor.get("/d/small/quote").text
