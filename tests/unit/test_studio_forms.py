@@ -157,7 +157,8 @@ def test_a_refused_form_keeps_what_was_typed(visitor, screen, action, typed, fie
     ("asked", "field", "kept"),
     [
         ("/d/small/quote?rows=many&epsilon=3.0", "rows", {"rows": "many", "epsilon": "3.0"}),
-        ("/d/small/quote/error?error=x&wanted=age by sex&rows=60", "error", {"error": "x", "wanted": "age by sex"}),
+        ("/d/small/quote/error?error=x&first=age&second=sex&rows=60", "error", {"error": "x", "second": "sex"}),
+        ("/d/small/quote/error?error=0.05&first=age&second=&rows=60", "second", {"error": "0.05", "first": "age"}),
         ("/d/small/quote/error?error=0.0000001&rows=60&rows_about=200", "error", {"error": "0.0000001"}),
     ],
 )

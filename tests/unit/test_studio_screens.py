@@ -287,3 +287,16 @@ def test_commands_on_a_screen_are_safe_to_copy(tmp_path):
         compile(line, "screen", "exec")
     secret = new_dataset(Root.at(tmp_path), "db", data="postgresql://anna:hunter2@db.example/x", table="t")
     assert "hunter2" not in str(_same(secret)) and "anna:***@db.example" in str(_same(secret))
+
+
+def test_every_screen_shows_the_same_by_command_and_in_python(tmp_path, own):
+    """Also where there is nothing to show yet; and commands name files from the root on."""
+    bare = new_dataset(own.root, "bare", data="../stays.csv")
+    visitor = Visitor(own.root.folder)
+    steps = ("data", "codebook", "codebook/review", "codebook/rules", "codebook/attest", "codebook/difference",
+             "release", "report", "publish", "others")  # fmt: skip
+    for path in ["/", "/new", *(f"/d/{name}/{step}" for name in (own.name, bare.name) for step in steps)]:
+        answer = visitor.get(path)
+        shown = re.search(r'<section class="same">.*?</section>', answer.text, flags=re.DOTALL)[0]
+        command, python = re.findall(r"<pre[^>]*>(.*?)</pre>", shown, flags=re.DOTALL)
+        assert answer.status_code == 200 and command.strip() and "import" in python, path

@@ -177,6 +177,13 @@ class Offer:
 
 def offer(own: Dataset, plan: Plan) -> Offer:
     """The price of a plan. Reads no row."""
+    needed = _needed(plan.method)
+    if lacking := [n for n, option in needed.items() if option.has_no_value and n not in dict(plan.numbers)]:
+        words = texts("quote")
+        raise FieldError(
+            f"{plan.method}.{lacking[0]}",
+            words["lacks_number"].format(method=plan.method, number=words["number"].get(lacking[0], lacking[0])),
+        )
     asked: dict[str, Any] = {"data": own.data} if own.declared.get("data") else {}
     stamps = (_stamp(own.codebook), _stamp(Path(own.data.partition("?")[0])) if asked else None)
     priced = _priced(own, plan, stamps, **asked)

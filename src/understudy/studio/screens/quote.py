@@ -88,7 +88,10 @@ def _found(own: Dataset, plan: Plan, asked: Mapping[str, str]) -> tuple[float, f
     except ValueError:
         raise FieldError("error", words["no_error"]) from None
     options = {name: value for name, value in plan.options.items() if name != "epsilon"}
-    wanted = asked.get("wanted") or None
+    first, second = asked.get("first", ""), asked.get("second", "")
+    if bool(first) != bool(second) or (first and first == second):
+        raise FieldError("second" if first else "first", words["no_pair"])
+    wanted = f"{first} by {second}" if first else None
     found = forecasts.forecast(
         load_book(own), plan.rows_about, plan.method, error=error, wanted=wanted, **options
     ).epsilon

@@ -42,10 +42,9 @@ def show(request: Request, dataset: str) -> Response:
         "formats": FORMATS,
         "releases": released.all_releases(own),
     }
-    same = Equivalent(commands=(), python=())
     if plan is not None:
         values |= _priced(own, plan)
-        same = _equivalent(own, plan, values["folder"], ())
+    same = _equivalent(own, plans.asked_plan(own, {}), values["folder"], ())
     return page(request, "release", audience=Audience.DECISION, equivalent=same, dataset=own, **values)
 
 

@@ -10,7 +10,7 @@ from understudy.errors import ParameterError
 from understudy.facade import boards
 from understudy.studio import jobs, plans, released
 from understudy.studio.forms import FieldError
-from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say, stored_page
+from understudy.studio.frame import Audience, Equivalent, dataset_of, download, go, page, say, stored_page
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.released import Released
 from understudy.studio.stored_books import is_linked, load_book, table_of
@@ -154,11 +154,20 @@ def report_page(request: Request, dataset: str, release: str) -> Response:
     return stored_page(chosen.report)
 
 
+@router.get("/d/{dataset}/report/{release}/file")
+def report_file(request: Request, dataset: str, release: str) -> Response:
+    """The file to keep; its name says that it is confidential."""
+    own = dataset_of(request, dataset)
+    chosen = released.find_release(own, release)
+    if not chosen.report.is_file():
+        raise ParameterError(texts("report")["not_made"])
+    return download(chosen.report, audience=Audience.CONFIDENTIAL, name=f"{own.name}-{chosen.name}-report.html")
+
+
 def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
-    if release is None:
-        return Equivalent(commands=(), python=())
     data, _ = plans.source_words(own)
-    folder, out = own.shown(release.folder), own.shown(release.report)
+    chosen = Released(own=own, name="1") if release is None else release  # as the first one will be called
+    folder, out = own.shown(chosen.folder), own.shown(chosen.report)
     known = [("board", own.path(BOARD)), ("account", own.account)]
     known = [(name, place) for name, place in known if place.is_file() and not (name == "board" and is_linked(own))]
     flags = "".join(f" --{name} {own.shown(place)}" for name, place in known)
