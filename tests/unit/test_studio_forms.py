@@ -116,7 +116,7 @@ FORMS = [
     ("/d/people/split", "/d/people/split", {"upper": "people", "lower": "b", "cap": "7"}, ""),
     ("/d/small/codebook/column/1", "/d/small/codebook/column/1", COLUMN, "edges"),
     ("/d/small/codebook/column/0", "/d/small/codebook/column/0",
-     {"kind": "categorical", "levels": "F\n<F>\nF", "description": "d"}, ""),
+     {"kind": "categorical", "levels": "F\n<F>\nF", "description": "d"}, "levels"),
     ("/d/small/codebook/column/1", "/d/small/codebook/column/1",
      {"kind": "date", "start": "2020-01-01", "end": "soon", "grain": "week"}, "end"),
     ("/d/linked/codebook/column/1", "/d/linked/codebook/column/1", {"kind": "integer", "edges": "1, x"}, "edges"),

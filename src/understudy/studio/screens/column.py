@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from understudy.errors import CodebookError
 from understudy.pages.drawings import grouped_bars
 from understudy.studio.books import lines_of
 from understudy.studio.changes import changing
@@ -21,6 +22,8 @@ from understudy.studio.workspace import Dataset
 
 router = APIRouter()
 _LEVELLED, _NUMBERS = ("categorical", "ordinal"), ("integer", "continuous")
+_FIELDS = dict.fromkeys(_LEVELLED, "levels") | dict.fromkeys(_NUMBERS, "edges") | {"date": "start"}
+"""The field that says what a column of each kind may hold."""
 _MOST_DRAWN = 40
 _TOO_LONG = 60
 
@@ -70,8 +73,12 @@ def change(request: Request, dataset: str, number: int) -> Response:
 
     own, form = dataset_of(request, dataset), form_of(request)
     table, column = _column(own, number)
-    with changing(own):
-        edit_column(own.codebook, column.name, wanted_keys(column, form), table=table or None)
+    wanted = wanted_keys(column, form)
+    try:
+        with changing(own):
+            edit_column(own.codebook, column.name, wanted, table=table or None)
+    except CodebookError as reason:  # the codebook was sound before, so what is wrong was typed here
+        raise FieldError(_FIELDS.get(wanted["kind"], "kind"), " ".join(reason.faults) or str(reason)) from None
     say(request, texts("codebook")["column"]["saved"].format(name=spelled(table, column.name)))
     return go(f"/d/{own.name}/codebook/column/{number}")
 
