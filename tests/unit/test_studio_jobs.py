@@ -215,3 +215,30 @@ def test_old_work_is_cleaned_up_but_never_what_runs_or_is_open(tmp_path):
     assert left == {job.nonce for job in (open_one, untold, running, *old[2:], elsewhere)}
     lock.close()
     assert jobs.clean_up(tmp_path, keep=2) == 1, "once it has ended, it is old work like any other"
+
+
+def test_the_stream_of_events_ends_before_the_server_cuts_it_off(tmp_path, monkeypatch):
+    """A browser calls a cut an error; the page asks for the next stream by itself when one has ended."""
+    import asyncio
+    import fcntl
+
+    from understudy.front.visitors import Limits
+    from understudy.studio.screens import job as screen
+
+    assert Limits().request_seconds > screen._LONGEST
+    monkeypatch.setattr(screen, "_LONGEST", 0.1)
+    monkeypatch.setattr(screen, "_OFTEN", 0.02)
+    job = folder_of(tmp_path, when=1)
+    (job.folder / jobs.PROGRESS).write_text('{"at": 1.0, "step": "drawing", "done": 1, "total": 2}\n')
+
+    class Asking:
+        async def is_disconnected(self):
+            return False
+
+    async def told():
+        return [part async for part in screen._told(Asking(), job)]
+
+    with (job.folder / jobs.LOCK).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        parts = asyncio.run(told())
+    assert "drawing" in parts[0] and parts[-1] == "event: end\ndata: end\n\n" and len(parts) == 2

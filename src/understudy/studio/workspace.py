@@ -123,7 +123,7 @@ class Root:
         path, question, options = (rest.removeprefix("/") if found else words).partition("?")
         base = self.folder if folder is None else folder
         place = self.path(base, path)
-        for below in [*_files_of(place), *_layouts(base, options)]:
+        for below in (*map(Path, _files_of(place)), *_layouts(base, options)):
             self.path(below)
         return f"{'duckdb:///' if found else ''}{place}{question}{options}"
 
@@ -276,8 +276,9 @@ def _check_files_named(own: Dataset, place: Path, data_words: str, _changed: int
     )
     bases = {own.folder, Path(os.path.normpath(own.folder / data_words.partition("?")[0]))}
     for name in named:
-        for base in bases if isinstance(name, str) else ():
-            own.root.path(base, name)
+        if isinstance(name, str):
+            for base in bases:
+                own.root.path(base, name)
 
 
 def new_dataset(root: Root, name: str, **declared: str) -> Dataset:
