@@ -5,7 +5,7 @@ Everything here is arithmetic on public numbers and on results that are already 
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -122,21 +122,32 @@ def choose_pairs(gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, i
     error of all pairs chosen so far. With errors c_p sigma_p and a fixed sum of 1/sigma_p^2 the best split of the
     budget gives pair p a share proportional to c_p^(2/3), and has total error (sum c_p^(2/3))^(3/2) sigma.
     """
+    return pair_choice(gains, shapes)(deviation)
+
+
+def pair_choice(gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, int]]) -> Callable[[float], PairPlan]:
+    """:func:`choose_pairs` for many deviations: what does not depend on them is computed once."""
     waiting = sorted(gains)
     cost = np.array([_rank_error(*shapes[pair]) for pair in waiting])
     part = (_CAUTION * cost) ** (2 / 3)
     gain = np.array([gains[pair] for pair in waiting])
-    is_free = np.ones(len(waiting), dtype=np.bool_)
     order = np.lexsort((-gain, part))
     heads = np.flatnonzero(np.diff(part[order], prepend=-1.0))
-    weight = _take_greedily(gain, part, order, heads, np.append(heads[1:], len(order)), deviation, is_free)
-    shares, errors = {}, dict(gains)
-    for place in np.flatnonzero(~is_free):
-        pair, share = waiting[place], float(part[place] / weight)
-        shares[pair] = share
-        raw = MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
-        errors[pair] = float(raw * gain[place] / math.hypot(raw, gain[place]))  # as shrinking towards nothing leaves it
-    return PairPlan(shares=shares, errors=errors)
+    ends = np.append(heads[1:], len(order))
+
+    def chosen(deviation: float) -> PairPlan:
+        is_free = np.ones(len(waiting), dtype=np.bool_)
+        weight = _take_greedily(gain, part, order, heads.copy(), ends, deviation, is_free)
+        shares, errors = {}, dict(gains)
+        for place in np.flatnonzero(~is_free):
+            pair, share = waiting[place], float(part[place] / weight)
+            shares[pair] = share
+            raw = MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
+            # as shrinking towards nothing leaves it
+            errors[pair] = float(raw * gain[place] / math.hypot(raw, gain[place]))
+        return PairPlan(shares=shares, errors=errors)
+
+    return chosen
 
 
 def strongest(gains: Mapping[Pair, float], *, most: int) -> list[Pair]:
