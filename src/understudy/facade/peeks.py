@@ -73,13 +73,15 @@ def column_counts(data: Any, book: Codebook | LinkedCodebook | str | Path, *, ta
 
     Columns of linked tables are called ``table.column``, and counted in the rows of the file that holds them.
     """
+    from understudy.codebook import LinkedCodebook
     from understudy.evaluate.opened import open_grids
-    from understudy.facade.codebooks import load_codebook, load_linked
+    from understudy.facade.codebooks import load_any
     from understudy.sources import open_source
 
-    if (linked := load_linked(book)) is not None:
-        return _linked_counts(data, linked)
-    described = replace(load_codebook(book), unit=None)
+    loaded = load_any(book)
+    if isinstance(loaded, LinkedCodebook):
+        return _linked_counts(data, loaded)
+    described = replace(loaded, unit=None)
     source = open_source(data, described, table=table)
     names = [column.name for column in described.modelled if column.size <= _MOST_BARS]
     grids = open_grids(source, [[name] for name in names])
