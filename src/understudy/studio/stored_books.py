@@ -33,6 +33,14 @@ def is_linked(own: Dataset) -> bool:
     return own.codebook.is_file() and hasattr(load_book(own), "tables")
 
 
+def one_book(own: Dataset) -> "Codebook":
+    """The codebook of a data set of one table; linked ones are refused."""
+    book = load_book(own)
+    if hasattr(book, "tables"):
+        raise ParameterError(texts("codebook")["one_table"])
+    return book
+
+
 def tables_of(book: Any) -> "dict[str, Codebook]":
     """Its tables by name; one without a name where there are no linked ones."""
     return {table.name: table.book for table in book.tables} if hasattr(book, "tables") else {"": book}

@@ -16,7 +16,7 @@ from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, refuse, say
 from understudy.studio.guard import form_of
 from understudy.studio.plans import Offer, Plan
-from understudy.studio.stored_books import is_linked, load_book
+from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
 
@@ -46,7 +46,7 @@ def show(request: Request, dataset: str) -> Response:
         methods=plans.offered_methods(),
         deltas=plans.DELTAS,
         ends=(plans.LEAST_EPSILON, plans.MOST_EPSILON, plans.STEP),
-        columns=[] if is_linked(own) else list(load_book(own).names),
+        columns=[] if is_linked(own) else list(one_book(own).names),
         **_shown(own, plan),
     )
 
@@ -93,7 +93,7 @@ def _found(own: Dataset, plan: Plan, asked: Mapping[str, str]) -> tuple[float, f
         raise FieldError("second" if first else "first", words["no_pair"])
     wanted = f"{first} by {second}" if first else None
     found = forecasts.forecast(
-        load_book(own), plan.rows_about, plan.method, error=error, wanted=wanted, **options
+        one_book(own), plan.rows_about, plan.method, error=error, wanted=wanted, **options
     ).epsilon
     if found is None or found > plans.MOST_EPSILON:
         raise FieldError("error", words["too_much"].format(most=f"{plans.MOST_EPSILON:g}"))
