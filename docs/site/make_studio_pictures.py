@@ -13,7 +13,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[1] / "assets" / "studio"
 LARGEST = 150_000
 WIDTH, HEIGHT = 1100, 820
-PATIENCE = 120_000
+PATIENCE = 300_000
 
 
 class Camera:
@@ -137,7 +137,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     start = [sys.executable, "-c", "from understudy.cli.start import main; main()"]
     with tempfile.TemporaryDirectory() as folder:
-        example = ["example", "--linked", "--one-file", "--rows", "2000", "--out", f"{folder}/simulated"]
+        example = ["example", "--linked", "--one-file", "--rows", "600", "--out", f"{folder}/simulated"]
         subprocess.run([*start, *example], check=True, capture_output=True)
         root = Path(folder) / "studio"
         root.mkdir()

@@ -120,9 +120,13 @@ def show(request: Request, dataset: str) -> Response:
 
 @router.get("/d/{dataset}/data/rows")
 def rows(request: Request, dataset: str) -> Response:
-    """The part with the rows, asked for again and again while they are read."""
+    """The part with the rows, asked for again and again while they are read; then the whole screen is loaded anew."""
     own = dataset_of(request, dataset)
-    return fragment(request, "rows.html", "data", dataset=own, look=find_look(own, "rows"))
+    look = find_look(own, "rows")
+    answer = fragment(request, "rows.html", "data", dataset=own, look=look)
+    if not look.is_running and "hx-request" in request.headers:
+        answer.headers["HX-Refresh"] = "true"
+    return answer
 
 
 @router.post("/d/{dataset}/data/look")
