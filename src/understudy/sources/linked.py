@@ -286,7 +286,6 @@ class LinkedSource:
         path = bench.path()
         opened.connection.raw_sql(f"SET preserve_insertion_order = {str(self.numbered).lower()}")
         made = private_folder(opened.connection) / path.name  # an engine that reads alone may write there only
-        made.parent.mkdir(mode=0o700, exist_ok=True)
         write_codes(opened.connection, codes, made)
         shutil.move(made, path)
         bench.codes = self.connection.read_parquet(str(path), table_name=bench.name)
