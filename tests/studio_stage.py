@@ -11,7 +11,7 @@ RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 }
 PHONE = 390
-PATIENCE = 60_000
+PATIENCE = 180_000
 """Milliseconds that a test waits for a screen; it goes on as soon as the screen is there."""
 
 

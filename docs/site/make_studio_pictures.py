@@ -13,7 +13,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[1] / "assets" / "studio"
 LARGEST = 150_000
 WIDTH, HEIGHT = 1100, 820
-PATIENCE = 120_000
+PATIENCE = 300_000
 
 
 class Camera:
@@ -39,10 +39,13 @@ class Camera:
         """Until the screen says so."""
         self.page.get_by_text(words).first.wait_for()
 
-    def take(self, name: str) -> None:
-        """The screen as it stands."""
-        heights = (HEIGHT, 700, 600, 500)  # a dense screen is cut off earlier
-        shots = (self.page.screenshot(clip={"x": 0, "y": 0, "width": WIDTH, "height": height}) for height in heights)
+    def take(self, name: str, *, whole: bool = False) -> None:
+        """The screen as it stands, or its top where ``whole`` is asked for and would be too long."""
+        heights = (*((1800, 1400, 1000) if whole else ()), HEIGHT, 700, 600, 500)  # a dense screen is cut off earlier
+        shots = (
+            self.page.screenshot(full_page=whole, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
+            for height in heights
+        )
         image = next((shot for shot in shots if len(shot) <= LARGEST), b" " * (LARGEST + 1))
         assert len(image) <= LARGEST, f"{name} has {len(image):,} bytes"
         (FOLDER / f"{name}.png").write_bytes(image)
@@ -62,6 +65,26 @@ def describe(camera: Camera) -> None:
     camera.take("column")
     camera.goto("/d/stays/codebook/review")
     camera.take("review")
+    camera.goto("/d/stays/codebook/attest")
+    camera.take("attest")
+    link(camera)
+
+
+def link(camera: Camera) -> None:
+    """From one table that repeats people to linked ones."""
+    camera.goto("/d/stays/data")
+    camera.page.get_by_label("all rows with the same value").check()
+    camera.page.locator("select[name=column]").select_option("patient_id")
+    camera.page.locator("input[name=cap]").fill("4")
+    camera.click("Save who is a person")
+    camera.click("Look how the rows of one")
+    camera.page.get_by_role("button", name="Split the table").wait_for()
+    camera.take("split")
+    camera.click("Split the table")
+    camera.page.get_by_role("heading", name="Table encounters").wait_for()
+    camera.page.get_by_role("link", name="Review the columns").wait_for()
+    camera.page.locator(".of-table").first.scroll_into_view_if_needed()
+    camera.take("linked", whole=True)
 
 
 def release(camera: Camera) -> None:
@@ -114,7 +137,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     start = [sys.executable, "-c", "from understudy.cli.start import main; main()"]
     with tempfile.TemporaryDirectory() as folder:
-        example = ["example", "--linked", "--one-file", "--rows", "2000", "--out", f"{folder}/simulated"]
+        example = ["example", "--linked", "--one-file", "--rows", "600", "--out", f"{folder}/simulated"]
         subprocess.run([*start, *example], check=True, capture_output=True)
         root = Path(folder) / "studio"
         root.mkdir()

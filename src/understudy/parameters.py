@@ -349,6 +349,11 @@ class Option:
         return self.default is REQUIRED
 
     @property
+    def has_no_value(self) -> bool:
+        """Whether nothing stands for it unless somebody names a value."""
+        return self.is_required or self.default is None
+
+    @property
     def flags(self) -> str:
         """As it is written on the command line."""
         return self.flag or f"--{self.name.replace('_', '-')}"

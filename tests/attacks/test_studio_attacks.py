@@ -191,6 +191,45 @@ def test_a_codebook_that_names_files_outside_is_not_read(root, tmp_path):
     assert visitor.get("/d/t/codebook").status_code == 403
 
 
+def test_a_linked_codebook_names_files_from_the_folder_of_the_data_on(root, tmp_path):
+    """The root itself may be that folder: then one step up leads out, though it would not from the codebook."""
+    (tmp_path / "secret.csv").write_text("name\nAlice\n")
+    own = with_dataset(root, data="..")
+    own.path("codebook.toml").write_text('format = 1\n[tables.a]\ndata = "../secret.csv"\n')
+    assert Visitor(root).get("/d/t/codebook").status_code == 403
+
+
+def test_the_layout_of_a_file_and_parts_of_a_table_stay_below_the_root(root, tmp_path):
+    (tmp_path / "secret.csv").write_text("name,start,end\nAlice,1,2\n")
+    inside = Root.at(root)
+    (root / "rows.txt").write_text("ab\n")
+    with pytest.raises(OutsideRootError):
+        inside.address("rows.txt?layout=../secret.csv")
+    (root / "tables" / "stays").mkdir(parents=True)
+    (root / "tables" / "stays" / "part-1.parquet").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(OutsideRootError):
+        inside.address("tables")
+
+
+def test_a_view_in_a_database_reads_no_other_file(root, tmp_path):
+    """DuckDB would follow it; the processes of the studio forbid it, for files and addresses alike."""
+    import duckdb
+
+    secret = tmp_path / "secret.csv"
+    secret.write_text("name,age\nAlice,42\n")
+    with duckdb.connect(str(root / "study.duckdb")) as connection:
+        connection.execute(f"CREATE VIEW stolen AS SELECT * FROM read_csv('{secret}')")
+        connection.execute("CREATE TABLE mine AS SELECT 'F' AS sex")
+        connection.execute("CREATE VIEW own AS SELECT * FROM mine")
+    visitor = Visitor(root)
+    for table in ("stolen", "own"):
+        visitor.done("/new", {"other": "duckdb:///study.duckdb", "table": table, "name": table})
+        visitor.wait(table)
+    seen = visitor.get("/d/stolen/data").text
+    assert "Alice" not in seen and "A view in the database reads a file beside it" in seen
+    assert "<td>F</td>" in visitor.get("/d/own/data").text, "a view of its own tables is read"
+
+
 BROKEN = (
     "format = ",
     "x = " + "[" * 5000,

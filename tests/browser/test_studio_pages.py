@@ -1,19 +1,104 @@
-"""The frame and the first three screens of the studio in a browser: a journey, by mouse and by keyboard alone."""
+"""One studio over a fresh root, as `make studio` opens it: counted clicks, the keyboard alone, and an unknown file.
+
+The tests follow each other on one shelf: first it is empty.
+"""
 
 import pytest
 from studio_stage import Person, running_studio
 
+from understudy.codebook import LinkedCodebook
+from understudy.facade import releases
+
 pytestmark = pytest.mark.browser
+
+COUNTING = """
+addEventListener("pointerdown", (event) => event.isTrusted && window.pressed("click", event.target.tagName), true);
+addEventListener("keydown", (event) => event.isTrusted && window.pressed("key", event.key), true);
+"""
+MOST_CLICKS = 15
 
 
 @pytest.fixture(scope="module")
-def browser(chromium):
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("fresh")
+
+
+@pytest.fixture(scope="module")
+def person(root, chromium):
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as driver:
+    with running_studio(root) as addresses, sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-gpu"])
-        yield opened
+        person = Person(opened, addresses[""])
+        yield person
+        person.leave()
         opened.close()
+
+
+def test_a_novice_releases_the_example_in_few_clicks(root, person):
+    """From the empty shelf to a signed release in a zip file; the browser itself counts what is pressed."""
+    pressed = []
+    person.context.expose_binding("pressed", lambda _, kind, what: pressed.append((kind, what)))
+    person.context.add_init_script(COUNTING)
+    page = person.page
+    person.goto("/")
+    person.click("Try it with an example")
+    person.click("Go to budget and quote", role="link")
+    person.click("Open the account")
+    person.wait("The account is open")
+    person.click("Keep this plan and go on")
+    page.get_by_label("to confirm").click()
+    page.keyboard.type("example")
+    person.click("Pay epsilon")
+    person.wait("Was it charged?")
+    released = sum(kind == "click" for kind, _ in pressed)
+    assert releases.verify(root / "example" / "releases" / "1").is_valid
+    person.click("See it as outsiders will", role="link")
+    person.wait("Everything that the release states")
+    person.click("Write the passport and sign")
+    person.wait("is signed with the key")
+    with page.expect_download() as taken:
+        person.click("Download as zip", role="link")
+    assert taken.value.suggested_filename == "example-1.zip"
+    clicks = sum(kind == "click" for kind, _ in pressed)
+    typed = "".join(what for kind, what in pressed if kind == "key")
+    assert (released, clicks) == (6, 9) and clicks <= MOST_CLICKS and typed == "example"
+
+
+def test_the_keyboard_is_enough(root, person):
+    """Tab and Enter alone: the example, its codebook, a column and its undo."""
+    page = person.page
+    person.goto("/")
+
+    def tab_to(name):
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            focused = page.evaluate("(document.activeElement.innerText || document.activeElement.name || '').trim()")
+            if focused == name:
+                outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+                assert outline != "none", f"{name} has no ring when it is focused"
+                return
+        pytest.fail(f"the keyboard does not reach {name!r}")
+
+    tab_to("Skip to the screen")
+    tab_to("Codebook")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/d/example/codebook")
+    tab_to("sex")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/column/2")
+    tab_to("description")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("As registered")
+    page.keyboard.press("Enter")
+    person.wait("is saved in the codebook")
+    assert "As registered" in (root / "example" / "codebook.toml").read_text()
+    page.go_back()
+    person.goto("/d/example/codebook")
+    tab_to("Undo the last change (1)")
+    page.keyboard.press("Enter")
+    person.wait("The last change is taken back.")
+    assert "As registered" not in (root / "example" / "codebook.toml").read_text()
 
 
 def encounters(place):
@@ -33,94 +118,122 @@ def encounters(place):
     place.write_text("\n".join([*lines, ""]))
 
 
-def test_from_a_file_to_an_attested_codebook(browser, tmp_path):
-    encounters(tmp_path / "encounters <i>.csv")
-    with running_studio(tmp_path) as addresses:
-        person = Person(browser, addresses[""])
-        page = person.page
-        assert person.faults() == []
-        person.click("Add a data set", role="link")
-        assert person.faults() == []
-        person.click("Look at the first rows")
-        page.get_by_role("region", name="First rows").wait_for()
-        assert page.get_by_text("note <b>0", exact=True).count() == 1, "a tag in a value is text"
-        assert person.faults() == []
-        person.click("Draft the codebook")
-        page.get_by_role("link", name="Review the columns").wait_for()
-        assert person.faults() == []
+def test_from_a_file_over_linked_tables_to_a_verified_release(root, person):
+    """Reviewed, attested, split into persons and records, released, looked at and shown as outsiders see it."""
+    encounters(root / "encounters <i>.csv")
+    page = person.page
+    person.goto("/")
+    assert person.faults() == []
+    person.click("Add a data set", role="link")
+    assert person.faults() == []
+    person.click("Look at the first rows")
+    page.get_by_role("region", name="First rows").wait_for()
+    assert page.get_by_text("note <b>0", exact=True).count() == 1, "a tag in a value is text"
+    assert person.faults() == []
+    person.click("Draft the codebook")
+    page.get_by_role("link", name="Review the columns").wait_for()
+    assert person.faults() == []
 
-        person.goto("/d/encounters--i/codebook/column/3")
-        page.get_by_label("Kind").select_option("icd9")
-        person.click("Save this column")
-        person.wait("is saved in the codebook")
-        assert person.faults() == []
-        page.go_back()
-        person.goto("/d/encounters--i/codebook/column/2")
-        assert page.get_by_label("Edges of the bins").is_visible() and not page.get_by_label("First day").is_visible()
-        page.get_by_label("Edges of the bins").fill("0, 40, x")
-        person.click("Save this column")
-        person.wait("is not a number")
-        page.get_by_label("Edges of the bins").fill("0, 40, 120")
-        person.click("Save this column")
-        person.wait("is saved in the codebook")
+    person.goto("/d/encounters--i/codebook/column/3")
+    page.get_by_label("Kind").select_option("icd9")
+    person.click("Save this column")
+    person.wait("is saved in the codebook")
+    assert person.faults() == []
+    page.go_back()
+    person.goto("/d/encounters--i/codebook/column/2")
+    assert page.get_by_label("Edges of the bins").is_visible() and not page.get_by_label("First day").is_visible()
+    page.get_by_label("Edges of the bins").fill("0, 40, x")
+    person.click("Save this column")
+    person.wait("is not a number")
+    page.get_by_label("Edges of the bins").fill("0, 40, 120")
+    person.click("Save this column")
+    person.wait("is saved in the codebook")
 
-        person.goto("/d/encounters--i/codebook")
-        person.click("Review the columns", role="link")
-        page.get_by_label("At most so many rows of one person").fill("3")
-        page.get_by_label("Your name").fill("A. Meyer")
-        assert person.faults() == []
-        person.click("Write my answers into the codebook")
-        page.get_by_role("link", name="Attest", exact=True).nth(1).wait_for()
-        assert page.locator(".light.bad").count() == 0
-        person.goto("/d/encounters--i/codebook/attest")
-        assert page.get_by_label("Your name").input_value() == "A. Meyer"
-        page.get_by_label("Where it is publicly known from").fill("registration form 7")
-        assert person.faults() == []
-        person.click("Attest the ticked columns")
-        page.get_by_role("link", name="Go to budget and quote").wait_for()
-        person.goto("/d/encounters--i/codebook/difference")
-        assert person.faults() == []
-        person.goto("/")
-        person.wait("A. Meyer: ")
-        assert person.faults() == []
-        person.leave()
+    person.goto("/d/encounters--i/codebook")
+    person.click("Review the columns", role="link")
+    page.get_by_label("At most so many rows of one person").fill("3")
+    page.get_by_label("Your name").fill("A. Meyer")
+    assert person.faults() == []
+    person.click("Write my answers into the codebook")
+    page.get_by_role("link", name="Attest", exact=True).nth(1).wait_for()
+    assert page.locator(".light.bad").count() == 0
+    person.goto("/d/encounters--i/codebook/attest")
+    assert page.get_by_label("Your name").input_value() == "A. Meyer"
+    page.get_by_label("Where it is publicly known from").fill("registration form 7")
+    assert person.faults() == []
+    person.click("Attest the ticked columns")
+    page.get_by_role("link", name="Go to budget and quote").wait_for()
+    person.goto("/d/encounters--i/codebook/difference")
+    assert person.faults() == []
+    person.goto("/")
+    person.wait("A. Meyer: ")
+    assert person.faults() == []
+    split(person, root / "encounters--i" / "codebook.toml")
+    release(person, root / "encounters--i")
 
 
-def test_the_keyboard_is_enough(browser, tmp_path):
-    """Tab and Enter alone: the example, its codebook, a column and its undo."""
-    with running_studio(tmp_path) as addresses:
-        person = Person(browser, addresses[""])
-        page = person.page
+def split(person, book):
+    """One table becomes patients and their encounters, and one of its columns is edited."""
+    page = person.page
+    person.goto("/d/encounters--i/data")
+    person.click("Look how the rows of one")
+    page.get_by_role("button", name="Split the table").wait_for()
+    assert person.faults() == []
+    page.get_by_label("age stays the same within a person").check()
+    page.get_by_label("What counts where age differs").select_option("most frequent")
+    person.click("Split the table")
+    page.get_by_role("heading", name="Table encounters").wait_for()
+    page.get_by_role("link", name="Attest", exact=True).nth(1).wait_for()
+    assert person.faults() == []
+    person.click("gender", role="link")
+    person.wait("Column encounters.gender")
+    page.locator("textarea[name=levels]").fill("F\nM\nX")
+    person.click("Save this column")
+    person.wait("is saved in the codebook")
+    assert person.faults() == []
+    person.goto("/d/encounters--i/data")
+    page.get_by_label("Rows of encounters for each row above").fill("2")
+    person.click("Save the caps")
+    person.wait("The caps are in the codebook")
+    assert person.faults() == []
+    person.goto("/d/encounters--i/codebook/attest")
+    for box in page.locator("input[name=column]").all():
+        box.check()
+    page.get_by_label("Where it is publicly known from").fill("registration form 7")
+    person.click("Attest the ticked columns")
+    page.get_by_role("link", name="Go to budget and quote").wait_for()
+    assert LinkedCodebook.load(book).is_public
 
-        def tab_to(name):
-            for _ in range(80):
-                page.keyboard.press("Tab")
-                focused = page.evaluate(
-                    "(document.activeElement.innerText || document.activeElement.name || '').trim()"
-                )
-                if focused == name:
-                    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-                    assert outline != "none", f"{name} has no ring when it is focused"
-                    return
-            pytest.fail(f"the keyboard does not reach {name!r}")
 
-        tab_to("Skip to the screen")
-        tab_to("Try it with an example")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/d/example/codebook")
-        tab_to("sex")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/column/2")
-        tab_to("description")
-        page.keyboard.press("Control+A")
-        page.keyboard.type("As registered")
-        page.keyboard.press("Enter")
-        person.wait("is saved in the codebook")
-        assert "As registered" in (tmp_path / "example" / "codebook.toml").read_text()
-        page.go_back()
-        person.goto("/d/example/codebook")
-        tab_to("Undo the last change (1)")
-        page.keyboard.press("Enter")
-        person.wait("The last change is taken back.")
-        assert "As registered" not in (tmp_path / "example" / "codebook.toml").read_text()
-        person.leave()
+def release(person, folder):
+    """Priced for people, paid once, verified; the report and the page of outsiders."""
+    page = person.page
+    person.goto("/d/encounters--i/quote?epsilon=1&rows=60")
+    person.wait("There is no forecast for linked tables")
+    assert "any one person" in page.content()
+    assert person.faults() == []
+    person.click("Open the account")
+    person.wait("The account is open")
+    page.locator("#epsilon").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**epsilon=1.05**")
+    person.wait("2.86 times at most")
+    person.click("Keep this plan and go on")
+    page.fill("#confirm", "encounters--i")
+    assert person.faults() == []
+    person.click("Pay epsilon")
+    person.wait("Was it charged?")
+    assert page.locator(".charge").inner_text().startswith("Yes.")
+    assert person.faults() == []
+    assert releases.verify(folder / "releases" / "1").is_valid
+    (charge,) = releases.open_account(folder / "encounters--i.account").history()
+    assert charge.state.value == "committed" and "person" in charge.guarantee.neighbours.value
+    person.click("Go on to the report", role="link")
+    assert person.faults() == []
+    person.click("Open the report")
+    person.click("Read the report", role="link")
+    page.frame_locator("iframe").locator("h1").wait_for()
+    person.click("Go on to publishing", role="link")
+    person.wait("Everything that the release states")
+    page.frame_locator("iframe").locator("h1").wait_for()
+    assert person.faults() == []

@@ -22,6 +22,7 @@ ORDER = [
         "confidential",
         "interrupts",
         "codec",
+        "texts",
         "files",
         "loading",
     ),
@@ -108,7 +109,7 @@ FRONT = {"cli", "facade", "errors", "parameters", "codec", "interrupts", "versio
 """What a command may use: it asks the facade, and nothing else knows how anything is done."""
 
 
-STUDIO = (FRONT - {"cli"}) | {"studio", "pages", "extras", "front", "files", "loading"}
+STUDIO = (FRONT - {"cli"}) | {"studio", "pages", "extras", "front", "files", "loading", "texts"}
 """What a screen may use: the facade too, and the pages it is drawn with."""
 
 

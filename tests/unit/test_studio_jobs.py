@@ -178,3 +178,67 @@ def test_half_written_files_are_no_news(tmp_path):
     (step,) = job.steps()
     assert (step.share, step.seconds_left) == (0.25, 30.0)
     assert job.state is JobState.KILLED and job.charge_fact() is ChargeFact.FREE and job.arguments == {}
+
+
+def folder_of(root, *, when, **request):
+    """The folder that finished work leaves behind."""
+    job = jobs.Job(root=root, nonce=secrets.token_hex(16))
+    job.folder.mkdir(parents=True)
+    (job.folder / jobs.LOCK).touch()
+    jobs.write_whole(job.folder / jobs.REQUEST, {"kind": "synthesize", "about": "example", "arguments": {}, **request})
+    jobs.write_whole(job.folder / jobs.RESULT, {"state": "done"})
+    os.utime(job.folder / jobs.REQUEST, (when, when))
+    return job
+
+
+def test_old_work_is_cleaned_up_but_never_what_runs_or_is_open(tmp_path):
+    """The newest of each data set stay; so does work that runs, and work whose price is held or cannot be told."""
+    import fcntl
+
+    import understudy as us
+
+    releases.create_account(tmp_path / "a.account", dataset="a", epsilon=5, delta=1e-5, neighbours="add-remove")
+    book = us.Codebook(columns=(us.codebook.Categorical(name="sex", levels=("F", "M")),))
+    price = us.quote(book, 10, epsilon=0.5, delta=1e-6)
+    releases.open_account(tmp_path / "a.account").reserve(price.ledger, label="open", delta=1e-6)
+    (held,) = releases.open_account(tmp_path / "a.account").history()
+    open_one = folder_of(tmp_path, when=1, arguments={"account": "a.account"})
+    (open_one.folder / jobs.CHARGE).write_text(str(held.number))
+    untold = folder_of(tmp_path, when=2, arguments={"account": "gone.account"})
+    running = folder_of(tmp_path, when=3)
+    lock = (running.folder / jobs.LOCK).open("rb")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    old = [folder_of(tmp_path, when=10 + place) for place in range(4)]
+    elsewhere = folder_of(tmp_path, when=1, about="another")
+    assert jobs.clean_up(tmp_path, keep=2) == 2
+    left = {job.nonce for job in jobs.all_jobs(tmp_path)}
+    assert left == {job.nonce for job in (open_one, untold, running, *old[2:], elsewhere)}
+    lock.close()
+    assert jobs.clean_up(tmp_path, keep=2) == 1, "once it has ended, it is old work like any other"
+
+
+def test_the_stream_of_events_ends_before_the_server_cuts_it_off(tmp_path, monkeypatch):
+    """A browser calls a cut an error; the page asks for the next stream by itself when one has ended."""
+    import asyncio
+    import fcntl
+
+    from understudy.front.visitors import Limits
+    from understudy.studio.screens import job as screen
+
+    assert Limits().request_seconds > screen._LONGEST
+    monkeypatch.setattr(screen, "_LONGEST", 0.1)
+    monkeypatch.setattr(screen, "_OFTEN", 0.02)
+    job = folder_of(tmp_path, when=1)
+    (job.folder / jobs.PROGRESS).write_text('{"at": 1.0, "step": "drawing", "done": 1, "total": 2}\n')
+
+    class Asking:
+        async def is_disconnected(self):
+            return False
+
+    async def told():
+        return [part async for part in screen._told(Asking(), job)]
+
+    with (job.folder / jobs.LOCK).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        parts = asyncio.run(told())
+    assert "drawing" in parts[0] and parts[-1] == "event: end\ndata: end\n\n" and len(parts) == 2

@@ -89,14 +89,15 @@ def test_the_price_follows_the_slider_and_reads_no_row(tmp_path):
 def test_an_error_that_is_named_finds_its_epsilon(tmp_path):
     small(tmp_path)
     visitor = Visitor(tmp_path)
-    answer = visitor.get("/d/small/quote/error?error=0.1&rows_about=5000&rows=60&wanted=age%20by%20sex")
+    answer = visitor.get("/d/small/quote/error?error=0.1&rows_about=5000&rows=60&first=age&second=sex")
     assert answer.status_code == 303
     epsilon = float(re.search(r"epsilon=([0-9.]+)", answer.headers["location"])[1])
     outlook = tables.quote(
         codebooks.load_any(tmp_path / "small" / "codebook.toml"), 60, rows_about=5000, epsilon=epsilon, delta=1e-6
     ).forecast
     assert outlook.two_way.low <= 0.1 and "is enough" in visitor.get(answer.headers["location"]).text
-    assert visitor.get("/d/small/quote/error?error=much").status_code == 422
+    refused = visitor.get("/d/small/quote/error?error=much")
+    assert "name the error as a number" in visitor.get(refused.headers["location"]).text
 
 
 def test_two_tabs_pay_once_and_an_old_tab_does_not_pay_at_all(tmp_path):
@@ -283,3 +284,23 @@ def test_the_commands_on_the_screens_work(tmp_path, monkeypatch):
         done = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
         assert done.exit_code == 0, (line, done.output)
     assert {place.name for place in own.releases.iterdir()} == {"1", "9"}
+
+
+def test_methods_ask_for_the_public_numbers_that_they_need(tmp_path):
+    """The fields come from what the methods declare; a plan keeps the numbers, and the commands name them."""
+    own = small(tmp_path)
+    visitor = Visitor(tmp_path)
+    page = visitor.get("/d/small/quote").text
+    for field in ("privbayes.public_rows", "pegs-rs.block_size", "sbhg.public_rows", "sbhg.parent_count"):
+        assert f'name="{field}"' in page
+    assert 'name="marginals.' not in page
+    asked = "/d/small/quote/price?method=privbayes&epsilon=1&rows=60"
+    assert "needs a further public number: fill in" in visitor.get(asked).text
+    assert "no number" in visitor.get(f"{asked}&privbayes.public_rows=many").text
+    assert "2.72 times at most" in visitor.get(f"{asked}&privbayes.public_rows=5000&sbhg.public_rows=7").text
+    visitor.done("/d/small/quote/account", {"epsilon": "3", "delta": "1e-5", "neighbours": "add-remove"})
+    kept = {"method": "privbayes", "epsilon": "1", "rows": "60", "rows_about": "200", "privbayes.public_rows": "5000"}
+    page = visitor.done("/d/small/quote", kept).text
+    assert plans.saved_plan(own).numbers == (("public_rows", 5000),)
+    assert "--method privbayes --epsilon 1.0 --public-rows 5000" in page and "public_rows=5000" in page
+    assert 'name="privbayes.public_rows" min="2" value="5000"' in visitor.get("/d/small/quote").text

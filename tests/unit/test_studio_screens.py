@@ -187,7 +187,7 @@ def test_answers_carry_no_names_of_columns_in_their_fields():
 
 
 def test_linked_tables_are_shown_and_attested(tmp_path):
-    """A codebook of linked tables has its lines too; what cannot be edited here is said."""
+    """A codebook of linked tables has its lines too, each with a screen of its own."""
     from understudy.facade.linked import template
 
     own = new_dataset(Root.at(tmp_path), "hospital", data="tables")
@@ -196,7 +196,8 @@ def test_linked_tables_are_shown_and_attested(tmp_path):
     visitor = Visitor(tmp_path)
     for path in ("codebook", "codebook/review", "codebook/rules", "codebook/attest", "data"):
         assert visitor.get(f"/d/hospital/{path}").status_code == 200, path
-    assert visitor.get("/d/hospital/codebook/column/0").status_code == 404
+    assert "Column patients." in visitor.get("/d/hospital/codebook/column/0").text
+    assert visitor.get("/d/hospital/codebook/column/999").status_code == 404
 
 
 def test_the_first_rows_by_other_reading_options(tmp_path):
@@ -286,3 +287,16 @@ def test_commands_on_a_screen_are_safe_to_copy(tmp_path):
         compile(line, "screen", "exec")
     secret = new_dataset(Root.at(tmp_path), "db", data="postgresql://anna:hunter2@db.example/x", table="t")
     assert "hunter2" not in str(_same(secret)) and "anna:***@db.example" in str(_same(secret))
+
+
+def test_every_screen_shows_the_same_by_command_and_in_python(tmp_path, own):
+    """Also where there is nothing to show yet; and commands name files from the root on."""
+    bare = new_dataset(own.root, "bare", data="../stays.csv")
+    visitor = Visitor(own.root.folder)
+    steps = ("data", "codebook", "codebook/review", "codebook/rules", "codebook/attest", "codebook/difference",
+             "release", "report", "publish", "others")  # fmt: skip
+    for path in ["/", "/new", *(f"/d/{name}/{step}" for name in (own.name, bare.name) for step in steps)]:
+        answer = visitor.get(path)
+        shown = re.search(r'<section class="same">.*?</section>', answer.text, flags=re.DOTALL)[0]
+        command, python = re.findall(r"<pre[^>]*>(.*?)</pre>", shown, flags=re.DOTALL)
+        assert answer.status_code == 200 and command.strip() and "import" in python, path

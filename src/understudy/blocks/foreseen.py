@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.blocks.measured import MEAN_SIZE, Pair, choose_pairs, group_small, one_way_weights
+from understudy.blocks.measured import MEAN_SIZE, Pair, PairPlan, group_small, one_way_weights, pair_choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +75,7 @@ def foreseen(sizes: Sequence[int], records: int, budget: Budget, imagined: Imagi
     possible = [1 - float((share**2).sum()) for share in shares]
     # half of the L1 distance from independence is the total variation
     gains = {(i, j): 2 * records * imagined.dependence * min(possible[i], possible[j]) for i, j in pairs}
+    choose = pair_choice(gains, shapes)
     best: tuple[float, Foreseen] | None = None
     for further in np.linspace(0.0, 0.5, 6) if pairs else [0.5]:
         share = budget.one_share + float(further) * left / budget.copies
@@ -84,7 +85,7 @@ def foreseen(sizes: Sequence[int], records: int, budget: Budget, imagined: Imagi
             MEAN_SIZE * float(np.minimum(deviation * math.sqrt(1 - 1 / len(level)), records * level).sum())
             for deviation, level in zip(deviations, shares, strict=True)
         ]
-        twos = _two_way(gains, shapes, margins, math.sqrt(budget.variance / (left * (1 - float(further)))))
+        twos = _two_way(choose(math.sqrt(budget.variance / (left * (1 - float(further))))), margins) if gains else {}
         error = sum(twos.values()) if twos else sum(margins)
         scale = imagined.factor / (2 * records)
         if best is None or error < best[0]:
@@ -101,11 +102,6 @@ def foreseen(sizes: Sequence[int], records: int, budget: Budget, imagined: Imagi
     return best[1]
 
 
-def _two_way(
-    gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, int]], margins: Sequence[float], deviation: float
-) -> dict[Pair, float]:
+def _two_way(plan: PairPlan, margins: Sequence[float]) -> dict[Pair, float]:
     """L1 errors in records."""
-    if not gains:
-        return {}
-    plan = choose_pairs(gains, shapes, deviation=deviation)
-    return {(i, j): math.hypot(plan.errors[i, j], margins[i], margins[j]) for i, j in gains}
+    return {(i, j): math.hypot(error, margins[i], margins[j]) for (i, j), error in plan.errors.items()}

@@ -5,8 +5,9 @@ Everything here is arithmetic on public numbers and on results that are already 
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,7 @@ _WIDEST, _WORK, _STEPS = 4_000, 1_000_000, 300_000
 """Groups in all, and what bounds the number of fits of classes and the steps of each."""
 
 
+@lru_cache(maxsize=4096)  # columns have few sizes, and a forecast asks for every pair many times
 def _rank_error(first: int, second: int) -> float:
     """L1 error of an interaction of this shape per unit of noise, after keeping about two singular directions."""
     a, b = max(first, 2), max(second, 2)
@@ -127,22 +129,36 @@ def choose_pairs(
     budget gives pair p a share proportional to c_p^(2/3), and has total error (sum c_p^(2/3))^(3/2) sigma. The error of
     a ``heavy`` pair counts so many times.
     """
+    return pair_choice(gains, shapes, heavy)(deviation)
+
+
+def pair_choice(
+    gains: Mapping[Pair, float], shapes: Mapping[Pair, tuple[int, int]], heavy: Mapping[Pair, float] | None = None
+) -> Callable[[float], PairPlan]:
+    """:func:`choose_pairs` for many deviations: what does not depend on them is computed once."""
     waiting = sorted(gains)
     weights = np.array([(heavy or {}).get(pair, 1.0) for pair in waiting])
     cost = np.array([_rank_error(*shapes[pair]) for pair in waiting])
     part = (_CAUTION * cost * weights) ** (2 / 3)
-    gain = np.array([gains[pair] for pair in waiting]) * weights
-    is_free = np.ones(len(waiting), dtype=np.bool_)
+    own = np.array([gains[pair] for pair in waiting])
+    gain = own * weights
     order = np.lexsort((-gain, part))
     heads = np.flatnonzero(np.diff(part[order], prepend=-1.0))
-    weight = _take_greedily(gain, part, order, heads, np.append(heads[1:], len(order)), deviation, is_free)
-    shares, errors = {}, dict(gains)
-    for place in np.flatnonzero(~is_free):
-        pair, share = waiting[place], float(part[place] / weight)
-        shares[pair] = share
-        raw = MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
-        errors[pair] = raw * gains[pair] / math.hypot(raw, gains[pair])  # as shrinking towards nothing leaves it
-    return PairPlan(shares=shares, errors=errors)
+    ends = np.append(heads[1:], len(order))
+
+    def chosen(deviation: float) -> PairPlan:
+        is_free = np.ones(len(waiting), dtype=np.bool_)
+        weight = _take_greedily(gain, part, order, heads.copy(), ends, deviation, is_free)
+        shares, errors = {}, dict(gains)
+        for place in np.flatnonzero(~is_free):
+            pair, share = waiting[place], float(part[place] / weight)
+            shares[pair] = share
+            raw = MEAN_SIZE * cost[place] * deviation / math.sqrt(share)
+            # as shrinking towards nothing leaves it
+            errors[pair] = float(raw * own[place] / math.hypot(raw, own[place]))
+        return PairPlan(shares=shares, errors=errors)
+
+    return chosen
 
 
 def strongest(gains: Mapping[Pair, float], *, most: int) -> list[Pair]:

@@ -382,7 +382,7 @@ class Codebook:
         columns = (replace(c, parents=tuple(parents[c.name])) if c.name in parents else c for c in self.columns)
         return replace(self, columns=tuple(columns))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical text: two books with one digest say the same."""
         return "sha256:" + hashlib.sha256(self.to_toml().encode()).hexdigest()

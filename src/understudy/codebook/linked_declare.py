@@ -14,6 +14,7 @@ from understudy.codebook.columns import Attestation
 from understudy.codebook.declare import attestation_of
 from understudy.codebook.edits import change_table, change_tables, insert
 from understudy.codebook.linked import LinkedCodebook, LinkedTable, constant_title
+from understudy.codebook.linked_toml import PLACE
 from understudy.codebook.rules import Rule
 from understudy.errors import CodebookError
 
@@ -116,12 +117,25 @@ def edited_linked_text(text: str, book: LinkedCodebook, wanted: LinkedCodebook) 
     return edited
 
 
+def _change_place(document: Any, fresh: Any) -> None:
+    """Keys, parent and cap of one table."""
+    for key in [key for key in PLACE if document.get(key) != fresh.get(key)]:
+        if key not in fresh:
+            del document[key]
+        elif key in document:
+            document[key] = fresh[key].unwrap()
+        else:
+            insert(document, key, fresh[key])
+
+
 def _change(document: Any, fresh: Any, old: LinkedTable, new: LinkedTable) -> None:
     """One table of the document."""
+    _change_place(document, fresh)
     if old.attestation != new.attestation:
         if "attestation" in document:
             del document["attestation"]
-        insert(document, "attestation", fresh["attestation"])
+        if new.attestation is not None:
+            insert(document, "attestation", fresh["attestation"])
     for column, changed, table in zip(old.book.written, new.book.written, document["columns"], strict=True):
         if column != changed:
             change_table(table, next(each for each in fresh["columns"] if each["name"] == column.name))

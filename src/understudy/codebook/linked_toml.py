@@ -13,10 +13,10 @@ from understudy.codebook.publication import Publication
 from understudy.errors import CodebookError
 
 _TOP = ("format", "title", "description", "publication", "packs", "tables", "rules")
-_PLACE = ("data", "made_of", "key", "parent", "parent_key", "cap", "order", "orphans", "origin")
+PLACE = ("data", "made_of", "key", "parent", "parent_key", "cap", "order", "orphans", "origin")
 """The keys of a table's place among the others, in canonical order."""
 _BOOK = ("description", "weight", "file", "unit", "columns", "constraints")
-_KNOWN = (*_PLACE, "attestation", "constants", *_BOOK)
+_KNOWN = (*PLACE, "attestation", "constants", *_BOOK)
 
 
 def is_linked(text: str) -> bool:
@@ -60,7 +60,7 @@ def _read_table(name: str, entry: dict[str, Any], packs: dict[str, Pack], faults
     own: list[str] = []
     if strange := sorted(set(entry) - set(_KNOWN)):
         own.append(f"unknown keys {', '.join(strange)}; known are {', '.join(_KNOWN)}.")
-    place = {key: entry[key] for key in _PLACE if key in entry}
+    place = {key: entry[key] for key in PLACE if key in entry}
     for key, value in place.items():
         if key == "cap" and (isinstance(value, bool) or not isinstance(value, int)):
             own.append(f"cap = {value!r}; it must be a whole number.")
@@ -115,9 +115,7 @@ def table_lines(table: LinkedTable) -> list[str]:
     prefix = f"tables.{table.name}."
     lines = ["", f"[{prefix[:-1]}]"]
     lines += [
-        toml.line(key, value)
-        for key in _PLACE
-        if (value := getattr(table, key)) not in (None, "", "declared", "refuse")
+        toml.line(key, value) for key in PLACE if (value := getattr(table, key)) not in (None, "", "declared", "refuse")
     ]
     lines += toml.head_lines(table.book)
     lines += toml.part_lines(table, "attestation", prefix)

@@ -1,4 +1,4 @@
-"""Edit one column of a codebook file, or who is a person. The text around it stays, and every fault is told."""
+"""Edit a codebook file: one column, who is a person, or the cap of a linked table. The text around it stays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.errors import CodebookError, ParameterError
 
 if TYPE_CHECKING:
-    from understudy.codebook import Codebook
+    from understudy.codebook import Codebook, LinkedCodebook
 
 _SHARED = ("name", "kind", "role", "description", "missing", "parents", "reading", "value_labels")
 _OWN = {
@@ -33,20 +33,48 @@ def code_packs() -> dict[str, str]:
     return {name: shipped_pack(name).title for name in SHIPPED}
 
 
-def edit_column(book: str | Path, name: str, changes: Mapping[str, Any]) -> Codebook:
+def edit_column(
+    book: str | Path, name: str, changes: Mapping[str, Any], *, table: str | None = None
+) -> Codebook | LinkedCodebook:
     """Change keys of one column, as its ``[[columns]]`` table spells them; None takes a key out.
 
-    What the column may hold was declared, paid for or attested as it stood. Where that changes, it counts as drafted
-    from data from then on, until somebody reviews and attests it again: whoever edits has usually seen the data.
+    ``table`` is that of the column in a codebook of linked tables. What the column may hold was declared, paid for or
+    attested as it stood. Where that changes, it counts as drafted from data from then on, until somebody reviews and
+    attests it again: whoever edits has usually seen the data.
     """
+    from understudy.codebook.edits import edited_text
+    from understudy.codebook.linked_declare import edited_linked_text
+    from understudy.facade.linked_reviews import with_columns
+    from understudy.facade.reviews import read_book, write_book
+
+    folder = Path(book).parent
+    if table is None:
+        text, before = read_book(book)
+        wanted = _edited(before, name, changes, folder)
+        write_book(book, edited_text(text, wanted))
+        return wanted
+    text, linked = _read_linked(book)
+    own = linked.table(table)
+    column = _edited(own.book, name, changes, folder).column(name)
+    changed = with_columns(linked, {own.spelled(name): column})
+    write_book(book, edited_linked_text(text, linked, changed))
+    return changed
+
+
+def _read_linked(book: str | Path) -> tuple[str, LinkedCodebook]:
+    from understudy.codebook import LinkedCodebook
+    from understudy.codebook.book import read_text
+
+    return read_text(book), LinkedCodebook.load(book)
+
+
+def _edited(before: Codebook, name: str, changes: Mapping[str, Any], folder: Path) -> Codebook:
+    """The codebook of one table with one column changed."""
     import tomlkit
 
     from understudy.codebook import Codebook
-    from understudy.codebook.edits import edited_text
     from understudy.codebook.toml import write_codebook
-    from understudy.facade.reviews import read_book, write_book
 
-    text, before = read_book(book)
     number = next((k for k, column in enumerate(before.written) if column.name == name), None)
     if number is None:
         raise CodebookError(f"the codebook has no column {name!r}; it has {', '.join(before.names[:12])}.")
@@ -66,14 +94,40 @@ def edit_column(book: str | Path, name: str, changes: Mapping[str, Any]) -> Code
             table[key] = {**table.get(key, {}), **value}
         else:
             table[key] = value
-    wanted = Codebook.from_toml(tomlkit.dumps(document), Path(book).parent)
+    wanted = Codebook.from_toml(tomlkit.dumps(document), folder)
     if wanted.written[number].content != before.written[number].content:
         for key in ("attestation", "review"):
             table.pop(key, None)
         table["origin"] = "drafted"
-        wanted = Codebook.from_toml(tomlkit.dumps(document), Path(book).parent)
-    write_book(book, edited_text(text, wanted))
+        wanted = Codebook.from_toml(tomlkit.dumps(document), folder)
     return wanted
+
+
+def set_cap(book: str | Path, table: str, cap: int) -> LinkedCodebook:
+    """Say how many rows of each parent row take part in a linked table; its place has to be attested again."""
+    from understudy.codebook.columns import Origin
+    from understudy.codebook.linked_declare import edited_linked_text
+    from understudy.facade.reviews import write_book
+
+    text, linked = _read_linked(book)
+    own = linked.table(table)
+    if own.parent is None:
+        raise ParameterError(f"{table!r} is the table of the persons, who have no cap; name a table below it.")
+    if own.cap == _checked_cap(cap):
+        return linked
+    changed = replace(own, cap=cap, origin=Origin.DRAFTED, attestation=None)
+    wanted = replace(linked, tables=tuple(changed if each is own else each for each in linked.tables))
+    write_book(book, edited_linked_text(text, linked, wanted))
+    return wanted
+
+
+def _checked_cap(cap: int | None) -> int:
+    if cap is None or cap < 1:
+        raise ParameterError(
+            f"the cap is {cap}; how many rows of one person take part is a whole number of at least 1. Take it "
+            "from what is known about such tables, not from these data."
+        )
+    return cap
 
 
 def set_person(book: str | Path, column: str | None, cap: int | None = None) -> Codebook:
@@ -87,11 +141,7 @@ def set_person(book: str | Path, column: str | None, cap: int | None = None) -> 
     if column is None:
         wanted = replace(before, unit=None)
     else:
-        if cap is None or cap < 1:
-            raise ParameterError(
-                f"the cap is {cap}; how many rows of one person take part is a whole number of at least 1. Take it "
-                "from what is known about such tables, not from these data."
-            )
+        cap = _checked_cap(cap)
         id_column = before.column(column)
         left_out = Text(name=column, role=Role.IDENTIFIER, origin=Origin.DRAFTED, description=id_column.description)
         columns = tuple(left_out if own is id_column and not isinstance(own, Text) else own for own in before.columns)

@@ -81,3 +81,13 @@ def _without_epsilon(method: str | Recipe | Choices, options: dict[str, Any]) ->
             "`error` asks for the smallest epsilon, and `epsilon` is given too; leave one of them out."
         )
     return {**options, "epsilon": 1.0}
+
+
+def load_prices() -> None:
+    """Load everything that a first price needs, for a program that will be asked for one."""
+    from understudy.codebook import Categorical, Codebook
+    from understudy.facade.methods import synthesis_methods
+
+    synthesis_methods()
+    book = Codebook(columns=tuple(Categorical(name=name, levels=("no", "yes")) for name in ("a", "b")))
+    forecast(book, 100, epsilon=1.0, delta=1e-6)

@@ -72,7 +72,7 @@ def review_tables(
             )
             columns = {column.name: column for column in made.written}
             changed |= {spelled: columns[name] for name, spelled in _names(owners)}
-        wanted = _with_columns(linked, changed)
+        wanted = with_columns(linked, changed)
         write_book(book, edited_linked_text(text, linked, wanted))
         linked = wanted
     every = [(each.spelled(one.name), one.is_reviewed) for each in linked.tables for one in each.book.written]
@@ -127,7 +127,7 @@ def _spelled(one: Question, table: str, owners: Mapping[str, str]) -> Question:
     )
 
 
-def _with_columns(book: LinkedCodebook, changed: Mapping[str, Any]) -> LinkedCodebook:
+def with_columns(book: LinkedCodebook, changed: Mapping[str, Any]) -> LinkedCodebook:
     """The codebook with answered columns; a column that reading rests on stays."""
     lost = [
         table.spelled(constant.column)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from understudy.parameters import Option
     from understudy.privacy.facts import MethodFacts
     from understudy.synth.recipe import Recipe
 
@@ -14,6 +15,19 @@ def synthesis_methods() -> dict[str, type[Recipe]]:
     from understudy.synth.registry import METHODS
 
     return METHODS
+
+
+def needed_numbers(method: str) -> dict[str, Option]:
+    """Whole numbers besides the price that a method cannot do without, as its own example shows."""
+    from understudy.parameters import Panel, Whole, options_of
+    from understudy.synth.registry import find_method
+
+    recipe = find_method(method)
+    return {
+        name: option
+        for name, option in options_of(recipe).items()
+        if name in recipe.example and option.panel is Panel.MODEL and isinstance(option.rule, Whole)
+    }
 
 
 def facts_by_room() -> dict[str, tuple[MethodFacts, ...]]:

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 from understudy.confidential import Confidential
 
 if TYPE_CHECKING:
-    from understudy.codebook import Codebook
+    from understudy.codebook import Codebook, LinkedCodebook
 
 _WIDEST = 200
+
+
+def read_databases_alone() -> None:
+    """For the rest of this process: what lies in a DuckDB file cannot make it read other files."""
+    from understudy.sources.files import read_databases_alone
+
+    read_databases_alone()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -61,18 +68,39 @@ class ColumnCounts(Confidential):
     """In the order of the column's labels."""
 
 
-def column_counts(data: Any, book: Codebook | str | Path, *, table: str | None = None) -> ColumnCounts:
-    """Rows of every level and bin, counted where the table lies. The outcome is confidential."""
+def column_counts(data: Any, book: Codebook | LinkedCodebook | str | Path, *, table: str | None = None) -> ColumnCounts:
+    """Rows of every level and bin, counted where the table lies. The outcome is confidential.
+
+    Columns of linked tables are called ``table.column``, and counted in the rows of the file that holds them.
+    """
+    from understudy.codebook import LinkedCodebook
     from understudy.evaluate.opened import open_grids
-    from understudy.facade.codebooks import load_codebook
+    from understudy.facade.codebooks import load_any
     from understudy.sources import open_source
 
-    described = replace(load_codebook(book), unit=None)
+    loaded = load_any(book)
+    if isinstance(loaded, LinkedCodebook):
+        return _linked_counts(data, loaded)
+    described = replace(loaded, unit=None)
     source = open_source(data, described, table=table)
     names = [column.name for column in described.modelled if column.size <= _MOST_BARS]
     grids = open_grids(source, [[name] for name in names])
     counts = {name: tuple(int(count) for count in grid.ravel()) for name, grid in zip(names, grids, strict=True)}
     return ColumnCounts(rows=max((sum(own) for own in counts.values()), default=0), counts=counts)
+
+
+def _linked_counts(data: Any, linked: LinkedCodebook) -> ColumnCounts:
+    from understudy.sources.linked_check import book_of_file
+    from understudy.sources.linked_files import places_of
+
+    counts: dict[str, tuple[int, ...]] = {}
+    rows = 0
+    for name, place in places_of(data, linked).items():
+        alone, owners = book_of_file(linked, linked.table(name))
+        own = column_counts(place.what, alone, table=place.table)
+        counts |= {f"{owners[column]}.{column}": seen for column, seen in own.counts.items() if column in owners}
+        rows = max(rows, own.rows)
+    return ColumnCounts(rows=rows, counts=counts)
 
 
 _MOST_BARS = 400

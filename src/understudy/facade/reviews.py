@@ -101,12 +101,14 @@ def tied_columns(data: Any, book: Codebook, table: str | None, report: Report | 
     """What the columns have to do with each other, in a sentence for each of two."""
     from understudy.evaluate.dependencies import propose_rules
     from understudy.sources import open_source
+    from understudy.sources.review import tie_sentence
 
     sentences: dict[str, list[str]] = {}
     for proposal in propose_rules(open_source(data, replace(book, unit=None), table=table), report=report):
         if proposal.form in ("fixes", "never both present"):
-            words = proposal.words if proposal.needs_map else f"never present with {proposal.rule.columns[1]}"
-            sentences.setdefault(proposal.rule.columns[0], []).append(f"{words} ({proposal.support:,} rows)")
+            other = None if proposal.needs_map else proposal.rule.columns[1]
+            told = tie_sentence(proposal.words, proposal.support, never_with=other)
+            sentences.setdefault(proposal.rule.columns[0], []).append(told)
     return sentences
 
 

@@ -66,6 +66,12 @@ class Bench(ABC):
             self.codes = None
 
 
+def private_folder(connection: Any) -> Path:
+    """Where an engine keeps what does not fit its memory."""
+    (folder,) = connection.raw_sql("SELECT current_setting('temp_directory')").fetchone()
+    return Path(folder)
+
+
 class DuckBench(Bench):
     """DuckDB lives in our own process, so small tables may be counted in our memory.
 
@@ -81,13 +87,12 @@ class DuckBench(Bench):
         with watched(self.connection, report):
             if not self.on_disk:
                 return self.connection.create_table(self.name, self.expression, temp=True)
-            copy_codes(self.connection, self.expression, self.path())
+            write_codes(self.connection, self.expression, self.path())
             return self.connection.read_parquet(escape(str(self.path())), table_name=self.name)
 
     def path(self) -> Path:
         """The private file of codes that do not stay in memory."""
-        (folder,) = self.connection.raw_sql("SELECT current_setting('temp_directory')").fetchone()
-        return Path(folder) / f"{self.name}.parquet"
+        return private_folder(self.connection) / f"{self.name}.parquet"
 
     def free(self) -> None:
         """Forget the codes, on disk too."""
@@ -98,8 +103,8 @@ class DuckBench(Bench):
         super().free()
 
 
-def copy_codes(connection: Any, expression: Any, path: Path, *, in_order: bool = False) -> None:
-    """An expression of DuckDB to a file. Rows mostly need no order, and keeping it would buffer them."""
+def write_codes(connection: Any, expression: Any, path: Path, *, in_order: bool = False) -> None:
+    """Codes into a file of the engine's private folder. Rows mostly need no order, and keeping it would buffer them."""
     connection._run_pre_execute_hooks(expression)  # lists that are joined, such as those of packs: `compile` lacks them
     encoding = connection.compile(expression)
     quoted = str(path).replace("'", "''")

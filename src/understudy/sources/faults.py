@@ -79,6 +79,11 @@ _REMEDIES = (
         "Is the server running, and may it be reached from here?",
     ),
     (
+        ("file system operations are disabled",),
+        "A view in the database reads a file beside it, which is not allowed here. Copy its rows into a table of the "
+        "database: CREATE TABLE ... AS SELECT * FROM the view.",
+    ),
+    (
         ("permission denied", "authentication", "no password supplied"),
         "Check your user name and rights; a password comes from PGPASSWORD or ~/.pgpass.",
     ),

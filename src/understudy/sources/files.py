@@ -3,6 +3,7 @@
 import gzip
 import re
 import tempfile
+import threading
 import weakref
 import zlib
 from collections import OrderedDict
@@ -521,5 +522,15 @@ def _open_duckdb(path: str, table: str | None) -> Opened:
             raise DataError(
                 f"{path!r} has the tables {', '.join(sorted(tables)) or 'none'}; name one with ?table=NAME or `table`."
             )
+        if _read_alone.is_set():
+            connection.raw_sql("SET enable_external_access = false")  # cannot be taken back on this connection
         opened = connection.table(table, database=("understudy_source", "main"))
     return Opened(connection=connection, table=opened, header=tuple(opened.columns), label=f"{path}, table {table}")
+
+
+_read_alone = threading.Event()
+
+
+def read_databases_alone() -> None:
+    """From now on, in this process, a view inside a DuckDB file cannot reach other files or addresses."""
+    _read_alone.set()

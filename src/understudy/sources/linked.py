@@ -14,6 +14,7 @@ Whoever needs ancestors, the previous sibling (``rank - 1`` of the same ``parent
 tables, and hands the codes of the result to :meth:`LinkedSource.counting`, which counts them like any table.
 """
 
+import shutil
 import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property, reduce
@@ -30,7 +31,7 @@ from understudy.errors import DataError, RefusalError
 from understudy.privacy.account import Account, account_at
 from understudy.privacy.provenance import Provenance
 from understudy.sources import LOCAL_BYTES
-from understudy.sources.benches import Bench, DuckBench, bench_for, copy_codes, fetched
+from understudy.sources.benches import Bench, DuckBench, bench_for, fetched, private_folder, write_codes
 from understudy.sources.broken_rules import proper_number
 from understudy.sources.capping import kept_by_key
 from understudy.sources.codes_source import CodesSource
@@ -284,7 +285,9 @@ class LinkedSource:
         bench = DuckBench(self.connection, codes)
         bench.on_disk = True
         path = bench.path()
-        copy_codes(opened.connection, codes, path, in_order=self.numbered)
+        made = private_folder(opened.connection) / path.name  # an engine that reads alone may write there only
+        write_codes(opened.connection, codes, made, in_order=self.numbered)
+        shutil.move(made, path)
         bench.codes = self.connection.read_parquet(str(path), table_name=bench.name)
         self._benches.append(bench)
         return bench.codes

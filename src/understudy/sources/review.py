@@ -17,6 +17,7 @@ from understudy.sources.check import check_table
 from understudy.sources.expressions import as_text, present
 from understudy.sources.faults import engine_errors
 from understudy.sources.files import Opened, open_table
+from understudy.texts import room_texts
 
 _MOST_VALUES = 2000
 """Distinct values of a column that are looked at one by one; the most frequent come first."""
@@ -84,6 +85,21 @@ class Looked:
         """Those values that are numbers, rising."""
         read = ((number_of(value), count) for value, count in self.values)
         return sorted((number, count) for number, count in read if number is not None)
+
+
+def _say(*keys: str, **values: Any) -> str:
+    """A sentence of ours with these values; texts of the data are among them, so none is a pattern itself."""
+    words: Any = room_texts("sources", "review")
+    for key in keys:
+        words = words[key]
+    return str(words).format(**values)
+
+
+def tie_sentence(words: str, support: int, *, never_with: str | None = None) -> str:
+    """What a column has to do with another one."""
+    if never_with is not None:
+        return _say("never_together", column=never_with, n=f"{support:,}")
+    return _say("tied", words=words, n=f"{support:,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +171,7 @@ def _looked_at(opened: Opened, names: Sequence[str]) -> Iterator[Looked]:
 def dangers(column: Column, seen: Looked) -> list[Danger]:
     """Everything about a column that could be waved through by mistake."""
     listed = [danger for look in _LOOKS for danger in [look(column, seen)] if danger is not None]
-    return listed if seen.present else [Danger(topic="empty", sentence="it holds no value at all")]
+    return listed if seen.present else [Danger(topic="empty", sentence=_say("empty"))]
 
 
 def _id(column: Column, seen: Looked) -> Danger | None:
@@ -163,12 +179,12 @@ def _id(column: Column, seen: Looked) -> Danger | None:
     if seen.distinct < max(20, 0.02 * seen.rows) or not _could_be_id(column, seen):
         return None
     if seen.distinct >= 0.99 * seen.present:
-        return Danger(topic="id", sentence=f"{seen.distinct:,} values, one for nearly every row: an id?", answer="drop")
+        return Danger(topic="id", sentence=_say("id", n=f"{seen.distinct:,}"), answer="drop")
     each = seen.present / seen.distinct
     if each >= _ONCE and (each <= _OFTEN or _PERSON_WORDS.search(column.name)):
         return Danger(
             topic="person",
-            sentence=f"{seen.distinct:,} values, each in {each:.2f} rows on average: is this the person?",
+            sentence=_say("person", n=f"{seen.distinct:,}", each=f"{each:.2f}"),
             answer="drop",
         )
     return None
@@ -194,12 +210,11 @@ def _names(column: Column, seen: Looked) -> Danger | None:
         rare = sum(count < _FEW for _, count in seen.values)
         return Danger(
             topic="names",
-            sentence=f"names, addresses or notes? such as {example!r}; {rare:,} of {seen.distinct:,} in fewer than "
-            f"{_FEW} rows",
+            sentence=_say("names", example=example, rare=f"{rare:,}", n=f"{seen.distinct:,}", few=_FEW),
             answer="drop",
         )
     if sum(lengths) / len(lengths) >= 5 and seen.distinct > 0.5 * seen.present:
-        return Danger(topic="names", sentence=f"free text? such as {seen.values[0][0][:40]!r}", answer="drop")
+        return Danger(topic="names", sentence=_say("free_text", example=seen.values[0][0][:40]), answer="drop")
     return None
 
 
@@ -211,9 +226,9 @@ def _codes(column: Column, seen: Looked) -> Danger | None:
     if not all(number.is_integer() for number, _ in numbers) or not _CODE_WORDS.search(column.name):
         return None
     if isinstance(column, Number):
-        sentence = f"{seen.distinct:,} whole numbers that look like codes, kept as {column.proper_levels} bins"
+        sentence = _say("codes_in_bins", n=f"{seen.distinct:,}", bins=column.proper_levels)
     else:
-        sentence = f"{seen.distinct:,} whole numbers that look like codes, kept in the order of their size"
+        sentence = _say("codes_in_order", n=f"{seen.distinct:,}")
     return Danger(topic="codes", sentence=sentence, answer="levels")
 
 
@@ -222,9 +237,9 @@ def _missing(column: Column, seen: Looked) -> Danger | None:
     if isinstance(column, Levelled):
         words = [v for v, _ in seen.values if v != column.missing and _WORDS_FOR_MISSING.fullmatch(v.strip())]
         counts = dict(seen.values)
-        shown = ", ".join(f"{word!r} in {counts[word]:,} rows" for word in words[:4])
+        shown = ", ".join(_say("missing_one", value=repr(word), n=f"{counts[word]:,}") for word in words[:4])
         return (
-            Danger(topic="missing", sentence=f"missing? {shown}", answer=f"missing={','.join(words)}")
+            Danger(topic="missing", sentence=_say("missing", values=shown), answer=f"missing={','.join(words)}")
             if words
             else None
         )
@@ -235,9 +250,8 @@ def _missing(column: Column, seen: Looked) -> Danger | None:
         spread = max(1.0, abs(numbers[-2][0] - numbers[1][0]))
         lonely = abs(end[0] - beside[0]) > 0.2 * spread
         if end[0] in _CODES_FOR_MISSING and lonely and f"{end[0]:g}" != column.missing:
-            return Danger(
-                topic="missing", sentence=f"missing? {end[0]:g} in {end[1]:,} rows", answer=f"missing={end[0]:g}"
-            )
+            shown = _say("missing_one", value=f"{end[0]:g}", n=f"{end[1]:,}")
+            return Danger(topic="missing", sentence=_say("missing", values=shown), answer=f"missing={end[0]:g}")
     return None
 
 
@@ -249,7 +263,7 @@ def _spikes(column: Column, seen: Looked) -> Danger | None:
     number = number_of(value)
     if number is None or count < _SPIKE * seen.present or any(float(s) == number for s in column.spikes):
         return None
-    return Danger(topic="spike", sentence=f"{value} in {count / seen.present:.0%} of the rows", answer="")
+    return Danger(topic="spike", sentence=_say("spike", value=value, share=f"{count / seen.present:.0%}"), answer="")
 
 
 def _last_bin(column: Column, seen: Looked) -> Danger | None:
@@ -271,8 +285,7 @@ def _last_bin(column: Column, seen: Looked) -> Danger | None:
         return None
     return Danger(
         topic="outlier",
-        sentence=f"{beyond:,} rows reach up to {largest:g}, and 99 of 100 end at {quantile[0.99]:g}: "
-        "the last bin shows them",
+        sentence=_say("outlier", n=f"{beyond:,}", largest=f"{largest:g}", end=f"{quantile[0.99]:g}"),
     )
 
 
@@ -282,9 +295,9 @@ def _constant(column: Column, seen: Looked) -> Danger | None:
         return None
     value, count = seen.values[0]
     if seen.distinct == 1:
-        return Danger(topic="constant", sentence=f"always {value!r}")
+        return Danger(topic="constant", sentence=_say("always", value=value))
     if count >= _NEARLY_ALL * seen.present:
-        return Danger(topic="constant", sentence=f"{value!r} in all but {seen.present - count:,} rows")
+        return Danger(topic="constant", sentence=_say("nearly", value=value, n=f"{seen.present - count:,}"))
     return None
 
 
@@ -298,9 +311,7 @@ def _spelling(column: Column, seen: Looked) -> Danger | None:
     twins = [levels for levels in alike.values() if len(levels) > 1]
     if not twins:
         return None
-    return Danger(
-        topic="spelling", sentence=f"the same but for case or blanks: {', '.join(map(repr, twins[0]))}", answer="merge"
-    )
+    return Danger(topic="spelling", sentence=_say("spelling", values=", ".join(map(repr, twins[0]))), answer="merge")
 
 
 def _rare(column: Column, seen: Looked) -> Danger | None:
@@ -311,33 +322,22 @@ def _rare(column: Column, seen: Looked) -> Danger | None:
     if not rare:
         return None
     shown = ", ".join(map(repr, rare[:3])) + (", ..." if len(rare) > 3 else "")
-    return Danger(topic="rare", sentence=f"{len(rare):,} levels in fewer than {_FEW} rows ({shown})")
+    words = "rare" if len(rare) > 1 else "rare_one"
+    return Danger(topic="rare", sentence=_say(words, n=f"{len(rare):,}", few=_FEW, values=shown))
 
 
 _ROLES = ("sensitive", "quasi-identifier")
 _LOOKS = (_id, _names, _codes, _missing, _spikes, _last_bin, _constant, _spelling, _rare)
 
 _PANELS = (
-    ("left out", "These columns are left out of every release. Is that right?", ("yes",)),
-    ("ids", "These columns may tell people or records apart. Leave them out?", ("drop", "yes")),
-    ("names", "These columns may hold names or free text. Leave them out?", ("drop", "yes")),
-    ("codes", "These numbers may be codes. List them as levels without an order?", ("levels", "yes", "drop")),
-    (
-        "mend",
-        "These columns seem to hold codes for missing values, or levels that are spelled in two ways. Read them so?",
-        ("proposed", "yes", "drop", "missing=CODE"),
-    ),
-    (
-        "numbers",
-        "These are numbers, kept in bins. Are bounds and bins public knowledge?",
-        ("yes", "drop", "levels", "missing=CODE"),
-    ),
-    ("dates", "These are dates. Is the range public knowledge?", ("yes", "drop")),
-    (
-        "levels",
-        "These columns have listed levels. Is every level public knowledge?",
-        ("yes", "drop", "missing=CODE", "merge"),
-    ),
+    ("left out", ("yes",)),
+    ("ids", ("drop", "yes")),
+    ("names", ("drop", "yes")),
+    ("codes", ("levels", "yes", "drop")),
+    ("mend", ("proposed", "yes", "drop", "missing=CODE")),
+    ("numbers", ("yes", "drop", "levels", "missing=CODE")),
+    ("dates", ("yes", "drop")),
+    ("levels", ("yes", "drop", "missing=CODE", "merge")),
 )
 """Every column stands in one of them. The first answer is the one that is proposed."""
 
@@ -354,7 +354,7 @@ def questions(
     for column in book.written:
         panels.setdefault(_panel(column, found.get(column.name, [])), []).append(column)
     asked = [*_person(book, found)]
-    for name, asks, answers in _PANELS:
+    for name, answers in _PANELS:
         own = sorted(panels.get(name, ()), key=lambda column: -len(found.get(column.name, ())))
         if own:
             sees = {
@@ -364,7 +364,7 @@ def questions(
             asked.append(
                 Question(
                     id=name,
-                    asks=asks,
+                    asks=_say("asks", name),
                     columns=tuple(sees),
                     sees=sees,
                     proposed=answers[0],
@@ -396,12 +396,13 @@ def _panel(column: Column, found: Sequence[Danger]) -> str:
 
 def _described(column: Column) -> str:
     if column.role is Role.IDENTIFIER:
-        return "left out"
-    kinds: dict[type, str] = {Categorical: "levels", Ordinal: "ordered levels"}
+        return _say("described", "left_out")
+    kinds: dict[type, str] = {Categorical: "levels", Ordinal: "ordered"}
     if isinstance(column, Number):
         low, high = column.bounds
-        return f"{column.proper_levels} bins from {low:g} to {high:g}"
-    return f"{column.proper_levels} {kinds.get(type(column), column.kind)}: {column.shown_labels(4)}"
+        return _say("described", "bins", n=column.proper_levels, low=f"{low:g}", high=f"{high:g}")
+    words = kinds.get(type(column), "other")
+    return _say("described", words, n=column.proper_levels, kind=column.kind, labels=column.shown_labels(4))
 
 
 def _sentences(found: Sequence[Danger], tied: Sequence[str]) -> tuple[str, ...]:
@@ -420,8 +421,7 @@ def _person(book: Codebook, found: Mapping[str, Sequence[Danger]]) -> Iterator[Q
     names = tuple(candidates)
     yield Question(
         id="person",
-        asks="Can one person have several rows? Name the column that tells people apart and how many rows of each may "
-        "take part (a cap from what is known about such tables, not from these data), or say no.",
+        asks=_say("asks", "person"),
         columns=(),
         sees=candidates,
         proposed=f"{names[0]} CAP" if names else "no",

@@ -1,4 +1,4 @@
-"""The application: screens behind the guard. A mistake of the user becomes a sentence on the screen they came from."""
+"""The application: screens behind the guard. A mistake becomes a sentence on the screen it came from."""
 
 from importlib import resources
 from typing import Any, cast
@@ -13,11 +13,11 @@ from starlette.responses import Response
 from understudy.errors import UnderstudyError
 from understudy.front.serving import NO_TELEMETRY
 from understudy.pages.shell import page_style
-from understudy.studio.frame import Audience, Equivalent, go, page, say
+from understudy.studio.frame import Audience, Equivalent, go, page, plain_fault, refuse
 from understudy.studio.guard import Guard, Keys
 from understudy.studio.screens import SCREENS
 from understudy.studio.texts import texts
-from understudy.studio.workspace import NoSuchDatasetError, OutsideRootError, Root
+from understudy.studio.workspace import Dataset, NoSuchDatasetError, OutsideRootError, Root
 from understudy.version import __version__
 
 _STATIC = dict.fromkeys(("htmx.min.js", "sse.min.js", "studio.js", "jobs.js"), "text/javascript")
@@ -60,18 +60,26 @@ async def _problem(request: Request, error: Exception) -> Response:
     """After a change, the screen it came from with the sentence at its top; otherwise a page that says it."""
     words = texts("problem")
     if isinstance(error, UnderstudyError):
-        sentence = " ".join([str(error), *getattr(error, "__notes__", ())])
+        sentence = plain_fault(error)
         is_missing = isinstance(error, NoSuchDatasetError)
         status = 404 if is_missing else 403 if isinstance(error, OutsideRootError) else 422
-        came_from = urlsplit(request.headers.get("referer", "")).path
-        if request.method == "POST" and came_from and status == 422:
-            say(request, sentence, is_problem=True)
-            return go(came_from)
-        return _told(request, sentence, status)
+        came_from = urlsplit(request.headers.get("referer", ""))
+        if request.method == "POST" and came_from.path and status == 422:
+            refuse(request, error)
+            return go(came_from.path + (f"?{came_from.query}" if came_from.query else ""))
+        own = None if is_missing else _dataset_in(request)
+        return _told(request, sentence, status, own)
     status = error.status_code if isinstance(error, HTTPException) else 400
     return _told(request, words["nowhere"] if status == 404 else words["unreadable"], status)
 
 
-def _told(request: Request, sentence: str, status: int) -> Response:
+def _dataset_in(request: Request) -> Dataset | None:
+    """The data set of the address, so that its other screens can be reached from the sentence."""
+    name = request.path_params.get("dataset")
+    return None if name is None else Dataset(root=request.app.state.root, name=name)
+
+
+def _told(request: Request, sentence: str, status: int, own: Dataset | None = None) -> Response:
     same = Equivalent(commands=("understudy --help",), python=("import understudy as us", "help(us)"))
-    return page(request, "problem", audience=Audience.CONFIDENTIAL, equivalent=same, sentence=sentence, status=status)
+    told: dict[str, Any] = {"sentence": sentence, "status": status, "dataset": own}
+    return page(request, "problem", audience=Audience.CONFIDENTIAL, equivalent=same, **told)

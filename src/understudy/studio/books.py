@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from understudy.studio.looks import find_look
-from understudy.studio.stored_books import load_book
+from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.workspace import Dataset
-
-if TYPE_CHECKING:
-    from understudy.codebook import Codebook
 
 DANGEROUS = ("ids", "names", "codes", "mend")
 """Panels of a review whose columns should not be waved through."""
@@ -37,6 +34,11 @@ class Line:
     bars: tuple[tuple[float, float], ...] = ()
     """A small histogram: place and height of each bar, out of 100 and 24. Confidential."""
 
+    @property
+    def spelled(self) -> str:
+        """Its name, with that of its table where there are several."""
+        return spelled(self.table, self.name)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
@@ -59,26 +61,31 @@ class Progress:
         return {"ready": "quote", "open": "codebook"}.get(self.state, "data")
 
 
-def tables_of(book: Any) -> "dict[str, Codebook]":
-    """Its tables by name; one without a name where there are no linked ones."""
-    return {table.name: table.book for table in book.tables} if hasattr(book, "tables") else {"": book}
-
-
 def lines_of(own: Dataset, *, with_data: bool = True) -> list[Line]:
     """One line per column, in the order of the codebook."""
     book, look = load_book(own), find_look(own, "columns").seen if with_data else None
     questions = (look or {}).get("questions", ())
     seen = {name: own_sees for question in questions for name, own_sees in question["sees"].items()}
-    panels = {name: question["id"] for question in questions for name in question["columns"]}
+    panels = {name: panel_of(question["id"]) for question in questions for name in question["columns"]}
     counts: Mapping[str, list[int]] = (look or {}).get("counts", {})
     columns = [(table, column) for table, part in tables_of(book).items() for column in part.written]
+    named = [(spelled(table, column.name), table, column) for table, column in columns]
     return [
-        _line(number, table, column, panels.get(column.name, ""), seen.get(column.name, ()), counts)
-        for number, (table, column) in enumerate(columns)
+        _line(number, table, column, panels.get(name, ""), seen.get(name, ()), counts.get(name, ()))
+        for number, (name, table, column) in enumerate(named)
     ]
 
 
-def _line(number: int, table: str, column: Any, panel: str, seen: Any, counts: Mapping[str, list[int]]) -> Line:
+def panel_of(question: str) -> str:
+    """The panel of a review's question; those of linked tables are called ``table.panel``.
+
+    >>> panel_of("levels"), panel_of("stays.left out")
+    ('levels', 'left out')
+    """
+    return question.rpartition(".")[2]
+
+
+def _line(number: int, table: str, column: Any, panel: str, seen: Any, counts: Any) -> Line:
     state = _state(column, panel)
     is_left_out = is_dropped(column)
     return Line(
@@ -93,7 +100,7 @@ def _line(number: int, table: str, column: Any, panel: str, seen: Any, counts: M
         light={"open": "open", "dangerous": "bad"}.get(state, "good"),
         state=state,
         sees=tuple(seen[1:]) if panel else (),
-        bars=_bars(counts.get(column.name, ())),
+        bars=_bars(counts),
     )
 
 

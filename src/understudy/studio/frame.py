@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from understudy.errors import UnderstudyError
 from understudy.pages.shell import page_environment
-from understudy.studio.guard import session_of
-from understudy.studio.texts import LANGUAGE, fill, texts
+from understudy.studio.forms import refilled, refused_form
+from understudy.studio.guard import form_of, session_of
+from understudy.studio.texts import fill, texts
 from understudy.studio.workspace import Dataset, Root
+from understudy.texts import LANGUAGE
 from understudy.version import __version__
 
 if TYPE_CHECKING:
@@ -110,6 +113,8 @@ def page(
         "banner": "",
     }
     text = environment().get_template(template or f"{screen}.html").render(**{**shown, **values})
+    if (refused := session.take_refused()) is not None:
+        text = refilled(text, refused)
     return Response(text, status_code=status, media_type="text/html; charset=utf-8")
 
 
@@ -143,6 +148,19 @@ def say(request: Request, sentence: str, *, is_problem: bool = False) -> None:
     """A sentence at the top of the next screen that this person sees."""
     session: Session = session_of(request)
     session.messages.append((sentence, is_problem))
+
+
+def refuse(request: Request, error: UnderstudyError) -> None:
+    """Let the next screen say what is wrong with the form that was sent, and show it as it was typed."""
+    session, sentence = session_of(request), plain_fault(error)
+    sent = form_of(request).pairs if request.method == "POST" else tuple(request.query_params.multi_items())
+    session.refused = refused_form(request.url.path, sent, error, sentence)
+    say(request, sentence, is_problem=True)
+
+
+def plain_fault(reason: UnderstudyError) -> str:
+    """What went wrong, with what was noted beside it."""
+    return " ".join([str(reason), *getattr(reason, "__notes__", ())])
 
 
 _STORED = (

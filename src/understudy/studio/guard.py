@@ -20,6 +20,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from understudy.front.serving import SAFE_HEADERS
+from understudy.studio.forms import Refused
 from understudy.studio.texts import fill, texts
 
 POLICY = (
@@ -51,6 +52,8 @@ class Session:
     called: str = ""
     """The name that was last typed here, so that nobody types it for every column."""
     messages: list[tuple[str, bool]] = field(default_factory=list)
+    refused: Refused | None = field(default=None, repr=False)
+    """The form that was sent last, if it was refused: the next screen shows it as it was typed."""
 
     @property
     def name(self) -> str:
@@ -60,6 +63,11 @@ class Session:
     def take_messages(self) -> list[tuple[str, bool]]:
         """Sentences for the next screen, and whether each is a problem."""
         taken, self.messages = self.messages, []
+        return taken
+
+    def take_refused(self) -> Refused | None:
+        """The form to show again, once."""
+        taken, self.refused = self.refused, None
         return taken
 
 

@@ -34,10 +34,13 @@ from typing import Any
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import releases
 from understudy.files import Access, make_folders, make_scratch, open_lock, write_file
+from understudy.studio.texts import texts
 
 PAYING = ("synthesize",)
 """Kinds of work that an account is charged for; it only remembers the others."""
 FOLDER = Path(".studio") / "jobs"
+KEPT = 100
+"""Folders of finished work that are kept for each data set."""
 NONCE = re.compile(r"[0-9a-f]{32}")
 REQUEST, PROGRESS, RESULT = "request.json", "progress.jsonl", "result.json"
 LOCK, PID, CANCEL, CHARGE = "lock", "pid", "cancel", "charge"
@@ -194,8 +197,9 @@ def start(
     ``more`` is kept with the request.
     """
     if not NONCE.fullmatch(nonce):
-        raise ParameterError("the form has no valid number of its own; open the screen again.")
+        raise ParameterError(texts("common")["no_form_number"])
     _children[:] = [child for child in _children if child.poll() is None]
+    clean_up(root)
     job = Job(root=root, nonce=nonce)
     make_folders(job.folder.parent)
     half = make_scratch(job.folder)
@@ -217,18 +221,23 @@ def start(
 
 
 def _spawned(job: Job, lock: int) -> "subprocess.Popen[bytes]":
-    here = str(Path(__file__).parents[2])  # the understudy that runs here, wherever it was started
     return subprocess.Popen(
         # -P: nothing that lies in the root is imported
         [sys.executable, "-P", "-m", "understudy.studio.worker", str(job.folder.absolute()), str(lock)],
         cwd=job.root,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([here, *_absolute_paths()])},
+        env=child_environment(),
         pass_fds=[lock],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C on the studio's terminal is not for the job
     )
+
+
+def child_environment() -> dict[str, str]:
+    """For a process of ours: the understudy that runs here, wherever it was started."""
+    here = str(Path(__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([here, *_absolute_paths()])}
 
 
 def _absolute_paths() -> list[str]:
@@ -244,7 +253,33 @@ def find(root: Path, nonce: str) -> Job | None:
 def all_jobs(root: Path, *, about: str | None = None) -> list[Job]:
     """Those of a root, or about one data set; the latest first."""
     found = [job for job in _jobs_of(root) if about is None or job.request.get("about") == about]
-    return sorted(found, key=lambda job: (job.folder / REQUEST).stat().st_mtime, reverse=True)
+    return sorted(found, key=_asked_at, reverse=True)
+
+
+def _asked_at(job: Job) -> float:
+    with suppress(OSError):
+        return (job.folder / REQUEST).stat().st_mtime
+    return 0.0  # somebody cleans up just now
+
+
+def clean_up(root: Path, *, keep: int = KEPT) -> int:
+    """Remove folders of old work, and return how many: of each data set the newest ``keep`` stay.
+
+    Work that runs stays, and work whose account entry is open or cannot be read: its folder is what tells people that
+    a price counts as spent though nothing was finished.
+    """
+    removed = 0
+    newest: dict[str, int] = {}
+    for job in all_jobs(root):
+        about = str(job.request.get("about"))
+        newest[about] = newest.get(about, 0) + 1
+        if newest[about] <= keep or job.state is JobState.RUNNING:
+            continue
+        if job.charge_fact() in (ChargeFact.HELD, ChargeFact.UNKNOWN):
+            continue
+        shutil.rmtree(job.folder, ignore_errors=True)
+        removed += 1
+    return removed
 
 
 def _jobs_of(root: Path) -> Iterator[Job]:

@@ -13,6 +13,7 @@ from typing import Any
 from understudy.errors import UnderstudyError
 from understudy.studio.changes import changing
 from understudy.studio.looks import keep_look, key_of
+from understudy.studio.stored_books import table_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, Root, write_private
 
@@ -53,26 +54,32 @@ def _draft(own: Dataset) -> Any:
 
 
 def _columns(own: Dataset) -> Any:
-    from understudy.facade.codebooks import check, load_linked
+    from understudy.facade.codebooks import check
     from understudy.facade.peeks import column_counts
     from understudy.facade.reviews import review
 
-    faults = check(own.data, own.codebook, table=own.table).faults
+    table = table_of(own)
+    faults = check(own.data, own.codebook, table=table).faults
     told: dict[str, Any] = {"faults": [fault.sentence for fault in faults][:200], "questions": [], "counts": {}}
-    if load_linked(own.codebook) is not None or any(fault.is_fatal for fault in faults):
+    if any(fault.is_fatal for fault in faults):
         return told
-    counts = column_counts(own.data, own.codebook, table=own.table)
-    questions = [asdict(question) for question in review(own.codebook, own.data, table=own.table).questions]
+    counts = column_counts(own.data, own.codebook, table=table)
+    questions = [asdict(question) for question in review(own.codebook, own.data, table=table).questions]
     return {**told, "rows": counts.rows, "counts": dict(counts.counts), "questions": questions}
 
 
 def _rules(own: Dataset) -> Any:
-    from understudy.facade.codebooks import load_linked
     from understudy.facade.reviews import rules
 
-    if load_linked(own.codebook) is not None:
-        return {"proposals": [], "packs": []}
-    return rules(own.codebook, own.data, table=own.table).to_dict()
+    return rules(own.codebook, own.data, table=table_of(own)).to_dict()
+
+
+def _persons(own: Dataset) -> Any:
+    """How the records of each person repeat each other, before one table is split into persons and records."""
+    from understudy.facade.linked import split
+
+    looked = split(own.data, book=own.codebook, table=own.table).looked
+    return {**asdict(looked), "constant": looked.constant}
 
 
 def _given(own: Dataset, kind: str) -> Any:
@@ -88,7 +95,7 @@ def _answers(own: Dataset) -> Any:
 
     given = _given(own, "answers")
     with changing(own):
-        review(own.codebook, own.data, answers=given["answers"], by=given["by"], table=own.table)
+        review(own.codebook, own.data, answers=given["answers"], by=given["by"], table=table_of(own))
 
 
 def _accepted(own: Dataset) -> Any:
@@ -96,7 +103,19 @@ def _accepted(own: Dataset) -> Any:
 
     given = _given(own, "accepted")
     with changing(own):
-        rules(own.codebook, own.data, table=own.table, **given)
+        rules(own.codebook, own.data, table=table_of(own), **given)
+
+
+def _parted(own: Dataset) -> Any:
+    """One table becomes persons and their records: the codebook is written anew, and undo brings the old one back."""
+    from understudy.facade.linked import split
+
+    given = _given(own, "parted")
+    made = split(own.data, book=own.codebook, table=own.table, **given)
+    assert made.codebook is not None, "constants were given"
+    with changing(own):
+        write_private(own.codebook, made.codebook.to_toml())
+    return {"faults": [fault.sentence for fault in made.faults]}
 
 
 _LOOKS: dict[str, Callable[[Dataset], Any]] = {
@@ -104,8 +123,10 @@ _LOOKS: dict[str, Callable[[Dataset], Any]] = {
     "draft": _draft,
     "columns": _columns,
     "rules": _rules,
+    "persons": _persons,
     "answers": _answers,
     "accepted": _accepted,
+    "parted": _parted,
 }
 
 
@@ -128,6 +149,9 @@ def look(own: Dataset, kind: str) -> bool:
 
 def main(words: list[str]) -> None:
     """Look, one kind after the other, until one fails."""
+    from understudy.facade.peeks import read_databases_alone
+
+    read_databases_alone()
     folder, name, *kinds = words
     own = Root.at(folder).dataset(name)
     for kind in kinds:

@@ -22,9 +22,9 @@ from understudy.errors import ParameterError
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder, write_private
 
-KINDS = ("rows", "draft", "columns", "rules", "answers", "accepted")
-"""Looks; the last two also write into the codebook what a person answered."""
-_NEEDS_BOOK = ("columns", "rules")
+KINDS = ("rows", "draft", "columns", "rules", "persons", "answers", "accepted", "parted")
+"""Looks; the last three also write into the codebook what a person answered."""
+_NEEDS_BOOK = ("columns", "rules", "persons")
 _DIES_AFTER = 3600
 """Seconds after which a look that nobody answers for is taken for dead."""
 
@@ -144,14 +144,17 @@ def _is_running(own: Dataset, kind: str) -> bool:
 
 def key_of(own: Dataset, kind: str) -> str:
     """A digest of what a look depends on: address, size and time of the files, and the codebook's levels."""
-    from understudy.studio.stored_books import load_book
+    from understudy.studio.stored_books import load_book, tables_of
 
     address = own.data
     facts: list[Any] = [address, own.table]
     place = Path(address.partition("?")[0].removeprefix("duckdb://"))
     with contextlib.suppress(OSError):
-        stat = place.stat()
-        facts += [stat.st_size, stat.st_mtime_ns]
+        for each in sorted(place.iterdir()) if place.is_dir() else [place]:
+            stat = each.stat()
+            facts += [stat.st_size, stat.st_mtime_ns]
     if kind in _NEEDS_BOOK and own.codebook.is_file():
-        facts.append([column.content for column in getattr(load_book(own), "written", ())])
+        facts += [
+            [table, *(column.content for column in part.written)] for table, part in tables_of(load_book(own)).items()
+        ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

@@ -8,13 +8,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy.errors import ParameterError, UnderstudyError
-from understudy.facade import codebooks, methods, tables
+from understudy.errors import ParameterError
+from understudy.facade import methods, tables
 from understudy.facade.outlooks import AccountOutlook, account_outlook
+from understudy.studio.forms import FieldError
+from understudy.studio.stored_books import is_linked, load_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, toml_text, write_private
 
 if TYPE_CHECKING:
+    from understudy.parameters import Option
     from understudy.privacy.quote import Quote
 
 RECIPE = "recipe.toml"
@@ -34,21 +37,30 @@ class Plan:
     rows_about: int
     epsilon: float
     delta: float
+    numbers: tuple[tuple[str, int], ...] = ()
+    """Further public numbers that the method needs."""
 
     @property
     def options(self) -> dict[str, Any]:
         """Of the method: not every one has a delta."""
-        asked = {"epsilon": self.epsilon, "delta": self.delta}
+        asked = {"epsilon": self.epsilon, "delta": self.delta, **dict(self.numbers)}
         return {name: value for name, value in asked.items() if name in tables.declared_options(self.method)}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As fields of a form; numbers of a method carry its name, because several have numbers of the same name."""
+        shared = {name: value for name, value in vars(self).items() if name != "numbers"}
+        return shared | {f"{self.method}.{name}": value for name, value in self.numbers}
 
     def words(self) -> str:
         """As the query of an address."""
-        return "&".join(f"{name}={value}" for name, value in vars(self).items())
+        return "&".join(f"{name}={value}" for name, value in self.fields.items())
 
     def flags(self) -> str:
         """As flags of a command."""
         method = [] if self.method == DEFAULT else ["--method", self.method]
-        given = [f"--{name} {value}" for name, value in self.options.items()]
+        declared = tables.declared_options(self.method)
+        given = [f"{declared[name].flags.split()[0]} {value}" for name, value in self.options.items()]
         return " ".join([*method, *given, f"--rows {self.rows}"])
 
     def keywords(self) -> str:
@@ -75,7 +87,18 @@ def saved_plan(own: Dataset) -> Plan | None:
     about = read_whole(str(own.declared.get("rows_about") or choices.rows), "rows_about")
     options = {"delta": _BASES["delta"], **{name: choices.options.get(name) for name in ("epsilon", "delta")}}
     known: Any = {name: value for name, value in options.items() if value is not None}
-    return Plan(**{"delta": _BASES["delta"], **known}, method=choices.method, rows=choices.rows, rows_about=about)
+    numbers = {name: choices.options.get(name) for name in _needed(choices.method)}
+    return Plan(
+        **{"delta": _BASES["delta"], **known},
+        method=choices.method,
+        rows=choices.rows,
+        rows_about=about,
+        numbers=tuple((name, int(value)) for name, value in numbers.items() if value is not None),
+    )
+
+
+def _needed(method: str) -> "dict[str, Option]":
+    return methods.needed_numbers(method) if method in methods.synthesis_methods() else {}
 
 
 def asked_plan(own: Dataset, given: Mapping[str, str]) -> Plan:
@@ -98,7 +121,12 @@ def asked_plan(own: Dataset, given: Mapping[str, str]) -> Plan:
         changes["method"] = given["method"]
     if is_linked(own):
         changes["method"] = DEFAULT  # the one method of linked tables answers to it
-    return replace(kept, **changes)
+    method = changes.get("method", kept.method)
+    kept_numbers = dict(kept.numbers) if method == kept.method else {}
+    asked = {name: given.get(field) for name in _needed(method) if (field := f"{method}.{name}") in given}
+    read = {name: read_whole(words, f"{method}.{name}") for name, words in asked.items() if words}
+    left = {name: value for name, value in kept_numbers.items() if name not in asked}
+    return replace(kept, **changes, numbers=tuple(sorted((left | read).items())))
 
 
 def replaced(plan: Plan, **changes: Any) -> Plan:
@@ -111,7 +139,7 @@ def read_number(words: str, name: str) -> float:
     try:
         return float(words)
     except ValueError:
-        raise ParameterError(texts("quote")["no_number"].format(name=name, words=words[:40])) from None
+        raise FieldError(name, texts("quote")["no_number"].format(name=name, words=words[:40])) from None
 
 
 def read_whole(words: str, name: str) -> int:
@@ -119,25 +147,7 @@ def read_whole(words: str, name: str) -> int:
     try:
         return int(words.replace(",", ""))
     except ValueError:
-        raise ParameterError(texts("quote")["no_number"].format(name=name, words=words[:40])) from None
-
-
-def load_book(own: Dataset) -> Any:
-    """The codebook of a data set; read again only when the file has changed."""
-    place = own.codebook
-    if not place.is_file():
-        raise ParameterError(texts("quote")["no_codebook"])
-    return _loaded(place, _stamp(place))
-
-
-@lru_cache(maxsize=8)
-def _loaded(place: Path, _changed: Any) -> Any:
-    return codebooks.load_any(place)
-
-
-def is_linked(own: Dataset) -> bool:
-    """Whether its codebook is one of linked tables."""
-    return bool(getattr(load_book(own), "tables", None))
+        raise FieldError(name, texts("quote")["no_number"].format(name=name, words=words[:40])) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +177,13 @@ class Offer:
 
 def offer(own: Dataset, plan: Plan) -> Offer:
     """The price of a plan. Reads no row."""
+    needed = _needed(plan.method)
+    if lacking := [n for n, option in needed.items() if option.has_no_value and n not in dict(plan.numbers)]:
+        words = texts("quote")
+        raise FieldError(
+            f"{plan.method}.{lacking[0]}",
+            words["lacks_number"].format(method=plan.method, number=words["number"].get(lacking[0], lacking[0])),
+        )
     asked: dict[str, Any] = {"data": own.data} if own.declared.get("data") else {}
     stamps = (_stamp(own.codebook), _stamp(Path(own.data.partition("?")[0])) if asked else None)
     priced = _priced(own, plan, stamps, **asked)
@@ -198,17 +215,13 @@ def keep(own: Dataset, plan: Plan) -> None:
     plan.save(own)
 
 
-def offered_methods() -> list[dict[str, str]]:
-    """Methods whose price is one epsilon, the recommended one first."""
+def offered_methods() -> list[dict[str, Any]]:
+    """Methods whose price is one epsilon, the recommended one first, each with the public numbers that it needs."""
     return [
-        {"name": name, "summary": recipe.summary, "promise": recipe.facts.guarantee}
+        {"name": name, "summary": recipe.summary, "promise": recipe.facts.guarantee, "needs": _needed(name)}
         for name, recipe in methods.synthesis_methods().items()
-        if "epsilon" in tables.declared_options(name) and name not in _NEED_MORE
+        if "epsilon" in tables.declared_options(name)
     ]
-
-
-_NEED_MORE = ("privbayes", "pegs-rs", "sbhg", "sbhg-gauss")
-"""Methods that need further public numbers; the command line asks for them."""
 
 
 def form_number(*facts: Any) -> str:
@@ -230,8 +243,3 @@ def making(own: Dataset, *folders: Path) -> tuple[str, ...]:
     """The command that makes the folders that a command writes into, where they are missing."""
     missing = [shlex.quote(own.shown(place)) for place in folders if not place.is_dir()]
     return (f"mkdir -p {' '.join(missing)}",) if missing else ()
-
-
-def plain_fault(reason: UnderstudyError) -> str:
-    """What went wrong, with what was noted beside it."""
-    return " ".join([str(reason), *getattr(reason, "__notes__", ())])

@@ -1,6 +1,7 @@
 """Start the studio: a port of this machine, and one address for each person, good for one use."""
 
 import contextlib
+import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,9 +12,11 @@ from understudy.extras import need
 from understudy.parameters import Whole
 
 if TYPE_CHECKING:
-    from understudy.studio.workspace import Root
+    from understudy.studio.workspace import Dataset, Root
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
+_MOST_WARM = 3
+"""Data sets whose price is computed before anybody asks for it."""
 
 
 def studio(
@@ -31,6 +34,7 @@ def studio(
     passes requests on; without one, only this machine is listened to.
     """
     need("fastapi", "uvicorn", "jinja2", extra="studio", what="the studio")
+    from understudy.facade.peeks import read_databases_alone
     from understudy.front.serving import answer, bound, shown_address
     from understudy.studio.app import create_app
     from understudy.studio.guard import Keys
@@ -52,6 +56,7 @@ def studio(
     origins = {f"http://{name}:{number}" for name in ("127.0.0.1", "localhost", "[::1]")} | proxies
     hosts = {origin.partition("://")[2] for origin in origins}
     app = create_app(workspace, keys, hosts=hosts, origins=origins, port=number, secure=bool(proxies))
+    read_databases_alone()
     _warm_up(workspace)
     front = min(proxies) if proxies else f"http://{address}"
     addresses = {person: f"{front}/enter?token={token}" for token, person in keys.waiting.items()}
@@ -62,15 +67,31 @@ def studio(
 
 
 def _warm_up(workspace: "Root") -> None:
-    """Let the first screen come as fast as the others: templates are compiled and codebooks are read."""
+    """Let the first answer of each screen come as fast as the others, before anybody is told the address.
+
+    Templates are compiled, codebooks are read, and what prices need is loaded. Prices of data sets that are there are
+    computed beside the first screens.
+    """
+    from understudy.facade.forecasts import load_prices
     from understudy.studio.books import progress_of
     from understudy.studio.frame import environment
 
     for name in environment().list_templates(extensions=("html",)):
         environment().get_template(name)
-    for own in workspace.datasets():
+    load_prices()
+    owned = workspace.datasets()
+    for own in owned:
         with contextlib.suppress(UnderstudyError, OSError):
             progress_of(own)
+    threading.Thread(target=_find_prices, args=(owned[:_MOST_WARM],), daemon=True).start()
+
+
+def _find_prices(owned: "Sequence[Dataset]") -> None:
+    from understudy.studio import plans
+
+    for own in owned:
+        with contextlib.suppress(Exception):  # the screen that asks for the same will tell what is wrong
+            plans.offer(own, plans.asked_plan(own, {}))
 
 
 def checked_origin(words: str) -> str:

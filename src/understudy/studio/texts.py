@@ -4,20 +4,15 @@ Templates have them as ``t`` (their own screen's) and ``common``; ``{{ t.found|f
 ``"{n} columns"``. The values are escaped like everything else on a page.
 """
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from typing import Any
 
-LANGUAGE = "en"
+from understudy.texts import room_texts
 
 
-@cache
 def texts(screen: str) -> Mapping[str, Any]:
     """The words of one screen."""
-    place = resources.files("understudy.studio") / "texts" / LANGUAGE / f"{screen}.toml"
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    return room_texts("studio", screen)
 
 
 def fill(words: str, /, **values: Any) -> str:

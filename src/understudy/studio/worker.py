@@ -58,9 +58,11 @@ def main(folder: Path, lock: int) -> None:
 
 
 def _work(folder: Path) -> dict[str, Any]:
+    from understudy.facade.peeks import read_databases_alone
     from understudy.facade.releases import told_of_charges
     from understudy.studio.work import KINDS
 
+    read_databases_alone()
     try:
         request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
         report = Reporter(folder / PROGRESS)

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.files import Access, make_folders, write_file
+from understudy.studio.forms import FieldError
+from understudy.studio.texts import texts
 
 DECLARED = "dataset.toml"
 FORMAT = 1
@@ -51,21 +54,18 @@ class Root:
             return cls(place.resolve(strict=True))
         except OSError as reason:
             raise ParameterError(
-                f"`root` is {str(folder)!r}, which cannot be used ({reason.strerror}); name a folder you may write to."
+                texts("workspace")["bad_root"].format(folder=str(folder), why=reason.strerror)
             ) from None
 
     def path(self, *parts: str | Path) -> Path:
         """A place below the root; links are followed first, and none may lead out."""
         words = [str(part) for part in parts]
         if any("\0" in word for word in words):
-            raise OutsideRootError("a path holds a null byte, which no path may.")
+            raise OutsideRootError(texts("workspace")["null_byte"])
         place = self.folder.joinpath(*words)
         resolved = Path(os.path.realpath(place))
         if not resolved.is_relative_to(self.folder):
-            raise OutsideRootError(
-                f"{'/'.join(words)[:200]!r} lies outside the root folder; the studio works with files below it only. "
-                "Move or copy the file there."
-            )
+            raise OutsideRootError(texts("workspace")["outside"].format(path="/".join(words)[:200]))
         return resolved
 
     def relative(self, place: Path) -> str:
@@ -86,9 +86,7 @@ class Root:
     def dataset(self, name: str) -> "Dataset":
         """One data set."""
         if not _NAME.fullmatch(name) or not self._is_dataset(name):
-            raise NoSuchDatasetError(
-                f"there is no data set {name[:80]!r} below the root; the shelf lists those that are."
-            )
+            raise NoSuchDatasetError(texts("workspace")["no_dataset"].format(name=name[:80]))
         return Dataset(root=self, name=name)
 
     def row_files(self) -> list[Path]:
@@ -118,17 +116,16 @@ class Root:
         """
         words = words.strip()
         if not words:
-            raise ParameterError("no data are named; give a file below the root, or the address of a database.")
+            raise ParameterError(texts("workspace")["no_data"])
         if words.startswith(_DATABASES):
             return words
         scheme, found, rest = words.partition("://")
         if found and scheme != "duckdb":
-            raise ParameterError(f"the address {words[:80]!r} begins with {scheme[:20]!r}; it may begin with duckdb, "
-                                 "postgresql or spark, or be the path of a file.")  # fmt: skip
+            raise ParameterError(texts("workspace")["scheme"].format(address=words[:80], scheme=scheme[:20]))
         path, question, options = (rest.removeprefix("/") if found else words).partition("?")
         base = self.folder if folder is None else folder
         place = self.path(base, path)
-        for below in _files_of(place):
+        for below in (*map(Path, _files_of(place)), *_layouts(base, options)):
             self.path(below)
         return f"{'duckdb:///' if found else ''}{place}{question}{options}"
 
@@ -142,18 +139,21 @@ class Root:
         people, approvals = data.get("people", []), data.get("approvals", 1)
         is_list = isinstance(people, list) and all(isinstance(name, str) and name.strip() for name in people)
         if not is_list or approvals not in (1, 2) or (approvals == 2 and len(set(people)) < 2):
-            raise ParameterError(
-                f"{str(place)!r} cannot be used: `people` is a list of names and `approvals` 1 or 2, which needs two "
-                'people, such as people = ["A. Meyer", "B. Kuhn"] and approvals = 2.'
-            )
+            raise ParameterError(texts("workspace")["settings"].format(file=str(place)))
         return {"people": people, "approvals": approvals}
 
 
 def _files_of(place: Path) -> list[str]:
     """The files of a folder or a pattern: each could be a link that leads out."""
-    if place.is_dir():
-        return [str(below) for below in place.iterdir()]
+    if place.is_dir():  # parts of a table may lie in a folder of its own
+        inside = [below for below in place.iterdir() if below.is_dir() and not below.is_symlink()]
+        return [str(below) for folder in (place, *inside) for below in folder.iterdir()]
     return [] if place.exists() else glob.glob(str(place), recursive=True)  # noqa: PTH207 - as the sources match it
+
+
+def _layouts(base: Path, options: str) -> list[Path]:
+    """Files that reading options name: the layout of lines whose columns have fixed places."""
+    return [base / value for name, value in parse_qsl(options) if name == "layout"]
 
 
 _OWN = ("releases", "reports", "jobs")
@@ -176,7 +176,9 @@ class Dataset:
         """A place in its folder."""
         place = self.root.path(self.folder, *parts)
         if not place.is_relative_to(self.folder):
-            raise OutsideRootError(f"{'/'.join(parts)[:200]!r} lies outside the folder of {self.name!r}.")
+            raise OutsideRootError(
+                texts("workspace")["outside_folder"].format(path="/".join(parts)[:200], name=self.name)
+            )
         return place
 
     @cached_property
@@ -223,7 +225,7 @@ class Dataset:
         place = self.path("codebook.toml")
         if place.is_file():
             stat = place.stat()
-            _check_files_named(self, place, stat.st_mtime_ns, stat.st_size)
+            _check_files_named(self, place, str(self.declared.get("data", "")), stat.st_mtime_ns, stat.st_size)
         return place
 
     @property
@@ -262,11 +264,14 @@ class Dataset:
 
 
 @lru_cache(maxsize=64)
-def _check_files_named(own: Dataset, place: Path, _changed: int, size: int) -> None:
-    """Packs and tables of a codebook may lie in files: below the root, like everything."""
+def _check_files_named(own: Dataset, place: Path, data_words: str, _changed: int, size: int) -> None:
+    """Packs and tables of a codebook may lie in files: below the root, like everything.
+
+    Files of packs are named from the codebook on, those of linked tables from the folder of the data on.
+    """
     if size > _MOST_CODEBOOK:
         raise ParameterError(
-            f"the codebook of {own.name!r} has {size:,} bytes; at most {_MOST_CODEBOOK:,} are read here."
+            texts("workspace")["large_codebook"].format(name=own.name, size=f"{size:,}", most=f"{_MOST_CODEBOOK:,}")
         )
     try:
         data = tomllib.loads(place.read_text(encoding="utf-8-sig"))
@@ -277,28 +282,27 @@ def _check_files_named(own: Dataset, place: Path, _changed: int, size: int) -> N
     named += (
         [table.get("data") for table in tables.values() if isinstance(table, dict)] if isinstance(tables, dict) else []
     )
+    bases = {own.folder, Path(os.path.normpath(own.folder / data_words.partition("?")[0]))}
     for name in named:
         if isinstance(name, str):
-            own.root.path(own.folder, name)
+            for base in bases:
+                own.root.path(base, name)
 
 
 def new_dataset(root: Root, name: str, **declared: str) -> Dataset:
     """Make the folder of a data set."""
     if not _NAME.fullmatch(name):
-        raise ParameterError(
-            f"the name {name[:80]!r} cannot be a folder here; use letters, digits, dots, hyphens and underscores, at "
-            "most 64 of them, such as patients-2024."
-        )
+        raise FieldError("name", texts("workspace")["bad_name"].format(name=name[:80]))
     folder = root.path(name)
     if (folder / DECLARED).exists():
-        raise ParameterError(f"there is a data set {name!r} already; choose another name.")
+        raise FieldError("name", texts("workspace")["taken"].format(name=name))
     try:
         private_folder(folder)
         write_private(
             folder / DECLARED, toml_text({"format": FORMAT} | {key: value for key, value in declared.items() if value})
         )
     except OSError as reason:
-        raise ParameterError(f"the folder {name!r} cannot be written ({reason.strerror}).") from None
+        raise ParameterError(texts("workspace")["unwritable"].format(name=name, why=reason.strerror)) from None
     return root.dataset(name)
 
 
@@ -307,7 +311,7 @@ def read_toml(place: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(place.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as reason:
-        raise ParameterError(f"{str(place)!r} cannot be read ({reason}); mend it, or take it away.") from None
+        raise ParameterError(texts("workspace")["unreadable"].format(file=str(place), why=reason)) from None
 
 
 def toml_text(values: dict[str, Any]) -> str:

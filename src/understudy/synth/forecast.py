@@ -57,7 +57,7 @@ class Span:
         return math.sqrt(self.low * self.high)
 
     def __str__(self) -> str:
-        low, high = f"{self.low:.2g}", f"{self.high:.2g}"
+        low, high = (f"{end:.0f}" if end >= 100 else f"{end:.2g}" for end in (self.low, self.high))  # 170, not 1.7e+02
         return low if low == high else f"{low} to {high}"
 
 

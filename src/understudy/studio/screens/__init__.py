@@ -8,6 +8,7 @@ from fastapi import APIRouter
 _NAMES = (
     "shelf",
     "data",
+    "split",
     "codebook",
     "column",
     "review",

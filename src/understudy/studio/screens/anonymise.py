@@ -11,6 +11,7 @@ from understudy.errors import ParameterError
 from understudy.studio import jobs, plans, released
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page
 from understudy.studio.guard import Form, form_of, session_of
+from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder
 
@@ -23,10 +24,8 @@ SUPPRESSIONS = (0.0, 0.01, 0.05, 0.1)
 def show(request: Request, dataset: str) -> Response:
     """Columns, candidates and the button."""
     own = dataset_of(request, dataset)
-    linked = plans.is_linked(own)
-    columns = (
-        [] if linked else [(one.name, str(getattr(one.role, "value", ""))) for one in plans.load_book(own).columns]
-    )
+    linked = is_linked(own)
+    columns = [] if linked else [(one.name, str(getattr(one.role, "value", ""))) for one in one_book(own).columns]
     weighed = _weighed(own)
     ticked = weighed.get("quasi") or [name for name, role in columns if role == "quasi-identifier"]
     return page(
@@ -60,7 +59,7 @@ def _number(own: Dataset) -> str:
 
 
 def _chosen(own: Dataset, form: Form) -> list[str]:
-    known = {one.name for one in plans.load_book(own).columns}
+    known = {one.name for one in one_book(own).columns}
     names = [name for name in form.all("quasi") if name in known]
     if not names:
         raise ParameterError(texts("anonymise")["no_columns"])

@@ -13,6 +13,8 @@ from understudy.studio.stored_books import load_book
 from understudy.studio.texts import texts
 
 router = APIRouter()
+_CONSTANT = " is constant"
+"""How a codebook of linked tables ends the name of a constant that somebody has to attest."""
 
 
 @router.get("/d/{dataset}/codebook/attest")
@@ -23,7 +25,7 @@ def show(request: Request, dataset: str) -> Response:
     own = dataset_of(request, dataset)
     has_book = own.codebook.is_file()
     book = load_book(own) if has_book else None
-    states = {(f"{line.table}." if line.table else "") + line.name: line for line in lines_of(own)} if book else {}
+    states = {line.spelled: line for line in lines_of(own)} if book else {}
     path = own.shown(own.path("codebook.toml"))
     same = Equivalent(
         commands=(f"understudy codebook declare {path} --column COLUMN --by NAME --from SOURCE",),
@@ -38,12 +40,28 @@ def show(request: Request, dataset: str) -> Response:
         template="attest.html",
         tab="attest",
         has_book=has_book,
-        waiting=[(name, states.get(name)) for name in getattr(book, "unattested", ())],
+        waiting=[(name, called(name), states.get(name)) for name in getattr(book, "unattested", ())],
         rules=getattr(book, "unsourced_rules", ()),
         attested=attestations(book) if book else (),
         progress=progress_of(own),
         name=session_of(request).name,
     )
+
+
+def called(name: str) -> str:
+    """What is attested, in words: a column, or how a file is read, or where a linked table has its place.
+
+    >>> called("sex"), called("[file]"), called("[stays]"), called("[stays.file]")
+    ('sex', 'How the file is read', 'Keys, parent and cap of the table stays', 'How the file of stays is read')
+    """
+    words = texts("codebook")["attest"]
+    if name.endswith(_CONSTANT):
+        return str(words["constant"]).format(name=name.removesuffix(_CONSTANT))
+    if not name.startswith("["):
+        return name
+    table, _, file = name.strip("[]").rpartition(".") if name.endswith(".file]") else (name.strip("[]"), "", "")
+    key = "file" if table == "file" else "file_of" if file else "place"
+    return str(words[key]).format(table=table)
 
 
 @router.post("/d/{dataset}/codebook/attest")

@@ -8,13 +8,13 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.studio.books import Line, lines_of, progress_of, tables_of
+from understudy.studio.books import Line, lines_of, progress_of
 from understudy.studio.changes import steps_back, undo
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, is_looking, start_look, stop_looks
 from understudy.studio.screens.data import shown_data
-from understudy.studio.stored_books import load_book
+from understudy.studio.stored_books import is_linked, load_book, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
 
@@ -35,14 +35,18 @@ def show(request: Request, dataset: str) -> Response:
         equivalent=_same(own),
         dataset=own,
         has_book=has_book,
-        is_linked=has_book and hasattr(load_book(own), "tables"),
         lines=lines,
+        groups=_groups(own, lines) if has_book else [],
         counted={state: sum(line.state == state for line in lines) for state in texts("codebook")["state"]},
         progress=progress_of(own),
         look=look,
         guesses=(draft_look.seen or {}).get("guesses", ()),
         left_out=[left_out_line(why, name, lines) for name, why in (draft_look.seen or {}).get("left_out", {}).items()],
-        trouble=[found.problem for kind in ("draft", "answers", "accepted") if (found := find_look(own, kind)).problem],
+        trouble=[
+            found.problem
+            for kind in ("draft", "answers", "accepted", "parted")
+            if (found := find_look(own, kind)).problem
+        ],
         looking=is_looking(own),
         undo=steps_back(own),
         tab="columns",
@@ -119,9 +123,24 @@ def left_out_line(why: str, name: str, lines: list[Line]) -> dict[str, Any]:
     {'name': 'a', 'why': 'too many texts; nearly all are codes of the pack icd9', 'pack': 'icd9', 'number': None}
     """
     flag = re.search(r": draft it with `--kind .*=([a-z0-9_]+)`$", why)
-    number = next((line.number for line in lines if line.name == name and line.kind == "text"), None)
+    number = next((line.number for line in lines if line.spelled == name and line.kind == "text"), None)
     told = why[: flag.start()] if flag else why
     return {"name": name, "why": told, "pack": flag[1] if flag else "", "number": number}
+
+
+def _groups(own: Dataset, lines: list[Line]) -> list[dict[str, Any]]:
+    """The lines table by table, each with its place among the others; one group where there is one table."""
+    if not is_linked(own):
+        return [{"table": None, "lines": lines}]
+    linked: Any = load_book(own)
+    return [
+        {
+            "table": table,
+            "lines": [line for line in lines if line.table == table.name],
+            "most": linked.most_rows(table.name),
+        }
+        for table in linked.tables
+    ]
 
 
 def _rules(own: Dataset) -> tuple[object, ...]:

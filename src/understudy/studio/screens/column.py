@@ -8,19 +8,22 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.errors import ParameterError
+from understudy.errors import CodebookError
 from understudy.pages.drawings import grouped_bars
 from understudy.studio.books import lines_of
 from understudy.studio.changes import changing
+from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look
-from understudy.studio.stored_books import load_book
+from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
 
 router = APIRouter()
 _LEVELLED, _NUMBERS = ("categorical", "ordinal"), ("integer", "continuous")
+_FIELDS = dict.fromkeys(_LEVELLED, "levels") | dict.fromkeys(_NUMBERS, "edges") | {"date": "start"}
+"""The field that says what a column of each kind may hold."""
 _MOST_DRAWN = 40
 _TOO_LONG = 60
 
@@ -31,23 +34,24 @@ def show(request: Request, dataset: str, number: int) -> Response:
     from understudy.facade.book_edits import KINDS, code_packs
 
     own = dataset_of(request, dataset)
-    column = _column(own, number)
+    table, column = _column(own, number)
+    name = spelled(table, column.name)
     lines = lines_of(own)
     look = find_look(own, "columns")
-    counts = (look.seen or {}).get("counts", {}).get(column.name)
+    counts = (look.seen or {}).get("counts", {}).get(name)
     is_drawn = counts is not None and not look.is_stale and len(counts) == column.size
     return page(
         request,
         "codebook",
         audience=Audience.CONFIDENTIAL,
-        equivalent=_same(own, column.name),
+        equivalent=_same(own, table, column.name),
         dataset=own,
         template="column.html",
-        title=texts("codebook")["column"]["title"].format(name=column.name),
+        title=texts("codebook")["column"]["title"].format(name=name),
         tab="columns",
         line=lines[number],
-        before=number - 1 if number else None,
-        after=number + 1 if number + 1 < len(lines) else None,
+        before=lines[number - 1] if number else None,
+        after=lines[number + 1] if number + 1 < len(lines) else None,
         column=column,
         levels=levels_text(column),
         edges=edges_text(column),
@@ -68,10 +72,14 @@ def change(request: Request, dataset: str, number: int) -> Response:
     from understudy.facade.book_edits import edit_column
 
     own, form = dataset_of(request, dataset), form_of(request)
-    column = _column(own, number)
-    with changing(own):
-        edit_column(own.codebook, column.name, wanted_keys(column, form))
-    say(request, texts("codebook")["column"]["saved"].format(name=column.name))
+    table, column = _column(own, number)
+    wanted = wanted_keys(column, form)
+    try:
+        with changing(own):
+            edit_column(own.codebook, column.name, wanted, table=table or None)
+    except CodebookError as reason:  # the codebook was sound before, so what is wrong was typed here
+        raise FieldError(_FIELDS.get(wanted["kind"], "kind"), " ".join(reason.faults) or str(reason)) from None
+    say(request, texts("codebook")["column"]["saved"].format(name=spelled(table, column.name)))
     return go(f"/d/{own.name}/codebook/column/{number}")
 
 
@@ -81,10 +89,10 @@ def attest(request: Request, dataset: str, number: int) -> Response:
     from understudy.facade.codebooks import declare
 
     own, form = dataset_of(request, dataset), form_of(request)
-    column = _column(own, number)
+    table, column = _column(own, number)
     session_of(request).called = form["by"]
     with changing(own):
-        declare(own.codebook, columns=[column.name], by=form["by"], source=form["source"])
+        declare(own.codebook, columns=[spelled(table, column.name)], by=form["by"], source=form["source"])
     say(request, texts("codebook")["attest"]["done"].format(n=1, by=form["by"]))
     return go(f"/d/{own.name}/codebook/column/{number}")
 
@@ -107,7 +115,7 @@ def wanted_keys(column: Any, form: Form) -> dict[str, Any]:
     if kind in _NUMBERS and (form["edges"] != edges_text(column) or column.kind not in _NUMBERS):
         wanted["edges"] = [_number(word) for word in form["edges"].replace(";", ",").split(",") if word.strip()]
     if kind == "date":
-        wanted |= {key: _day(form[key]) for key in ("start", "end") if form[key]}
+        wanted |= {key: _day(key, form[key]) for key in ("start", "end") if form[key]}
         wanted |= {"grain": form["grain"]} if form["grain"] else {}
     return wanted
 
@@ -120,16 +128,16 @@ def _number(word: str) -> int | float:
     try:
         return float(word)
     except ValueError:
-        raise ParameterError(texts("codebook")["column"]["no_number"].format(word=word.strip()[:40])) from None
+        raise FieldError("edges", texts("codebook")["column"]["no_number"].format(word=word.strip()[:40])) from None
 
 
-def _day(word: str) -> Any:
+def _day(field: str, word: str) -> Any:
     import datetime as dt
 
     try:
         return dt.date.fromisoformat(word)
     except ValueError:
-        raise ParameterError(texts("codebook")["column"]["no_day"].format(word=word[:40])) from None
+        raise FieldError(field, texts("codebook")["column"]["no_day"].format(word=word[:40])) from None
 
 
 def levels_text(column: Any) -> str:
@@ -143,9 +151,9 @@ def edges_text(column: Any) -> str:
     return ", ".join(str(edge) if edge.denominator == 1 else repr(float(edge)) for edge in edges)
 
 
-def _column(own: Dataset, number: int) -> Any:
-    book = load_book(own)
-    columns = getattr(book, "written", ())
+def _column(own: Dataset, number: int) -> tuple[str, Any]:
+    """The column of this number, and its table; empty where there is one only."""
+    columns = [(table, column) for table, part in tables_of(load_book(own)).items() for column in part.written]
     if not 0 <= number < len(columns):
         raise HTTPException(404)
     return columns[number]
@@ -166,17 +174,18 @@ def _drawing(column: Any, counts: list[int]) -> str:
     )
 
 
-def _same(own: Dataset, name: str) -> Equivalent:
-    book = own.shown(own.path("codebook.toml"))
+def _same(own: Dataset, table: str, name: str) -> Equivalent:
+    book, full = own.shown(own.path("codebook.toml")), spelled(table, name)
+    inside = f", table={table!r}" if table else ""
     return Equivalent(
         commands=(
             f"understudy codebook show {book}",
-            f"understudy codebook declare {book} --column {quote_word(name)} --by NAME --from SOURCE",
+            f"understudy codebook declare {book} --column {quote_word(full)} --by NAME --from SOURCE",
         ),
         python=(
             "import understudy as us",
             "from understudy.facade.book_edits import edit_column",
-            f'edit_column("{book}", {name!r}, {{"missing": "NA"}})',
-            f'us.declare("{book}", columns=[{name!r}], by="NAME", source="SOURCE")',
+            f'edit_column("{book}", {name!r}, {{"missing": "NA"}}{inside})',
+            f'us.declare("{book}", columns=[{full!r}], by="NAME", source="SOURCE")',
         ),
     )

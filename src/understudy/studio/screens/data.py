@@ -1,8 +1,10 @@
 """Screen 2, the data: point to them, see how they are read, say who is a person."""
 
 import re
+from glob import glob
 from pathlib import Path
 from shlex import quote as quote_word
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter
@@ -11,12 +13,13 @@ from starlette.responses import Response
 
 from understudy.errors import ParameterError
 from understudy.studio.changes import changing
+from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, root_of, say
 from understudy.studio.guard import form_of
 from understudy.studio.looks import find_look, start_look
 from understudy.studio.stored_books import load_book
 from understudy.studio.texts import texts
-from understudy.studio.workspace import Dataset, Root, new_dataset
+from understudy.studio.workspace import Dataset, OutsideRootError, Root, new_dataset
 
 router = APIRouter()
 READING = ("delimiter", "encoding", "header_row", "skip", "sheet", "member")
@@ -53,14 +56,33 @@ def make(request: Request) -> Response:
     """Make the folder of a new data set and look at its first rows."""
     root, form = root_of(request), form_of(request)
     words = form["other"] or form["file"]
-    address = root.address(words)
-    if "://" not in address and not Path(address.partition("?")[0]).exists():
-        raise ParameterError(texts("data")["new"]["no_file"].format(file=words[:200]))
+    try:
+        address = root.address(words)
+    except (OutsideRootError, ParameterError) as reason:
+        raise FieldError("other", str(reason)) from None
+    place = address.removeprefix("duckdb://").partition("?")[0]
+    if "://" not in place and not Path(place).exists() and not _has_match(place):
+        raise FieldError("other" if form["other"] else "", texts("data")["new"]["no_file"].format(file=words[:200]))
     name = form["name"] or _name_from(words)
-    declared = words if "://" in words else f"../{words}"
-    own = new_dataset(root, name, title=form["title"], data=declared, table=form["table"])
+    own = new_dataset(root, name, title=form["title"], data=_from_its_folder(words), table=form["table"])
     start_look(own, "rows")
     return go(f"/d/{own.name}/data")
+
+
+def _has_match(pattern: str) -> bool:
+    return bool(glob(pattern))  # noqa: PTH207 - as the sources match it
+
+
+def _from_its_folder(words: str) -> str:
+    """An address as ``dataset.toml`` writes it: files are named from the folder of the data set on.
+
+    >>> _from_its_folder("a/b.csv"), _from_its_folder("duckdb:///b.duckdb"), _from_its_folder("spark://host:7077")
+    ('../a/b.csv', 'duckdb:///../b.duckdb', 'spark://host:7077')
+    """
+    scheme, found, rest = words.partition("://")
+    if not found:
+        return f"../{words}"
+    return f"duckdb:///../{rest.removeprefix('/')}" if scheme == "duckdb" else words
 
 
 def _name_from(words: str) -> str:
@@ -89,6 +111,7 @@ def show(request: Request, dataset: str) -> Response:
         is_linked=is_linked,
         columns=[column.name for column in getattr(book, "written", ())],
         unit=getattr(book, "unit", None),
+        tables=getattr(book, "tables", ()),
         options=options_of(own),
         names=READING,
         place=_shown_address(own),
@@ -97,9 +120,13 @@ def show(request: Request, dataset: str) -> Response:
 
 @router.get("/d/{dataset}/data/rows")
 def rows(request: Request, dataset: str) -> Response:
-    """The part with the rows, asked for again and again while they are read."""
+    """The part with the rows, asked for again and again while they are read; then the whole screen is loaded anew."""
     own = dataset_of(request, dataset)
-    return fragment(request, "rows.html", "data", dataset=own, look=find_look(own, "rows"))
+    look = find_look(own, "rows")
+    answer = fragment(request, "rows.html", "data", dataset=own, look=look)
+    if not look.is_running and "hx-request" in request.headers:
+        answer.headers["HX-Refresh"] = "true"
+    return answer
 
 
 @router.post("/d/{dataset}/data/look")
@@ -135,7 +162,7 @@ def person(request: Request, dataset: str) -> Response:
     words = texts("data")["person"]
     if form["who"] == "column":
         if not form["cap"].isdecimal():
-            raise ParameterError(words["no_cap"])
+            raise FieldError("cap", words["no_cap"])
         with changing(own):
             set_person(own.codebook, form["column"], int(form["cap"]))
         say(request, words["set"].format(column=form["column"], cap=form["cap"]))
@@ -143,6 +170,24 @@ def person(request: Request, dataset: str) -> Response:
         with changing(own):
             set_person(own.codebook, None)
         say(request, words["rows_are_people"])
+    return go(f"/d/{own.name}/data")
+
+
+@router.post("/d/{dataset}/data/caps")
+def caps(request: Request, dataset: str) -> Response:
+    """How many rows of each parent row take part, table by table."""
+    from understudy.facade.book_edits import set_cap
+
+    own, form = dataset_of(request, dataset), form_of(request)
+    book: Any = load_book(own)
+    asked = {table.name: form[f"cap-{n}"] for n, table in enumerate(getattr(book, "tables", ())) if table.parent}
+    for number, words in enumerate(asked.values(), start=1):
+        if not words.isdecimal() or int(words) < 1:
+            raise FieldError(f"cap-{number}", texts("data")["person"]["no_cap"])
+    with changing(own):
+        for name, words in asked.items():
+            set_cap(own.codebook, name, int(words))
+    say(request, texts("data")["linked"]["saved"])
     return go(f"/d/{own.name}/data")
 
 

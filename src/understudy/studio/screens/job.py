@@ -1,6 +1,7 @@
 """The screen of a job: how far it is, how to stop it, and how it ended. The account says what it cost."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +18,8 @@ from understudy.studio.workspace import Dataset, NoSuchDatasetError
 
 router = APIRouter()
 _OFTEN = 0.5
+_LONGEST = 45.0
+"""Seconds of one stream of events: the server cuts off whatever takes a minute, and a browser calls that an error."""
 STEP_OF = {"synthesize": "release", "evaluate": "report", "candidates": "", "anonymize": ""}
 """The step of the path that a kind of work belongs to."""
 
@@ -55,13 +58,14 @@ async def events(request: Request, dataset: str, nonce: str) -> Response:
 
 
 async def _told(request: Request, job: Job) -> AsyncIterator[str]:
-    before = ""
+    """What is new, until the work ends; long work is told by one stream after the other, each ended in good time."""
+    before, until = "", time.monotonic() + _LONGEST
     while not await request.is_disconnected():
         running, text = await run_in_threadpool(_progress, job)
         if text != before:
             yield "event: progress\n" + "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
             before = text
-        if not running:
+        if not running or time.monotonic() > until:
             yield "event: end\ndata: end\n\n"
             return
         await asyncio.sleep(_OFTEN)

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from understudy.errors import ParameterError
 from understudy.studio import plans
 from understudy.studio.frame import Audience, Equivalent, dataset_of, page, stored_page
+from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
 
@@ -58,7 +59,7 @@ def show(request: Request, dataset: str) -> Response:
 
 def _columns(own: Dataset) -> tuple[str, str, str]:
     """Columns of this data set for the commands: to group by, with numbers, with two levels; else words to replace."""
-    columns = [] if not own.codebook.is_file() or plans.is_linked(own) else list(plans.load_book(own).columns)
+    columns = [] if not own.codebook.is_file() or is_linked(own) else list(one_book(own).columns)
     levels = {one.name: len(getattr(one, "levels", ())) for one in columns}
     group = next((name for name, count in levels.items() if count), "COLUMN")
     value = next((one.name for one in columns if one.kind in ("integer", "continuous")), "NUMBER")

@@ -11,9 +11,10 @@ from starlette.responses import FileResponse, Response
 from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import editions, passports, releases
 from understudy.files import make_empty, scratch_beside
-from understudy.studio import approvals, plans, released
+from understudy.studio import approvals, released
+from understudy.studio.checking import verdict_on
 from understudy.studio.drawings import account_bar, running_total
-from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say, stored_page
+from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, say, stored_page
 from understudy.studio.guard import session_of
 from understudy.studio.released import FACE, Released
 from understudy.studio.texts import texts
@@ -92,7 +93,7 @@ def _editions(own: Dataset) -> list[str]:
     try:
         return list(editions.forecast_editions(own.account).lines())
     except UnderstudyError as reason:
-        return [plans.plain_fault(reason)]
+        return [plain_fault(reason)]
 
 
 @router.get("/d/{dataset}/publish/{release}")
@@ -136,7 +137,7 @@ def show_release(request: Request, dataset: str, release: str) -> Response:
 def checked(request: Request, dataset: str, release: str) -> Response:
     """Verify it again; may take a moment, so the screen asks for it once it is there."""
     chosen = released.find_release(dataset_of(request, dataset), release)
-    return fragment(request, "checked.html", "published", verdict=releases.verify(chosen.folder))
+    return fragment(request, "checked.html", "published", verdict=verdict_on(chosen.folder))
 
 
 @router.get("/d/{dataset}/publish/{release}/page")
@@ -177,7 +178,7 @@ def zipped(request: Request, dataset: str, release: str) -> Response:
     own = dataset_of(request, dataset)
     chosen = released.find_release(own, release)
     approvals.check_approved(chosen)
-    if not releases.verify(chosen.folder).is_valid:
+    if not verdict_on(chosen.folder)["is_valid"]:
         raise ParameterError(texts("publish")["not_valid"])
     name = scratch_beside(own.path("download.zip"))
     base = f"{own.name}-{chosen.name}"

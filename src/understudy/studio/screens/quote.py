@@ -1,6 +1,7 @@
 """Screen 4, budget and quote: one epsilon, what it promises, what it costs and what it buys. Reads no row."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter
@@ -11,9 +12,11 @@ from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import forecasts, outlooks, releases
 from understudy.studio import plans
 from understudy.studio.drawings import account_figures, spans
-from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, say
+from understudy.studio.forms import FieldError
+from understudy.studio.frame import Audience, Equivalent, dataset_of, fragment, go, page, plain_fault, refuse, say
 from understudy.studio.guard import form_of
 from understudy.studio.plans import Offer, Plan
+from understudy.studio.stored_books import is_linked, one_book
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset
 
@@ -28,7 +31,11 @@ _BOARD_LIMIT = 0.03
 def show(request: Request, dataset: str) -> Response:
     """The controls, and the price of where they stand."""
     own = dataset_of(request, dataset)
-    plan = plans.asked_plan(own, request.query_params)
+    try:
+        plan = plans.asked_plan(own, request.query_params)
+    except FieldError as reason:
+        refuse(request, reason)
+        plan = plans.asked_plan(own, {})
     return page(
         request,
         "quote",
@@ -37,10 +44,9 @@ def show(request: Request, dataset: str) -> Response:
         dataset=own,
         plan=plan,
         methods=plans.offered_methods(),
-        linked=plans.is_linked(own),
         deltas=plans.DELTAS,
         ends=(plans.LEAST_EPSILON, plans.MOST_EPSILON, plans.STEP),
-        columns=[] if plans.is_linked(own) else list(plans.load_book(own).names),
+        columns=[] if is_linked(own) else list(one_book(own).names),
         **_shown(own, plan),
     )
 
@@ -52,7 +58,7 @@ def price(request: Request, dataset: str) -> Response:
     try:
         plan = plans.asked_plan(own, request.query_params)
     except UnderstudyError as reason:
-        return fragment(request, "price.html", "quote", dataset=own, fault=plans.plain_fault(reason), plan=None)
+        return fragment(request, "price.html", "quote", dataset=own, fault=plain_fault(reason), plan=None)
     answer = fragment(request, "price.html", "quote", dataset=own, plan=plan, **_shown(own, plan))
     answer.headers["HX-Replace-Url"] = f"/d/{own.name}/quote?{plan.words()}"
     return answer
@@ -62,23 +68,36 @@ def price(request: Request, dataset: str) -> Response:
 def find_epsilon(request: Request, dataset: str) -> Response:
     """Name the error, get the epsilon: the controls go there."""
     own = dataset_of(request, dataset)
-    words, plan = texts("quote"), plans.asked_plan(own, request.query_params)
-    if plans.is_linked(own):
+    plan = plans.asked_plan(own, request.query_params)
+    try:
+        error, epsilon = _found(own, plan, request.query_params)
+    except UnderstudyError as reason:
+        refuse(request, reason)
+        return go(f"/d/{own.name}/quote?{plan.words()}")
+    say(request, texts("quote")["found"].format(error=f"{error:g}", epsilon=f"{epsilon:.2f}"))
+    return go(f"/d/{own.name}/quote?{plans.replaced(plan, epsilon=round(epsilon, 2)).words()}")
+
+
+def _found(own: Dataset, plan: Plan, asked: Mapping[str, str]) -> tuple[float, float]:
+    """The error that was named, and the smallest epsilon of the slider that reaches it."""
+    words = texts("quote")
+    if is_linked(own):
         raise ParameterError(words["no_forecast_linked"])
     try:
-        error = float(request.query_params.get("error") or "")
+        error = float(asked.get("error") or "")
     except ValueError:
-        raise ParameterError(words["no_error"]) from None
+        raise FieldError("error", words["no_error"]) from None
     options = {name: value for name, value in plan.options.items() if name != "epsilon"}
-    wanted = request.query_params.get("wanted") or None
+    first, second = asked.get("first", ""), asked.get("second", "")
+    if bool(first) != bool(second) or (first and first == second):
+        raise FieldError("second" if first else "first", words["no_pair"])
+    wanted = f"{first} by {second}" if first else None
     found = forecasts.forecast(
-        plans.load_book(own), plan.rows_about, plan.method, error=error, wanted=wanted, **options
+        one_book(own), plan.rows_about, plan.method, error=error, wanted=wanted, **options
     ).epsilon
     if found is None or found > plans.MOST_EPSILON:
-        raise ParameterError(words["too_much"].format(most=f"{plans.MOST_EPSILON:g}"))
-    epsilon = max(plans.LEAST_EPSILON, math.ceil(found / plans.STEP - 1e-9) * plans.STEP)
-    say(request, words["found"].format(error=f"{error:g}", epsilon=f"{epsilon:.2f}"))
-    return go(f"/d/{own.name}/quote?{plans.replaced(plan, epsilon=round(epsilon, 2)).words()}")
+        raise FieldError("error", words["too_much"].format(most=f"{plans.MOST_EPSILON:g}"))
+    return error, max(plans.LEAST_EPSILON, math.ceil(found / plans.STEP - 1e-9) * plans.STEP)
 
 
 @router.post("/d/{dataset}/quote/account")
@@ -108,12 +127,13 @@ def _shown(own: Dataset, plan: Plan) -> dict[str, Any]:
     try:
         made = plans.offer(own, plan)
     except UnderstudyError as reason:
-        return {"fault": plans.plain_fault(reason)}
+        return {"fault": plain_fault(reason)}
     words = texts("quote")
     quote, account, forecast = made.quote, made.account, made.quote.forecast
     beliefs = [(before, after) for before in BELIEFS if (after := outlooks.belief_after(quote.total, before))]
     shown: dict[str, Any] = {
         "fault": "",
+        "linked": is_linked(own),
         "offer": made,
         "odds": outlooks.odds(quote.total, whose=words["person" if made.is_about_people else "record"]),
         "beliefs": beliefs,
@@ -138,9 +158,9 @@ def _error_spans(made: Offer) -> Any:
 def _equivalent(own: Dataset, plan: Plan) -> Equivalent:
     data, book = plans.source_words(own)
     account = f" --account {own.shown(own.account)}" if own.account.is_file() else ""
-    about = "" if plans.is_linked(own) else f" --rows-about {plan.rows_about}"
+    about = "" if is_linked(own) else f" --rows-about {plan.rows_about}"
     paid = f', account="{own.shown(own.account)}"' if own.account.is_file() else ""
-    guess = "" if plans.is_linked(own) else f", rows_about={plan.rows_about}"
+    guess = "" if is_linked(own) else f", rows_about={plan.rows_about}"
     return Equivalent(
         commands=(f"understudy quote {data} -c {book} {plan.flags()}{about}{account}",),
         python=(

@@ -10,10 +10,12 @@ from understudy.errors import ParameterError, UnderstudyError
 from understudy.facade import outlooks, releases
 from understudy.studio import jobs, plans, released
 from understudy.studio.drawings import account_figures
-from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, root_of, say
+from understudy.studio.forms import FieldError
+from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, plain_fault, root_of, say
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.jobs import JobState
 from understudy.studio.plans import Plan
+from understudy.studio.stored_books import table_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder
 
@@ -40,10 +42,9 @@ def show(request: Request, dataset: str) -> Response:
         "formats": FORMATS,
         "releases": released.all_releases(own),
     }
-    same = Equivalent(commands=(), python=())
     if plan is not None:
         values |= _priced(own, plan)
-        same = _equivalent(own, plan, values["folder"], ())
+    same = _equivalent(own, plans.asked_plan(own, {}), values["folder"], ())
     return page(request, "release", audience=Audience.DECISION, equivalent=same, dataset=own, **values)
 
 
@@ -51,7 +52,7 @@ def _priced(own: Dataset, plan: Plan) -> dict[str, Any]:
     try:
         made = plans.offer(own, plan)
     except UnderstudyError as reason:
-        return {"fault": plans.plain_fault(reason)}
+        return {"fault": plain_fault(reason)}
     words, account = texts("quote"), made.account
     shown: dict[str, Any] = {
         "offer": made,
@@ -90,7 +91,7 @@ def pay(request: Request, dataset: str) -> Response:
     if plan is None or nonce != form_number(own):
         raise ParameterError(words["changed"])
     if form.get("confirm") != own.name:
-        raise ParameterError(words["confirm_wrong"].format(name=own.name, typed=form.get("confirm")[:60]))
+        raise FieldError("confirm", words["confirm_wrong"].format(name=own.name, typed=form.get("confirm")[:60]))
     if not own.account.is_file():
         raise ParameterError(words["no_account"])
     formats = [name for name in form.all("format") if name in FORMATS]
@@ -105,7 +106,7 @@ def pay(request: Request, dataset: str) -> Response:
         "out": folder,
         "formats": formats,
         "account": own.shown(own.account),
-        **({"table": own.table} if own.table else {}),
+        **({"table": table} if (table := table_of(own)) else {}),
         **plan.options,
     }
     job, is_new = jobs.start(

@@ -9,9 +9,11 @@ from starlette.responses import Response
 from understudy.errors import ParameterError
 from understudy.facade import boards
 from understudy.studio import jobs, plans, released
-from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say, stored_page
+from understudy.studio.forms import FieldError
+from understudy.studio.frame import Audience, Equivalent, dataset_of, download, go, page, say, stored_page
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.released import Released
+from understudy.studio.stored_books import is_linked, load_book, table_of
 from understudy.studio.texts import texts
 from understudy.studio.workspace import Dataset, private_folder
 
@@ -30,7 +32,7 @@ def show(request: Request, dataset: str) -> Response:
     chosen = next(
         (one for one in known if one.name == request.query_params.get("release")), known[0] if known else None
     )
-    linked = plans.is_linked(own) if own.codebook.is_file() else False
+    linked = is_linked(own)
     return page(
         request,
         "report",
@@ -44,7 +46,7 @@ def show(request: Request, dataset: str) -> Response:
         releases=[(one, one.report.is_file()) for one in known],
         chosen=chosen,
         is_made=chosen is not None and chosen.report.is_file(),
-        columns=[] if linked or not own.codebook.is_file() else list(plans.load_book(own).names),
+        columns=[] if linked or not own.codebook.is_file() else list(load_book(own).names),
         linked=linked,
         risks=RISKS,
         nonce="" if chosen is None else _number(chosen),
@@ -70,11 +72,16 @@ def fix(request: Request, dataset: str) -> Response:
     if own.path(BOARD).is_file() and not _may_change(released.all_releases(own)):
         raise ParameterError(words["fixed_already"])
     known = {name for name, *_ in boards.read_board().lines()}
-    limits = {name: plans.read_number(value, name) for name, value in form.beginning("limit-").items() if name in known}
+    sent = form.beginning("limit-")
+    limits = {name: plans.read_number(value, f"limit-{name}") for name, value in sent.items() if name in known}
     by = form.get("by") or session_of(request).person
     if not by:
-        raise ParameterError(words["no_board"])
-    boards.save_board(own.path(BOARD), limits, by=by)
+        raise FieldError("by", words["no_board"])
+    try:
+        boards.save_board(own.path(BOARD), limits, by=by)
+    except ParameterError as reason:  # about the file, whose name says nothing here
+        wrong = next((f"limit-{name}" for name in limits if f"'{name}'" in str(reason)), "")
+        raise FieldError(wrong, str(reason).partition(": ")[2] or str(reason)) from None
     say(request, words["fixed"].format(file=own.shown(own.path(BOARD))))
     return go(f"/d/{own.name}/report")
 
@@ -86,13 +93,13 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
     chosen, nonce = released.find_release(own, release), form.get("nonce")
     if jobs.find(own.root.folder, nonce) is not None:
         return go(f"/d/{own.name}/job/{nonce}")
-    linked = plans.is_linked(own)
+    linked = is_linked(own)
     if not linked and not own.path(BOARD).is_file():
         raise ParameterError(words["board_first"])
     if nonce != _number(chosen):
         raise ParameterError(words["changed"])
     if form.get("risk", "quick") not in RISKS:
-        raise ParameterError(words["no_risk"])
+        raise FieldError("risk", words["no_risk"])
     private_folder(own.reports)
     folder = own.shown(chosen.folder)
     asked: dict[str, Any] = {
@@ -102,7 +109,7 @@ def open_report(request: Request, dataset: str, release: str) -> Response:
         "holdout": None if own.holdout is None else own.holdout.replace(f"{own.root.folder}/", "", 1),
         "account": own.shown(own.account) if own.account.is_file() else None,
         "target": form.get("target") or None,
-        "table": own.table,
+        "table": table_of(own),
         "risk": form.get("risk", "quick"),
         "board": None if linked else own.shown(own.path(BOARD)),
     }
@@ -147,16 +154,25 @@ def report_page(request: Request, dataset: str, release: str) -> Response:
     return stored_page(chosen.report)
 
 
+@router.get("/d/{dataset}/report/{release}/file")
+def report_file(request: Request, dataset: str, release: str) -> Response:
+    """The file to keep; its name says that it is confidential."""
+    own = dataset_of(request, dataset)
+    chosen = released.find_release(own, release)
+    if not chosen.report.is_file():
+        raise ParameterError(texts("report")["not_made"])
+    return download(chosen.report, audience=Audience.CONFIDENTIAL, name=f"{own.name}-{chosen.name}-report.html")
+
+
 def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
-    if release is None:
-        return Equivalent(commands=(), python=())
     data, _ = plans.source_words(own)
-    folder, out = own.shown(release.folder), own.shown(release.report)
+    chosen = Released(own=own, name="1") if release is None else release  # as the first one will be called
+    folder, out = own.shown(chosen.folder), own.shown(chosen.report)
     known = [("board", own.path(BOARD)), ("account", own.account)]
-    known = [(name, place) for name, place in known if place.is_file() and not (name == "board" and _is_linked(own))]
+    known = [(name, place) for name, place in known if place.is_file() and not (name == "board" and is_linked(own))]
     flags = "".join(f" --{name} {own.shown(place)}" for name, place in known)
     words = "".join(f', {name}="{own.shown(place)}"' for name, place in known)
-    call = "evaluate_linked" if _is_linked(own) else "evaluate"
+    call = "evaluate_linked" if is_linked(own) else "evaluate"
     return Equivalent(
         commands=(
             *plans.making(own, own.reports),
@@ -164,7 +180,3 @@ def _equivalent(own: Dataset, release: Released | None) -> Equivalent:
         ),
         python=("import understudy as us", f'us.{call}("{plans.data_words(own)}", "{folder}", out="{out}"{words})'),
     )
-
-
-def _is_linked(own: Dataset) -> bool:
-    return own.codebook.is_file() and plans.is_linked(own)

@@ -7,13 +7,13 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.errors import ParameterError
-from understudy.studio.books import DANGEROUS, progress_of
+from understudy.studio.books import DANGEROUS, panel_of, progress_of
+from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import Form, form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
 from understudy.studio.screens.data import shown_data
-from understudy.studio.stored_books import load_book
+from understudy.studio.stored_books import load_book, spelled, tables_of
 from understudy.studio.texts import texts
 
 router = APIRouter()
@@ -26,7 +26,8 @@ def show(request: Request, dataset: str) -> Response:
     look = find_look(own, "columns")
     has_book = own.codebook.is_file()
     book = load_book(own) if has_book else None
-    reviewed = {column.name for column in getattr(book, "written", ()) if column.is_reviewed}
+    parts = tables_of(book) if book else {}
+    reviewed = {spelled(name, each.name) for name, part in parts.items() for each in part.written if each.is_reviewed}
     path, data = own.shown(own.path("codebook.toml")), shown_data(own.root, own.data)
     same = Equivalent(
         commands=(f"understudy codebook review {path} --data {quote_word(data)} --by NAME",),
@@ -46,8 +47,10 @@ def show(request: Request, dataset: str) -> Response:
         tab="review",
         look=look,
         has_book=has_book,
-        is_linked=hasattr(book, "tables"),
-        questions=(look.seen or {}).get("questions", ()),
+        questions=[
+            {**question, "panel": panel_of(question["id"]), "table": question["id"].rpartition(".")[0]}
+            for question in (look.seen or {}).get("questions", ())
+        ],
         reviewed=reviewed,
         progress=progress_of(own),
         dangerous=DANGEROUS,
@@ -62,7 +65,7 @@ def answer(request: Request, dataset: str) -> Response:
     own, form = dataset_of(request, dataset), form_of(request)
     questions = (find_look(own, "columns").seen or {}).get("questions", ())
     if not form["by"]:
-        raise ParameterError(texts("codebook")["review"]["no_name"])
+        raise FieldError("by", texts("codebook")["review"]["no_name"])
     session_of(request).called = form["by"]
     answers = answers_of(questions, form)
     start_look(own, "answers", "columns", given={"by": form["by"], "answers": answers})
@@ -101,5 +104,5 @@ def _person(form: Form) -> str:
     if form["who"] != "column":
         return "no"
     if not form["cap"].isdecimal():
-        raise ParameterError(texts("data")["person"]["no_cap"])
+        raise FieldError("cap", texts("data")["person"]["no_cap"])
     return f"{form['column']} {form['cap']}"

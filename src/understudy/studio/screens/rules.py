@@ -7,13 +7,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from understudy.errors import ParameterError
-from understudy.studio.books import tables_of
 from understudy.studio.changes import changing
+from understudy.studio.forms import FieldError
 from understudy.studio.frame import Audience, Equivalent, dataset_of, go, page, say
 from understudy.studio.guard import form_of, session_of
 from understudy.studio.looks import find_look, is_looking, start_look
 from understudy.studio.screens.data import shown_data
-from understudy.studio.stored_books import load_book
+from understudy.studio.stored_books import load_book, tables_of
 from understudy.studio.texts import texts
 
 router = APIRouter()
@@ -30,8 +30,7 @@ def show(request: Request, dataset: str) -> Response:
     unsourced = set(getattr(book, "unsourced_rules", ()))
     present = [
         {"words": rule.words(), "source": rule.attestation or rule.source, "open": rule.title in unsourced}
-        for part in parts.values()
-        for rule in part.constraints
+        for rule in (*(rule for part in parts.values() for rule in part.constraints), *getattr(book, "rules", ()))
     ]
     path, data = own.shown(own.path("codebook.toml")), shown_data(own.root, own.data)
     same = Equivalent(
@@ -56,7 +55,6 @@ def show(request: Request, dataset: str) -> Response:
         tab="rules",
         look=look,
         has_book=has_book,
-        is_linked=hasattr(book, "tables"),
         present=present,
         proposals=seen.get("proposals", [])[:_MOST],
         packs=seen.get("packs", []),
@@ -76,8 +74,8 @@ def accept(request: Request, dataset: str) -> Response:
     chosen, packs = form.all("accept"), form.all("pack")
     if not chosen and not packs:
         raise ParameterError(words["none_chosen"])
-    if not form["by"] or not form["source"]:
-        raise ParameterError(words["no_source"])
+    if lacking := [name for name in ("by", "source") if not form[name]]:
+        raise FieldError(lacking[0], words["no_source"])
     session_of(request).called = form["by"]
     if packs:  # public rules: no row is read
         with changing(own):

@@ -34,6 +34,13 @@ for (const field of document.querySelectorAll("[data-needed-by]")) {
   field.form.addEventListener("change", set);
   set();
 }
+// Fields that belong to one of several radio buttons are shown with it.
+for (const part of document.querySelectorAll("[data-with]")) {
+  const [name, value] = part.dataset.with.split("="), form = part.closest("form");
+  const set = () => { part.hidden = form.elements[name].value !== value; };
+  form.addEventListener("change", set);
+  set();
+}
 // A field that belongs to one answer of a list is shown with that answer.
 for (const field of document.querySelectorAll("[data-shown-by]")) {
   const place = field.dataset.shownBy.indexOf("=");
