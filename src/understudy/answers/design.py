@@ -196,7 +196,7 @@ def _made(
         raise _too_many(formula, len(names))
     if names[:1] != ("Intercept",):
         raise ParameterError(
-            f"`formula` is {formula[:120]!r}, which leaves the intercept out; an answer needs one. Take the 0 or -1 out."
+            f"`formula` is {formula[:120]!r}, which leaves the intercept out; an answer needs one. Take out 0 or -1."
         )
     if not np.isfinite(matrix).all():
         raise ParameterError(
