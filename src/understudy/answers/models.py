@@ -146,6 +146,8 @@ class ModelMethod:
         vectors = np.zeros((len(codes), layout.width), dtype=np.int64)
         kept = np.flatnonzero(slots >= 0)
         for part in np.array_split(kept, max(1, len(kept) * layout.width // _TOGETHER)):
+            if not len(part):  # of an empty table there is nothing to lay out
+                continue
             terms, answers = self.design.scaled(codes[part]), self.design.answers(codes[part])
             chance = 1 / (1 + np.exp(-np.clip(terms @ beta, -500, 500)))
             left = answers if self.is_linear else answers - chance
