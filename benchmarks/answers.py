@@ -200,8 +200,8 @@ def _shown(errors: tuple[float, float]) -> str:
 def main() -> None:
     """Both."""
     print(
-        f"error in {COMPARED_RUNS} tables of {COMPARED_ROWS:,} records against their exact figures, of a model that of its "
-        "predictions: root mean square (median)",
+        f"error in {COMPARED_RUNS} tables of {COMPARED_ROWS:,} records against their exact figures, of a model that of "
+        "its predictions: root mean square (median)",
         flush=True,
     )
     compared(Path(os.environ.get("UNDERSTUDY_PEERS", ".venv-peers")))
