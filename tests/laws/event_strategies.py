@@ -19,6 +19,7 @@ from understudy.mechanisms import (
     KAnonymousTable,
     LDiverseDraws,
     MaxNormSums,
+    MomentSums,
     OriginDraws,
     PeopleHistogram,
     PerturbedPrediction,
@@ -29,7 +30,9 @@ from understudy.mechanisms import (
     StabilityHistogram,
     StableSplits,
     SubsampledBinomial,
+    TreeCounts,
     TreeSplits,
+    VectorSums,
     WeightedHistogram,
 )
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
@@ -54,6 +57,10 @@ def priced(relation):
         BoundedSums: st.builds(
             BoundedSums, scale=scales, reach=st.sampled_from([1, 3, 1024]), neighbours=st.just(relation)
         ),
+        **{
+            kind: st.builds(kind, scale=scales, moved=st.sampled_from([1, 3, 1 << 14]), neighbours=st.just(relation))
+            for kind in (VectorSums, TreeCounts, MomentSums)
+        },
         CertifiedNumbers: st.builds(
             CertifiedNumbers, scale=scales, moved=st.sampled_from([1, 2, 1 << 14]), neighbours=st.just(relation)
         ),

@@ -41,6 +41,7 @@ ORDER = [
     ("datasets",),
     ("evaluate",),
     ("infer",),
+    ("answers",),
     ("anonymize",),
     ("commute",),
     ("reconstruct",),

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from understudy.codebook.publication import is_address, is_email
-from understudy.privacy.provenance import Made
 from understudy.release.passport.description import Description, File, Kind, Table
 
 _CONTEXT = {
@@ -92,7 +91,7 @@ def _dataset(release: Description) -> Node:
     if not release.has_real_records:  # the vocabulary has no word for anonymised records
         synthetic = _concept("dataset-type/SYNTHETIC_DATA", "Synthetic data")
         counted = _concept("dataset-type/STATISTICAL", "Statistical data")
-        dataset["dct:type"] = counted if release.made is Made.COUNTS else synthetic
+        dataset["dct:type"] = counted if release.made.is_statistics else synthetic
     if publication.publisher:
         dataset["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": publication.publisher}
     if publication.contact:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.privacy.guarantees import ApproxDP, ProbabilisticDP, PureDP
-from understudy.privacy.provenance import Made
 from understudy.privacy.spelling import at_most
 from understudy.release.passport.description import Description
 
@@ -36,7 +35,7 @@ def registry(release: Description) -> str:
 def _entry(release: Description) -> dict[str, Any]:
     publication, promise, relation = release.publication, release.promise, release.neighbours
     assert relation is not None  # a promise of these kinds always names its relation
-    product = "Summary statistics" if release.made is Made.COUNTS else "Synthetic data"
+    product = "Summary statistics" if release.made.is_statistics else "Synthetic data"
     sources = ", ".join(part for part in (publication.url, publication.citation) if part)
     # rounded up: an entry never states less than what is true
     parameters = {name: float(at_most(getattr(promise, name), 6)) for name in ("epsilon", "delta")}
