@@ -21,8 +21,9 @@ from understudy.parameters import Text, Whole
 from understudy.service.store import Store, now
 from understudy.service.tables import api_keys
 
-SCOPES = ("score", "budget", "metrics")
-"""What a key may do: ask for scores (``score:MODEL`` for one model only), see its budget, read the metrics."""
+SCOPES = ("score", "budget", "metrics", "answer", "review", "ledger")
+"""What a key may do: ask for scores (``score:MODEL`` for one model only), see its budget, read the metrics, ask on data
+sets, review questions and read the ledger (``answer:DATA`` and so on for one data set only)."""
 
 DEFAULT_RATE = 600
 _RATE = Whole(most=1_000_000, tried=DEFAULT_RATE)
@@ -33,7 +34,8 @@ _LABEL = Text(
 )
 _REMEMBERED = 1.0  # seconds; a revoked key spends nothing from its revocation on, and reads nothing after this
 _SHAPE = re.compile(r"us_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
-_SCOPE_SHAPE = re.compile(r"score(:[a-z0-9][a-z0-9_-]{0,63})?|budget|metrics")
+_SCOPE_SHAPE = re.compile(r"(score|answer|review|ledger)(:[a-z0-9][a-z0-9_-]{0,63})?|budget|metrics")
+_CHOICES = f"choose among {', '.join(SCOPES)}, score:MODEL, answer:DATA, review:DATA, ledger:DATA."
 _NOBODY = bytes(32)
 
 
@@ -49,9 +51,9 @@ class ApiKey:
     created: str
     revoked: str | None
 
-    def may(self, scope: str, model: str | None = None) -> bool:
-        """Whether one of its scopes covers this."""
-        return scope in self.scopes or (model is not None and f"{scope}:{model}" in self.scopes)
+    def may(self, scope: str, name: str | None = None) -> bool:
+        """Whether one of its scopes covers this, perhaps for one model or data set only."""
+        return scope in self.scopes or (name is not None and f"{scope}:{name}" in self.scopes)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -152,8 +154,8 @@ def _from_row(row: Any) -> ApiKey:
 
 def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     if not scopes:
-        raise ParameterError(f"a key needs at least one scope; choose among {', '.join(SCOPES)}, score:MODEL.")
+        raise ParameterError(f"a key needs at least one scope; {_CHOICES}")
     for scope in scopes:
         if not _SCOPE_SHAPE.fullmatch(scope):
-            raise ParameterError(f"`scope` is {scope[:80]!r}; choose among {', '.join(SCOPES)}, score:MODEL.")
+            raise ParameterError(f"`scope` is {scope[:80]!r}; {_CHOICES}")
     return tuple(dict.fromkeys(scopes))
