@@ -27,6 +27,8 @@ from understudy.service.tables import api_keys, cap_changes, data_sets, members,
 ABANDONED = 600.0
 """Seconds after which a paid attempt without an answer counts as dead: counting a large table takes minutes."""
 MOST_WORDS = 2_000
+RULES = "rules"
+"""Who decided, where no person did."""
 NAME = Text(
     words="1 to 64 small letters, digits, hyphens and underscores, first a letter or digit",
     example="readmissions-2026",
@@ -269,7 +271,7 @@ class Projects:
             "synthetic": asked.synthetic,
             "asked": now(),
             "decided": None if asked.status is Status.ASKED else now(),
-            "decided_by": None if asked.status is Status.ASKED else "rules",
+            "decided_by": None if asked.status is Status.ASKED else RULES,
             "attempts": 0,
         }
         here = (questions.c.project == member.project,)
@@ -365,6 +367,17 @@ class Projects:
                 f"{' and paid for' if line.attempts else ''}; only what waits can be decided."
             )
         return line
+
+    def judge_again(self, line: Any, status: Status, words: str) -> Any:
+        """What the rules say now of a question that they decided before and nobody has paid for."""
+        here = (questions.c.answer_id == line.answer_id,)
+        with self._store.writing() as connection:
+            connection.execute(
+                update(questions)
+                .where(*here, questions.c.attempts == 0, questions.c.decided_by == RULES)
+                .values(status=status.value, words=words, decided=now())
+            )
+            return connection.execute(select(questions).where(*here)).one()
 
     # Books
 
