@@ -28,6 +28,9 @@ if TYPE_CHECKING:  # for editors and type checkers; a test holds it together wit
     from understudy.codebook import LinkedCodebook as LinkedCodebook
     from understudy.evaluate.combine import combine as combine
     from understudy.facade.anonymity import anonymize as anonymize
+    from understudy.facade.answers import answer as answer
+    from understudy.facade.answers import ask_release as ask_release
+    from understudy.facade.answers import quote_answer as quote_answer
     from understudy.facade.averages import reconstruct as reconstruct
     from understudy.facade.codebooks import check as check
     from understudy.facade.codebooks import declare as declare
@@ -81,6 +84,8 @@ _HOME = {
     "Neighbours": "understudy.privacy.guarantees",
     "Release": "understudy.release",
     "anonymize": "understudy.facade.anonymity",
+    "answer": "understudy.facade.answers",
+    "ask_release": "understudy.facade.answers",
     "audit": "understudy.facade.looks",
     "check": "understudy.facade.codebooks",
     "combine": "understudy.evaluate.combine",
@@ -105,6 +110,7 @@ _HOME = {
     "open": "understudy.sources",
     "passport": "understudy.facade.passports",
     "quote": "understudy.facade.tables",
+    "quote_answer": "understudy.facade.answers",
     "read_recipe": "understudy.facade.tables",
     "reconstruct": "understudy.facade.averages",
     "records_per_cell": "understudy.facade.codebooks",

@@ -40,6 +40,7 @@ ORDER = [
     ("datasets",),
     ("evaluate",),
     ("infer",),
+    ("answers",),
     ("anonymize",),
     ("commute",),
     ("reconstruct",),

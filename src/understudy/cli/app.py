@@ -9,6 +9,7 @@ import typer
 from understudy.cli import (
     account,
     anonymize,
+    answer,
     audit,
     codebook,
     combine,
@@ -55,6 +56,7 @@ PANELS: dict[str, tuple[Any, ...]] = {
         synth.draw,
         impute.impute,
         count.count,
+        answer.answer,
         ("anonymize", anonymize.app),
         ("reconstruct", reconstruct.app),
         ("commute", commute.app),

@@ -50,6 +50,7 @@ def verify(path: str | Path, *, key: str | Path | None = None) -> Verdict:
 
 def _unsigned_verdict(path: str | Path) -> Verdict:
     from understudy.anonymize.verify import recheck_anonymity
+    from understudy.answers.recheck import check_figures, recheck_answer
     from understudy.commute.recheck import recheck_commute
     from understudy.release.verify import verify_release
     from understudy.synth.recheck import recheck_method
@@ -62,7 +63,7 @@ def _unsigned_verdict(path: str | Path) -> Verdict:
             raise ReleaseError(f"{reason} Of a release, give the folder.") from None
     if (verdict := histories.verify(path)) is not None:
         return verdict
-    return verify_release(path, [recheck_method, recheck_anonymity, recheck_commute])
+    return verify_release(path, [recheck_method, recheck_anonymity, recheck_commute, recheck_answer, check_figures])
 
 
 @documented

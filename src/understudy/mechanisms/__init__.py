@@ -26,6 +26,7 @@ from understudy.mechanisms.rule_support import RuleSupport
 from understudy.mechanisms.split_choice import StableSplits, TreeSplits
 from understudy.mechanisms.stability import StabilityHistogram
 from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.vector_sums import MomentSums, TreeCounts, VectorSums
 from understudy.mechanisms.weighted import WeightedHistogram
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "KAnonymousTable",
     "LDiverseDraws",
     "MaxNormSums",
+    "MomentSums",
     "OriginDraws",
     "PeopleHistogram",
     "PerturbedPrediction",
@@ -55,6 +57,8 @@ __all__ = [
     "StableSplits",
     "Stream",
     "SubsampledBinomial",
+    "TreeCounts",
     "TreeSplits",
+    "VectorSums",
     "WeightedHistogram",
 ]

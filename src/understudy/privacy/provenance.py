@@ -30,10 +30,16 @@ class Made(StrEnum):
     DECLARED = "declared"
     """Nobody of us wrote it: it is what the caller says."""
     COUNTS = "counts"
+    ANSWER = "answer"
     SYNTHETIC = "synthetic"
     ANONYMIZED = "anonymized"
     RECONSTRUCTED = "reconstructed"
     COMPLETED = "completed"
+
+    @property
+    def is_statistics(self) -> bool:
+        """Whether the rows are figures with intervals, and no records of any kind."""
+        return self in (Made.COUNTS, Made.ANSWER)
 
 
 class InputRole(StrEnum):
@@ -49,6 +55,7 @@ class InputRole(StrEnum):
     REGIONS = "partition of the origins"
     SIZES = "output sizes"
     STAND_IN = "stand-in for the data"
+    COMPARED = "release that was asked first"
 
     @property
     def is_public(self) -> bool:
@@ -58,6 +65,7 @@ class InputRole(StrEnum):
 
 _MANY_ROWS = {
     Made.COUNTS: "the rows are combinations with noisy counts, not records: what the draw promises holds for no person",
+    Made.ANSWER: "the rows are noisy figures of an answer, not records: what the draw promises holds for no person",
     Made.SYNTHETIC: "the rows were drawn from a table that is synthetic already, where one person can change the rows "
     "of many: people are protected by what that release states, whatever is drawn from it, and not by this price",
     Made.ANONYMIZED: "the rows were drawn from a table that was anonymised by looking at the confidential records, "

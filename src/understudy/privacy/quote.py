@@ -23,7 +23,7 @@ class Quote:
 
     method: str
     route: str
-    """``N``: noise once, rows free. ``S``: every draw costs. ``counts``, ``score``, ``none``."""
+    """``N``: noise once, rows free. ``S``: every draw costs. ``counts``, ``answer``, ``score``, ``none``."""
     own: Ledger
     """What it reads itself; :attr:`ledger` has earlier purchases too."""
     rows: int

@@ -31,6 +31,7 @@ class Subject(StrEnum):
     ROWS = "rows", "This file of {rows:,} rows"
     COUNTS = "counts", "This table of {rows:,} counts"
     SCORE = "score", "This risk score"
+    ANSWER = "figures", "This answer of {rows:,} figures"
     PEOPLE = "people", "This release of linked tables about {rows:,} people"
 
 
@@ -76,6 +77,8 @@ def statement(
         lines.append("The perturbed tables were released once; the rows are drawn from them and cost nothing more.")
     elif route == "counts":
         lines.append("Every count has noise of its own; to count again is to pay again.")
+    elif route == "answer":
+        lines.append("Every figure rests on noisy sums that were measured once; to ask again is to pay again.")
     elif route == "score":
         lines += _answers(ledger, call)
     else:

@@ -73,7 +73,7 @@ def write_table(table: pa.Table, book: Codebook, made: Made, path: Path, form: s
 
 def spelled_table(table: pa.Table, book: Codebook, made: Made) -> pa.Table:
     """For CSV: missing values spelled as the codebook spells them."""
-    if made is Made.COUNTS:  # labels, tokens among them, and numbers
+    if made.is_statistics:  # labels, tokens among them, and numbers
         return table
     columns = []
     for name in table.column_names:
@@ -131,7 +131,7 @@ class _Written:
 
     @staticmethod
     def of(name: str, table: pa.Table, book: Codebook, made: Made) -> "_Written":
-        column = book.column(name) if name in {c.name for c in book.columns} and made is not Made.COUNTS else None
+        column = book.column(name) if name in {c.name for c in book.columns} and not made.is_statistics else None
         values = table.column(name)
         if pa.types.is_dictionary(values.type):
             values = values.cast(pa.string())

@@ -28,6 +28,7 @@ TABLE_NAMES = {
     **dict.fromkeys(Made, TABLE),
     Made.ANONYMIZED: ANONYMIZED,
     Made.COUNTS: "counts.parquet",
+    Made.ANSWER: "answer.parquet",
     Made.COMPLETED: "completed.parquet",
 }
 """What the table of a release is called; nobody should take real records for synthetic ones."""

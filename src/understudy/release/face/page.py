@@ -12,6 +12,7 @@ from understudy.pages.drawings.shares import Share, share_bars
 from understudy.pages.numbers import moment, number
 from understudy.privacy.guarantees import Guarantee
 from understudy.privacy.provenance import Made
+from understudy.release.face.answer import answer_section
 from understudy.release.face.citing import check, cite
 from understudy.release.face.columns import Noise, column_figures, sample_rows
 from understudy.release.face.markup import document, paragraph, table, text
@@ -23,7 +24,12 @@ from understudy.release.measurements import MEASUREMENTS, Measurements, read_mea
 FACE = "index.html"
 """The name of the page in the folder of a release."""
 _MOST_COUNTS = 40
-_TITLES = {Made.COUNTS: "Noisy counts", Made.ANONYMIZED: "Anonymised records", Made.COMPLETED: "Completed records"}
+_TITLES = {
+    Made.COUNTS: "Noisy counts",
+    Made.ANSWER: "Figures",
+    Made.ANONYMIZED: "Anonymised records",
+    Made.COMPLETED: "Completed records",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +67,7 @@ def what_is(facts: Mapping[str, Any], made: Made) -> str:
     """The kind of release in a few words."""
     kinds = {
         Made.COUNTS: "a table of {:,} noisy counts",
+        Made.ANSWER: "an answer of {:,} figures",
         Made.ANONYMIZED: "an anonymised table of {:,} real records",
         Made.COMPLETED: "a completed table of {:,} real records (confidential)",
     }
@@ -101,6 +108,8 @@ def _contents(
         return [("columns", "Columns", told + table("Columns", ("column", "what it is", "levels"), rows))]
     if made is Made.COUNTS:
         return [("columns", "The counts", _counts(tables[0].files[0]))]
+    if made is Made.ANSWER:
+        return [("columns", "The answer", answer_section(tables[0].files[0], facts["parameters"]))]
     parts = []
     for each, known in zip(tables, measured, strict=True):
         heading = f"<h3>{text(each.title)}</h3>" if len(tables) > 1 else ""

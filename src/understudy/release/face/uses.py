@@ -104,6 +104,14 @@ def _by_kind(
         )
     if made is Made.COUNTS:
         return _counts(facts)
+    if made is Made.ANSWER:
+        return (
+            [
+                f"The figures of this one question, each with an interval that holds {number(100 * facts['parameters']['level'])} "
+                "times of 100."
+            ],
+            ["Any other question: the next one is asked, and paid for, by itself."],
+        )
     good = ["Writing and trying out programs: columns, levels and types are those of the confidential table."]
     bad = ["Looking for a person, or deciding about one: no row is a person."]
     if getattr(total, "neighbours", None) is Neighbours.ORIGIN:

@@ -92,7 +92,7 @@ def _dataset(release: Description) -> Node:
     if not release.has_real_records:  # the vocabulary has no word for anonymised records
         synthetic = _concept("dataset-type/SYNTHETIC_DATA", "Synthetic data")
         counted = _concept("dataset-type/STATISTICAL", "Statistical data")
-        dataset["dct:type"] = counted if release.made is Made.COUNTS else synthetic
+        dataset["dct:type"] = counted if release.made.is_statistics else synthetic
     if publication.publisher:
         dataset["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": publication.publisher}
     if publication.contact:

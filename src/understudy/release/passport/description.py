@@ -41,6 +41,7 @@ _MEDIA = {
 }
 _KINDS = {
     Made.SYNTHETIC: "synthetic records",
+    Made.ANSWER: "figures that were computed on the confidential table with noise, with intervals",
     Made.COUNTS: "noisy counts of every combination of levels, with intervals",
     Made.ANONYMIZED: "real records, generalised and suppressed until they satisfy the criteria of the manifest",
     Made.COMPLETED: "real records with missing values filled in; confidential",
@@ -360,7 +361,7 @@ def _field(part: pa.Field, column: Column | None, made: Made) -> Field:
         low=low,
         high=high,
         units=column.units if isinstance(column, Number) else "",
-        missing=None if made is Made.COUNTS else column.missing,
+        missing=None if made.is_statistics else column.missing,
         role=column.role.value,
     )
 

@@ -36,7 +36,7 @@ def registry(release: Description) -> str:
 def _entry(release: Description) -> dict[str, Any]:
     publication, promise, relation = release.publication, release.promise, release.neighbours
     assert relation is not None  # a promise of these kinds always names its relation
-    product = "Summary statistics" if release.made is Made.COUNTS else "Synthetic data"
+    product = "Summary statistics" if release.made.is_statistics else "Synthetic data"
     sources = ", ".join(part for part in (publication.url, publication.citation) if part)
     # rounded up: an entry never states less than what is true
     parameters = {name: float(at_most(getattr(promise, name), 6)) for name in ("epsilon", "delta")}
