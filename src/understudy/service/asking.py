@@ -14,13 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from understudy.answers.product import Answer
 from understudy.errors import ParameterError, RefusalError, UnderstudyError
 from understudy.mechanisms.stream import Stream
 from understudy.service.data_sets import ALWAYS, EXCEPTIONS, DataSet, Prepared, Terms
 from understudy.service.logs import EventLog, places_of
 from understudy.service.problems import Problem
 from understudy.service.projects import RULES, Asked, Membership, NoMemberError, Projects, Status, UncoveredError
-from understudy.service.store import Store
+from understudy.service.store import Store, now
 
 if TYPE_CHECKING:
     from understudy.infer.inference import Figure
@@ -77,8 +78,8 @@ class AnswerDesk:
             "kind": prepared.question.kind,
             "columns": list(prepared.question.columns),
             "price": prepared.price.to_dict(),
-            "statement": prepared.plan.quote.statement,
-            "notes": list(prepared.plan.quote.warnings),
+            "statement": prepared.stated.statement,
+            "notes": list(prepared.stated.warnings),
             "review": status.value,
             "words": words,
         }
@@ -164,7 +165,8 @@ class AnswerDesk:
         """Draw and store what was paid for; a failure is stored too, without its words, which may hold a value."""
         try:
             figures = data.draw(prepared.plan, self._fresh_stream())
-            text = json.dumps(answer_of(prepared, figures, synthetic=json.loads(line.synthetic)), allow_nan=False)
+            answer = answer_of(line, prepared, figures, data.tried(prepared.question, prepared.plan))
+            text = json.dumps(finite(answer.to_dict()), allow_nan=False)
         except Exception as error:
             self._log.say(
                 "answer failed",
@@ -183,33 +185,27 @@ class AnswerDesk:
             return self._stream.spawn()
 
 
-def answer_of(prepared: Prepared, figures: "tuple[Figure, ...]", *, synthetic: list[dict[str, Any]]) -> dict[str, Any]:
-    """What is stored of an answer: figures, how far the synthetic ones were off, and the promise."""
-    quote = prepared.plan.quote
-    told = plain_figures(figures)
-    known = {figure["name"]: figure["estimate"] for figure in synthetic}
-    gaps = [_gap(figure["estimate"], known.get(figure["name"])) for figure in told]
-    return {
-        "figures": told,
-        "gaps": gaps,
-        "statement": quote.statement,
-        "guarantee": quote.total.to_dict(),
-        "ledger": quote.ledger.to_list(),
-        "notes": list(quote.warnings),
-    }
-
-
-def _gap(answer: float | None, synthetic: float | None) -> float | None:
-    """Answer minus synthetic figure: post-processing of what was paid for."""
-    return None if answer is None or synthetic is None else answer - synthetic
+def answer_of(line: Any, prepared: Prepared, figures: "tuple[Figure, ...]", synthetic: "tuple[Figure, ...]") -> Answer:
+    """The answer as it leaves; how far the synthetic figures were off is post-processing of what was paid for."""
+    return Answer.of(
+        prepared.plan,
+        figures,
+        answer_id=line.answer_id,
+        created=now(),
+        synthetic=synthetic or None,
+        quote=prepared.stated,
+    )
 
 
 def plain_figures(figures: "tuple[Figure, ...]") -> list[dict[str, Any]]:
-    """As JSON can hold them: a number that is none is null."""
-    return [
-        {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in figure.to_dict().items()
-        }
-        for figure in figures
-    ]
+    """Figures as plain data."""
+    return [finite(figure.to_dict()) for figure in figures]
+
+
+def finite(value: Any) -> Any:
+    """As JSON can hold it: a number that is none is null."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -89,6 +89,18 @@ def set_data_cap(projects: Projects, data: str, cap: Amount, *, account: Account
     projects.set_data_cap(data, cap, account=account.identity)
 
 
+def check_paid(projects: Projects, data: str, *, account: Account, database: str) -> None:
+    """Refuse to answer on a data set under a cap that its account has not paid for, as after a restored back-up."""
+    budget = projects.budget_of(data)
+    projects.check_data_cap(data, budget.cap, account=account.identity)
+    paid = paid_amount(account, data, database)
+    if not paid.covers(budget.cap):
+        raise RefusalError(
+            f"the cap of {data!r} is {budget.cap.words}, and its account has paid for {paid.words}; set the cap again "
+            "with `understudy projects cap`, which charges what is missing."
+        )
+
+
 def paid_amount(account: Account, data: str, database: str) -> Amount:
     """What the account has paid for answers on a data set, given by the service of one database."""
     entries = Ledger.from_list(_committed(account, _what_data(data, database)))

@@ -9,6 +9,7 @@ import tomllib
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,15 @@ from understudy.loading import loader
 from understudy.parameters import Number, OneOf, Whole
 from understudy.privacy.account import Account
 from understudy.privacy.guarantees import ApproxDP, Neighbours, PureDP
+from understudy.privacy.provenance import InputRole, Provenance
+from understudy.privacy.quote import Quote
 from understudy.privacy.transaction import still_owed
+from understudy.release.reading import read_manifest_file, tables_of
 from understudy.service.amounts import Amount
 from understudy.service.projects import NAME
 from understudy.sources import open_source
 from understudy.sources.files import is_database
+from understudy.sources.inputs import public_provenance
 
 if TYPE_CHECKING:
     from understudy.answers import Plan
@@ -69,6 +74,9 @@ class Prepared:
     question: Question
     plan: "Plan"
     price: Amount
+    """What the answer itself costs."""
+    stated: Quote
+    """What its reader sees paid for: the answer, and the release and codebook that it rests on."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,22 +109,35 @@ class DataSet:
                 f"the rules of {self.name!r} name a smallest group and no release to judge it on; the rows may not be "
                 "looked at for that. Name `release`."
             )
-        source = open_source(self.address, self.book, unknown=self.unknown)
-        source.provenance.refuse_as_data("an answer")
+        self._provenance.refuse_as_data("an answer")
         probe = self.prepare("count", Terms(epsilon=1.0))  # refuses a codebook that carries no promise
         self.tried(probe.question, probe.plan)  # and a release that cannot be read
-        if still_owed(self.account, probe.plan.quote).bought:
+        unpaid = still_owed(self.account, probe.stated).bought
+        if unpaid:
             raise RefusalError(
-                f"the codebook of {self.name!r} was drafted at a price that its account has not paid; charge it there "
-                "first, or review the codebook by hand."
+                f"the account of {self.name!r} has not paid for {unpaid[0].name!r}, on which every answer would rest; "
+                "name a release and a codebook that were charged to it."
             )
+
+    @cached_property
+    def _provenance(self) -> Provenance:
+        """What the table is; opening it also tells whether it has the columns of the codebook."""
+        return open_source(self.address, self.book, unknown=self.unknown).provenance
+
+    @cached_property
+    def _compared(self) -> dict[InputRole, Provenance]:
+        if self.release is None:
+            return {}
+        table = tables_of(self.release, read_manifest_file(self.release))[0]
+        return {InputRole.COMPARED: public_provenance(table, InputRole.COMPARED, confidential=self.address)}
 
     def prepare(self, text: str, terms: Terms) -> Prepared:
         """Parse and price; reads the codebook and nothing else, a release for the start of a model."""
         question = parse_question(text, self.book)
         relation = Neighbours.ADD_REMOVE if self.account.neighbours in _ADDING else Neighbours.REPLACE
         plan = plan_answer(question, self.book, **vars(terms), neighbours=relation, release=self.release)
-        total = replace(plan.quote, bought=()).total  # what was paid for the codebook was paid once
+        stated = plan.quote.with_data(self._provenance).with_public(self._compared)
+        total = replace(stated, bought=()).total  # what it rests on was paid for once, by the account
         if not isinstance(total, PureDP | ApproxDP):
             raise RefusalError(
                 f"answers on {self.name!r} would carry no promise ({getattr(total, 'why', total.kind)}); attest the "
@@ -127,7 +148,8 @@ class DataSet:
                 f"answers on {self.name!r} are priced for {total.neighbours.value} and its account is kept for "
                 f"{self.account.neighbours.value}; open an account for the former."
             )
-        return Prepared(question=question, plan=plan, price=Amount.price(total.epsilon, total.delta))
+        price = Amount.price(total.epsilon, total.delta)
+        return Prepared(question=question, plan=plan, price=price, stated=stated)
 
     def tried(self, question: Question, plan: "Plan | Terms") -> "tuple[Figure, ...]":
         """What the release says; remembered, since the same is asked by trying, quoting and sending."""

@@ -15,7 +15,9 @@ from understudy.service.logs import LEVELS
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from understudy.service.data_sets import DataSet
     from understudy.service.desk import Desk
+    from understudy.service.proxy import Proxy
     from understudy.service.served import Served
     from understudy.service.store import Store
     from understudy.trees.model import ScoreModel
@@ -107,15 +109,19 @@ def build(
     caps: Mapping[str, float],
     aliases: Mapping[str, str],
     without_promise: bool = False,
+    data: "Mapping[str, DataSet] | None" = None,
+    proxy: "Proxy | None" = None,
 ) -> "FastAPI":
-    """The application, checked: every per-call model has its cap."""
+    """The application, checked: every per-call model and every data set has its cap."""
     from understudy.service.app import create_app
     from understudy.service.desk import Desk
     from understudy.service.served import by_name
 
     served = by_name(models, without_promise=without_promise)
+    if not served and not data:
+        raise ParameterError("there is no model to serve, and no data set; name a model file, or a file of data sets.")
     set_caps(store, served, caps)
-    desk = Desk(store=store, models=served)
+    desk = Desk(store=store, models=served, data=data, proxy=proxy)
     _warm_up(desk)
     return create_app(desk, aliases=aliases)
 
