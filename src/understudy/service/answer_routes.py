@@ -11,12 +11,12 @@ from starlette.responses import Response
 from understudy.answers.product import Answer
 from understudy.errors import ParameterError
 from understudy.service.amounts import Amount
-from understudy.service.asking import LOST, WAITING, AnswerDesk, Told
+from understudy.service.asking import AnswerDesk, Told
 from understudy.service.bodies import read_json
 from understudy.service.data_sets import DataSet, Terms
 from understudy.service.page import Page
 from understudy.service.problems import Problem, shortened
-from understudy.service.projects import Status
+from understudy.service.records import record, waiting
 
 if TYPE_CHECKING:
     from understudy.service.desk import Desk
@@ -72,7 +72,7 @@ def _add_questions(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk)
         price = Amount(epsilon=told.line.price, delta=told.line.price_delta)
         seen_epsilon = price.to_dict()["epsilon"] if told.charged else 0.0
         desk.metrics.answered(model=data.name, how="paid" if told.charged else "stored", rows=1, epsilon=seen_epsilon)
-        return json_reply(_record(told))
+        return json_reply(record(told))
 
 
 def _add_review(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) -> None:
@@ -81,7 +81,7 @@ def _add_review(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) ->
         key = await desk.admit(request, "review")
         names = [name for name in answers.data if key.may("review", name)]
         lines = await run_in_threadpool(answers.projects.queue, names)
-        return json_reply({"questions": [_waiting(line) for line in lines]})
+        return json_reply({"questions": [waiting(line) for line in lines]})
 
     async def decide(request: Request, *, approve: bool) -> Response:
         key = await desk.admit(request, "review")
@@ -98,7 +98,7 @@ def _add_review(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) ->
             except ParameterError as fault:
                 raise Problem("not-waiting", str(fault)) from None
 
-        return json_reply(_waiting(await run_in_threadpool(settled)))
+        return json_reply(waiting(await run_in_threadpool(settled)))
 
     @at("POST", "/v1/review/{answer}/approve")
     async def approve(request: Request) -> Response:
@@ -111,14 +111,14 @@ def _add_review(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) ->
 
 def _add_records(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk) -> None:
     @at("GET", "/v1/answers/{answer}")
-    async def record(request: Request) -> Response:
+    async def found(request: Request) -> Response:
         key = await desk.admit(request, "answer")
         answer_id = request.path_params["answer"]
         line = await run_in_threadpool(answers.projects.find, answer_id)
         member = None if line is None else await run_in_threadpool(answers.projects.membership, key.key_id, line.data)
         if line is None or member is None or member.project != line.project or not key.may("answer", line.data):
             raise _unknown_answer(answer_id)
-        return json_reply(_record(Told(line=line, charged=False, member=member)))
+        return json_reply(record(Told(line=line, charged=False, member=member)))
 
     @at("GET", "/v1/data/{name}/ledger")
     async def ledger(request: Request) -> Response:
@@ -192,45 +192,6 @@ def _described(data: DataSet) -> dict[str, Any]:
             "disjoint groups costs what one of them does."
         ),
     }
-
-
-def _figures(text: str | None) -> list[Any] | None:
-    return None if text is None else json.loads(text)
-
-
-def _heading(line: Any) -> dict[str, Any]:
-    return {
-        "id": line.answer_id,
-        "data": line.data,
-        "project": line.project,
-        "question": line.text,
-        "terms": json.loads(line.terms),
-        "price": Amount(epsilon=line.price, delta=line.price_delta).to_dict(),
-        "status": line.status,
-        "words": line.words,
-        "asked": line.asked,
-        "synthetic": _figures(line.synthetic),
-    }
-
-
-def _record(told: Told) -> dict[str, Any]:
-    """What the asker sees."""
-    line = told.line
-    words = {Status.ASKED: WAITING, Status.FAILED: LOST}.get(line.status, line.words)
-    answered = line.answer is not None
-    return {
-        **_heading(line),
-        "words": " ".join(part for part in (line.words if line.status == Status.ASKED else "", words) if part),
-        "answer": None if not answered else json.loads(line.answer),
-        "page": f"/answers/{line.answer_id}" if answered else None,
-        "charged": told.charged,
-        "remaining": None if told.member is None else told.member.remaining(),
-    }
-
-
-def _waiting(line: Any) -> dict[str, Any]:
-    """What a steward sees: question, price and synthetic answer only."""
-    return {**_heading(line), "decided": line.decided, "decided_by": line.decided_by}
 
 
 def _question(body: Any, known: tuple[str, ...]) -> tuple[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from understudy.answers.product import Answer
-from understudy.errors import ParameterError, RefusalError, UnderstudyError
+from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.service.data_sets import ALWAYS, EXCEPTIONS, DataSet, Prepared, Terms
 from understudy.service.logs import EventLog, places_of
@@ -33,7 +33,7 @@ _WORKERS = 4
 WAITING = "a steward has to decide; ask for its status later. Nothing is charged while it waits."
 LOST = (
     "the answer could not be drawn, or its server died while it was; the price stays charged, because a failure may "
-    "tell something about the data. Asking again pays again. The steward finds the reason in the log."
+    "tell something about the data. Asking again pays again. The log has the kind and the place of the fault."
 )
 
 
@@ -174,7 +174,6 @@ class AnswerDesk:
                 answer=line.answer_id,
                 error=type(error).__name__,
                 places=places_of(error),
-                words=str(error) if isinstance(error, UnderstudyError) else "",
             )
             text = None
         self.projects.settle(line, attempt, text)

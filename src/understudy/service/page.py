@@ -28,9 +28,10 @@ class Page:
     def __init__(self, html: str, *, scripts: Sequence[str], styles: Sequence[str], connects: bool = True) -> None:
         self._body = html.encode()
         # Only these scripts and styles may run: text from a card or an answer never can.
+        asked = "'self'" if connects else "'none'"
         self._policy = (
             f"default-src 'none'; script-src {_sources(scripts)}; style-src {_sources(styles)}; "
-            f"connect-src {"'self'" if connects else "'none'"}; "
+            f"connect-src {asked}; "
             "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
 
