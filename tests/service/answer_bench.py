@@ -15,7 +15,7 @@ import understudy as us
 from understudy.codebook import Categorical, Codebook, Integer
 from understudy.privacy import Neighbours
 from understudy.privacy.account import Account
-from understudy.service import Desk, Store, create_app
+from understudy.service import Desk, KeyBook, Store, create_app
 from understudy.service.amounts import Amount
 from understudy.service.caps import set_data_cap
 from understudy.service.data_sets import DataSet, Rules
@@ -106,6 +106,7 @@ class AnswerService(Service):
         rules: Rules = Rules(),
         with_models: bool = False,
         proxy: Any = None,
+        aliases: Any = None,
         **more: Any,
     ) -> None:
         cap = cap or Amount.cap(5.0, 1e-6)
@@ -119,7 +120,7 @@ class AnswerService(Service):
         data = {"stays": stays.data_set(review=review, rules=rules, **more)}
         self.desk = Desk(store=store, models=self.models, data=data, proxy=proxy)
         self.projects = self.desk.answers.projects
-        self.app = create_app(self.desk)
+        self.app = create_app(self.desk, aliases=aliases)
         scopes = ("answer", "review", "ledger", "budget", *(("score", "metrics") if with_models else ()))
         self.made = self.desk.keys.create(label="analyst", scopes=scopes, rate=1_000_000)
         self.key_id = self.made.key.key_id
@@ -134,3 +135,23 @@ class AnswerService(Service):
     @property
     def spent_on_data(self) -> Amount:
         return self.projects.budget_of("stays").spent
+
+
+class Office:
+    """What an agency sets up before it serves a data set: caps, a project, keys of an analyst and of a steward."""
+
+    def __init__(self, stays: Stays, *, review: str = "exceptions", cap: float = 5.0) -> None:
+        self.folder = stays.folder
+        file = self.folder / "data.toml"
+        file.write_text(file.read_text().replace('review = "rules"', f'review = "{review}"'), encoding="utf-8")
+        self.database = f"sqlite:///{self.folder / 'service.db'}"
+        with Store.open(self.database) as store:
+            projects, keys = Projects(store), KeyBook(store)
+            set_data_cap(projects, "stays", Amount.cap(cap), account=stays.account, database=store.identity)
+            projects.create("readmission", "stays", Amount.cap(cap))
+            self.analyst = keys.create(label="analyst", scopes=["answer"], rate=100_000)
+            self.steward = keys.create(label="steward", scopes=["review", "ledger"], rate=100_000)
+            projects.join("readmission", self.analyst.key.key_id, Amount.cap(cap))
+
+    def words(self) -> list[str]:
+        return ["--data", str(self.folder / "data.toml"), "--database", self.database]

@@ -2,9 +2,10 @@
 
 import json
 
-import pytest
-from answer_bench import BOOK, AnswerService, stays as stays_table
 import pyarrow.parquet as pq
+import pytest
+from answer_bench import BOOK, AnswerService
+from answer_bench import stays as stays_table
 
 from understudy.service.amounts import Amount
 from understudy.service.data_sets import DataSet, Rules
@@ -31,14 +32,14 @@ def test_a_question_is_tried_quoted_answered_and_cited(make_answers):
     assert page.status_code == 200 and said["id"] in page.text and "mean of charge" in page.text
     assert "readmission" not in page.text and service.key_id not in page.text, "nobody learns who asked"
     assert "script-src" in page.headers["Content-Security-Policy"]
-    assert "unsafe" not in page.headers["Content-Security-Policy"]
+    assert "unsafe-inline" not in page.headers["Content-Security-Policy"]
     assert service.projects.faults() == []
 
 
 @pytest.mark.parametrize(
     "question",
     ["count by sex, region", "share of died=yes by sex", "median of charge", "difference of mean of charge by sex",
-     "sum of charge", "linear charge ~ sex", "logistic died ~ charge"],
+     "sum of charge", "linear charge ~ sex", "logistic died == 'yes' ~ charge"],
 )  # fmt: skip
 def test_every_kind_is_answered_once(question, make_answers):
     service = make_answers()
@@ -221,7 +222,8 @@ def test_rephrasing_averages_nothing(make_answers):
     assert service.spent_on_data == Amount.price(2.0)
     for epsilon in (0.5000001, 0.4999999):  # other noise is another price
         service.ask_data("count by sex, region", epsilon=epsilon)
-    assert service.spent_on_data == Amount.price(3.0), "nothing is averaged that was not paid for"
+    spent = service.spent_on_data.epsilon  # a price is that of the noise, a trifle below what was asked for
+    assert 2_999_000_000 < spent <= 3_000_000_000, "nothing is averaged that was not paid for"
 
 
 def test_differencing_two_groups_pays_for_both(make_answers):

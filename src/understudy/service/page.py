@@ -25,13 +25,22 @@ _ALONE = ("front", "docs")
 class Page:
     """A page that never changes while the service runs."""
 
-    def __init__(self, html: str, *, scripts: Sequence[str], styles: Sequence[str], connects: bool = True) -> None:
+    def __init__(
+        self,
+        html: str,
+        *,
+        scripts: Sequence[str],
+        styles: Sequence[str],
+        attributes: Sequence[str] = (),
+        connects: bool = True,
+    ) -> None:
         self._body = html.encode()
         # Only these scripts and styles may run: text from a card or an answer never can.
         asked = "'self'" if connects else "'none'"
+        attributed = f"style-src-attr 'unsafe-hashes' {_sources(attributes)}; " if attributes else ""
         self._policy = (
             f"default-src 'none'; script-src {_sources(scripts)}; style-src {_sources(styles)}; "
-            f"connect-src {asked}; "
+            f"{attributed}connect-src {asked}; "
             "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
 
@@ -81,7 +90,8 @@ class Page:
     def written(cls, html: str) -> Self:
         """A page of ours that was made for a file: its own scripts and styles, and none that text might bring in."""
         found = [re.findall(rf"<{tag}(?: [^>]*)?>(.*?)</{tag}>", html, re.DOTALL) for tag in ("script", "style")]
-        return cls(html, scripts=found[0], styles=found[1], connects=False)
+        attributes = sorted(set(re.findall(r'<[a-z]+ [^<>]*?style="([^"<>]*)"', html)))
+        return cls(html, scripts=found[0], styles=found[1], attributes=attributes, connects=False)
 
     @classmethod
     def docs(cls, description: Mapping[str, Any]) -> Self:

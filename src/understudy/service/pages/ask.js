@@ -1,6 +1,6 @@
 "use strict";
 (function () {
-  const { make, number, amount, interval, call, fault, table, beside, picture, words } = Asking;
+  const { make, number, amount, interval, call, fault, table, beside, picture, promise, words } = Asking;
   const at = (id) => document.getElementById(id);
   const path = (what) => "/v1/data/" + encodeURIComponent(at("set").value) + "/" + what;
   const send = at("send");
@@ -48,7 +48,7 @@
     const { said, problem } = await call("POST", path("quote"), chosen);
     if (problem) return fault(box, problem);
     const price = make("p", "Price: " + amount(said.price), "score");
-    box.replaceChildren(price, make("p", said.statement), make("p", [VERDICT[said.review], said.words].filter(Boolean).join(" ")), ...said.notes.map((text) => make("p", text, "hint")));
+    box.replaceChildren(price, make("p", [VERDICT[said.review], said.words].filter(Boolean).join(" ")), ...said.notes.map((text) => make("p", text, "hint")), promise(said.statement));
     const found = await call("GET", path("").slice(0, -1));
     if (found.said && found.said.budget) {
       const left = found.said.budget.remaining;
@@ -74,7 +74,7 @@
       if (drawn) parts.push(drawn);
       parts.push(table(["Figure", "Answer", "Interval", "Release", "Interval", "Answer − release"], rows, "Real data beside the release"));
       parts.push(...words(record.answer.figures).map((text) => make("p", text, "hint")));
-      parts.push(make("p", record.answer.statement));
+      parts.push(promise(record.answer.statement));
       parts.push(make("p", record.charged ? "It cost " + amount(record.price) + "." : "A stored answer, at no new cost."));
     }
     const cite = make("p", "Id " + record.id + ". ", "hint");

@@ -86,7 +86,7 @@ const Asking = (function () {
     if (!values.length) return null;
     const least = Math.min(...values), most = Math.max(...values), span = most - least || 1;
     const x = (value) => 8 + ((width - 16) * (value - least)) / span;
-    const svg = draw("svg", { class: "scale pairs", viewBox: "0 0 " + width + " " + (24 + 46 * shown.length), width, height: 24 + 46 * shown.length, role: "img", "aria-label": "Intervals of the answer, and below each that of the release; the table has the numbers" });
+    const svg = draw("svg", { class: "scale pairs", viewBox: "0 0 " + width + " " + (48 + 46 * shown.length), width, height: 48 + 46 * shown.length, role: "img", "aria-label": "Intervals of the answer, and below each that of the release; the table has the numbers" });
     shown.forEach(([figure, other], place) => {
       const y = 8 + 46 * place;
       svg.append(draw("text", { x: 8, y: y + 8 }, figure.name));
@@ -98,9 +98,18 @@ const Asking = (function () {
         );
       });
     });
+    [["mark", "answer", 8], ["noise", "release", 108]].forEach(([kind, name, left]) => {
+      svg.append(draw("circle", { class: kind, cx: left + 5, cy: 38 + 46 * shown.length, r: 5 }), draw("text", { x: left + 16, y: 42 + 46 * shown.length }, name));
+    });
     svg.append(draw("text", { x: 8, y: 20 + 46 * shown.length }, number(least)), draw("text", { x: width - 8, y: 20 + 46 * shown.length, "text-anchor": "end" }, number(most)));
     return svg;
   }
+  /* The promise is long; it is there for whoever opens it. */
+  function promise(text) {
+    const box = make("details");
+    box.append(make("summary", "The promise"), make("p", text));
+    return box;
+  }
   const words = (figures) => [...new Set(figures.flatMap((figure) => [figure.refused, ...(figure.warnings || [])]).filter(Boolean))];
-  return { make, draw, number, amount, interval, call, fault, table, beside, picture, words };
+  return { make, draw, number, amount, interval, call, fault, table, beside, picture, promise, words };
 })();
