@@ -1,4 +1,4 @@
-"""The analyst's path in a browser: tried on the release, quoted, sent, reviewed, answered beside the synthetic figure."""
+"""The analyst's path in a browser: tried on the release, quoted, sent, reviewed, answered beside the release."""
 
 import re
 import sys

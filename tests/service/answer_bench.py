@@ -103,7 +103,7 @@ class AnswerService(Service):
         cap: Amount | None = None,
         project: Amount | None = None,
         review: str = "rules",
-        rules: Rules = Rules(),
+        rules: Rules | None = None,
         with_models: bool = False,
         proxy: Any = None,
         aliases: Any = None,
@@ -117,7 +117,7 @@ class AnswerService(Service):
             super().__init__(store, cap=20.0, grant=10.0)
         self.store = store
         self.models = self.models if with_models else {}
-        data = {"stays": stays.data_set(review=review, rules=rules, **more)}
+        data = {"stays": stays.data_set(review=review, rules=rules or Rules(), **more)}
         self.desk = Desk(store=store, models=self.models, data=data, proxy=proxy)
         self.projects = self.desk.answers.projects
         self.app = create_app(self.desk, aliases=aliases)

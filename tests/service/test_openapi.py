@@ -5,10 +5,10 @@ import secrets
 
 import pytest
 import schemathesis
+from answer_bench import AnswerService
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
-from answer_bench import AnswerService
 from test_projects import asked
 from workbench import ALIASES
 

@@ -198,13 +198,12 @@ def test_caps_never_fall_below_what_is_spent(store):
     office = Office(store)
     office.buy("count by sex", epsilon=0.5, delta=1e-9)
     for cap in (Amount.cap(0.4, 1e-6), Amount.cap(3.0)):
-        for change in (
-            lambda: office.projects.set_cap("readmission", cap),
-            lambda: office.projects.join("readmission", office.keys[0], cap),
-            lambda: office.projects.set_data_cap("stays", cap, account="a" * 32),
-        ):
-            with pytest.raises(ParameterError, match="cannot take back"):
-                change()
+        with pytest.raises(ParameterError, match="cannot take back"):
+            office.projects.set_cap("readmission", cap)
+        with pytest.raises(ParameterError, match="cannot take back"):
+            office.projects.join("readmission", office.keys[0], cap)
+        with pytest.raises(ParameterError, match="cannot take back"):
+            office.projects.set_data_cap("stays", cap, account="a" * 32)
     office.projects.set_cap("readmission", Amount.cap(0.5, 1e-9))
     with pytest.raises(UncoveredError):
         office.buy("count by ward", epsilon=1e-9)

@@ -4,13 +4,13 @@ import base64
 import os
 
 import pytest
+from workbench import Service
 
 from understudy.errors import ParameterError
-from understudy.service.proxy import SECRET_HEADER, Proxy
 from understudy.service import Desk, KeyBook, create_app
+from understudy.service.proxy import SECRET_HEADER, Proxy
 from understudy.service.served import by_name
 from understudy.trees.examples import diabetes_example
-from workbench import Service
 
 HEADER = "X-Remote-User"
 
@@ -46,7 +46,12 @@ def test_the_proxy_logs_somebody_in(behind, secret_file):
     secret = secret_file.read_text().strip()
     said = behind.knock(X_Remote_User="ann@agency.example", X_Understudy_Proxy=secret)
     assert said.status_code == 200 and said.json()["key_id"] == made.key.key_id
-    assert behind.call("GET", "/metrics", key=None, headers={HEADER: "ann@agency.example", SECRET_HEADER: secret}).status_code == 403
+    assert (
+        behind.call(
+            "GET", "/metrics", key=None, headers={HEADER: "ann@agency.example", SECRET_HEADER: secret}
+        ).status_code
+        == 403
+    )
     assert behind.call("GET", "/v1/budget", key=made.text).status_code == 200, "the key itself works as before"
 
 

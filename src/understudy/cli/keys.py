@@ -23,8 +23,8 @@ def create(
     scope: Annotated[
         list[str] | None,
         option(
-            "score, budget, metrics, answer (ask on data), review or ledger; with :NAME for one model or data set only; "
-            "may be repeated. [default: score, budget]"
+            "score, budget, metrics, answer (ask on data), review or ledger; with :NAME for one model or data set "
+            "only; may be repeated. [default: score, budget]"
         ),
     ] = None,
     identity: Annotated[

@@ -77,9 +77,7 @@ def add(
     json: o.Json = False,
 ) -> None:
     """Let a key ask for a project, up to a cap of its own; again, to change that cap."""
-    made = projects.join_project(
-        project, key, epsilon=epsilon, delta=delta, database=database, secret_file=secret_file
-    )
+    made = projects.join_project(project, key, epsilon=epsilon, delta=delta, database=database, secret_file=secret_file)
     own = next(member for member in made["members"] if member["key_id"] == key)
     tell(made, [f"{key} may spend {_amount(own['cap'])} of {project}."], json=json)
 

@@ -95,7 +95,8 @@ def serve(
 
     ``data`` is a file that names data sets. With ``identity_header`` a proxy in front logs people in: it says who is
     asking in that header, and proves itself with the secret of ``identity_secret_file``. ``ready`` hears the address,
-    the names of the models and data sets, the settings, and the key of the example. ``settings`` are those of :class:`~understudy.service.run.Settings`: ``host``, ``port``, ``aliases``, ``certificate``,
+    the names of the models and data sets, the settings, and the key of the example. ``settings`` are those of
+    :class:`~understudy.service.run.Settings`: ``host``, ``port``, ``aliases``, ``certificate``,
     ``certificate_key`` and ``log_level``.
     """
     require_service()

@@ -68,9 +68,9 @@ def answer_paths(data: Mapping[str, "DataSet"]) -> dict[str, Any]:
             "post": operation(
                 "answer",
                 "A question on the real data",
-                "Puts the question on record. Where the rules or a steward approve it, its price is taken from the key, "
-                "the project and the data set before anything is drawn, and the answer is stored. Asking the same again "
-                "is free, and tells what became of it.",
+                "Puts the question on record. Where the rules or a steward approve it, its price is taken from the "
+                "key, the project and the data set before anything is drawn, and the answer is stored. Asking the "
+                "same again is free, and tells what became of it.",
                 parameters=name,
                 body=(on_data, priced),
                 answer=ref("AnswerRecord"),
@@ -168,13 +168,13 @@ def answer_schemas() -> dict[str, Any]:
     budget = object_of({"cap": amount, "spent": amount, "remaining": amount})
     left = object_of({"key": amount, "project": amount, "data": amount}, type=["object", "null"])
     figure = object_of(
-        {"name": WORD, **{name: _MAYBE_NUMBER for name in ("estimate", "error", "low", "high")}},
+        {"name": WORD, **dict.fromkeys(("estimate", "error", "low", "high"), _MAYBE_NUMBER)},
         description="One figure with its interval; without numbers where it could not be told, and why",
     )
     figures = {"type": "array", "items": figure}
     summary = {"name": WORD, "title": WORD, "release": {"type": "boolean"}, "review": WORD, "ask": WORD}
     heading = {
-        **{name: WORD for name in ("id", "data", "project", "question", "words", "asked")},
+        **dict.fromkeys(("id", "data", "project", "question", "words", "asked"), WORD),
         "terms": {"type": "object"},
         "price": amount,
         "status": {"enum": [status.value for status in Status]},
@@ -195,5 +195,7 @@ def answer_schemas() -> dict[str, Any]:
         "AnswerRecord": object_of({**record, "remaining": left}),
         "Waiting": waiting,
         "Queue": object_of({"questions": {"type": "array", "items": ref("Waiting")}}),
-        "DataLedger": object_of({"data": WORD, "budget": budget, "lines": {"type": "array"}, "faults": {"type": "array"}}),
+        "DataLedger": object_of(
+            {"data": WORD, "budget": budget, "lines": {"type": "array"}, "faults": {"type": "array"}}
+        ),
     }

@@ -63,7 +63,9 @@ class AnswerDesk:
     def try_out(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> dict[str, Any]:
         """The question on the release, at no price."""
         if data.release is None:
-            raise Problem("no-release", f"the data set {data.name!r} has no release to try questions on; ask for a quote.")
+            raise Problem(
+                "no-release", f"the data set {data.name!r} has no release to try questions on; ask for a quote."
+            )
         prepared = self._prepared(data, text, Terms(epsilon=1.0, **terms))  # a price refuses what no answer could have
         figures = data.tried(prepared.question, prepared.plan)
         return {"data": data.name, "question": prepared.question.text, "figures": plain_figures(figures)}

@@ -1,8 +1,8 @@
 """Budgets of per-call models: charged before any noise is drawn, in one durable transaction, never above a cap.
 
 A charge is one transaction (``purses.py``): the line of the question is written, then one conditional UPDATE takes the
-price from the key's grant and one from the model's cap. If a condition fails, all of it is undone. Only after the commit
-is noise drawn; the answer is stored before it is sent. So
+price from the key's grant and one from the model's cap. If a condition fails, all of it is undone. Only after the
+commit is noise drawn; the answer is stored before it is sent. So
 
 * every answer that was sent is paid for, whenever a server crashes;
 * if a server dies in between, the price is lost, and asking again pays for a new attempt;

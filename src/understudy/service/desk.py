@@ -118,7 +118,7 @@ class Desk:
             if key is None:
                 raise Problem(
                     "bad-key",
-                    "nobody of this identity may ask here; ask the administrator (`understudy keys create --identity`).",
+                    "nobody of this identity may ask here; ask the administrator to make a key for it.",
                 )
             return key
         scheme, _, text = request.headers.get("authorization", "").partition(" ")

@@ -35,7 +35,9 @@ _LABEL = Text(
 IDENTITY = Text(
     words="1 to 200 printable characters without blanks around them, as the proxy sends them",
     example="ann@agency.example",
-    admitted=lambda name: isinstance(name, str) and 1 <= len(name) <= 200 and name.isprintable() and name == name.strip(),
+    admitted=lambda name: (
+        isinstance(name, str) and 1 <= len(name) <= 200 and name.isprintable() and name == name.strip()
+    ),
 )
 _REMEMBERED = 1.0  # seconds; a revoked key spends nothing from its revocation on, and reads nothing after this
 _SHAPE = re.compile(r"us_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
@@ -149,7 +151,7 @@ class KeyBook:
         held = connection.execute(select(identities.c.key_id).where(identities.c.identity == identity)).scalar_one()
         if held != key_id:
             raise ParameterError(
-                f"the identity {identity!r} has the key {held} already; revoke that one first, or leave the identity out."
+                f"the identity {identity!r} has the key {held} already; revoke that one, or leave the identity out."
             )
 
     def recall(self, text: str) -> ApiKey | None:

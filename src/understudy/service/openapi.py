@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _NUMBER_TEXT = r"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *$"
 _ON_DATA = (
-    "Questions on data sets: tried on a release for free, quoted, reviewed where the data set asks for it, then answered "
-    "once on the real rows with noise that is paid for first. The same question of the same project gets the same stored "
-    "answer and costs nothing."
+    "Questions on data sets: tried on a release for free, quoted, reviewed where the data set asks for it, then "
+    "answered once on the real rows with noise that is paid for first. The same question of the same project gets the "
+    "same stored answer and costs nothing."
 )
 _INTRODUCTION = (
     "Risk scores learnt under a privacy promise. Answers of one-shot models are free: their noise was drawn once, in "
@@ -215,7 +215,9 @@ def _schemas(models: Mapping[str, Served]) -> dict[str, Any]:
                 **{name: {"type": "object"} for name in ("privacy", "quality")},
             },
         },
-        "Budget": object_of({"key_id": WORD, "models": {"type": "array", "items": line}, "free": words, "data": {"type": "array"}}),
+        "Budget": object_of(
+            {"key_id": WORD, "models": {"type": "array", "items": line}, "free": words, "data": {"type": "array"}}
+        ),
         "Problem": problem,
     }  # fmt: skip
 

@@ -166,9 +166,7 @@ class Projects:
         self.budget_of(data)
         row = {"project": project, "data": data, "created": now(), **_purse_values(Amount(epsilon=0))}
         with self._store.writing() as connection:
-            made = connection.execute(
-                self._store.insert_if_absent(projects).returning(projects.c.project), [row]
-            ).all()
+            made = connection.execute(self._store.insert_if_absent(projects).returning(projects.c.project), [row]).all()
             if not made:
                 raise ParameterError(
                     f"there is a project {project!r} already; choose another name, or change its cap with `understudy "

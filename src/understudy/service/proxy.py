@@ -46,8 +46,8 @@ class Proxy:
             )
         if not secret_file.is_file():
             raise ParameterError(
-                f"there is no file {str(secret_file)!r} with the proxy's secret; make one with `openssl rand -base64 32` "
-                "and chmod 600."
+                f"there is no file {str(secret_file)!r} with the proxy's secret; make one with `openssl rand -base64 "
+                "32` and chmod 600."
             )
         return cls(header=header.lower(), secret=base64.b64encode(read_secret(secret_file)).decode())
 

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from understudy.codebook.publication import is_address, is_email
-from understudy.privacy.provenance import Made
 from understudy.release.passport.description import Description, File, Kind, Table
 
 _CONTEXT = {

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.privacy.guarantees import ApproxDP, ProbabilisticDP, PureDP
-from understudy.privacy.provenance import Made
 from understudy.privacy.spelling import at_most
 from understudy.release.passport.description import Description
 

@@ -44,7 +44,7 @@ const Asking = (function () {
   }
 
   function table(header, rows, caption) {
-    const region = make("div", undefined, "scroll");
+    const region = make("div", undefined, header.length > 4 ? "scroll wide" : "scroll");
     region.tabIndex = 0;
     region.setAttribute("role", "region");
     region.setAttribute("aria-label", caption);
