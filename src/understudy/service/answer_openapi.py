@@ -26,7 +26,7 @@ def answer_paths(data: Mapping[str, "DataSet"]) -> dict[str, Any]:
     text = f"count by {question.book.names[0]}"
     tried = {"count": {"summary": "how many of each level", "value": {"question": text}}}
     priced = {"count": {"summary": "how many of each level", "value": {"question": text, "epsilon": 0.1}}}
-    asked = {"question": {**WORD, "description": "For example: mean of charge by sex"}}
+    asked = {"question": {"anyOf": [{"enum": ["count", text]}, WORD], "description": "See the guide for the grammar"}}
     price = {"epsilon": _EPSILON, "delta": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}}
     on_release = object_of({**asked, **_TERMS}, required=["question"], additionalProperties=False)
     on_data = object_of({**asked, **price, **_TERMS}, required=["question", "epsilon"], additionalProperties=False)
