@@ -5,6 +5,7 @@ import sys
 
 from benchmarks import (
     anonymize,
+    answers,
     codes,
     commute,
     constraints,
@@ -55,6 +56,7 @@ ALL = {
     "certificate": forecast.certificates,
     "peers": peers.main,
     "report": report.main,
+    "answers": answers.main,
     "anonymize": anonymize.main,
     "reconstruct": reconstruct.main,
     "commute": commute.main,

@@ -20,6 +20,7 @@ from understudy.mechanisms import (
     KAnonymousTable,
     LDiverseDraws,
     MaxNormSums,
+    MomentSums,
     OriginDraws,
     PeopleHistogram,
     PerturbedPrediction,
@@ -30,7 +31,9 @@ from understudy.mechanisms import (
     StabilityHistogram,
     StableSplits,
     SubsampledBinomial,
+    TreeCounts,
     TreeSplits,
+    VectorSums,
     WeightedHistogram,
 )
 from understudy.mechanisms.gaussian_measurements import gaussian_measurements_event
@@ -61,6 +64,10 @@ def priced(relation):
             delta=st.sampled_from([Fraction(0), Fraction(1, 10**9)]),
             neighbours=st.just(relation),
         ),
+        **{
+            kind: st.builds(kind, scale=scales, moved=st.sampled_from([1, 3, 1 << 14]), neighbours=st.just(relation))
+            for kind in (VectorSums, TreeCounts, MomentSums)
+        },
         CertifiedNumbers: st.builds(
             CertifiedNumbers, scale=scales, moved=st.sampled_from([1, 2, 1 << 14]), neighbours=st.just(relation)
         ),

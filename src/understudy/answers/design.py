@@ -130,7 +130,7 @@ def _frame(grid: Grid, codes: Mapping[str, Integers]) -> Any:
             values[name] = grid.values(name)[own]
         else:
             labels = list(column.labels[: column.proper_levels])
-            values[name] = pd.Categorical.from_codes(own, categories=labels)
+            values[name] = pd.Categorical.from_codes(own, categories=pd.Index(labels))
     return pd.DataFrame(values)
 
 
@@ -196,7 +196,7 @@ def _made(
         raise _too_many(formula, len(names))
     if names[:1] != ("Intercept",):
         raise ParameterError(
-            f"`formula` is {formula[:120]!r}, which leaves the intercept out; an answer needs one. Take out the 0 or -1."
+            f"`formula` is {formula[:120]!r}, which leaves the intercept out; an answer needs one. Take out 0 or -1."
         )
     if not np.isfinite(matrix).all():
         raise ParameterError(

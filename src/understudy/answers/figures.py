@@ -1,5 +1,6 @@
 """Figures of an answer: names like those that a release gives the same figures."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -7,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from understudy.answers.grid import Grid
-from understudy.answers.question import Question
+from understudy.answers.question import Question, Where
 from understudy.codebook import Codebook
 from understudy.infer.inference import Figure
 from understudy.sources.tables import Codes
@@ -21,7 +22,7 @@ class Groups:
 
     grid: Grid
     by: tuple[str, ...]
-    where: tuple[tuple[str, tuple[int, ...]], ...]
+    where: Where
 
     @classmethod
     def of(cls, question: Question, grid: Grid) -> "Groups":
@@ -73,7 +74,7 @@ class Groups:
         ]
 
 
-def where_words(where: tuple[tuple[str, tuple[int, ...]], ...], book: Codebook) -> str:
+def where_words(where: Where, book: Codebook) -> str:
     """Conditions as a release names them."""
     return ", ".join(f"{name}={' or '.join(book.column(name).labels[c] for c in codes)}" for name, codes in where)
 
@@ -91,3 +92,15 @@ def untold(name: str, kind: str, records: float, deviation: float) -> Figure:
         refused=f"{name}: about {max(records, 0.0):,.0f} records, give or take {2 * deviation:,.0f}, are too few to be "
         "told from the noise. Ask for a larger group, or with a larger epsilon.",
     )
+
+
+def withheld(figures: Sequence[Figure]) -> list[Figure]:
+    """The same without numbers: their sums reached the end of what can be summed."""
+    return [
+        Figure(
+            name=figure.name,
+            group=figure.group,
+            refused=f"{figure.name}: more records than can be summed exactly. Ask for a part of them (`where`).",
+        )
+        for figure in figures
+    ]

@@ -4,6 +4,7 @@ A record is counted in one cell of the grid. What it adds to a sum is a function
 """
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -54,13 +55,24 @@ class Grid:
 
         The same as a release is read by (:meth:`understudy.infer.opened.OpenedRelease.values`), in narrower pieces.
         """
+        if name not in self._known:
+            self._known[name] = self._values(name)
+        return self._known[name]
+
+    @cached_property
+    def _known(self) -> dict[str, Floats]:
+        return {}
+
+    @cached_property
+    def _bins(self) -> dict[str, Codes]:
+        return {}
+
+    def _values(self, name: str) -> Floats:
         column = self.column(name)
         values = values_of(column)
         if isinstance(column, Levelled):
-            try:
+            with suppress(ValueError):  # levels that are no numbers stand at their rank
                 values[: column.proper_levels] = [float(level) for level in column.levels]
-            except ValueError:
-                pass  # levels that are no numbers stand at their rank
         return values
 
     def bounds(self, name: str) -> tuple[float, float]:
@@ -70,6 +82,11 @@ class Grid:
 
     def groups(self, name: str) -> Codes:
         """For every code the code of its declared bin or level."""
+        if name not in self._bins:
+            self._bins[name] = self._declared(name)
+        return self._bins[name]
+
+    def _declared(self, name: str) -> Codes:
         column, declared = self.column(name), self.book.column(name)
         if name not in self.fine or not isinstance(declared, Number):
             return np.arange(column.size)

@@ -8,16 +8,17 @@ coefficients, so that the interval knows them.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from understudy.answers.design import Design, design_of
-from understudy.answers.figures import Groups, named
+from understudy.answers.figures import Groups, named, withheld
 from understudy.answers.grid import Grid
 from understudy.answers.intervals import reach
+from understudy.answers.layouts import Layout, layouts_of
 from understudy.answers.question import Question
 from understudy.infer.inference import TABLE, Figure
 from understudy.mechanisms.gaussian_measurements import GaussianMeasurements
@@ -27,6 +28,7 @@ from understudy.mechanisms.vector_sums import (
     Lengths,
     MomentSums,
     Released,
+    gaussian_deviation,
     most_units,
     noisy_vector_sums,
     quieter_event,
@@ -36,16 +38,16 @@ from understudy.sources.tables import Codes
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-UNITS = 1 << 12
-"""Whole units that stand for 1 in a record's products."""
-_INFORMATION, _SQUARES = 0.55, 0.3
-"""Weights of the information and of the squared response beside those of the score, which matters most."""
+UNITS = 1 << 14
+"""Whole units that stand for 1 in a record's numbers, or fewer where the noise could not be drawn."""
 _SPREAD = {"linear": 3.0, "logistic": 5.0}
 """Deviation of a coefficient on the scale of [-1, 1], as far as nothing is known of it: it holds what noise hides."""
-_FIRST, _FROM_RELEASE = (0.2, 0.3, 0.5), (0.4, 0.6)
-"""Shares of epsilon of the steps of a logistic model: the last one decides."""
+_SHARES = (6, 14)
+"""Of epsilon in twentieths, for the steps of a logistic model: the last one decides."""
+_TOGETHER = 1 << 22
+"""Numbers that are laid out at a time."""
 _WEAK = 0.3
-"""From here on the noise of the information itself bends a coefficient too much."""
+"""Share of a coefficient that the noise of the information may take from it before it is called untold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,112 +98,63 @@ class ModelMethod:
         """The epsilon, shared out; the shares add up to no more than the whole."""
         if self.is_linear:
             return (Step(epsilon=self.epsilon, delta=self.delta, residual=1.0),)
-        shares = _FIRST if self.start is None else _FROM_RELEASE
         whole = share_of(self.epsilon * (1 - 1e-12), 20)  # in twentieths; products of floats are rounded
         return tuple(
             Step(
-                epsilon=whole * round(20 * share),
-                delta=None if self.delta is None else self.delta * share * (1 - 1e-12),
+                epsilon=whole * share,
+                delta=None if self.delta is None else self.delta * (share / 20) * (1 - 1e-12),
                 residual=0.5 if place == 0 and self.start is None else 1.0,
             )
-            for place, share in enumerate(shares)
+            for place, share in enumerate(_SHARES)
         )
 
-    @cached_property
-    def pairs(self) -> dict[tuple[int, int], int]:
-        """For each pair of coefficients the number in the vector that holds its product; pairs that are 0 are not in it.
+    def _units(self, layout: Layout, step: Step) -> int:
+        times = math.ceil(layout.spans(step.residual)[0]) + 1
+        most = most_units(step.epsilon, wanted=UNITS, times=times, neighbours=self.neighbours)
+        return max(1, min(most, (1 << 30) // max(layout.width, 1)))
 
-        The square of a sign is that of the intercept, and the square of a dummy the dummy itself.
-        """
-        design, entries = self.design, {(0, 0): 0}
-        factor = {at: place for place, own in enumerate(design.slices) for at in range(own.start, own.stop)}
-        for i in range(design.size):
-            for j in range(max(i, 1), design.size):
-                if i == j and design.signs[factor[j]]:
-                    entries[(j, j)] = entries[(0, 0)]
-                elif i > 0 and design.exclusive[factor[j]] and factor[i] == factor[j]:
-                    if i == j:
-                        entries[(j, j)] = entries[(0, j)]
-                else:
-                    entries[(i, j)] = max(entries.values()) + 1
-        return entries
-
-    @property
-    def products(self) -> int:
-        """Numbers of the information."""
-        return max(self.pairs.values()) + 1
-
-    @property
-    def has_squares(self) -> bool:
-        """Whether the spread of the response is measured too, for an interval for the population."""
-        return self.is_linear and self.target != TABLE
-
-    @property
-    def width(self) -> int:
-        """Numbers in all."""
-        return self.products + self.design.size + self.has_squares
-
-    def _spans(self, place: int) -> float:
-        """Most that absolute values (0) or squares (1) of the products of one record add up to."""
-        spreads = [spread[place] for spread in self.design.spreads]
-        within = 0.0
-        for at, (own, exclusive, sign) in enumerate(
-            zip(self.design.slices, self.design.exclusive, self.design.signs, strict=True)
-        ):
-            width = own.stop - own.start
-            within += 0.0 if exclusive or sign else width * (width + 1) / 2
-            within += sum(spreads[at] * other for other in spreads[at + 1 :])
-        return 1.0 + sum(spreads) + within
-
-    @cached_property
-    def units(self) -> int:
-        """What stands for 1."""
-        times = math.ceil(self._spans(0) * _INFORMATION + 1 + sum(a for a, _ in self.design.spreads) + _SQUARES)
-        least = min(step.epsilon for step in self.steps)
-        return most_units(least, wanted=UNITS, times=2 * times, neighbours=self.neighbours)
-
-    def lengths(self, step: Step) -> Lengths:
-        """Of the vector of one record, rounding of its numbers included."""
-        squares = _SQUARES if self.has_squares else 0.0
-        score = (1 + sum(a for a, _ in self.design.spreads)) * step.residual
-        moved = self._spans(0) * _INFORMATION + score + squares
-        score = (1 + sum(b for _, b in self.design.spreads)) * step.residual**2
-        squared = self._spans(1) * _INFORMATION**2 + score + squares**2
-        rounding = 0.5 * self.width
+    def _lengths(self, layout: Layout, step: Step) -> Lengths:
+        """Of the vector of one record in units; numbers are rounded, each by at most half a unit."""
+        moved, squared = layout.spans(step.residual)
+        units = self._units(layout, step)
         return Lengths(
-            moved=math.ceil(self.units * moved + rounding),
-            squared=math.ceil((self.units * math.sqrt(squared) + 0.5 * math.sqrt(self.width)) ** 2),
+            moved=math.ceil(units * moved),
+            squared=math.ceil((units * math.sqrt(squared) + 0.5 * math.sqrt(layout.width)) ** 2),
         )
 
     @cached_property
+    def measurements(self) -> tuple["Measurement", ...]:
+        """For each step the layout and the noise that are the least loud; public numbers decide."""
+        squares = self.is_linear and self.target != TABLE
+        layouts = layouts_of(self.design, squares_wanted=squares)
+        return tuple(min((self._measurement(layout, step) for layout in layouts), key=_loud) for step in self.steps)
+
+    def _measurement(self, layout: Layout, step: Step) -> "Measurement":
+        lengths = self._lengths(layout, step)
+        event = quieter_event(MomentSums, lengths, epsilon=step.epsilon, delta=step.delta, neighbours=self.neighbours)
+        return Measurement(layout=layout, units=self._units(layout, step), lengths=lengths, event=event)
+
+    @property
     def events(self) -> tuple[MomentSums | GaussianMeasurements, ...]:
         """One for each step."""
-        return tuple(
-            quieter_event(
-                MomentSums, self.lengths(step), epsilon=step.epsilon, delta=step.delta, neighbours=self.neighbours
-            )
-            for step in self.steps
-        )
+        return tuple(measurement.event for measurement in self.measurements)
 
-    def rule(self, codes: Codes, beta: Floats) -> tuple[Integers, Integers]:
+    def rule(self, codes: Codes, measurement: "Measurement", beta: Floats) -> tuple[Integers, Integers]:
         """Slot and vector of every cell at public coefficients."""
-        known = self.design.present(codes)
-        slots = np.where(known, self.groups.slots(codes), -1)
-        vectors = np.zeros((len(codes), self.width), dtype=np.int64)
+        layout = measurement.layout
+        slots = np.where(self.design.present(codes), self.groups.slots(codes), -1)
+        vectors = np.zeros((len(codes), layout.width), dtype=np.int64)
         kept = np.flatnonzero(slots >= 0)
-        design, answers = self.design.scaled(codes[kept]), self.design.answers(codes[kept])
-        curved = np.ones(len(kept))
-        left = answers
-        if not self.is_linear:
-            chance = 1 / (1 + np.exp(-np.clip(design @ beta, -500, 500)))
-            left, curved = answers - chance, 4 * chance * (1 - chance)
-        numbers = np.zeros((len(kept), self.width))
-        for (i, j), entry in self.pairs.items():
-            numbers[:, entry] = _INFORMATION * curved * design[:, i] * design[:, j]
-        numbers[:, self.products : self.products + self.design.size] = design * left[:, None]
-        if self.has_squares:
-            numbers[:, -1] = _SQUARES * answers**2
-        vectors[kept] = np.rint(self.units * numbers).astype(np.int64)
+        for part in np.array_split(kept, max(1, len(kept) * layout.width // _TOGETHER)):
+            terms, answers = self.design.scaled(codes[part]), self.design.answers(codes[part])
+            chance = 1 / (1 + np.exp(-np.clip(terms @ beta, -500, 500)))
+            left = answers if self.is_linear else answers - chance
+            whole = np.rint(measurement.units * layout.numbers(terms, left, chance)).astype(np.int64)
+            # what rounding adds beyond the length is taken from the largest number, where it is the least
+            surplus = np.maximum(np.abs(whole).sum(axis=1) - measurement.lengths.moved, 0)
+            rows, largest = np.arange(len(part)), np.abs(whole).argmax(axis=1)
+            whole[rows, largest] -= np.sign(whole[rows, largest]) * surplus
+            vectors[part] = whole
         return slots, vectors
 
     def fitted(self, counts: Any, stream: Stream, level: float) -> list[Figure]:
@@ -209,59 +162,69 @@ class ModelMethod:
         size = self.design.size
         spread = _SPREAD[self.question.kind]
         beta = np.zeros(size) if self.start is None else np.clip(np.array(self.start), -spread, spread)
-        for step, event in zip(self.steps, self.events, strict=True):
-            at = beta
+        for measurement in self.measurements:
             released = noisy_vector_sums(
                 counts,
-                lambda codes, at=at: self.rule(codes, at),  # type: ignore[misc]
+                partial(self.rule, measurement=measurement, beta=beta),
                 slots=1,
-                width=self.width,
-                lengths=self.lengths(step),
-                event=event,
+                width=measurement.layout.width,
+                lengths=measurement.lengths,
+                event=measurement.event,
                 stream=stream,
             )
-            solved = _Solved(method=self, released=released, begun=at)
+            solved = _Solved(method=self, measurement=measurement, released=released, begun=beta)
             beta = np.clip(solved.beta, -3 * spread, 3 * spread)
-        return list(solved.figures(level))
+        figures = list(solved.figures(level))
+        return withheld(figures) if released.is_full else figures
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    """What is measured in one step, and under which noise."""
+
+    layout: Layout
+    units: int
+    lengths: Lengths
+    event: MomentSums | GaussianMeasurements
+
+
+def _loud(measurement: Measurement) -> float:
+    """Variance of a score in records, at typical coefficients; public."""
+    event, units = measurement.event, measurement.units
+    if isinstance(event, GaussianMeasurements):
+        deviation = gaussian_deviation(event, measurement.lengths) or math.inf
+    else:
+        deviation = math.sqrt(2) * float(event.scale)
+    return measurement.layout.loudness * (deviation / units) ** 2
 
 
 class _Solved:
     """One Newton step from noisy sums. Numbers are in records."""
 
-    def __init__(self, *, method: ModelMethod, released: Released, begun: Floats) -> None:
-        self.method, self.begun = method, begun
+    def __init__(self, *, method: ModelMethod, measurement: Measurement, released: Released, begun: Floats) -> None:
+        self.method, self.layout, self.begun = method, measurement.layout, begun
         self.size, self.spread = method.design.size, _SPREAD[method.question.kind]
-        values = released.values[0] / method.units
-        self.laplace, self.normal = released.laplace / method.units, released.normal / method.units
+        values = released.values[0] / measurement.units
+        self.laplace, self.normal = released.laplace / measurement.units, released.normal / measurement.units
         self.noise = 2 * self.laplace**2 + self.normal**2
-        self.curve = 1.0 if method.is_linear else 4.0
-        self.information = np.zeros((self.size, self.size))
-        for (i, j), entry in method.pairs.items():
-            self.information[i, j] = self.information[j, i] = values[entry] / (_INFORMATION * self.curve)
-        self.score = values[method.products : method.products + self.size]
-        self.squares = float(values[-1] / _SQUARES) if method.has_squares else None
+        self.information = self.layout.information @ values
+        self.score = self.layout.score @ values
+        self.squares = float(self.layout.squares @ values) if self.layout.squares_wanted else None
         self._solve()
-
-    def _carried(self, moved: Floats) -> Floats:
-        """How the noise of every number shifts score minus information times ``moved``: coefficients x numbers."""
-        method = self.method
-        carried = np.zeros((self.size, method.width))
-        each = 1 / (_INFORMATION * self.curve)
-        for (i, j), entry in method.pairs.items():
-            carried[i, entry] -= each * moved[j]
-            if i != j:
-                carried[j, entry] -= each * moved[i]
-        carried[np.arange(self.size), method.products + np.arange(self.size)] += 1.0
-        return carried
 
     def _solve(self) -> None:
         """Least squares under the noise, and under what is known beforehand, which holds what the noise hides."""
         info, prior = self.information, np.eye(self.size) / self.spread**2
         moved = np.zeros(self.size)
         for _ in range(20):
-            carried = self._carried(moved)
+            # how the noise of every number shifts score minus information times step: terms x numbers
+            carried = self.layout.score - np.einsum("ijw,j->iw", self.layout.information, moved)
             precision = np.linalg.inv(carried @ carried.T * self.noise)
+            taken = self._taken(precision)
             curved = info @ precision @ info + prior
+            corrected = curved - taken
+            if float(np.linalg.eigvalsh(corrected - prior).min()) > 0.5 * float(np.linalg.eigvalsh(taken).max()):
+                curved = corrected
             after = np.linalg.solve(curved, info @ precision @ self.score - prior @ self.begun)
             settled = float(np.abs(after - moved).max()) < 1e-9
             moved = np.clip(after, -3 * self.spread, 3 * self.spread)
@@ -271,9 +234,13 @@ class _Solved:
         self.covariance = np.linalg.inv(curved)
         self.gain = self.covariance @ info @ precision
         self.carried = carried
-        # the information has noise too, which pulls coefficients towards 0: by about this share of themselves
-        bent = self.noise / (_INFORMATION * self.curve) ** 2 * float(np.trace(precision))
-        self.bent = np.sqrt(np.clip(np.diag(self.covariance) * bent, 0.0, None)) ** 2
+        self.bent = np.abs(np.diag(self.covariance @ taken))
+
+    def _taken(self, precision: Floats) -> Floats:
+        """What the noise of the information adds to its square, which pulls coefficients towards 0."""
+        weights = self.layout.information
+        mixed = np.einsum("jl,lkw->jkw", precision, weights)
+        return np.asarray(np.einsum("ijw,jkw->ik", weights, mixed) * self.noise)
 
     @property
     def sampling(self) -> Floats:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from understudy.answers.figures import withheld
 from understudy.answers.grid import Grid, grid_of
 from understudy.answers.models import ModelMethod
 from understudy.answers.quantiles import QuantileMethod
@@ -58,7 +59,7 @@ class Plan:
     start: tuple[float, ...] | None = field(default=None)
     """Public coefficients of a release from which a model is fitted, on its own scale."""
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """The public grid on which records are counted."""
         return grid_of(self.question, self.book)
@@ -99,13 +100,10 @@ class Plan:
         method = self.method
         if isinstance(method, ModelMethod):
             return method.events
-        epsilon, delta = self.share
         if isinstance(method, QuantileMethod):
             return (self._quieter(TreeCounts, method.lengths),)
-        if method.units == 1:
-            event = self._quieter(VectorSums, method.lengths)
-            return (_as_histogram(event),)
-        return (self._quieter(VectorSums, method.lengths),)
+        event = self._quieter(VectorSums, method.lengths)
+        return (_as_histogram(event) if method.lengths.moved == 1 else event,)
 
     def _quieter(self, kind: type[VectorSums], lengths: Lengths) -> Noise:
         epsilon, delta = self.share
@@ -184,7 +182,8 @@ class Plan:
     def count(self, source: Source, stream: Stream) -> "Counted":
         """The secret counts of the grid, at most so many records of each person in them."""
         source.provenance.refuse_as_data("an answer")
-        if source.codebook.digest != self.grid.counted.digest:
+        grid = self.grid.counted
+        if source.codebook is not grid and source.codebook.digest != grid.digest:
             raise RefusalError("the table was opened with another grid than that of the question; open it by the plan.")
         (counts,) = capped_source(source, stream).count([self.question.columns])
         return Counted(plan=self, counts=counts, stream=stream)
@@ -216,7 +215,8 @@ class Counted:
             event=plan.events[0],
             stream=self.stream,
         )
-        return tuple(method.figures(released, plan.level))
+        figures = method.figures(released, plan.level)
+        return tuple(withheld(figures) if released.is_full else figures)
 
 
 def _as_histogram(event: Noise) -> Noise:

@@ -1,7 +1,7 @@
 """An answer as it leaves: figures, what a release had said, the promise, and a folder that can be cited."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,8 +158,9 @@ class Answer:
 
 def figure_of(facts: Mapping[str, Any]) -> Figure:
     """A figure from plain data."""
-    names = ("name", "group", "estimate", "error", "low", "high", "in_rows", "sampling", "refused")
-    return Figure(**{name: facts.get(name) for name in names}, warnings=tuple(facts.get("warnings", ())))
+    known = {one.name: facts.get(one.name) for one in fields(Figure)}
+    known["warnings"] = tuple(facts.get("warnings", ()))
+    return Figure(**known)  # type: ignore[arg-type]
 
 
 def matched(figures: Sequence[Figure], synthetic: Sequence[Figure] | None) -> list[Figure | None]:

@@ -23,6 +23,7 @@ import re
 import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from understudy.codebook import Codebook, Column, Number, Ordinal
 from understudy.codebook.rules import code_of_value
@@ -36,6 +37,9 @@ MOST_CHARACTERS = 2_000
 MOST_GROUPS = 10_000
 """Combinations of levels that one question may tell apart."""
 _TRIED = "mean of charge by sex"
+
+Where = tuple[tuple[str, tuple[int, ...]], ...]
+"""Columns, each with the codes that it may hold; in the order of the codebook."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +57,7 @@ class Question:
     """The code whose share is asked for."""
     quantile: float | None = None
     by: tuple[str, ...] = ()
-    where: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    where: Where = ()
     formula: str = ""
 
     @property
@@ -168,7 +172,7 @@ class _Reader:
             )
         return name, code
 
-    def _where(self, conditions: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    def _where(self, conditions: str) -> Where:
         if not conditions:
             return ()
         # a comma or "and" parts conditions only where a column and "=" follow: labels hold both
@@ -180,14 +184,16 @@ class _Reader:
         whole = [name for name, codes in chosen.items() if len(codes) == self.book.column(name).size]
         return tuple((name, tuple(sorted(chosen[name]))) for name in self.names if name in chosen and name not in whole)
 
-    def _made(self, kind: str, words: str, *, by: Sequence[str], where: tuple, **more: object) -> Question:  # type: ignore[type-arg]
+    def _made(
+        self, kind: str, words: str, *, by: Sequence[str], where: Where, reads: Sequence[str] = (), **more: Any
+    ) -> Question:
         parts = [words]
         if by:
             parts.append(f"by {', '.join(by)}")
         if where:
             told = [f"{name}={self.book.column(name).labels[code]}" for name, codes in where for code in codes]
             parts.append(f"where {', '.join(told)}")
-        read = {*by, *(name for name, _ in where), *more.pop("reads", ())}  # type: ignore[call-overload]
+        read = {*by, *(name for name, _ in where), *reads}
         cells = 1
         for name in by:
             cells *= self.book.column(name).size
@@ -201,16 +207,16 @@ class _Reader:
             columns=tuple(name for name in self.names if name in read) or self.names[:1],
             by=tuple(by),
             where=where,
-            **more,  # type: ignore[arg-type]
+            **more,
         )
 
-    def _counted(self, by: tuple[str, ...], where: tuple) -> Question:  # type: ignore[type-arg]
+    def _counted(self, by: tuple[str, ...], where: Where) -> Question:
         if len(by) < 2:
             return self._made("count", "count", by=by, where=where)
         made = self._made("table", "count", by=by, where=where)
         return Question(**{**vars(made), "text": made.text.replace("count by", "table of", 1)})
 
-    def _figure(self, head: str, by: tuple[str, ...], where: tuple) -> Question:  # type: ignore[type-arg]
+    def _figure(self, head: str, by: tuple[str, ...], where: Where) -> Question:
         if found := re.match(r"(?:mean|average)\s+of\s+(.+)$", head, re.I):
             name = self._ordered(found[1])
             return self._made("mean", f"mean of {name}", by=by, where=where, of=name, reads=(name,))
@@ -259,7 +265,7 @@ class _Reader:
                 "another column."
             )
 
-    def _difference(self, head: str, by: tuple[str, ...], where: tuple) -> Question:  # type: ignore[type-arg]
+    def _difference(self, head: str, by: tuple[str, ...], where: Where) -> Question:
         inner = self._figure(head, by, where)
         if inner.kind not in ("mean", "share") or len(by) != 1:
             raise ParameterError(
@@ -269,7 +275,7 @@ class _Reader:
         # groups of one column are disjoint: no record is in two of them, so the noise of each is its own
         return Question(**{**vars(inner), "kind": "difference", "text": f"difference of {inner.text}"})
 
-    def _model(self, kind: str, formula: str, where: tuple) -> Question:  # type: ignore[type-arg]
+    def _model(self, kind: str, formula: str, where: Where) -> Question:
         for detail in self.book.details:
             if re.search(rf"(?<![\w.]){re.escape(detail.name)}(?![\w.(])", formula):
                 self._column(detail.name)

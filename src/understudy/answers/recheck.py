@@ -1,4 +1,4 @@
-"""What a folder of an answer states is computed again: its price from question and codebook, its gaps from its figures."""
+"""What the folder of an answer states is computed again: its price from the question, its gaps from its figures."""
 
 import math
 

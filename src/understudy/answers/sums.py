@@ -1,6 +1,7 @@
 """Counts, tables, shares, means and sums: their lengths, rules and figures."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +19,7 @@ from understudy.sources.tables import Codes
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-UNITS = 1 << 16
+UNITS = 1 << 14
 """Whole units that one record adds to the sums of its group together."""
 
 
@@ -152,8 +153,6 @@ class SumsMethod:
         unit = 1.0 if self.counts_only else self.unit / self.units
         value, deviation = float(sums[0]) * unit, released.variance**0.5 * unit
         if released.laplace and self.counts_only:
-            from fractions import Fraction
-
             far = float(half_width(Fraction(released.laplace), miss=1 - level))
         else:
             far = reach(level, normal=released.normal, laplace=[released.laplace]) * unit

@@ -146,6 +146,11 @@ class Released:
     """Standard deviation of the noise of each number, where it is Gaussian; else 0."""
 
     @property
+    def is_full(self) -> bool:
+        """Whether some sum reaches the end of what can be summed, so that nothing is known of it."""
+        return bool(np.abs(self.values).max(initial=0.0) >= 0.999 * COUNT_LIMIT)
+
+    @property
     def variance(self) -> float:
         """Of the noise of each number."""
         return 2 * self.laplace**2 + self.normal**2

@@ -105,11 +105,9 @@ def _by_kind(
     if made is Made.COUNTS:
         return _counts(facts)
     if made is Made.ANSWER:
+        sure = number(100 * facts["parameters"]["level"])
         return (
-            [
-                f"The figures of this one question, each with an interval that holds {number(100 * facts['parameters']['level'])} "
-                "times of 100."
-            ],
+            [f"The figures of this one question, each with an interval that holds {sure} times of 100."],
             ["Any other question: the next one is asked, and paid for, by itself."],
         )
     good = ["Writing and trying out programs: columns, levels and types are those of the confidential table."]
