@@ -87,7 +87,7 @@ def test_the_file_of_data_sets_is_checked(stays, tmp_path):
         (("smallest = 20", "smallest = -1"), "smallest"),
         (("epsilon = 1.0", "epsilon = 0"), "epsilon"),
         (("epsilon = 1.0", 'columns = "sex"'), "list of names"),
-        (("[stays]", "[Stays!]"), "Stays"),
+        (("[stays]", "[Stays]"), "Stays"),
         (('account = "stays.account"', "account = 3"), "account"),
     ]:
         path = tmp_path / "bad.toml"

@@ -14,7 +14,7 @@ _ASKING = (*_DATA, *BODY, "bad-question")
 _MAYBE_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
 _EPSILON: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0, "maximum": 1000, "description": "Price"}
 _TERMS: dict[str, Any] = {
-    "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "description": "Of the intervals"},
+    "level": {"type": "number", "minimum": 0.5, "maximum": 0.999, "description": "Of the intervals"},
     "target": {"enum": ["population", "table"], "description": "What the intervals hold for"},
 }
 
@@ -27,7 +27,7 @@ def answer_paths(data: Mapping[str, "DataSet"]) -> dict[str, Any]:
     tried = {"count": {"summary": "how many of each level", "value": {"question": text}}}
     priced = {"count": {"summary": "how many of each level", "value": {"question": text, "epsilon": 0.1}}}
     asked = {"question": {"anyOf": [{"enum": ["count", text]}, WORD], "description": "See the guide for the grammar"}}
-    price = {"epsilon": _EPSILON, "delta": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}}
+    price = {"epsilon": _EPSILON, "delta": {"type": ["number", "null"], "exclusiveMinimum": 0, "exclusiveMaximum": 1}}
     on_release = object_of({**asked, **_TERMS}, required=["question"], additionalProperties=False)
     on_data = object_of({**asked, **price, **_TERMS}, required=["question", "epsilon"], additionalProperties=False)
     return {

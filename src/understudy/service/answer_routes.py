@@ -13,7 +13,7 @@ from understudy.errors import ParameterError
 from understudy.service.amounts import Amount
 from understudy.service.asking import AnswerDesk, Told
 from understudy.service.bodies import read_json
-from understudy.service.data_sets import DataSet, Terms
+from understudy.service.data_sets import DataSet
 from understudy.service.page import Page
 from understudy.service.problems import Problem, shortened
 from understudy.service.records import record, waiting
@@ -217,11 +217,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
-def _priced(body: Any) -> tuple[str, Terms]:
+def _priced(body: Any) -> tuple[str, dict[str, Any]]:
     text, terms = _question(body, (*_PRICE, *_TERMS))
     if "epsilon" not in terms:
         raise Problem("wrong-shape", "epsilon is missing; an answer has a declared price, and there is no default.")
-    return text, Terms(**{name: value if name == "target" else float(value) for name, value in terms.items()})
+    return text, {name: value if name == "target" else float(value) for name, value in terms.items()}
 
 
 def _words(body: Any, *, needed: bool) -> str:

@@ -34,8 +34,6 @@ def create_app(desk: Desk, *, aliases: Mapping[str, str] | None = None) -> FastA
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         desk.log.say("started", version=__version__)
         yield
-        if desk.answers is not None:
-            desk.answers.close()
         desk.log.say("stopped")
 
     app = FastAPI(

@@ -54,11 +54,8 @@ class AnswerDesk:
         self.data, self.projects, self._log = data, projects, log
         self._secret = store.secret
         self._stream, self._stream_lock = Stream.from_system(), threading.Lock()
+        # never shut down: Python waits for its threads at the end, and what is being drawn was paid for
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="answers")
-
-    def close(self) -> None:
-        """Wait for what is being drawn."""
-        self._workers.shutdown()
 
     def try_out(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> dict[str, Any]:
         """The question on the release, at no price."""
@@ -66,11 +63,11 @@ class AnswerDesk:
             raise Problem(
                 "no-release", f"the data set {data.name!r} has no release to try questions on; ask for a quote."
             )
-        prepared = self._prepared(data, text, Terms(epsilon=1.0, **terms))  # a price refuses what no answer could have
+        prepared = self._prepared(data, text, {"epsilon": 1.0, **terms})  # a price refuses what no answer could have
         figures = data.tried(prepared.question, prepared.plan)
         return {"data": data.name, "question": prepared.question.text, "figures": plain_figures(figures)}
 
-    def quote(self, data: DataSet, text: str, terms: Terms) -> dict[str, Any]:
+    def quote(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> dict[str, Any]:
         """The price, and what the rules say; reads no data."""
         prepared = self._prepared(data, text, terms)
         status, words = self._verdict(data, prepared)
@@ -86,7 +83,7 @@ class AnswerDesk:
             "words": words,
         }
 
-    async def ask(self, key: "ApiKey", data: DataSet, text: str, terms: Terms) -> Told:
+    async def ask(self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]) -> Told:
         """Put the question on record, and answer it if it may be answered."""
         loop = asyncio.get_running_loop()
         told, prepared, attempt = await loop.run_in_executor(self._workers, self._bought, key, data, text, terms)
@@ -108,9 +105,9 @@ class AnswerDesk:
                 return fresh
             await asyncio.sleep(_STEP)
 
-    def _prepared(self, data: DataSet, text: str, terms: Terms) -> Prepared:
+    def _prepared(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> Prepared:
         try:
-            return data.prepare(text, terms)
+            return data.prepare(text, Terms(**terms))
         except (ParameterError, RefusalError) as fault:
             raise Problem("bad-question", str(fault)) from None
 
@@ -123,7 +120,9 @@ class AnswerDesk:
             return Status.APPROVED, ""
         return (Status.ASKED if data.review == EXCEPTIONS else Status.DECLINED), f"By the rules: {broken}."
 
-    def _bought(self, key: "ApiKey", data: DataSet, text: str, terms: Terms) -> tuple[Told, Prepared, int | None]:
+    def _bought(
+        self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]
+    ) -> tuple[Told, Prepared, int | None]:
         prepared = self._prepared(data, text, terms)
         member = self.projects.membership(key.key_id, data.name)
         if member is None:
@@ -133,7 +132,7 @@ class AnswerDesk:
         asked = Asked(
             question=self._mark(data, member, prepared),
             text=prepared.question.text,
-            terms=json.dumps(vars(terms)),
+            terms=json.dumps({name: getattr(prepared.plan, name) for name in ("epsilon", "delta", "level", "target")}),
             price=prepared.price,
             synthetic=json.dumps(synthetic),
             status=status,

@@ -39,6 +39,7 @@ FORMAT = 1
 ALWAYS, RULES, EXCEPTIONS = REVIEWS = ("always", "rules", "exceptions")
 """Who decides: a steward always; the rules, both ways; or the rules, and a steward where one is broken."""
 _REMEMBERED = 256
+_LEVEL = Number(least=0.5, most=0.999, tried=0.95)
 _ADDING = (Neighbours.ADD_REMOVE, Neighbours.ADD_REMOVE_PERSON)
 _UNKNOWN = ("error", "missing", "other", "other-or-missing", "clamp")
 
@@ -51,6 +52,9 @@ class Terms:
     delta: float | None = None
     level: float = 0.95
     target: str = "population"
+
+    def __post_init__(self) -> None:
+        _LEVEL.check("level", self.level)
 
 
 @dataclass(frozen=True, kw_only=True)
