@@ -2,6 +2,7 @@
 
 import json
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from answer_bench import BOOK, AnswerService
@@ -303,6 +304,18 @@ def test_what_cannot_be_served_is_refused_at_the_start(lite, stays, whole_stays,
     pq.write_table(stays_table().drop(["charge"]), stays.folder / "narrow.parquet")
     with pytest.raises(DataError, match="charge"):
         stays.data_set(table="narrow.parquet")
+
+
+def test_values_outside_the_codebook_are_told_to_whoever_starts_it(stays):
+    """An answer that failed on one would tell analysts that it is there."""
+    from understudy.errors import DataError
+    from understudy.service.data_sets import open_data_sets
+
+    table = stays_table()
+    odd = table.set_column(0, "sex", pa.array(["X", *table["sex"].to_pylist()[1:]]))
+    pq.write_table(odd, stays.folder / "stays.parquet")
+    with pytest.raises(DataError, match="sex"):
+        open_data_sets(stays.folder / "data.toml")
 
 
 def test_an_account_from_a_back_up_stops_the_service(lite, stays, whole_stays, make_answers):

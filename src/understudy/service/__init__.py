@@ -1,4 +1,4 @@
-"""Risk scores and answers on data over HTTP: keys, budgets that are never exceeded, and pages that explain the price."""
+"""Risk scores and answers on data over HTTP: keys, budgets that are never exceeded, pages that explain the price."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

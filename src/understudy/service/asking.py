@@ -31,9 +31,13 @@ _PATIENCE = 20.0  # seconds that a request waits for its answer; it goes on with
 _STEP = 0.05
 _WORKERS = 4
 WAITING = "a steward has to decide; ask for its status later. Nothing is charged while it waits."
+UNDER_WAY = (
+    "it is paid for and being answered; ask again in a moment, which is free. Should its server have died, its price is "
+    "lost, and asking again ten minutes later pays again."
+)
 LOST = (
-    "the answer could not be drawn, or its server died while it was; the price stays charged, because a failure may "
-    "tell something about the data. Asking again pays again. The log has the kind and the place of the fault."
+    "the answer could not be drawn; the price stays charged, because a failure may tell something about the data. "
+    "Asking again pays again. The log has the kind and the place of the fault."
 )
 
 
@@ -156,9 +160,13 @@ class AnswerDesk:
         return Told(line=line, charged=attempt is not None, member=member), prepared, attempt
 
     def _mark(self, data: DataSet, member: Membership, prepared: Prepared) -> bytes:
-        """All that makes two questions the same: project, canonical words, codebook and terms."""
-        plan = prepared.plan
-        terms = json.dumps([plan.epsilon, plan.delta, plan.level, plan.target])
+        """All that makes two questions the same: project, canonical words, codebook, terms and price.
+
+        The price follows from the others, unless the release or the program changed since: then it is a new question,
+        because a line is always charged at the price that it was put on record with.
+        """
+        plan, price = prepared.plan, prepared.price
+        terms = json.dumps([plan.epsilon, plan.delta, plan.level, plan.target, price.epsilon, price.delta])
         words = prepared.question.digest(data.book)
         return self._secret.mac("answer", member.project.encode(), words.encode(), terms.encode())
 

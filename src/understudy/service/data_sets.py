@@ -135,6 +135,14 @@ class DataSet:
         table = tables_of(self.release, read_manifest_file(self.release))[0]
         return {InputRole.COMPARED: public_provenance(table, InputRole.COMPARED, confidential=self.address)}
 
+    def check_rows(self) -> None:
+        """Refuse, before anybody asks, a table with values outside the codebook; told to whoever starts the service.
+
+        An answer that failed on such a value would tell every analyst that it is there. Nothing that was counted here
+        is opened.
+        """
+        open_source(self.address, self.book, unknown=self.unknown).count([self.book.names[:1]])
+
     def prepare(self, text: str, terms: Terms) -> Prepared:
         """Parse and price; reads the codebook and nothing else, a release for the start of a model."""
         question = parse_question(text, self.book)
@@ -267,7 +275,7 @@ def _rules(name: str, table: Mapping[str, Any]) -> Rules:
 
 
 def open_data_sets(path: str | Path) -> dict[str, DataSet]:
-    """Every data set of a file, checked; files are looked for beside it."""
+    """Every data set of a file, checked with its rows; files are looked for beside it."""
     beside = Path(path).parent
     opened = {}
     for name, table in read_data_sets(path).items():
@@ -283,4 +291,5 @@ def open_data_sets(path: str | Path) -> dict[str, DataSet]:
             rules=_rules(name, table.get("rules", {})),
             unknown=table.get("unknown", "error"),
         )
+        opened[name].check_rows()
     return opened

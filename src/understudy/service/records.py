@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from understudy.service.amounts import Amount
-from understudy.service.asking import LOST, WAITING, Told
+from understudy.service.asking import LOST, UNDER_WAY, WAITING, Told
 from understudy.service.projects import Status
 
 
@@ -27,6 +27,8 @@ def record(told: Told) -> dict[str, Any]:
     """What the asker sees."""
     line = told.line
     more = {Status.ASKED: WAITING, Status.FAILED: LOST}.get(line.status, "")
+    if line.status == Status.APPROVED and line.attempts:
+        more = UNDER_WAY
     answered = line.answer is not None
     return {
         **_heading(line),

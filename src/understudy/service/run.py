@@ -139,6 +139,21 @@ def _warm_up(desk: "Desk") -> None:
     if any(served.costs for served in desk.models.values()):
         invented = Served(model=septic_shock_example())  # a real per-call model must not be asked without paying
         invented.model.noisy_score(invented.encode(invented.example), Stream.from_system())
+    if desk.answers is not None:
+        _warm_up_answers()
+
+
+def _warm_up_answers() -> None:
+    """The same for answers, on a table of two invented records."""
+    import pyarrow as pa
+
+    from understudy.answers import parse_question, plan_answer
+    from understudy.codebook import Categorical, Codebook
+    from understudy.mechanisms.stream import Stream
+
+    book = Codebook(columns=(Categorical(name="x", levels=("a", "b")),))
+    plan = plan_answer(parse_question("count by x", book), book, epsilon=1.0)
+    plan.draw(plan.open(pa.table({"x": ["a", "b"]})), Stream.from_system())
 
 
 @contextlib.contextmanager
