@@ -32,8 +32,8 @@ _STEP = 0.05
 _WORKERS = 4
 WAITING = "a steward has to decide; ask for its status later. Nothing is charged while it waits."
 UNDER_WAY = (
-    "it is paid for and being answered; ask again in a moment, which is free. Should its server have died, its price is "
-    "lost, and asking again ten minutes later pays again."
+    "it is paid for and being answered; ask again in a moment, which is free. Should its server have died, its price "
+    "is lost, and asking again ten minutes later pays again."
 )
 LOST = (
     "the answer could not be drawn; the price stays charged, because a failure may tell something about the data. "
