@@ -25,6 +25,7 @@ COMMANDS = {
     "synth, in parts": "synth data.parquet -c book.toml -m pegs --alpha 500 -n 40 --engine local --workers 1 "
     "--part-rows 10 -o out --account a.account",
     "count": "count data.parquet -c book.toml --by a,b --epsilon 1 -o out --account a.account",
+    "answer": "answer data.parquet count -c book.toml --epsilon 1 -o out --account a.account",
     "linked tables": "synth linked -c linked.toml --epsilon 1 --delta 1e-6 -n 20 -o out --account p.account",
     "linked tables, in parts": "synth linked -c linked.toml --epsilon 1 --delta 1e-6 -n 20 --engine local --workers 1 "
     "--part-rows 5 -o out --account p.account",

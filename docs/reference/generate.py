@@ -25,6 +25,7 @@ COMMANDS = (
     ("draw",),
     ("impute",),
     ("count",),
+    ("answer",),
     ("verify",),
     ("passport",),
     ("sign",),

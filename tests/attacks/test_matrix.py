@@ -117,6 +117,7 @@ def producers() -> dict[str, Producer]:
     ]
     found += [
         Producer(name="count", words=f"count {book} --by a,b --epsilon 1", table="counts.parquet", private=True),
+        Producer(name="answer", words=f"answer {book} count --epsilon 1", table="answer.parquet", private=True),
         Producer(name="impute", words=f"impute {book} --files 1", table="1/completed.parquet", fits=True),
         Producer(name="draw", words="draw model.us -n 60", private=True, takes_seed=False, fits=True),
         Producer(
@@ -285,7 +286,7 @@ def test_every_release_has_a_page_that_says_no_more_than_it_may(shelf, name, see
     assert face_faults(folder, facts, book, []) == [], "it is made again from the folder, runs nothing, loads nothing"
     told = is_public(name, seeded) or facts["guarantee"]["kind"] == "LDiverse"
     assert ("<svg" in page) == told, "neither rows nor shares of what no promise covers"
-    assert ("Sample rows" in page) == (told and name != "count")
+    assert ("Sample rows" in page) == (told and name not in ("count", "answer"))
     assert ("No formal privacy promise" in page) == (facts["guarantee"]["kind"] == "NoFormal")
 
 
@@ -324,7 +325,7 @@ def test_as_data_it_is_synthesized_without_a_promise_unless_records_stayed_apart
     assert code == 0, said
 
 
-@pytest.mark.parametrize("consumer", ["count", "draft", "train"])
+@pytest.mark.parametrize("consumer", ["count", "answer", "draft", "train"])
 @pytest.mark.parametrize(("name", "seeded"), RUN)
 def test_as_data_it_is_refused_where_the_promise_could_not_say_so(place, shelf, name, seeded, consumer, tmp_path):
     path = shelf(name, seeded)
@@ -333,6 +334,7 @@ def test_as_data_it_is_refused_where_the_promise_could_not_say_so(place, shelf, 
     out = tmp_path / "out"
     words = {
         "count": f"count {path} -c {codebook_for(path, place)} --by {levelled} --epsilon 1 -o {out}",
+        "answer": f"answer {path} count -c {codebook_for(path, place)} --epsilon 1 -o {out}",
         "draft": f"codebook draft {path} --epsilon 4 --delta 1e-6 -o {out}",
         "train": f"train {path} -c {codebook_for(path, place)} --target {levelled} --positive "
         f"{book.column(levelled).labels[0]} --method forest --epsilon 1 -o {out}",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from cases_answers import ANSWER_CASES
 from cases_codes import CODE_CASES
 from cases_editions import EDITION_CASES
 from cases_passport import PASSPORT_CASES
@@ -13,7 +14,15 @@ from hostile_bench import snapshot
 
 import understudy as us
 
-COMMAND_CASES = [*TABLE_CASES, *CODE_CASES, *RELEASE_CASES, *ROOM_CASES, *PASSPORT_CASES, *EDITION_CASES]
+COMMAND_CASES = [
+    *TABLE_CASES,
+    *CODE_CASES,
+    *RELEASE_CASES,
+    *ROOM_CASES,
+    *PASSPORT_CASES,
+    *EDITION_CASES,
+    *ANSWER_CASES,
+]
 
 
 def prepare(here: Path, case) -> None:

@@ -5,6 +5,7 @@ from understudy.infer.inference import Figure
 from understudy.pages import figures as drawn
 from understudy.pages.drawings import Dot, interval_axis
 from understudy.pages.numbers import moment, number, percent
+from understudy.pages.shell import PUBLIC_MARKER
 
 HEADER = ("figure", "answer", "low", "high", "privacy", "release", "release low", "release high", "gap")
 
@@ -36,6 +37,7 @@ def answer_page(answer: Answer) -> str:
     return drawn.figures_page(
         "summary.html",
         package="understudy.pages",
+        marker=PUBLIC_MARKER,
         figures=_pictures(answer),
         title=f"Answer: {answer.question}",
         flag="Answer.",

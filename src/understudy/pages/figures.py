@@ -24,8 +24,8 @@ class Figure:
     wide: bool = False
 
 
-def figures_page(template: str, *, title: str, package: str, **values: Any) -> str:
-    """Fill a room's template."""
+def figures_page(template: str, *, title: str, package: str, marker: str = MARKER, **values: Any) -> str:
+    """Fill a room's template; ``marker`` says whether the page is confidential, which it is unless told otherwise."""
     need("jinja2", extra="report", what="the report page")
     style = resources.files("understudy.pages").joinpath("figures.css").read_text(encoding="utf-8")
     return html_page(
@@ -33,7 +33,7 @@ def figures_page(template: str, *, title: str, package: str, **values: Any) -> s
         title=title,
         packages=(package,),
         style=style,
-        marker=MARKER,
+        marker=marker,
         security=policy(scripts=False),
         **values,
     )
