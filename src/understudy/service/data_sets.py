@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.answers import Question, on_release, parse_question, plan_answer
 from understudy.codebook import Codebook
-from understudy.errors import ParameterError, RefusalError
+from understudy.errors import ParameterError, RefusalError, UnderstudyError
+from understudy.infer.inference import Figure
+from understudy.infer.opened import open_release
 from understudy.loading import loader
 from understudy.parameters import Number, OneOf, Whole
 from understudy.privacy.account import Account
@@ -32,7 +34,6 @@ from understudy.sources.inputs import public_provenance
 
 if TYPE_CHECKING:
     from understudy.answers import Plan
-    from understudy.infer.inference import Figure
     from understudy.mechanisms.stream import Stream
 
 FORMAT = 1
@@ -95,8 +96,9 @@ class DataSet:
     review: str = ALWAYS
     rules: Rules = Rules()
     unknown: str = "error"
+    _known: "OrderedDict[tuple[Any, ...], Prepared]" = field(default_factory=OrderedDict)
     _tried: "OrderedDict[tuple[Any, ...], tuple[Figure, ...]]" = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
         """Refuse what could never be answered, before anybody asks; no row is read."""
@@ -115,7 +117,8 @@ class DataSet:
             )
         self._provenance.refuse_as_data("an answer")
         probe = self.prepare("count", Terms(epsilon=1.0))  # refuses a codebook that carries no promise
-        self.tried(probe.question, probe.plan)  # and a release that cannot be read
+        if self.release is not None:
+            open_release(self.release)  # refuses one that cannot be read, or carries no measurements
         unpaid = still_owed(self.account, probe.stated).bought
         if unpaid:
             raise RefusalError(
@@ -144,7 +147,14 @@ class DataSet:
         open_source(self.address, self.book, unknown=self.unknown).count([self.book.names[:1]])
 
     def prepare(self, text: str, terms: Terms) -> Prepared:
-        """Parse and price; reads the codebook and nothing else, a release for the start of a model."""
+        """Parse and price; reads the codebook, and for the start of a model the release. Remembered."""
+        asked = (text, *vars(terms).values())
+        with self._lock:
+            if asked not in self._known:
+                _remember(self._known, asked, self._prepare(text, terms))
+            return self._known[asked]
+
+    def _prepare(self, text: str, terms: Terms) -> Prepared:
         question = parse_question(text, self.book)
         relation = Neighbours.ADD_REMOVE if self.account.neighbours in _ADDING else Neighbours.REPLACE
         plan = plan_answer(question, self.book, **vars(terms), neighbours=relation, release=self.release)
@@ -163,16 +173,18 @@ class DataSet:
         price = Amount.price(total.epsilon, total.delta)
         return Prepared(question=question, plan=plan, price=price, stated=stated)
 
-    def tried(self, question: Question, plan: "Plan | Terms") -> "tuple[Figure, ...]":
+    def tried(self, question: Question, plan: "Plan | Terms") -> tuple[Figure, ...]:
         """What the release says; remembered, since the same is asked by trying, quoting and sending."""
         if self.release is None:
             return ()
         asked = (question.text, plan.level, plan.target)
         with self._lock:  # one calibration at a time: they share what they have worked out
             if asked not in self._tried:
-                self._tried[asked] = on_release(question, self.release, target=plan.target, level=plan.level)
-                while len(self._tried) > _REMEMBERED:
-                    self._tried.popitem(last=False)
+                try:
+                    figures = on_release(question, self.release, target=plan.target, level=plan.level)
+                except UnderstudyError as reason:  # what the release cannot tell may still be asked of the rows
+                    figures = (Figure(name=question.text, group=question.kind, refused=str(reason)),)
+                _remember(self._tried, asked, figures)
             return self._tried[asked]
 
     def broken_rules(self, prepared: Prepared) -> list[str]:
@@ -202,9 +214,16 @@ class DataSet:
                 )
         return broken
 
-    def draw(self, plan: "Plan", stream: "Stream") -> "tuple[Figure, ...]":
+    def draw(self, plan: "Plan", stream: "Stream") -> tuple[Figure, ...]:
         """The figures from the rows. Whoever calls this has paid."""
         return plan.draw(plan.open(self.address, unknown=self.unknown), stream)
+
+
+def _remember(known: "OrderedDict[Any, Any]", asked: Any, value: Any) -> None:
+    """Keep a value, and the latest few of all."""
+    known[asked] = value
+    while len(known) > _REMEMBERED:
+        known.popitem(last=False)
 
 
 @loader(
