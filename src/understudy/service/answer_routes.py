@@ -10,13 +10,14 @@ from starlette.responses import Response
 
 from understudy.answers.product import Answer
 from understudy.errors import ParameterError
-from understudy.service.amounts import Amount
+from understudy.service.amounts import epsilon_of
 from understudy.service.asking import AnswerDesk, Told
 from understudy.service.bodies import read_json
 from understudy.service.data_sets import DataSet
 from understudy.service.page import Page
 from understudy.service.problems import Problem, shortened
 from understudy.service.records import record, waiting
+from understudy.service.watch import seen_of
 
 if TYPE_CHECKING:
     from understudy.service.desk import Desk
@@ -69,9 +70,9 @@ def _add_questions(at: At, json_reply: Reply, desk: "Desk", answers: AnswerDesk)
         key, data = await desk.admit_to_data(request, "answer", request.path_params["name"])
         text, terms = _priced(await read_json(request, most_bytes=MOST_BYTES))
         told = await answers.ask(key, data, text, terms)
-        price = Amount(epsilon=told.line.price, delta=told.line.price_delta)
-        seen_epsilon = price.to_dict()["epsilon"] if told.charged else 0.0
-        desk.metrics.answered(model=data.name, how="paid" if told.charged else "stored", rows=1, epsilon=seen_epsilon)
+        seen_of(request).cost = cost = epsilon_of(told.line.price) if told.charged else 0.0
+        if told.charged or told.line.answer is not None:
+            desk.metrics.answered(model=data.name, how="paid" if told.charged else "stored", rows=1, epsilon=cost)
         return json_reply(record(told))
 
 
