@@ -150,7 +150,7 @@ def peer(name: str, question: str, epsilon: float, folder: Path) -> list[list[fl
         np.savez(given, **{column: np.stack([table[column] for table in tables]) for column in tables[0]})
         kind = "mean" if question.startswith("mean") else "linear"
         done = subprocess.run(
-            [str(python), str(script), name, kind, repr(epsilon), str(given), str(told)],
+            [str(python), "-I", str(script), name, kind, repr(epsilon), str(given), str(told)],
             capture_output=True,
             text=True,
             check=False,
@@ -177,7 +177,7 @@ def compared(folder: Path) -> bool:
                 error = _error(question, np.array(other), aimed)
                 best = min(best, error)
                 told.append(f"{name} {error:.4g}")
-            good = own <= best
+            good = own <= best < np.inf
             met &= good
             print(f"{question}, epsilon {epsilon:g}: {', '.join(told)}: {'met' if good else 'MISSED'}", flush=True)
     return met

@@ -123,6 +123,11 @@ def patients(folder: Path) -> None:
     (folder / "patients.toml").write_text(PATIENTS, encoding="utf-8")
 
 
+def asked(folder: Path, number: int) -> None:
+    """The patients, whom the page asks."""
+    patients(folder)
+
+
 def published(folder: Path, number: int) -> None:
     """The patients, and the declaration that the page shows."""
     from blocks import ALL
@@ -336,6 +341,7 @@ def nothing(folder: Path, number: int) -> None:
 STAGES: dict[str, Stage] = {
     "README.md": readme,
     "docs/guide/anonymize.md": newborns,
+    "docs/guide/answers.md": asked,
     "docs/guide/commute.md": nothing,
     "docs/guide/evaluate.md": evaluation,
     "docs/guide/files.md": formats,
