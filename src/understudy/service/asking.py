@@ -104,6 +104,7 @@ class AnswerDesk:
         deadline = loop.time() + _PATIENCE
         while True:
             fresh = await loop.run_in_executor(None, self.projects.find, line.answer_id)
+            assert fresh is not None, "a question that was put on record stays there"
             under_way = fresh.status == Status.APPROVED and fresh.attempts > 0
             if not under_way or loop.time() > deadline:
                 return fresh
