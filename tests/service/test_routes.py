@@ -187,6 +187,7 @@ def test_the_budget_of_a_key(service):
             }
         ],
         "free": ["diabetes"],
+        "data": [],
     }
 
 
