@@ -100,7 +100,7 @@ class Server:
     def stop(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
         self._reader.join(5)
         if self.process.stdout is not None:
             self.process.stdout.close()
