@@ -14,6 +14,7 @@ from scipy import stats
 from understudy.mechanisms.histogram import SparseHistogram, noisy_histogram
 from understudy.mechanisms.stability import stable_histogram
 from understudy.mechanisms.stream import Stream
+from understudy.mechanisms.vector_sums import Lengths, VectorSums, noisy_vector_sums, vector_sums_event
 from understudy.privacy import Neighbours, Secret
 from understudy.sources.tables import CountTable
 
@@ -72,6 +73,35 @@ def test_dense_histogram_is_not_refuted(relation, left, right, epsilon):
     found = epsilon_bound(*outs, list(corner_events((6, 7, 8))))
     assert found <= entry.guarantee.epsilon <= epsilon
     assert found >= 0.85 * epsilon  # the audit has teeth: two bounds of z = 6 on 95,000 hits cost 0.03, luck as much
+
+
+@pytest.mark.parametrize(
+    ("relation", "left", "right"),
+    [
+        pytest.param(AR, (2, 1), (3, 1), id="one more at the lower end"),
+        pytest.param(AR, (2, 1), (2, 2), id="one more at the upper end"),
+        pytest.param(RO, (2, 1), (1, 2), id="from end to end"),
+    ],
+)
+def test_sums_of_both_ends_are_not_refuted(relation, left, right):
+    """A group for each replicate; a record adds 4 units to the sums of its own."""
+    epsilon, vectors, stream = 1.0, np.array([[4, 0], [0, 4]]), Stream.seeded(24)
+    event = vector_sums_event(VectorSums, epsilon=epsilon, moved=4, neighbours=relation)
+    outs = [
+        noisy_vector_sums(
+            Secret(replicates(counts)),
+            lambda codes: (codes[:, 0].astype(np.int64), vectors[codes[:, 1].astype(np.int64)]),
+            slots=REPLICATES,
+            width=2,
+            lengths=Lengths(moved=4, squared=16),
+            event=event,
+            stream=stream,
+        ).values
+        for counts in (left, right)
+    ]
+    found = epsilon_bound(*outs, list(corner_events((4, 8, 12))))
+    assert found <= event.guarantee().epsilon <= epsilon
+    assert found >= 0.85 * epsilon
 
 
 @pytest.mark.parametrize(

@@ -286,6 +286,29 @@ def test_what_noise_hides_is_not_told():
             assert figure.refused is None or "told from the noise" in figure.refused
 
 
+@pytest.mark.parametrize(
+    "question", [*QUESTIONS, "mean of charge by sex where region=East", "quantile 0.1 of age by sex"]
+)
+@pytest.mark.parametrize("rows", [0, 1])
+def test_no_refusal_depends_on_the_records(question, rows):
+    """An empty table, one record, a few: always as many figures, under the same names, at the same price."""
+    plan = plan_answer(parse_question(question, BOOK), BOOK, epsilon=1.0)
+    figures = plan.draw(plan.open(TABLE.slice(3, rows)), Stream.seeded(rows))
+    assert len(figures) == plan.quote.rows
+    full = plan.draw(plan.open(TABLE), Stream.seeded(1))
+    assert [figure.name for figure in figures] == [figure.name for figure in full]
+    for figure in figures:
+        assert figure.refused is not None or np.isfinite([figure.estimate, figure.low, figure.high, figure.error]).all()
+
+
+def test_perfect_separation_in_the_records_is_an_answer_like_any_other():
+    """What a column foretells with certainty in this table is not told by a refusal; coefficients stay finite."""
+    data = TABLE.set_column(0, "sex", pa.array(np.where(FRAME.age > 50, "M", "F")))
+    figures = told("logistic sex == 'M' ~ age", data=data, epsilon=5.0)
+    assert figures[1].estimate > 0
+    assert np.isfinite([figure.high for figure in figures]).all()
+
+
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize("laplace", [[1.0], [1.0, 1.0], [1.0, 0.3, 0.1], [0.5] * 12])
 @pytest.mark.parametrize("normal", [0.0, 0.5, 3.0])

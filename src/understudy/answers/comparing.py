@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from understudy.answers.design import design_of
-from understudy.answers.question import Question
+from understudy.answers.question import Question, parse_question
 from understudy.codebook import Codebook
-from understudy.errors import RefusalError
+from understudy.errors import ParameterError, RefusalError
 from understudy.infer.asked import Asked
 from understudy.infer.inference import Figure, Inference
 from understudy.release import Release
@@ -37,6 +37,10 @@ def inference_of(
     from understudy.infer.opened import open_release
 
     opened = open_release(release)
+    try:  # its codebook may have other bins and levels, and so other codes
+        question = parse_question(question.text, opened.codebook)
+    except ParameterError as reason:
+        raise RefusalError(f"the release cannot be asked this: {reason}") from None
     labels = {name: [opened.column(name).labels[code] for code in codes] for name, codes in question.where}
     asked: dict[str, Any] = {"where": labels, "level": level, "target": target}
     if question.by:

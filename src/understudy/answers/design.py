@@ -78,10 +78,11 @@ class Design:
 
     def scaled(self, codes: Codes) -> Floats:
         """The design of cells in which nothing is missing, in [-1, 1]; the intercept is 1."""
-        from patsy import build_design_matrices
+        from patsy import NAAction, build_design_matrices
 
         own = {name: codes[:, self.grid.columns.index(name)].astype(np.int64) for name in self.read}
-        (made,) = build_design_matrices([self.info], _frame(self.grid, own), NA_action="raise")
+        # nothing counts as missing here: to raise, or to drop a cell, would tell something of the records
+        (made,) = build_design_matrices([self.info], _frame(self.grid, own), NA_action=NAAction(NA_types=[]))
         matrix = (np.asarray(made, dtype=np.float64) - self.middle) / self.half
         matrix[:, 0] = 1.0
         # a cell for which a function has no number adds nothing but its place

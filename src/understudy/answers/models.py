@@ -44,8 +44,6 @@ _SPREAD = {"linear": 3.0, "logistic": 5.0}
 """Deviation of a coefficient on the scale of [-1, 1], as far as nothing is known of it: it holds what noise hides."""
 _SHARES = (6, 14)
 """Of epsilon in twentieths, for the steps of a logistic model: the last one decides."""
-_TOGETHER = 1 << 22
-"""Numbers that are laid out at a time."""
 _WEAK = 0.3
 """Share of a coefficient that the noise of the information may take from it before it is called untold."""
 
@@ -145,16 +143,17 @@ class ModelMethod:
         slots = np.where(self.design.present(codes), self.groups.slots(codes), -1)
         vectors = np.zeros((len(codes), layout.width), dtype=np.int64)
         kept = np.flatnonzero(slots >= 0)
-        for part in np.array_split(kept, max(1, len(kept) * layout.width // _TOGETHER)):
-            terms, answers = self.design.scaled(codes[part]), self.design.answers(codes[part])
-            chance = 1 / (1 + np.exp(-np.clip(terms @ beta, -500, 500)))
-            left = answers if self.is_linear else answers - chance
-            whole = np.rint(measurement.units * layout.numbers(terms, left, chance)).astype(np.int64)
-            # what rounding adds beyond the length is taken from the largest number, where it is the least
-            surplus = np.maximum(np.abs(whole).sum(axis=1) - measurement.lengths.moved, 0)
-            rows, largest = np.arange(len(part)), np.abs(whole).argmax(axis=1)
-            whole[rows, largest] -= np.sign(whole[rows, largest]) * surplus
-            vectors[part] = whole
+        if not len(kept):  # nobody is asked about: there is nothing to lay out
+            return slots, vectors
+        terms, answers = self.design.scaled(codes[kept]), self.design.answers(codes[kept])
+        chance = 1 / (1 + np.exp(-np.clip(terms @ beta, -500, 500)))
+        left = answers if self.is_linear else answers - chance
+        whole = np.rint(measurement.units * layout.numbers(terms, left, chance)).astype(np.int64)
+        # what rounding adds beyond the length is taken from the largest number, where it is the least
+        surplus = np.maximum(np.abs(whole).sum(axis=1) - measurement.lengths.moved, 0)
+        rows, largest = np.arange(len(kept)), np.abs(whole).argmax(axis=1)
+        whole[rows, largest] -= np.sign(whole[rows, largest]) * surplus
+        vectors[kept] = whole
         return slots, vectors
 
     def fitted(self, counts: Any, stream: Stream, level: float) -> list[Figure]:

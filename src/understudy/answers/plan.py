@@ -122,9 +122,8 @@ class Plan:
     def quoted(self, *, secure: bool = True) -> Quote:
         """The same, and what a seed does to it."""
         book = self.grid.used
-        known = f"the bounds and levels of {', '.join(self.question.columns)} are public knowledge"
         entries = [
-            Entry(stage=stage, reads=reads, event=event, assumptions=(*book.assumptions, known))
+            Entry(stage=stage, reads=reads, event=event, assumptions=book.assumptions)
             for (stage, reads), event in zip(self._stages(), self.events, strict=True)
         ]
         gaussian = any(isinstance(event, GaussianMeasurements) for event in self.events)

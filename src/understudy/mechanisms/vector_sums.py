@@ -39,6 +39,8 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Rule = Callable[[Codes], tuple[Integers, Integers]]
 """From codes of cells to the slot of each (-1: none) and to its vector. It looks at each cell by itself."""
+_TOGETHER = 1 << 22
+"""Numbers that are laid out at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,14 +125,16 @@ def cut_vectors(vectors: Integers, lengths: Lengths) -> Integers:
 
 
 def _exact_sums(table: CountTable, rule: Rule, *, slots: int, width: int, lengths: Lengths) -> Integers:
-    codes, counts = table.occupied()
-    slot, vectors = rule(codes)
-    if vectors.shape != (len(codes), width):
-        raise ParameterError(f"the rule gives vectors of {vectors.shape[1:]} numbers; {width} were paid for.")
-    kept = (slot >= 0) & (slot < slots)
-    whole = cut_vectors(vectors[kept], lengths) * counts[kept][:, None]
+    every, counted = table.occupied()
     exact = np.zeros((slots, width), dtype=np.int64)
-    np.add.at(exact, slot[kept], whole)
+    together = max(1, _TOGETHER // width)
+    for start in range(0, len(every), together):  # a rule looks at each cell by itself, so that parts add up
+        codes, counts = every[start : start + together], counted[start : start + together]
+        slot, vectors = rule(codes)
+        if vectors.shape != (len(codes), width):
+            raise ParameterError(f"the rule gives vectors of {vectors.shape[1:]} numbers; {width} were paid for.")
+        kept = (slot >= 0) & (slot < slots)
+        np.add.at(exact, slot[kept], cut_vectors(vectors[kept], lengths) * counts[kept][:, None])
     # neighbours stay as near to each other under this cut; larger numbers would be refused, which tells something
     return np.clip(exact, -COUNT_LIMIT, COUNT_LIMIT)
 

@@ -26,7 +26,6 @@ FACE = "index.html"
 _MOST_COUNTS = 40
 _TITLES = {
     Made.COUNTS: "Noisy counts",
-    Made.ANSWER: "Figures",
     Made.ANONYMIZED: "Anonymised records",
     Made.COMPLETED: "Completed records",
 }
@@ -48,6 +47,8 @@ def face_of(facts: Mapping[str, Any], tables: Sequence[ShownTable]) -> str:
     quote = read_quote(facts)
     total = quote.total
     title = published.title or book.title or f"{_TITLES.get(made, 'Synthetic rows')} by {facts['method']}"
+    if made is Made.ANSWER:  # several of one table differ by what was asked
+        title = f"Answer: {facts['parameters']['question']}"
     measured = [_measurements(each) for each in tables]
     uses = uses_of(facts, made, total, book, measured[0])
     shown = total.is_formal and not facts["real_records"] and made is not Made.COMPLETED
