@@ -197,16 +197,7 @@ class DataSet:
         if rules.epsilon is not None and prepared.price.epsilon > Amount.cap(rules.epsilon).epsilon:
             broken.append(f"an answer may cost epsilon {rules.epsilon:g} without a steward's approval")
         if rules.smallest is not None and (question.by or question.where):
-            groups = replace(
-                question,
-                text=f"groups of {question.text}",
-                kind="table" if len(question.by) > 1 else "count",
-                columns=tuple(dict.fromkeys((*question.by, *(name for name, _ in question.where)))),
-                of="",
-                level=None,
-                quantile=None,
-                formula="",
-            )
+            groups = parse_question(_groups_of(question, self.book), self.book)
             sizes = [figure.estimate for figure in self.tried(groups, prepared.plan)]
             if any(size is None or size < rules.smallest for size in sizes):
                 broken.append(
@@ -217,6 +208,13 @@ class DataSet:
     def draw(self, plan: "Plan", stream: "Stream") -> tuple[Figure, ...]:
         """The figures from the rows. Whoever calls this has paid."""
         return plan.draw(plan.open(self.address, unknown=self.unknown), stream)
+
+
+def _groups_of(question: Question, book: Codebook) -> str:
+    """The question that counts the groups of another."""
+    chosen = [f"{name}={book.column(name).labels[code]}" for name, codes in question.where for code in codes]
+    by = f" by {', '.join(question.by)}" if question.by else ""
+    return f"count{by}" + (f" where {', '.join(chosen)}" if chosen else "")
 
 
 def _remember(known: "OrderedDict[Any, Any]", asked: Any, value: Any) -> None:
