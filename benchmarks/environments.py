@@ -21,6 +21,7 @@ ENVIRONMENTS = {
     "sdv": ("sdv==2.0.0", "numpy==2.4.6"),
     "interpret-core": ("interpret-core==0.7.8", "scikit-learn==1.9.1", "numpy==2.4.6"),
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.5.2"),
+    "smartnoise-sql": ("smartnoise-sql==1.0.10",),
 }
 """What is installed for each (Python 3.11): the peer as measured, and those of its libraries that it does not pin."""
 

@@ -43,8 +43,8 @@ def test_a_group_of_one_and_an_empty_group_look_alike():
     plan = plan_answer(parse_question("mean of age by region", BOOK), BOOK, epsilon=0.5)
     empty = TABLE.filter(pa.compute.equal(TABLE["region"], "North"))
     hidden = [
-        [plan.draw(plan.open(data), Stream.seeded(seed))[1].refused is not None for seed in range(40)]
-        for data in (TABLE, empty)
+        [plan.draw(source, Stream.seeded(seed))[1].refused is not None for seed in range(40)]
+        for source in (plan.open(TABLE), plan.open(empty))
     ]
     # a record changes no chance by more than a factor of e^0.5; five deviations of 40 draws beyond that
     shares = np.mean(hidden, axis=1)

@@ -259,6 +259,21 @@ def inference(shop):
     return page
 
 
+@kind()
+def answer(shop):
+    page = shop.folder / "answer.html"
+    found = us.answer(shop.table, shop.book, "share of sex=Female by race", epsilon=1.0, release=shop.release)
+    page.write_text(found.page(), encoding="utf-8")
+    return page
+
+
+@kind()
+def face_of_an_answer(shop):
+    folder = shop.folder / "answered"
+    us.answer(shop.table, shop.book, "difference of share of sex=Female by race", epsilon=1.0, out=folder)
+    return folder / "index.html"
+
+
 @kind(figures=False, script=True)
 def service_front(shop):
     return shop.server.url
