@@ -60,6 +60,15 @@ COMMANDS = (
     ("keys", "list"),
     ("keys", "revoke"),
     ("keys", "budget"),
+    ("projects", "cap"),
+    ("projects", "create"),
+    ("projects", "change"),
+    ("projects", "add"),
+    ("projects", "list"),
+    ("projects", "ledger"),
+    ("review", "list"),
+    ("review", "approve"),
+    ("review", "decline"),
 )
 INTRODUCTION = (
     "Written by `make docs` from the commands themselves. Exit codes: 0 done; 1 refused (also: a release that "

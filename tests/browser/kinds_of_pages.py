@@ -82,9 +82,33 @@ class Workshop:
 
     @cached_property
     def server(self):
+        return self._served(["--example"])
+
+    @cached_property
+    def answering(self):
+        """A service on a data set, and the address of an answer that it gave."""
+        from answer_bench import Office, Stays
+
+        place = self.folder / "stays"
+        place.mkdir()
+        office = Office(Stays.made(place))
+        running = self._served(office.words())
+        said = {"page": None}
+        for _ in range(10):  # on a busy machine the first answer may take longer than a request waits
+            said = said if said["page"] else self._asked(running.url, office.analyst.text)
+        return running.url, running.url + said["page"]
+
+    def _asked(self, url, key):
+        import httpx
+
+        question = {"question": "mean of charge by sex", "epsilon": 0.5}
+        headers = {"Authorization": f"Bearer {key}"}
+        return httpx.post(f"{url}/v1/data/stays/answer", json=question, headers=headers, timeout=90).json()
+
+    def _served(self, words):
         from workbench import Server
 
-        running = Server(["--example"], {"PYTHONPATH": str(Path(us.__file__).parents[1])})
+        running = Server(words, {"PYTHONPATH": str(Path(us.__file__).parents[1])})
         for stream in (running.process.stdout, running.process.stderr):
             self.stack.callback(stream.close)
         self.stack.callback(running.stop)
@@ -258,3 +282,18 @@ def service_front(shop):
 @kind(figures=False, script=True)
 def service_interface(shop):
     return shop.server.url + "/docs"
+
+
+@kind(figures=False, script=True)
+def service_ask(shop):
+    return shop.answering[0] + "/ask"
+
+
+@kind(figures=False, script=True)
+def service_review(shop):
+    return shop.answering[0] + "/review"
+
+
+@kind(figures=True)
+def service_answer(shop):
+    return shop.answering[1]

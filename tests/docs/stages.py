@@ -233,6 +233,15 @@ def service(folder: Path, number: int) -> None:
     )
 
 
+def validation(folder: Path, number: int) -> None:
+    """Patients, and the file of data sets that the page shows."""
+    if number:
+        return
+    patients(folder)
+    (text,) = [block.text for block in ALL if block.page == "docs/guide/validation.md" and block.language == "toml"]
+    (folder / "data.toml").write_text(text, encoding="utf-8")
+
+
 def diagnoses(folder: Path, number: int) -> None:
     """Stays with three diagnoses each, from a list."""
     codes = ["250.83", "428", "38", "V57", "E909", "?"]
@@ -344,6 +353,7 @@ STAGES: dict[str, Stage] = {
     "docs/guide/priced-draft.md": visits,
     "docs/guide/reconstruct.md": averages,
     "docs/guide/service.md": service,
+    "docs/guide/validation.md": validation,
     "docs/guide/weights.md": survey,
     **{f"docs/methods/{name}.md": discharges for name in ("evaluation", "imputation", "pegs")},
     **{f"docs/{name}.md": nothing for name in ("index", "install", "which")},

@@ -80,6 +80,7 @@ def _descriptions(place: Path) -> list[Target]:
     from understudy.codebook.packs import pack_of_file
     from understudy.evaluate.board import read_board
     from understudy.facade.tables import read_recipe
+    from understudy.service.data_sets import read_data_sets
     from understudy.sources.documents import draft_from_document
     from understudy.sources.fixed_width import read_layout
 
@@ -89,6 +90,10 @@ def _descriptions(place: Path) -> list[Target]:
     anonymize = (
         b'format = 1\nquasi_identifiers = ["age", "sex"]\n[hierarchies.age]\nintervals = [10, 20]\nstart = 0\n'
         b'[[steps]]\ndo = "mondrian"\nk = 5\n[[steps]]\ndo = "round"\ncolumn = "age"\nto = 5\n'
+    )
+    sets = (
+        b'format = 1\n[stays]\nsource = "a.csv"\ncodebook = "a.toml"\naccount = "a"\nreview = "rules"\n'
+        b'[stays.rules]\ncolumns = ["sex"]\nepsilon = 0.5\nsmallest = 30\n'
     )
     publication = b'[publication]\ntitle = "Stays"\nlicence = "CC-BY-4.0"\nkeywords = ["a"]\ntemporal = "2009/2010"\n'
     ddi = (
@@ -123,6 +128,7 @@ def _descriptions(place: Path) -> list[Target]:
         Target("board", b"share_error = 0.03\nattack_gain = 0.09\n", toml, read_board, 60, "fuzzed.toml"),
         Target("publication", publication, toml, Publication.load, 60, "fuzzed.toml"),
         Target("recipe", b'method = "laplace"\nepsilon = 1.0\nrows = 50\n', toml, read_recipe, 60, "fuzzed.toml"),
+        Target("data sets", sets, toml, read_data_sets, 60, "fuzzed.toml"),
         Target("recipe to anonymise", anonymize, toml, load_recipe, 60, "fuzzed.toml"),
         Target(
             "pack",

@@ -196,6 +196,7 @@ COMMUTED = cases(
 )  # fmt: skip
 
 _T = "@data|-c|@book|--target|readmitted|-o|out|--account|a.account"
+_SETS = b'[stays]\nsource = "data.csv"\ncodebook = "book.toml"\naccount = "a.account"\n'
 _KEYS = "--database|sqlite:///s.db"
 SCORED = cases(
     "train",
@@ -224,6 +225,10 @@ SCORED = cases(
     ("beyond the cap", f"{_T}|--method|forest|--epsilon|50", REFUSED, ("epsilon 49.99", "cap of epsilon 5")),
 ) + cases(
     "serve",
+    ("data sets gone", f"--data|gone.toml|{_KEYS}", MISTAKE, ("gone.toml",)),
+    ("data sets empty", f"--data|d.toml|{_KEYS}", MISTAKE, ("d.toml", "no data set"), {"d.toml": b""}),
+    ("identity without secret", f"@free|--identity-header|X-User|{_KEYS}", MISTAKE, ("identity", "secret")),
+    ("secret without identity", f"@free|--identity-secret-file|s|{_KEYS}", MISTAKE, ("identity",)),
     ("nothing", "", MISTAKE, ("no model", "--example")),
     ("model missing", f"gone.us|{_KEYS}", MISTAKE, ("gone.us",)),
     ("model is a table", f"@data|{_KEYS}", MISTAKE, ("data.csv", "understudy train")),
@@ -291,6 +296,41 @@ SCORED = cases(
     ("epsilon nan", f"--model|@paid|--epsilon|nan|{_KEYS}", MISTAKE, ("epsilon", "nan")),
     ("account beyond its cap", f"--model|@paid|--epsilon|50|--account|a.account|{_KEYS}", REFUSED, ("cap",)),
     ("account missing", f"--model|@paid|--epsilon|5|--account|gone.account|{_KEYS}", MISTAKE, ("gone.account",)),
+) + cases(
+    "projects cap",
+    ("no file", f"stays|--epsilon|1|{_KEYS}", MISTAKE, ("data.toml",)),
+    ("file is nonsense", f"stays|--epsilon|1|--data|d.toml|{_KEYS}", MISTAKE, ("d.toml",), {"d.toml": b"[stays"}),
+    ("no table", f"stays|--epsilon|1|--data|d.toml|{_KEYS}", MISTAKE, ("d.toml",), {"d.toml": b"stays = 1"}),
+    ("another data set", f"other|--epsilon|1|--data|d.toml|{_KEYS}", MISTAKE, ("'other'", "stays"), {"d.toml": _SETS}),
+    ("epsilon nan", f"stays|--epsilon|nan|--data|d.toml|{_KEYS}", MISTAKE, ("epsilon", "nan"), {"d.toml": _SETS}),
+    ("delta 1", f"stays|--epsilon|1|--delta|1|--data|d.toml|{_KEYS}", MISTAKE, ("delta",), {"d.toml": _SETS}),
+) + cases(
+    "projects create",
+    ("no cap yet", f"p|--of|stays|--epsilon|1|{_KEYS}", MISTAKE, ("stays", "projects cap")),
+    ("name with slashes", f"../p|--of|stays|--epsilon|1|{_KEYS}", MISTAKE, ("../p",)),
+    ("epsilon 0", f"p|--of|stays|--epsilon|0|{_KEYS}", MISTAKE, ("epsilon", "0")),
+) + cases(
+    "projects change",
+    ("unknown", f"nobody|--epsilon|1|{_KEYS}", MISTAKE, ("'nobody'", "projects list")),
+) + cases(
+    "projects add",
+    ("key unknown", f"p|nobody|--epsilon|1|{_KEYS}", MISTAKE, ("'nobody'", "keys list")),
+) + cases(
+    "projects list",
+    ("database is a table", "--database|sqlite:///@data", MISTAKE, ("data.csv",)),
+) + cases(
+    "projects ledger",
+    ("unknown", f"nothing|{_KEYS}", MISTAKE, ("'nothing'",)),
+) + cases(
+    "review list",
+    ("database is a table", "--database|sqlite:///@data", MISTAKE, ("data.csv",)),
+) + cases(
+    "review approve",
+    ("unknown", f"' OR 1=1 --|{_KEYS}", MISTAKE, ("OR 1=1", "review list")),
+) + cases(
+    "review decline",
+    ("no words", f"x|{_KEYS}", MISTAKE, ("--words",)),
+    ("words endless", f"x|--words|{'w' * 3000}|{_KEYS}", MISTAKE, ("words",)),
 )  # fmt: skip
 
 ROOM_CASES: list[Case] = [*EVALUATED, *ANONYMIZED, *RECONSTRUCTED, *COMMUTED, *SCORED]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from understudy.mechanisms import (
     BoundedSums,
+    CappedAnswers,
     CertifiedNumbers,
     DirichletDraws,
     DirichletResetBlocks,
@@ -56,6 +57,12 @@ def priced(relation):
     return {
         BoundedSums: st.builds(
             BoundedSums, scale=scales, reach=st.sampled_from([1, 3, 1024]), neighbours=st.just(relation)
+        ),
+        CappedAnswers: st.builds(
+            CappedAnswers,
+            epsilon=scales,
+            delta=st.sampled_from([Fraction(0), Fraction(1, 10**9)]),
+            neighbours=st.just(relation),
         ),
         **{
             kind: st.builds(kind, scale=scales, moved=st.sampled_from([1, 3, 1 << 14]), neighbours=st.just(relation))

@@ -96,3 +96,24 @@ def start_server():
         for stream in (server.process.stdout, server.process.stderr):
             if stream is not None:
                 stream.close()
+
+
+@pytest.fixture(scope="session")
+def whole_stays(tmp_path_factory):
+    """The data set of the answers, made once."""
+    from answer_bench import Stays
+
+    return Stays.made(tmp_path_factory.mktemp("stays"))
+
+
+@pytest.fixture
+def stays(whole_stays, tmp_path):
+    """A copy of it to charge."""
+    return whole_stays.copied(tmp_path / "stays")
+
+
+@pytest.fixture
+def make_answers(lite, stays):
+    from answer_bench import AnswerService
+
+    return lambda **options: AnswerService(lite, stays, **options)

@@ -15,7 +15,7 @@ from understudy.cli.serve import serve
 from understudy.errors import DataError, ParameterError, RefusalError
 from understudy.facade import service as facade
 from understudy.front.visitors import Limits
-from understudy.service import Budgets, KeyBook, Store, budgets, readiness
+from understudy.service import Budgets, KeyBook, Store, purses, readiness
 from understudy.service import store as store_module
 from understudy.service.readiness import Readiness
 
@@ -96,7 +96,7 @@ class Clocks:
 
     def __init__(self, monkeypatch) -> None:
         self.wall, self.steady = 1_000_000.0, 500.0
-        monkeypatch.setattr(budgets, "time", self)
+        monkeypatch.setattr(purses, "time", self)
 
     def time(self) -> float:
         return self.wall
@@ -128,7 +128,7 @@ def test_a_clock_that_jumps_blocks_no_question_for_longer_than_its_deadline(lite
 
 def test_attempts_that_were_noticed_do_not_pile_up(lite, monkeypatch):
     clocks = Clocks(monkeypatch)
-    monkeypatch.setattr(budgets, "_MOST_NOTICED", 3)
+    monkeypatch.setattr(purses, "_MOST_NOTICED", 3)
     book, till = KeyBook(lite), Budgets(lite)
     key = book.create(label="k", scopes=["score"]).key.key_id
     till.register("m", name="m", price=0.1)
@@ -139,7 +139,7 @@ def test_attempts_that_were_noticed_do_not_pile_up(lite, monkeypatch):
         till.charge(key, "m", [bytes([number])])
         clocks.steady += 20.0
         clocks.wall -= 20.0
-    assert len(till._noticed) <= 4
+    assert len(till._attempts._noticed) <= 4
 
 
 def test_no_wait_on_postgres_is_endless(postgres_url, tmp_path):

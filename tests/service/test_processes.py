@@ -34,7 +34,9 @@ HASTY = "from understudy.service import Budgets; Budgets.__init__.__kwdefaults__
 class Office:
     """Model file, database, keys and caps; what an administrator would set up."""
 
-    def __init__(self, database, folder, monkeypatch, *, keys: int, cap: float, grant: float) -> None:
+    def __init__(
+        self, database, folder, monkeypatch, *, keys: int, cap: float, grant: float, scopes=("score",)
+    ) -> None:
         monkeypatch.setenv("UNDERSTUDY_MODEL_KEY", MODEL_KEY)
         self.database, self.secret = database, folder / "secret"
         model = septic_shock_example(epsilon=PRICE)
@@ -44,7 +46,7 @@ class Office:
             budgets, book = Budgets(store), KeyBook(store)
             budgets.register(self.model_id, name=model.name, price=PRICE)
             budgets.set_cap(self.model_id, cap)
-            self.keys = [book.create(label=f"client {n}", scopes=["score"], rate=1_000_000) for n in range(keys)]
+            self.keys = [book.create(label=f"client {n}", scopes=scopes, rate=1_000_000) for n in range(keys)]
             for key in self.keys:
                 budgets.grant(key.key.key_id, self.model_id, grant)
 

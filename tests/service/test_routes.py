@@ -11,6 +11,7 @@ from sqlalchemy import text
 from understudy.errors import ParameterError, RefusalError
 from understudy.mechanisms.stream import Stream
 from understudy.service import Budgets, Desk, create_app, readiness
+from understudy.service.run import build
 from understudy.service.served import Served, by_name
 from understudy.trees.examples import diabetes_example, septic_shock_example
 
@@ -186,6 +187,7 @@ def test_the_budget_of_a_key(service):
             }
         ],
         "free": ["diabetes"],
+        "data": [],
     }
 
 
@@ -338,7 +340,7 @@ def test_what_cannot_be_served(lite):
     with pytest.raises(ParameterError, match="two models are called"):
         by_name([diabetes_example(), diabetes_example()])
     with pytest.raises(ParameterError, match="no model to serve"):
-        by_name([])
+        build([], lite, caps={}, aliases={})
     desk = Desk(store=lite, models=by_name([diabetes_example()]))
     for path, name in (("/docs", "diabetes"), ("diabetes", "diabetes"), ("/a/../b", "diabetes"), ("/a", "nobody")):
         with pytest.raises(ParameterError, match="alias"):

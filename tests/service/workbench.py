@@ -100,7 +100,7 @@ class Server:
     def stop(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
         self._reader.join(5)
         if self.process.stdout is not None:
             self.process.stdout.close()
@@ -114,14 +114,18 @@ class Caller:
         self._port, self._key = int(port), key
 
     async def score(self, question: Any) -> tuple[int, Any]:
+        """The score of a question."""
+        return await self.post("/v1/models/septic-shock/score", question)
+
+    async def post(self, path: str, question: Any) -> tuple[int, Any]:
         """Status and body; OSError when the server is gone, or goes while it should answer."""
         reader, writer = await asyncio.open_connection(self._host, self._port)
         body = json.dumps(question).encode()
         try:
             writer.write(
-                b"POST /v1/models/septic-shock/score HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                b"POST %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
                 b"Content-Type: application/json\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n%b"
-                % (self._key.encode(), len(body), body)
+                % (path.encode(), self._key.encode(), len(body), body)
             )
             head, _, said = (await reader.read()).partition(b"\r\n\r\n")
         finally:

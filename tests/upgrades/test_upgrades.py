@@ -20,7 +20,9 @@ from understudy.release.notices import read_notices
 from understudy.release.reading import read_manifest_file
 from understudy.release.signature import check_signature, read_public_key
 from understudy.service import Budgets, Store
+from understudy.service.amounts import Amount
 from understudy.service.keys import KeyBook
+from understudy.service.projects import Projects
 from understudy.service.secret import ENVIRONMENT
 from understudy.service.served import by_name
 from understudy.synth.model_file import load_model
@@ -111,6 +113,11 @@ def test_a_service_database_keeps_keys_budgets_and_spending(made, tmp_path, monk
         Budgets(store).charge(facts["key_id"], facts["model_id"], [b"4" * 32])
         with pytest.raises(UnderstudyError):  # 2.0 are granted, and all of them spent now
             Budgets(store).charge(facts["key_id"], facts["model_id"], [b"5" * 32])
+        projects = Projects(store)
+        projects.set_data_cap("stays", Amount.cap(1.0, 1e-9), account="a" * 32)
+        projects.create("readmission", "stays", Amount.cap(1.0))
+        projects.join("readmission", facts["key_id"], Amount.cap(1.0))
+        assert projects.faults() == [] and len(projects.ledger("stays")) == 3 and len(store.identity) == 32
 
 
 # Newer files

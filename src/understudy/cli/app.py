@@ -25,9 +25,11 @@ from understudy.cli import (
     keys,
     methods,
     passport,
+    projects,
     recipe,
     reconstruct,
     release,
+    review,
     rumap,
     serve,
     studio,
@@ -74,7 +76,7 @@ PANELS: dict[str, tuple[Any, ...]] = {
         passport.sign,
         audit.audit,
     ),
-    "Serve": (studio.studio, serve.serve, ("keys", keys.app)),
+    "Serve": (studio.studio, serve.serve, ("keys", keys.app), ("projects", projects.app), ("review", review.app)),
 }
 """Commands by what a person wants: make tables and scores, look at them, guard the promise, serve."""
 _CLASSES: dict[Any, Any] = {

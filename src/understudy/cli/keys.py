@@ -12,7 +12,7 @@ from understudy.cli.serve import Database, ModelKey, SecretFile
 from understudy.cli.shared import App, number_option, option, whole_option
 from understudy.facade import service
 
-app = App(help="API keys of the scoring service, and their budgets.")
+app = App(help="API keys of the service, and their budgets.")
 
 KeyId = Annotated[str, typer.Argument(help="Id of a key; see `understudy keys list`.")]
 
@@ -22,7 +22,13 @@ def create(
     label: Annotated[str, option("Whose key it is.")],
     scope: Annotated[
         list[str] | None,
-        option("score, score:MODEL, budget or metrics; may be repeated. [default: score, budget]"),
+        option(
+            "score, budget, metrics, answer (ask on data), review or ledger; with :NAME for one model or data set "
+            "only; may be repeated. [default: score, budget]"
+        ),
+    ] = None,
+    identity: Annotated[
+        str | None, option("Whom a proxy in front logs in under this name has the rights of the key too.")
     ] = None,
     rate: Annotated[int, whole_option("Requests a minute.")] = 600,
     database: Database = None,
@@ -31,7 +37,7 @@ def create(
 ) -> None:
     """Make a key. It is shown once: only its id and a keyed hash are kept."""
     with service.service_books(database, secret_file) as books:
-        made = books.keys.create(label=label, scopes=scope or ("score", "budget"), rate=rate)
+        made = books.keys.create(label=label, scopes=scope or ("score", "budget"), rate=rate, identity=identity)
     about = (
         f"id {made.key.key_id}, scopes {', '.join(made.key.scopes)}, {rate:,} requests a minute. Keep the key now: "
         "it is not shown again."

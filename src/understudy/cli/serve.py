@@ -1,4 +1,4 @@
-"""`serve`: risk scores over HTTP."""
+"""`serve`: risk scores and answers on data over HTTP."""
 
 import sys
 from pathlib import Path
@@ -45,6 +45,18 @@ def serve(
         list[str] | None,
         option("MODEL=EPSILON: cap over all keys of a per-call model, the first time it is served; may be repeated."),
     ] = None,
+    data: Annotated[
+        Path | None,
+        option("TOML file that names data sets to answer questions on: source, codebook, account, release, rules."),
+    ] = None,
+    identity_header: Annotated[
+        str | None,
+        option("Header in which a proxy in front says who is asking, for example X-Remote-User."),
+    ] = None,
+    identity_secret_file: Annotated[
+        Path | None,
+        option("Secret that the proxy must send in X-Understudy-Proxy: 32 bytes in base64, for its owner only."),
+    ] = None,
     alias: Annotated[list[str] | None, option("/PATH=MODEL: a further address, answering with a percentage.")] = None,
     host: Annotated[str, option("Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, whole_option("Port to listen on; 0 for any free one.")] = 8000,
@@ -59,7 +71,7 @@ def serve(
     ] = "info",
     json: o.Json = False,
 ) -> None:
-    """Answer scoring requests over HTTP, with API keys and budgets that cannot be overspent."""
+    """Answer scoring requests and questions on data over HTTP, with keys and budgets that cannot be overspent."""
 
     def ready(url: str, names: list[str], settings: "Settings", key: str | None) -> None:
         if settings.is_exposed:
@@ -78,6 +90,9 @@ def serve(
         caps={name: number(text) for name, text in (_pair(text, "budget", "sepsis=100") for text in budget or ())},
         without_promise=without_promise,
         example=example,
+        data=data,
+        identity_header=identity_header,
+        identity_secret_file=identity_secret_file,
         host=host,
         port=port,
         aliases=dict(_pair(text, "alias", "/diabeteScore=diabetes") for text in alias or ()),

@@ -1,4 +1,4 @@
-"""Scores over HTTP: the server, who may ask it, and how much each may spend."""
+"""Scores and answers over HTTP: the server, who may ask it, and how much each may spend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from understudy.privacy.account import Account
     from understudy.service.budgets import Balance, Budgets
+    from understudy.service.data_sets import DataSet
     from understudy.service.keys import KeyBook
+    from understudy.service.projects import Projects
     from understudy.service.run import Settings
     from understudy.service.served import Served
 
@@ -31,21 +33,27 @@ class ServiceBooks:
 
     keys: KeyBook
     budgets: Budgets
+    projects: Projects
+    database: str
+    """Identity of the database."""
 
 
 @contextmanager
 def service_books(database: str | None = None, secret_file: Path | None = None) -> Iterator[ServiceBooks]:
     """Keys and budgets of the service, in the database that is named, else that of the environment, else a file."""
-    _require_service()
+    require_service()
     from understudy.service.budgets import Budgets
     from understudy.service.keys import KeyBook
+    from understudy.service.projects import Projects
     from understudy.service.store import Store
 
     with Store.open(_database(database), secret_file=secret_file) as store, store.telling():
-        yield ServiceBooks(keys=KeyBook(store), budgets=Budgets(store))
+        yield ServiceBooks(
+            keys=KeyBook(store), budgets=Budgets(store), projects=Projects(store), database=store.identity
+        )
 
 
-def _require_service() -> None:
+def require_service() -> None:
     """The web framework and the database layer are an extra; say so before an import fails."""
     need("fastapi", "uvicorn", "sqlalchemy", "prometheus_client", extra="service", what="the service")
 
@@ -78,42 +86,70 @@ def serve(
     caps: Mapping[str, float] | None = None,
     without_promise: bool = False,
     example: bool = False,
+    data: str | Path | None = None,
+    identity_header: str | None = None,
+    identity_secret_file: Path | None = None,
     **settings: Any,
 ) -> None:
-    """Answer scoring requests over HTTP until it is stopped.
+    """Answer scoring requests, and questions on data sets, over HTTP until it is stopped.
 
-    ``ready`` hears the address, the names of the models, the settings, and the key of the example. ``settings`` are
-    those of :class:`~understudy.service.run.Settings`: ``host``, ``port``, ``aliases``, ``certificate``,
+    ``data`` is a file that names data sets. With ``identity_header`` a proxy in front logs people in: it says who is
+    asking in that header, and proves itself with the secret of ``identity_secret_file``. ``ready`` hears the address,
+    the names of the models and data sets, the settings, and the key of the example. ``settings`` are those of
+    :class:`~understudy.service.run.Settings`: ``host``, ``port``, ``aliases``, ``certificate``,
     ``certificate_key`` and ``log_level``.
     """
-    _require_service()
+    require_service()
     from understudy.service.run import Settings, build, example_service
     from understudy.service.run import serve as run
 
     chosen = Settings(**settings)
 
     def answer(app: FastAPI, key: str | None) -> None:
-        names = sorted(app.state.desk.models)
+        desk = app.state.desk
+        names = [*sorted(desk.models), *(sorted(desk.answers.data) if desk.answers is not None else ())]
         run(app, chosen, ready=lambda url: ready(url, names, chosen, key))
 
     files = list(models)
     if example:
-        if files or database or chosen.aliases or caps:
+        if files or database or chosen.aliases or caps or data or identity_header:
             raise ParameterError(
                 "`example` brings its own models, database, budgets and aliases; leave the others out."
             )
         with example_service() as (app, key):
             answer(app, key)
         return
+    from understudy.service.proxy import Proxy
     from understudy.service.store import Store
     from understudy.trees.model import load_model
 
-    if not files:
-        raise ParameterError("there is no model to serve; name at least one model file, or try `example`.")
+    if not files and data is None:
+        raise ParameterError(
+            "there is no model to serve, and no data set; name a model file, a file of data sets with `data`, or try "
+            "`example`."
+        )
+    if identity_header is None and identity_secret_file is not None:
+        raise ParameterError("`identity_secret_file` belongs to `identity_header`; name the header too, or neither.")
+    proxy = None if identity_header is None else Proxy.of(identity_header, identity_secret_file)
     loaded = [load_model(path, model_key) for path in files]
+    sets = {} if data is None else _opened_sets(data)
     with Store.open(_database(database), secret_file=secret_file) as store, store.served_alone():
-        app = build(loaded, store, caps=caps or {}, aliases=chosen.aliases, without_promise=without_promise)
+        app = build(
+            loaded,
+            store,
+            caps=caps or {},
+            aliases=chosen.aliases,
+            without_promise=without_promise,
+            data=sets,
+            proxy=proxy,
+        )
         answer(app, None)
+
+
+def _opened_sets(data: str | Path) -> Mapping[str, DataSet]:
+    from understudy.service.data_sets import open_data_sets
+
+    return open_data_sets(data)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ Importing this package registers every pricing event, so that any ledger can be 
 """
 
 from understudy.mechanisms.bounded_sums import BoundedSums
+from understudy.mechanisms.capped_answers import CappedAnswers
 from understudy.mechanisms.certificate import CertifiedNumbers, SelectedTry
 from understudy.mechanisms.dirichlet import DirichletDraws, DirichletResetBlocks
 from understudy.mechanisms.drafting import PricedDraft
@@ -30,6 +31,7 @@ from understudy.mechanisms.weighted import WeightedHistogram
 
 __all__ = [
     "BoundedSums",
+    "CappedAnswers",
     "CertifiedNumbers",
     "DirichletDraws",
     "DirichletResetBlocks",

@@ -1,4 +1,4 @@
-"""Risk scores over HTTP: keys, budgets that are never exceeded, and a page that explains the scores and their price."""
+"""Risk scores and answers on data over HTTP: keys, budgets that are never exceeded, pages that explain the price."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -22,7 +22,7 @@ from understudy.service.watch import Watch, seen_of
 from understudy.version import __version__
 
 _ALIAS = re.compile(r"/[A-Za-z0-9_-]{1,64}")
-_TAKEN = frozenset({"/docs", "/healthz", "/metrics", "/readyz", "/v1"})
+_TAKEN = frozenset({"/answers", "/ask", "/docs", "/healthz", "/metrics", "/readyz", "/review", "/v1"})
 _BY_STATUS = {404: "not-found", 405: "method-not-allowed", 413: "body-too-large"}
 
 

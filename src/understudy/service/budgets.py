@@ -1,8 +1,8 @@
 """Budgets of per-call models: charged before any noise is drawn, in one durable transaction, never above a cap.
 
-A charge is one transaction: the line of the question is written, then one conditional UPDATE takes the price from the
-key's grant and one from the model's cap. If a condition fails, all of it is undone. Only after the commit is noise
-drawn; the answer is stored before it is sent. So
+A charge is one transaction (``purses.py``): the line of the question is written, then one conditional UPDATE takes the
+price from the key's grant and one from the model's cap. If a condition fails, all of it is undone. Only after the
+commit is noise drawn; the answer is stored before it is sent. So
 
 * every answer that was sent is paid for, whenever a server crashes;
 * if a server dies in between, the price is lost, and asking again pays for a new attempt;
@@ -12,22 +12,19 @@ Every row of ``grants`` and ``models`` is changed after every row of ``answers``
 charges wait for each other in a circle.
 """
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, Update, exists, func, insert, select, update
+from sqlalchemy import Connection, Table, func, insert, select, update
 
 from understudy.errors import BudgetError, ParameterError
-from understudy.service.amounts import cap_of, epsilon_of, price_of
+from understudy.service.amounts import Amount, cap_of, epsilon_of, price_of
+from understudy.service.purses import ABANDONED, Attempts, NotCovered, Purse, Row, take
 from understudy.service.store import Store, now
 from understudy.service.tables import answers, api_keys, cap_changes, grants, models
-
-_MOST_NOTICED = 10_000
-_ABANDONED = 15.0  # seconds after which a paid attempt without an answer counts as dead; drawing takes milliseconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,17 +78,12 @@ class NoGrantError(BudgetError):
     """The key may not spend on this model, or was revoked a moment ago."""
 
 
-class _NotCovered(Exception):
-    """A condition of the charge did not hold; its argument is what was asked for."""
-
-
 class Budgets:
     """Caps, spending and stored answers."""
 
-    def __init__(self, store: Store, *, abandoned: float = _ABANDONED) -> None:
+    def __init__(self, store: Store, *, abandoned: float = ABANDONED) -> None:
         self._store = store
-        self._abandoned = abandoned
-        self._noticed: dict[tuple[bytes, int], float] = {}  # unanswered attempts, and when we saw each first
+        self._attempts = Attempts(answers, abandoned=abandoned)
 
     def register(self, model_id: str, *, name: str, price: float | Fraction) -> None:
         """Make a per-call model known; its price never changes, because its id is its content."""
@@ -148,22 +140,26 @@ class Budgets:
 
     def charge(self, key_id: str, model_id: str, questions: Sequence[bytes]) -> Charged:
         """Pay for every question that has no answer yet; all of them, or none and :class:`SpentError`."""
-        distinct = sorted(set(questions))
+        distinct, here = sorted(set(questions)), _of(answers, key_id, model_id)
         with self._store.reading() as connection:
-            lines = self._lines(connection, key_id, model_id, distinct)
-        if all(question in lines and not self._is_payable(lines[question]) for question in distinct):
+            lines = self._attempts.lines(connection, here, distinct)
+        if all(question in lines and not self._attempts.is_payable(lines[question]) for question in distinct):
             return Charged.of(distinct, lines, paid={})
+        line = {"key_id": key_id, "model_id": model_id, "attempts": 1}
         try:
             with self._store.writing() as connection:
-                paid = self._new_lines(connection, key_id, model_id, distinct)
-                lines = self._lines(connection, key_id, model_id, distinct)
+                rows = [{**line, "question": question} for question in distinct]
+                new = self._attempts.begin(connection, self._store.insert_if_absent, rows)
+                paid = dict.fromkeys(new, 1)
+                lines = self._attempts.lines(connection, here, distinct)
                 for question in distinct:
-                    if question not in paid and self._is_payable(lines[question]):
-                        paid |= self._next_attempt(connection, key_id, model_id, lines[question])
+                    if question not in paid and self._attempts.is_payable(lines[question]):
+                        attempt = self._attempts.next(connection, here, lines[question])
+                        paid |= {} if attempt is None else {question: attempt}
                 if paid:
                     self._spend(connection, key_id, model_id, len(paid))
-        except _NotCovered as refused:
-            raise self._refusal(key_id, model_id, *refused.args) from None
+        except NotCovered as refused:
+            raise self._refusal(key_id, model_id, refused.args[0].epsilon) from None
         return Charged.of(distinct, lines, paid=paid)
 
     def settle(self, key_id: str, model_id: str, answers_of: dict[bytes, tuple[int, str]]) -> dict[bytes, str]:
@@ -171,16 +167,17 @@ class Budgets:
 
         An attempt that was given up as dead in the meantime does not overwrite the one that replaced it.
         """
+        here = _of(answers, key_id, model_id)
         with self._store.writing() as connection:
             for question, (attempt, text) in sorted(answers_of.items()):
-                connection.execute(_unanswered(key_id, model_id, question, attempt).values(answer=text))
-            lines = self._lines(connection, key_id, model_id, sorted(answers_of))
+                connection.execute(self._attempts.unanswered(here, question, attempt).values(answer=text))
+            lines = self._attempts.lines(connection, here, sorted(answers_of))
         return {question: line.answer for question, line in lines.items() if line.answer is not None}
 
     def stored(self, key_id: str, model_id: str, questions: Sequence[bytes]) -> dict[bytes, str]:
         """The answers that exist."""
         with self._store.reading() as connection:
-            lines = self._lines(connection, key_id, model_id, sorted(set(questions)))
+            lines = self._attempts.lines(connection, _of(answers, key_id, model_id), sorted(set(questions)))
         return {question: line.answer for question, line in lines.items() if line.answer is not None}
 
     def balances(self, key_id: str) -> dict[str, tuple[Balance, Balance]]:
@@ -239,59 +236,11 @@ class Budgets:
         ]
         return faults
 
-    def _is_payable(self, row: Any) -> bool:
-        """Paid, never answered, and too old for anybody to be still at it.
-
-        The clock of the server that paid may have been wrong, or ours may have been set back since: then the line seems
-        young for a long time. So an attempt that we have seen unanswered for long enough, by a clock that nobody sets,
-        is old as well.
-        """
-        if row.answer is not None:
-            return False
-        attempt, moment = (bytes(row.question), row.attempts), time.monotonic()
-        if len(self._noticed) >= _MOST_NOTICED:
-            self._noticed = {known: since for known, since in self._noticed.items() if moment - since < self._abandoned}
-        first = self._noticed.setdefault(attempt, moment)
-        return bool(row.since < time.time() - self._abandoned or moment - first > self._abandoned)
-
-    def _lines(
-        self, connection: Connection, key_id: str, model_id: str, questions: Sequence[bytes]
-    ) -> dict[bytes, Any]:
-        columns = answers.c.question, answers.c.attempts, answers.c.since, answers.c.answer
-        is_asked = answers.c.question.in_(questions)
-        rows = connection.execute(select(*columns).where(*_of(answers, key_id, model_id), is_asked)).all()
-        return {bytes(row.question): row for row in rows}
-
-    def _new_lines(
-        self, connection: Connection, key_id: str, model_id: str, questions: Sequence[bytes]
-    ) -> dict[bytes, int]:
-        """Lines that did not exist; a rival's line is waited for, and then is not new."""
-        line = {"key_id": key_id, "model_id": model_id, "attempts": 1, "since": time.time(), "answer": None}
-        rows = [{**line, "question": question} for question in questions]
-        put = self._store.insert_if_absent(answers).returning(answers.c.question)
-        return {bytes(question): 1 for (question,) in connection.execute(put, rows)}
-
-    def _next_attempt(self, connection: Connection, key_id: str, model_id: str, row: Any) -> dict[bytes, int]:
-        """Take over a dead attempt, by paying once more; only one of several rivals gets it."""
-        change = _unanswered(key_id, model_id, row.question, row.attempts)
-        done = connection.execute(change.values(attempts=row.attempts + 1, since=time.time()))
-        return {bytes(row.question): row.attempts + 1} if done.rowcount == 1 else {}
-
     def _spend(self, connection: Connection, key_id: str, model_id: str, times: int) -> None:
-        price = self._model_row(connection, model_id).price * times
-        alive = exists(select(api_keys.c.key_id).where(api_keys.c.key_id == key_id, api_keys.c.revoked.is_(None)))
-        from_key = (
-            update(grants)
-            .where(*_of(grants, key_id, model_id), grants.c.spent + price <= grants.c.cap, alive)
-            .values(spent=grants.c.spent + price)
-        )
-        from_model = (
-            update(models)
-            .where(models.c.model_id == model_id, models.c.spent + price <= models.c.cap)
-            .values(spent=models.c.spent + price)
-        )
-        if connection.execute(from_key).rowcount != 1 or connection.execute(from_model).rowcount != 1:
-            raise _NotCovered(price)  # undoes the whole transaction
+        price = Amount(epsilon=self._model_row(connection, model_id).price * times)
+        own = Purse(table=grants, row=_of(grants, key_id, model_id))
+        everybody = Purse(table=models, row=(models.c.model_id == model_id,))
+        take(connection, (own, everybody), price, key_id=key_id)
 
     def _refusal(self, key_id: str, model_id: str, asked: int) -> BudgetError:
         with self._store.reading() as connection:
@@ -315,19 +264,9 @@ class Budgets:
         return row
 
 
-def _of(table: Table, key_id: str, model_id: str) -> tuple[ColumnElement[bool], ...]:
+def _of(table: Table, key_id: str, model_id: str) -> Row:
     """The rows of one key on one model."""
     return table.c.key_id == key_id, table.c.model_id == model_id
-
-
-def _unanswered(key_id: str, model_id: str, question: bytes, attempt: int) -> Update:
-    """A change of the line of a question, if this very attempt at it has no answer yet."""
-    return update(answers).where(
-        *_of(answers, key_id, model_id),
-        answers.c.question == question,
-        answers.c.attempts == attempt,
-        answers.c.answer.is_(None),
-    )
 
 
 def _too_low(epsilon: float | Fraction, spent: int) -> ParameterError:

@@ -5,7 +5,7 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -19,10 +19,15 @@ from understudy.service.limits import RateLimiter
 from understudy.service.logs import EventLog
 from understudy.service.metrics import Metrics
 from understudy.service.problems import Problem, shortened
+from understudy.service.proxy import Proxy
 from understudy.service.served import Served
 from understudy.service.store import Store
 from understudy.service.watch import seen_of
 from understudy.trees.features import CodeMatrix, FeatureError
+
+if TYPE_CHECKING:
+    from understudy.service.asking import AnswerDesk
+    from understudy.service.data_sets import DataSet
 
 MOST_ROWS = 1_000
 """Questions in one batch."""
@@ -54,8 +59,16 @@ class Answers:
 class Desk:
     """Shared by all routes of one application."""
 
-    def __init__(self, *, store: Store, models: Mapping[str, Served], budgets: Budgets | None = None) -> None:
-        self.store, self.models = store, models
+    def __init__(
+        self,
+        *,
+        store: Store,
+        models: Mapping[str, Served],
+        budgets: Budgets | None = None,
+        data: "Mapping[str, DataSet] | None" = None,
+        proxy: Proxy | None = None,
+    ) -> None:
+        self.store, self.models, self.proxy = store, models, proxy
         self.keys = KeyBook(store)
         self.budgets = budgets or Budgets(store)
         self.limiter, self.log, self.metrics = RateLimiter(), EventLog(), Metrics()
@@ -66,6 +79,17 @@ class Desk:
                 assert served.model.price_per_call is not None
                 self.budgets.register(served.model_id, name=served.name, price=served.model.price_per_call)
         self._check_caps()
+        self.answers = self._answer_desk(data) if data else None
+
+    def _answer_desk(self, data: "Mapping[str, DataSet]") -> "AnswerDesk":
+        from understudy.service.asking import AnswerDesk
+        from understudy.service.caps import check_paid
+        from understudy.service.projects import Projects
+
+        projects = Projects(self.store)
+        for each in data.values():
+            check_paid(projects, each.name, account=each.account, database=self.store.identity)
+        return AnswerDesk(self.store, data, projects=projects, log=self.log)
 
     def _check_caps(self) -> None:
         caps = self.budgets.model_balances()
@@ -79,6 +103,24 @@ class Desk:
 
     async def admit(self, request: Request, scope: str) -> ApiKey:
         """Who is asking; counted against the key's rate."""
+        key = await self._asking(request)
+        seen_of(request).key_id = key.key_id
+        self.limiter.take(key)
+        if not any(held == scope or held.startswith(f"{scope}:") for held in key.scopes):
+            raise Problem("not-allowed", f"this key has no scope {scope!r}; it has {', '.join(key.scopes)}.")
+        return key
+
+    async def _asking(self, request: Request) -> ApiKey:
+        """By the identity that a proxy vouches for, else by API key."""
+        identity = None if self.proxy is None else self.proxy.identity(request)
+        if identity is not None:
+            key = await run_in_threadpool(self.keys.of_identity, identity)
+            if key is None:
+                raise Problem(
+                    "bad-key",
+                    "nobody of this identity may ask here; ask the administrator to make a key for it.",
+                )
+            return key
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text.strip():
             raise Problem("no-key", "send your key in the header Authorization: Bearer us_...", headers=_REALM)
@@ -90,11 +132,22 @@ class Desk:
                 "the key is malformed, unknown or revoked; ask the administrator for a new one.",
                 headers=_REALM,
             )
-        seen_of(request).key_id = key.key_id
-        self.limiter.take(key)
-        if not any(held == scope or held.startswith(f"{scope}:") for held in key.scopes):
-            raise Problem("not-allowed", f"this key has no scope {scope!r}; it has {', '.join(key.scopes)}.")
         return key
+
+    async def admit_to_data(self, request: Request, scope: str, name: str) -> "tuple[ApiKey, DataSet]":
+        """Who is asking about which data set."""
+        assert self.answers is not None
+        key = await self.admit(request, scope)
+        data = self.answers.data.get(name)
+        if data is None:
+            raise Problem(
+                "unknown-data",
+                f"there is no data set {shortened(name)}; this service has {', '.join(sorted(self.answers.data))}.",
+            )
+        seen_of(request).data = data.name
+        if not key.may(scope, data.name):
+            raise Problem("not-allowed", f"this key may not use {data.name!r} so: {', '.join(key.scopes)}.")
+        return key, data
 
     async def admit_to(self, request: Request, name: str) -> tuple[ApiKey, Served]:
         """Who is asking for scores of which model."""

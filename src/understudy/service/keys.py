@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from understudy.errors import ParameterError
 from understudy.parameters import Text, Whole
 from understudy.service.store import Store, now
-from understudy.service.tables import api_keys
+from understudy.service.tables import api_keys, identities
 
-SCOPES = ("score", "budget", "metrics")
-"""What a key may do: ask for scores (``score:MODEL`` for one model only), see its budget, read the metrics."""
+SCOPES = ("score", "budget", "metrics", "answer", "review", "ledger")
+"""What a key may do: ask for scores (``score:MODEL`` for one model only), see its budget, read the metrics, ask on data
+sets, review questions and read the ledger (``answer:DATA`` and so on for one data set only)."""
 
 DEFAULT_RATE = 600
 _RATE = Whole(most=1_000_000, tried=DEFAULT_RATE)
@@ -31,9 +32,17 @@ _LABEL = Text(
     example="triage app",
     admitted=lambda label: 1 <= len(label) <= 120 and label.isprintable(),
 )
+IDENTITY = Text(
+    words="1 to 200 printable characters without blanks around them, as the proxy sends them",
+    example="ann@agency.example",
+    admitted=lambda name: (
+        isinstance(name, str) and 1 <= len(name) <= 200 and name.isprintable() and name == name.strip()
+    ),
+)
 _REMEMBERED = 1.0  # seconds; a revoked key spends nothing from its revocation on, and reads nothing after this
 _SHAPE = re.compile(r"us_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
-_SCOPE_SHAPE = re.compile(r"score(:[a-z0-9][a-z0-9_-]{0,63})?|budget|metrics")
+_SCOPE_SHAPE = re.compile(r"(score|answer|review|ledger)(:[a-z0-9][a-z0-9_-]{0,63})?|budget|metrics")
+_CHOICES = f"choose among {', '.join(SCOPES)}, score:MODEL, answer:DATA, review:DATA, ledger:DATA."
 _NOBODY = bytes(32)
 
 
@@ -49,9 +58,9 @@ class ApiKey:
     created: str
     revoked: str | None
 
-    def may(self, scope: str, model: str | None = None) -> bool:
-        """Whether one of its scopes covers this."""
-        return scope in self.scopes or (model is not None and f"{scope}:{model}" in self.scopes)
+    def may(self, scope: str, name: str | None = None) -> bool:
+        """Whether one of its scopes covers this, perhaps for one model or data set only."""
+        return scope in self.scopes or (name is not None and f"{scope}:{name}" in self.scopes)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -77,9 +86,16 @@ class KeyBook:
         self._remembered: dict[str, tuple[float, bytes, ApiKey]] = {}
         self._lock = threading.Lock()
 
-    def create(self, *, label: str, scopes: Sequence[str], rate: int = DEFAULT_RATE) -> NewKey:
-        """A new key; its text is in the answer and nowhere else."""
+    def create(
+        self, *, label: str, scopes: Sequence[str], rate: int = DEFAULT_RATE, identity: str | None = None
+    ) -> NewKey:
+        """A new key; its text is in the answer and nowhere else.
+
+        With ``identity``, whom a proxy in front logs in under that name has the rights of this key too.
+        """
         label = _LABEL.check("label", label.strip())
+        if identity is not None:
+            IDENTITY.check("identity", identity)
         chosen = _checked_scopes(scopes)
         _RATE.check("rate", rate)
         key_id = secrets.token_hex(8)
@@ -88,6 +104,8 @@ class KeyBook:
         row = key.to_dict() | {"scopes": " ".join(chosen), "keyed_hash": self._hash(text)}
         with self._store.writing() as connection:
             connection.execute(insert(api_keys), row)
+            if identity is not None:
+                self._bind(connection, identity, key_id)
         return NewKey(text=text, key=key)
 
     def all(self) -> list[ApiKey]:
@@ -113,6 +131,28 @@ class KeyBook:
         with self._lock:
             self._remembered.pop(key_id, None)
         return self.find(key_id)
+
+    def of_identity(self, identity: str) -> ApiKey | None:
+        """The key of somebody whom a proxy has logged in; None for a stranger, and where it was revoked."""
+        bound = select(api_keys).join(identities, identities.c.key_id == api_keys.c.key_id)
+        with self._store.reading() as connection:
+            row = connection.execute(bound.where(identities.c.identity == identity)).one_or_none()
+        return None if row is None or row.revoked is not None else _from_row(row)
+
+    def _bind(self, connection: Connection, identity: str, key_id: str) -> None:
+        """Give an identity to a key, unless a key that is not revoked has it."""
+        connection.execute(self._store.insert_if_absent(identities), {"identity": identity, "key_id": key_id})
+        revoked = select(api_keys.c.key_id).where(api_keys.c.revoked.is_not(None))
+        connection.execute(
+            update(identities)
+            .where(identities.c.identity == identity, identities.c.key_id.in_(revoked))
+            .values(key_id=key_id)
+        )
+        held = connection.execute(select(identities.c.key_id).where(identities.c.identity == identity)).scalar_one()
+        if held != key_id:
+            raise ParameterError(
+                f"the identity {identity!r} has the key {held} already; revoke that one, or leave the identity out."
+            )
 
     def recall(self, text: str) -> ApiKey | None:
         """The key if it was looked up within the last second; None says nothing about it."""
@@ -152,8 +192,8 @@ def _from_row(row: Any) -> ApiKey:
 
 def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     if not scopes:
-        raise ParameterError(f"a key needs at least one scope; choose among {', '.join(SCOPES)}, score:MODEL.")
+        raise ParameterError(f"a key needs at least one scope; {_CHOICES}")
     for scope in scopes:
         if not _SCOPE_SHAPE.fullmatch(scope):
-            raise ParameterError(f"`scope` is {scope[:80]!r}; choose among {', '.join(SCOPES)}, score:MODEL.")
+            raise ParameterError(f"`scope` is {scope[:80]!r}; {_CHOICES}")
     return tuple(dict.fromkeys(scopes))

@@ -14,7 +14,9 @@ __all__ = ["FIELDS", "LEVELS", "EventLog", "configure", "places_of"]
 
 FIELDS: Final = frozenset(
     {
+        "answer",  # id of a question on data
         "cost",  # epsilon charged
+        "data",  # one of the served data sets, never what a caller wrote
         "error",  # type of an exception, never its message
         "key_id",  # public half of an API key
         "method",

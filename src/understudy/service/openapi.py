@@ -1,17 +1,24 @@
 """The description of the interface (OpenAPI 3.1), written from the models' cards; its examples can be sent."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from understudy.service.answer_openapi import answer_paths, answer_schemas
+from understudy.service.describing import ADMISSION, BODY, WORD, object_of, operation, ref
 from understudy.service.desk import MOST_ROWS
-from understudy.service.problems import KINDS, MEDIA_TYPE
 from understudy.service.served import Served
 from understudy.trees.features import Feature
 from understudy.version import __version__
 
+if TYPE_CHECKING:
+    from understudy.service.data_sets import DataSet
+
 _NUMBER_TEXT = r"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *$"
-_WORD = {"type": "string"}
-_KEY: list[dict[str, list[str]]] = [{"key": []}]
+_ON_DATA = (
+    "Questions on data sets: tried on a release for free, quoted, reviewed where the data set asks for it, then "
+    "answered once on the real rows with noise that is paid for first. The same question of the same project gets the "
+    "same stored answer and costs nothing."
+)
 _INTRODUCTION = (
     "Risk scores learnt under a privacy promise. Answers of one-shot models are free: their noise was drawn once, in "
     "training. Every new question to a per-call model costs epsilon, paid before its noise is drawn; the same question "
@@ -19,22 +26,33 @@ _INTRODUCTION = (
 )
 
 
-def describe(models: Mapping[str, Served], aliases: Mapping[str, str]) -> dict[str, Any]:
+def describe(
+    models: Mapping[str, Served], aliases: Mapping[str, str], data: "Mapping[str, DataSet] | None" = None
+) -> dict[str, Any]:
     """The whole document."""
+    title = "Understudy risk scores" if models else "Understudy answers"
+    words = [_INTRODUCTION] * bool(models) + [_ON_DATA] * bool(data)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Understudy risk scores", "version": __version__, "description": _INTRODUCTION},
+        "info": {"title": title, "version": __version__, "description": " ".join(words)},
         "paths": {
-            **_score_paths(models),
+            **(_score_paths(models) if models else {}),
             **{path: {"post": _alias(path, models[name])} for path, name in aliases.items()},
             **_knowledge_paths(models),
+            **(answer_paths(data) if data else {}),
             **_operation_paths(),
         },
         "components": {
-            "schemas": _schemas(models),
+            "schemas": {**_schemas(models), **(answer_schemas() if data else {})},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "us_KEYID_SECRET"}},
         },
     }
+
+
+_SCORING = (
+    *ADMISSION, *BODY, "no-budget", "unknown-model", "unknown-feature", "missing-feature", "bad-value",
+    "budget-exhausted", "being-answered",
+)  # fmt: skip
 
 
 def _score_paths(models: Mapping[str, Served]) -> dict[str, Any]:
@@ -43,30 +61,30 @@ def _score_paths(models: Mapping[str, Served]) -> dict[str, Any]:
         name: {"summary": f"two questions to {name}", "value": {"rows": [served.example, served.example]}}
         for name, served in models.items()
     }
-    any_question = {"anyOf": [_ref(f"Features-{name}") for name in models]}
+    any_question = {"anyOf": [ref(f"Features-{name}") for name in models]}
     rows = {"type": "array", "minItems": 1, "maxItems": MOST_ROWS, "items": any_question}
-    any_batch = _object({"rows": rows}, additionalProperties=False)
+    any_batch = object_of({"rows": rows}, additionalProperties=False)
     return {
         "/v1/models/{model}/score": {
-            "post": _operation(
+            "post": operation(
                 "score",
                 "One score",
                 "Features by name in; the score, the noise band and the cost out. A feature that the card calls "
                 "optional may be left out.",
                 parameters=[_model_parameter(models)],
                 body=(any_question, named),
-                answer=_ref("Score"),
+                answer=ref("Score"),
                 problems=_SCORING,
             )
         },
         "/v1/models/{model}/batch": {
-            "post": _operation(
+            "post": operation(
                 "batch",
                 "Many scores",
                 f"Up to {MOST_ROWS:,} questions; all of them are answered and charged, or none.",
                 parameters=[_model_parameter(models)],
                 body=(any_batch, batches),
-                answer=_ref("Batch"),
+                answer=ref("Batch"),
                 problems=_SCORING,
             )
         },
@@ -77,105 +95,69 @@ def _alias(path: str, served: Served) -> dict[str, Any]:
     question: dict[str, Any] = {
         name: value if isinstance(value, str) else f"{value:g}" for name, value in served.example.items()
     }
-    return _operation(
+    return operation(
         f"alias_{path.strip('/')}",
         f"{served.name} in the shape of the dissertation",
         f"Another address of the model {served.name}: the same question, price and rules, a percentage for an answer.",
-        body=(_ref(f"Features-{served.name}"), {"question": {"summary": "features as text", "value": question}}),
-        answer=_ref("RiskScore"),
+        body=(ref(f"Features-{served.name}"), {"question": {"summary": "features as text", "value": question}}),
+        answer=ref("RiskScore"),
         problems=_SCORING,
     )
 
 
-def _knowledge_paths(models: Mapping[str, Served]) -> dict[str, Any]:
+def _card_path(models: Mapping[str, Served]) -> dict[str, Any]:
     return {
-        "/v1/models": {"get": _operation("models", "The models", "Needs no key.", answer=_ref("Models"), key=False)},
         "/v1/models/{model}/card": {
-            "get": _operation(
+            "get": operation(
                 "card",
                 "A model's card",
                 "Features with their allowed values, how missing ones are treated, the privacy statement, prices and "
                 "measured quality. Needs no key: all of it is public or was paid for.",
                 parameters=[_model_parameter(models)],
-                answer=_ref("Card"),
+                answer=ref("Card"),
                 problems=("unknown-model",),
                 key=False,
             )
         },
+    }
+
+
+def _knowledge_paths(models: Mapping[str, Served]) -> dict[str, Any]:
+    return {
+        **(_card_path(models) if models else {}),
+        "/v1/models": {"get": operation("models", "The models", "Needs no key.", answer=ref("Models"), key=False)},
         "/v1/budget": {
-            "get": _operation(
+            "get": operation(
                 "budget",
                 "What is left",
                 "The caps of this key and of the models, and what is spent of them. Needs the scope budget.",
-                answer=_ref("Budget"),
-                problems=_ADMISSION,
+                answer=ref("Budget"),
+                problems=ADMISSION,
             )
         },
     }
 
 
 def _operation_paths() -> dict[str, Any]:
-    state = _object({"status": _WORD})
+    state = object_of({"status": WORD})
     return {
-        "/healthz": {"get": _operation("healthz", "Is the process alive", "Touches nothing.", answer=state, key=False)},
+        "/healthz": {"get": operation("healthz", "Is the process alive", "Touches nothing.", answer=state, key=False)},
         "/readyz": {
-            "get": _operation(
+            "get": operation(
                 "readyz", "Can it answer", "Asks the database.", answer=state, problems=("not-ready",), key=False
             )
         },
         "/metrics": {
-            "get": _operation(
+            "get": operation(
                 "metrics",
                 "Figures for Prometheus",
                 "Needs the scope metrics.",
                 answer={"type": "string"},
                 answer_type="text/plain",
-                problems=_ADMISSION,
+                problems=ADMISSION,
             )
         },
     }
-
-
-_ADMISSION = ("no-key", "bad-key", "not-allowed", "rate-limited", "not-ready")
-_SCORING = (
-    *_ADMISSION, "no-budget", "unknown-model", "too-slow", "body-too-large", "wrong-content-type", "bad-json",
-    "wrong-shape", "unknown-feature", "missing-feature", "bad-value", "budget-exhausted", "being-answered",
-)  # fmt: skip
-
-
-def _operation(
-    name: str,
-    summary: str,
-    description: str,
-    *,
-    answer: dict[str, Any],
-    answer_type: str = "application/json",
-    parameters: list[dict[str, Any]] | None = None,
-    body: tuple[dict[str, Any], dict[str, Any]] | None = None,
-    problems: tuple[str, ...] = (),
-    key: bool = True,
-) -> dict[str, Any]:
-    by_status: dict[int, list[str]] = {}
-    for kind in problems:
-        by_status.setdefault(KINDS[kind].status, []).append(kind)
-    responses: dict[str, Any] = {"200": {"description": "The answer", "content": {answer_type: {"schema": answer}}}}
-    for status, kinds in sorted(by_status.items()):
-        titles = "; ".join(f"{KINDS[kind].title} ({kind})" for kind in kinds)
-        responses[str(status)] = {"description": titles, "content": {MEDIA_TYPE: {"schema": _ref("Problem")}}}
-    operation: dict[str, Any] = {
-        "operationId": name,
-        "summary": summary,
-        "description": description,
-        "responses": responses,
-        "security": _KEY if key else [],
-    }
-    if parameters:
-        operation["parameters"] = parameters
-    if body is not None:
-        schema, examples = body
-        content = {"application/json": {"schema": schema, "examples": examples}}
-        operation["requestBody"] = {"required": True, "content": content}
-    return operation
 
 
 def _model_parameter(models: Mapping[str, Served]) -> dict[str, Any]:
@@ -190,25 +172,16 @@ def _model_parameter(models: Mapping[str, Served]) -> dict[str, Any]:
     }
 
 
-def _ref(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """An object that has all of these."""
-    return {"type": "object", "required": list(properties), "properties": properties} | more
-
-
 def _schemas(models: Mapping[str, Served]) -> dict[str, Any]:
     share = {"type": "number", "minimum": 0, "maximum": 1}
     amount = {"type": "number", "minimum": 0}
-    whole, words = {"type": "integer"}, {"type": "array", "items": _WORD}
-    both = _object(
+    whole, words = {"type": "integer"}, {"type": "array", "items": WORD}
+    both = object_of(
         {"key": amount, "model": amount},
         type=["object", "null"],
         description="Epsilon left for this key, and for the model over all keys; null where answers are free",
     )
-    cost = _object(
+    cost = object_of(
         {
             "epsilon": {**amount, "description": "Charged for this request"},
             "stored": {**whole, "minimum": 0, "description": "Answers that came from the store, free"},
@@ -216,19 +189,24 @@ def _schemas(models: Mapping[str, Served]) -> dict[str, Any]:
         }
     )
     score = {"score": share, "low": share, "high": share}
-    heading: dict[str, Any] = {"model": _WORD, "version": whole}
+    heading: dict[str, Any] = {"model": WORD, "version": whole}
     kind = {"enum": ["one-shot", "per-call"]}
-    summary = _object({**heading, "kind": kind, "target": _WORD, "price": amount, "card": _WORD, "score": _WORD})
-    balance = _object({"cap": amount, "spent": amount, "remaining": amount})
-    line = _object({"model": _WORD, "price": amount, "key": balance, "all_keys": balance})
-    problem = _object({"type": _WORD, "title": _WORD, "status": whole, "detail": _WORD, "request_id": _WORD})
-    problem["properties"] |= {"feature": _WORD, "row": whole, "price": amount, "remaining": both}
+    summary = object_of({**heading, "kind": kind, "target": WORD, "price": amount, "card": WORD, "score": WORD})
+    balance = object_of({"cap": amount, "spent": amount, "remaining": amount})
+    line = object_of({"model": WORD, "price": amount, "key": balance, "all_keys": balance})
+    problem = object_of({"type": WORD, "title": WORD, "status": whole, "detail": WORD, "request_id": WORD})
+    problem["properties"] |= {
+        "feature": WORD,
+        "row": whole,
+        "price": {"anyOf": [amount, {"type": "object"}]},
+        "remaining": {"type": ["object", "null"]},
+    }
     return {
         **{f"Features-{name}": _question(served) for name, served in models.items()},
-        "Score": _object({**heading, **score, "cost": cost}),
-        "Batch": _object({**heading, "answers": {"type": "array", "items": _object(score)}, "cost": cost}),
-        "RiskScore": _object({"riskScore": {**_WORD, "pattern": "^[0-9]{1,3}%$", "examples": ["80%"]}}),
-        "Models": _object({"models": {"type": "array", "items": summary}}),
+        "Score": object_of({**heading, **score, "cost": cost}),
+        "Batch": object_of({**heading, "answers": {"type": "array", "items": object_of(score)}, "cost": cost}),
+        "RiskScore": object_of({"riskScore": {**WORD, "pattern": "^[0-9]{1,3}%$", "examples": ["80%"]}}),
+        "Models": object_of({"models": {"type": "array", "items": summary}}),
         "Card": {
             "type": "object",
             "required": ["name", "version", "kind", "features", "privacy", "calls", "band", "quality", "shapes"],
@@ -237,14 +215,16 @@ def _schemas(models: Mapping[str, Served]) -> dict[str, Any]:
                 **{name: {"type": "object"} for name in ("privacy", "quality")},
             },
         },
-        "Budget": _object({"key_id": _WORD, "models": {"type": "array", "items": line}, "free": words}),
+        "Budget": object_of(
+            {"key_id": WORD, "models": {"type": "array", "items": line}, "free": words, "data": {"type": "array"}}
+        ),
         "Problem": problem,
     }  # fmt: skip
 
 
 def _question(served: Served) -> dict[str, Any]:
     features = served.model.features
-    return _object(
+    return object_of(
         {feature.name: _value(feature) for feature in features},
         title=f"Features of {served.name}",
         additionalProperties=False,

@@ -3,9 +3,10 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from starlette.responses import Response
 
@@ -14,15 +15,32 @@ from understudy.service.problems import KINDS
 from understudy.service.served import Served
 from understudy.trees.show import shapes_picture
 
+if TYPE_CHECKING:
+    from understudy.service.data_sets import DataSet
+
+_ALONE = ("front", "docs")
+"""Pages that share no script with others."""
+
 
 class Page:
     """A page that never changes while the service runs."""
 
-    def __init__(self, html: str, *, script: str, style: str) -> None:
+    def __init__(
+        self,
+        html: str,
+        *,
+        scripts: Sequence[str],
+        styles: Sequence[str],
+        attributes: Sequence[str] = (),
+        connects: bool = True,
+    ) -> None:
         self._body = html.encode()
-        # Only this one script and this one style may run: text from a card or an answer never can.
+        # Only these scripts and styles may run: text from a card or an answer never can.
+        asked = "'self'" if connects else "'none'"
+        attributed = f"style-src-attr 'unsafe-hashes' {_sources(attributes)}; " if attributes else ""
         self._policy = (
-            f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; connect-src 'self'; "
+            f"default-src 'none'; script-src {_sources(scripts)}; style-src {_sources(styles)}; "
+            f"{attributed}connect-src {asked}; "
             "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
 
@@ -35,15 +53,45 @@ class Page:
         )
 
     @classmethod
-    def front(cls, models: Mapping[str, Served]) -> Self:
-        """`/`: a form for every model, and the two case studies."""
+    def front(cls, models: Mapping[str, Served], data: Sequence[str] = ()) -> Self:
+        """`/`: a form for every model, the two case studies, and the way to the data sets."""
         return cls._made(
             "front",
-            "Risk scores",
+            "Risk scores" if models else "Answers on the real data",
+            data_sets=list(data),
             cards=[served.card for served in models.values()],
             pictures={name: _picture(served.card) for name, served in models.items()},
             data={"models": [{"card": served.card, "example": served.example} for served in models.values()]},
         )
+
+    @classmethod
+    def analyst(cls, data: "Mapping[str, DataSet]") -> Self:
+        """`/ask`: a question tried on the release, quoted, sent, and its answer beside the synthetic one."""
+        sets = [
+            {
+                "name": each.name,
+                "title": each.book.title or each.name,
+                "has_release": each.release is not None,
+                "review": each.review,
+                "columns": [
+                    {"name": name, "description": each.book.column(name).description} for name in each.book.names
+                ],
+            }
+            for each in data.values()
+        ]
+        return cls._made("ask", "Answers on the real data", sets=sets, data={"sets": sets})
+
+    @classmethod
+    def review(cls) -> Self:
+        """`/review`: the queue of a steward."""
+        return cls._made("review", "Questions to review", data={})
+
+    @classmethod
+    def written(cls, html: str) -> Self:
+        """A page of ours that was made for a file: its own scripts and styles, and none that text might bring in."""
+        found = [re.findall(rf"<{tag}(?: [^>]*)?>(.*?)</{tag}>", html, re.DOTALL) for tag in ("script", "style")]
+        attributes = sorted(set(re.findall(r'<[a-z]+ [^<>]*?style="([^"<>]*)"', html)))
+        return cls(html, scripts=found[0], styles=found[1], attributes=attributes, connects=False)
 
     @classmethod
     def docs(cls, description: Mapping[str, Any]) -> Self:
@@ -71,7 +119,8 @@ class Page:
     def _made(cls, name: str, title: str, *, data: Mapping[str, Any], **values: Any) -> Self:
         folder = files("understudy.service") / "pages"
         style = (folder / "pages.css").read_text(encoding="utf-8")
-        script = (folder / f"{name}.js").read_text(encoding="utf-8")
+        names = (f"{name}.js",) if name in _ALONE else ("asking.js", f"{name}.js")
+        scripts = [(folder / each).read_text(encoding="utf-8") for each in names]
         html = html_page(
             f"{name}.html",
             packages=("understudy.service",),
@@ -79,17 +128,21 @@ class Page:
             title=title,
             style=style,
             data=data,
-            scripts=[script],
+            scripts=scripts,
             security="",  # the answer's own header is stricter
             filters={"pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False)},
             **values,
         )
-        return cls(html, script=script, style=page_style(style))
+        return cls(html, scripts=scripts, styles=[page_style(style)])
 
 
 def _picture(card: Mapping[str, Any]) -> str:
     """The shapes of an additive score; its labels are escaped."""
     return shapes_picture(card["shapes"], title=card["name"]) if card["shapes"] else ""
+
+
+def _sources(texts: Sequence[str]) -> str:
+    return " ".join(f"'{_digest(text)}'" for text in texts) or "'none'"
 
 
 def _digest(text: str) -> str:

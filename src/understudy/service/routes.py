@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -29,9 +30,14 @@ MOST_BATCH_BYTES = 1024 * 1024
 
 def add_routes(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
     """Put every address on the application."""
-    _add_scores(app, desk, aliases)
+    if desk.models:
+        _add_scores(app, desk, aliases)
     _add_knowledge(app, desk)
     _add_operation(app, desk)
+    if desk.answers is not None:
+        from understudy.service.answer_routes import add_answer_routes
+
+        add_answer_routes(partial(_at, app), _json, desk)
     _add_pages(app, desk, aliases)
 
 
@@ -66,6 +72,13 @@ def _add_scores(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
         answers = await desk.answer(request, key, served, codes)
         return _json({**_heading(served), "answers": list(answers.scores), "cost": answers.cost()})
 
+    cards = {name: _encoded(served.card) for name, served in desk.models.items()}
+
+    @_at(app, "GET", "/v1/models/{model}/card")
+    async def card(request: Request) -> Response:
+        """Anybody may know it: all of it was paid for, or is public."""
+        return _json_bytes(cards[desk.model(request, request.path_params["model"]).name])
+
     def add_alias(path: str, name: str) -> None:
         """The dissertation's shape: features in, a percentage out."""
 
@@ -81,15 +94,10 @@ def _add_scores(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
 def _add_knowledge(app: FastAPI, desk: Desk) -> None:
     """What anybody may know: all of it was paid for, or is public."""
     listed = _encoded({"models": [_summary(served) for served in desk.models.values()]})
-    cards = {name: _encoded(served.card) for name, served in desk.models.items()}
 
     @_at(app, "GET", "/v1/models")
     async def models(request: Request) -> Response:
         return _json_bytes(listed)
-
-    @_at(app, "GET", "/v1/models/{model}/card")
-    async def card(request: Request) -> Response:
-        return _json_bytes(cards[desk.model(request, request.path_params["model"]).name])
 
     @_at(app, "GET", "/v1/budget")
     async def budget(request: Request) -> Response:
@@ -107,7 +115,8 @@ def _add_knowledge(app: FastAPI, desk: Desk) -> None:
             for own, everybody in [balances[served.model_id]]
         ]
         free = [served.name for served in desk.models.values() if not served.costs]
-        return _json({"key_id": key.key_id, "models": lines, "free": free})
+        data = [] if desk.answers is None else await run_in_threadpool(_data_budgets, desk.answers, key.key_id)
+        return _json({"key_id": key.key_id, "models": lines, "free": free, "data": data})
 
 
 def _add_operation(app: FastAPI, desk: Desk) -> None:
@@ -126,7 +135,8 @@ def _add_operation(app: FastAPI, desk: Desk) -> None:
                 "service was started with.",
                 headers={"Retry-After": "5"},
             )
-        return _json({"status": "ready", "models": sorted(desk.models)})
+        data = [] if desk.answers is None else sorted(desk.answers.data)
+        return _json({"status": "ready", "models": sorted(desk.models), "data": data})
 
     @_at(app, "GET", "/metrics")
     async def metrics(request: Request) -> Response:
@@ -143,9 +153,10 @@ def _add_operation(app: FastAPI, desk: Desk) -> None:
 
 
 def _add_pages(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
-    description = describe(desk.models, aliases)
+    data = {} if desk.answers is None else desk.answers.data
+    description = describe(desk.models, aliases, data)
     encoded = _encoded(description)
-    front, docs = Page.front(desk.models), Page.docs(description)
+    front, docs = Page.front(desk.models, sorted(data)), Page.docs(description)
 
     @_at(app, "GET", "/openapi.json")
     async def openapi(request: Request) -> Response:
@@ -158,6 +169,12 @@ def _add_pages(app: FastAPI, desk: Desk, aliases: Mapping[str, str]) -> None:
     @_at(app, "GET", "/docs")
     async def interface(request: Request) -> Response:
         return docs.response()
+
+
+def _data_budgets(answers: Any, key_id: str) -> list[Any]:
+    from understudy.service.answer_routes import budgets_of
+
+    return list(budgets_of(answers, key_id))
 
 
 async def _one(desk: Desk, request: Request, name: str) -> tuple[Served, Answers]:

@@ -15,7 +15,9 @@ from understudy.service.logs import LEVELS
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from understudy.service.data_sets import DataSet
     from understudy.service.desk import Desk
+    from understudy.service.proxy import Proxy
     from understudy.service.served import Served
     from understudy.service.store import Store
     from understudy.trees.model import ScoreModel
@@ -107,15 +109,19 @@ def build(
     caps: Mapping[str, float],
     aliases: Mapping[str, str],
     without_promise: bool = False,
+    data: "Mapping[str, DataSet] | None" = None,
+    proxy: "Proxy | None" = None,
 ) -> "FastAPI":
-    """The application, checked: every per-call model has its cap."""
+    """The application, checked: every per-call model and every data set has its cap."""
     from understudy.service.app import create_app
     from understudy.service.desk import Desk
     from understudy.service.served import by_name
 
     served = by_name(models, without_promise=without_promise)
+    if not served and not data:
+        raise ParameterError("there is no model to serve, and no data set; name a model file, or a file of data sets.")
     set_caps(store, served, caps)
-    desk = Desk(store=store, models=served)
+    desk = Desk(store=store, models=served, data=data, proxy=proxy)
     _warm_up(desk)
     return create_app(desk, aliases=aliases)
 
@@ -133,6 +139,21 @@ def _warm_up(desk: "Desk") -> None:
     if any(served.costs for served in desk.models.values()):
         invented = Served(model=septic_shock_example())  # a real per-call model must not be asked without paying
         invented.model.noisy_score(invented.encode(invented.example), Stream.from_system())
+    if desk.answers is not None:
+        _warm_up_answers()
+
+
+def _warm_up_answers() -> None:
+    """The same for answers, on a table of two invented records."""
+    import pyarrow as pa
+
+    from understudy.answers import parse_question, plan_answer
+    from understudy.codebook import Categorical, Codebook
+    from understudy.mechanisms.stream import Stream
+
+    book = Codebook(columns=(Categorical(name="x", levels=("a", "b")),))
+    plan = plan_answer(parse_question("count by x", book), book, epsilon=1.0)
+    plan.draw(plan.open(pa.table({"x": ["a", "b"]})), Stream.from_system())
 
 
 @contextlib.contextmanager

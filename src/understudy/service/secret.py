@@ -60,7 +60,7 @@ class ServiceSecret:
             )
         if may_create and not path.exists():
             _create(path)
-        return cls(_read(path))
+        return cls(read_secret(path))
 
 
 def _create(path: Path) -> None:
@@ -76,7 +76,8 @@ def _create(path: Path) -> None:
         ) from None
 
 
-def _read(path: Path) -> bytes:
+def read_secret(path: Path) -> bytes:
+    """The bytes in a secret file, which must be its owner's alone."""
     try:
         refuse_special(path, follow=True)
         mode = path.stat().st_mode

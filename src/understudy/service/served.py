@@ -145,6 +145,4 @@ def by_name(models: Iterable[ScoreModel], *, without_promise: bool = False) -> d
                 "--without-promise."
             )
         desk[model.name] = served
-    if not desk:
-        raise ParameterError("there is no model to serve; name at least one model file.")
     return desk

@@ -57,6 +57,12 @@ class Store:
         """Whether it is the embedded one."""
         return self._engine.dialect.name == "sqlite"
 
+    @property
+    def identity(self) -> str:
+        """A random name of its own: what an account paid for in one database counts in no other."""
+        with self.reading() as connection:
+            return str(connection.execute(select(meta.c.text).where(meta.c.name == "identity")).scalar_one())
+
     @classmethod
     def open(cls, database: str, *, secret_file: Path | None = None, connections: int = 20) -> "Store":
         """Come to a database, making its tables the first time."""
@@ -153,7 +159,12 @@ class Store:
             bring_up(connection)
             put = self.insert_if_absent(meta)
             connection.execute(
-                put, [{"name": "schema", "text": SCHEMA_VERSION}, {"name": "secret", "text": self.secret.mark}]
+                put,
+                [
+                    {"name": "schema", "text": SCHEMA_VERSION},
+                    {"name": "secret", "text": self.secret.mark},
+                    {"name": "identity", "text": secrets.token_hex(16)},
+                ],
             )
             self._compare({row.name: row.text for row in connection.execute(select(meta))})  # or nothing was done
 

@@ -4,7 +4,7 @@ from sqlalchemy import Connection, inspect, text
 
 from understudy.service.tables import cap_changes, schema
 
-_ADDED = ((cap_changes, "dataset"),)
+_ADDED = ((cap_changes, "dataset"), (cap_changes, "delta"))
 """Columns that the first databases lack; each may be empty."""
 
 

@@ -31,6 +31,7 @@ class Seen:
     status: int = 500
     key_id: str | None = None
     model: str | None = None
+    data: str | None = None
     rows: int | None = None
     cost: float | None = None
     stored: int | None = None

@@ -1,0 +1,220 @@
+"""Everything between a question on a data set and its answer: try, quote, put on record, pay, draw, store.
+
+Nothing is drawn before it is paid for, and nothing but the draw touches the rows: so every refusal, its words and its
+place in the order of things are the same whatever the rows hold.
+"""
+
+import asyncio
+import json
+import logging
+import math
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from understudy.answers.product import Answer
+from understudy.errors import ParameterError, RefusalError
+from understudy.mechanisms.stream import Stream
+from understudy.service.data_sets import ALWAYS, EXCEPTIONS, DataSet, Prepared, Terms
+from understudy.service.logs import EventLog, places_of
+from understudy.service.problems import Problem
+from understudy.service.projects import RULES, Asked, Membership, NoMemberError, Projects, Status, UncoveredError
+from understudy.service.store import Store, now
+
+if TYPE_CHECKING:
+    from understudy.infer.inference import Figure
+    from understudy.service.keys import ApiKey
+
+_PATIENCE = 20.0  # seconds that a request waits for its answer; it goes on without the request, and can be asked for
+_STEP = 0.05
+_WORKERS = 4
+WAITING = "a steward has to decide; ask for its status later. Nothing is charged while it waits."
+UNDER_WAY = (
+    "it is paid for and being answered; ask again in a moment, which is free. Should its server have died, its price "
+    "is lost, and asking again ten minutes later pays again."
+)
+LOST = (
+    "the answer could not be drawn; the price stays charged, because a failure may tell something about the data. "
+    "Asking again pays again. The log has the kind and the place of the fault."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What is said of a question."""
+
+    line: Any
+    charged: bool
+    """Whether this very request paid for it."""
+    member: Membership | None
+
+
+class AnswerDesk:
+    """Questions on the data sets of one application."""
+
+    def __init__(self, store: Store, data: Mapping[str, DataSet], *, projects: Projects, log: EventLog) -> None:
+        self.data, self.projects, self._log = data, projects, log
+        self._secret = store.secret
+        self._stream, self._stream_lock = Stream.from_system(), threading.Lock()
+        # never shut down: Python waits for its threads at the end, and what is being drawn was paid for
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="answers")
+
+    def try_out(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> dict[str, Any]:
+        """The question on the release, at no price."""
+        if data.release is None:
+            raise Problem(
+                "no-release", f"the data set {data.name!r} has no release to try questions on; ask for a quote."
+            )
+        prepared = self._prepared(data, text, {"epsilon": 1.0, **terms})  # a price refuses what no answer could have
+        figures = data.tried(prepared.question, prepared.plan)
+        return {"data": data.name, "question": prepared.question.text, "figures": plain_figures(figures)}
+
+    def quote(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> dict[str, Any]:
+        """The price, and what the rules say; reads no data."""
+        prepared = self._prepared(data, text, terms)
+        status, words = self._verdict(data, prepared)
+        return {
+            "data": data.name,
+            "question": prepared.question.text,
+            "kind": prepared.question.kind,
+            "columns": list(prepared.question.columns),
+            "price": prepared.price.to_dict(),
+            "statement": prepared.stated.statement,
+            "notes": list(prepared.stated.warnings),
+            "review": status.value,
+            "words": words,
+        }
+
+    async def ask(self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]) -> Told:
+        """Put the question on record, and answer it if it may be answered."""
+        loop = asyncio.get_running_loop()
+        told, prepared, attempt = await loop.run_in_executor(self._workers, self._bought, key, data, text, terms)
+        if attempt is not None:
+            drawing = loop.run_in_executor(self._workers, self._drawn, data, told.line, prepared, attempt)
+            await asyncio.wait({drawing}, timeout=_PATIENCE)  # never cancelled: it is paid for
+        line = await self._settled(told.line)
+        member = await loop.run_in_executor(None, self.projects.membership, key.key_id, data.name)
+        return Told(line=line, charged=told.charged, member=member)
+
+    async def _settled(self, line: Any) -> Any:
+        """The line once nobody is at it, or after a while as it is."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _PATIENCE
+        while True:
+            fresh = await loop.run_in_executor(None, self.projects.find, line.answer_id)
+            assert fresh is not None, "a question that was put on record stays there"
+            under_way = fresh.status == Status.APPROVED and fresh.attempts > 0
+            if not under_way or loop.time() > deadline:
+                return fresh
+            await asyncio.sleep(_STEP)
+
+    def _prepared(self, data: DataSet, text: str, terms: Mapping[str, Any]) -> Prepared:
+        try:
+            return data.prepare(text, Terms(**terms))
+        except (ParameterError, RefusalError) as fault:
+            raise Problem("bad-question", str(fault)) from None
+
+    def _verdict(self, data: DataSet, prepared: Prepared) -> tuple[Status, str]:
+        """What the rules make of a question, and why."""
+        if data.review == ALWAYS:
+            return Status.ASKED, ""
+        broken = "; ".join(data.broken_rules(prepared))
+        if not broken:
+            return Status.APPROVED, ""
+        return (Status.ASKED if data.review == EXCEPTIONS else Status.DECLINED), f"By the rules: {broken}."
+
+    def _bought(
+        self, key: "ApiKey", data: DataSet, text: str, terms: Mapping[str, Any]
+    ) -> tuple[Told, Prepared, int | None]:
+        prepared = self._prepared(data, text, terms)
+        member = self.projects.membership(key.key_id, data.name)
+        if member is None:
+            raise Problem("no-budget", str(NoMemberError()))
+        status, words = self._verdict(data, prepared)
+        synthetic = plain_figures(data.tried(prepared.question, prepared.plan))
+        asked = Asked(
+            question=self._mark(data, member, prepared),
+            text=prepared.question.text,
+            terms=json.dumps({name: getattr(prepared.plan, name) for name in ("epsilon", "delta", "level", "target")}),
+            price=prepared.price,
+            synthetic=json.dumps(synthetic),
+            status=status,
+            words=words,
+        )
+        line = self.projects.put(member, asked)
+        if line.decided_by == RULES and line.attempts == 0 and line.status != status:
+            line = self.projects.judge_again(line, status, words)  # the rules were changed since
+        attempt = None
+        if line.status in (Status.APPROVED, Status.FAILED):
+            try:
+                attempt = self.projects.charge(member, line)
+            except UncoveredError as refused:
+                raise Problem(
+                    "budget-exhausted",
+                    str(refused),
+                    more={"remaining": refused.member.remaining(), "price": refused.asked.to_dict()},
+                ) from None
+            except NoMemberError as refused:
+                raise Problem("no-budget", str(refused)) from None
+        return Told(line=line, charged=attempt is not None, member=member), prepared, attempt
+
+    def _mark(self, data: DataSet, member: Membership, prepared: Prepared) -> bytes:
+        """All that makes two questions the same: project, canonical words, codebook, terms and price.
+
+        The price follows from the others, unless the release or the program changed since: then it is a new question,
+        because a line is always charged at the price that it was put on record with.
+        """
+        plan, price = prepared.plan, prepared.price
+        terms = json.dumps([plan.epsilon, plan.delta, plan.level, plan.target, price.epsilon, price.delta])
+        words = prepared.question.digest(data.book)
+        return self._secret.mac("answer", member.project.encode(), words.encode(), terms.encode())
+
+    def _drawn(self, data: DataSet, line: Any, prepared: Prepared, attempt: int) -> None:
+        """Draw and store what was paid for; a failure is stored too, without its words, which may hold a value."""
+        try:
+            figures = data.draw(prepared.plan, self._fresh_stream())
+            answer = answer_of(line, prepared, figures, data.tried(prepared.question, prepared.plan))
+            text = json.dumps(finite(answer.to_dict()), allow_nan=False)
+        except Exception as error:
+            self._log.say(
+                "answer failed",
+                level=logging.ERROR,
+                answer=line.answer_id,
+                error=type(error).__name__,
+                places=places_of(error),
+            )
+            text = None
+        self.projects.settle(line, attempt, text)
+
+    def _fresh_stream(self) -> Stream:
+        """A stream of this draw's own: one cipher must not be advanced by two threads."""
+        with self._stream_lock:
+            return self._stream.spawn()
+
+
+def answer_of(line: Any, prepared: Prepared, figures: "tuple[Figure, ...]", synthetic: "tuple[Figure, ...]") -> Answer:
+    """The answer as it leaves; how far the synthetic figures were off is post-processing of what was paid for."""
+    return Answer.of(
+        prepared.plan,
+        figures,
+        answer_id=line.answer_id,
+        created=now(),
+        synthetic=synthetic or None,
+        quote=prepared.stated,
+    )
+
+
+def plain_figures(figures: "tuple[Figure, ...]") -> list[dict[str, Any]]:
+    """Figures as plain data."""
+    return [finite(figure.to_dict()) for figure in figures]
+
+
+def finite(value: Any) -> Any:
+    """As JSON can hold it: a number that is none is null."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

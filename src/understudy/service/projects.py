@@ -1,0 +1,538 @@
+"""Answers on data sets: budgets of keys inside projects inside data sets, the questions, and what was decided of each.
+
+A question is put on record first, at no price. It is asked, approved or declined; an approved one is charged in one
+transaction (``purses.py``): the next attempt at it, then the key's part, the project and the data set. Only after the
+commit is anything drawn, and the answer is stored before it is sent. So every answer that was sent is paid for,
+whenever a server dies; what died in between is lost, and asking again pays again. The same question of one project,
+on the same terms, is one line: its stored answer is free for all keys of the project.
+"""
+
+import re
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, insert, select, update
+
+from understudy.errors import BudgetError, ParameterError
+from understudy.parameters import Text
+from understudy.service.amounts import Amount
+from understudy.service.purses import Attempts, NotCovered, Purse, take
+from understudy.service.store import Store, now
+from understudy.service.tables import api_keys, cap_changes, data_sets, members, payments, projects, questions
+
+ABANDONED = 600.0
+"""Seconds after which a paid attempt without an answer counts as dead: counting a large table takes minutes."""
+MOST_WORDS = 2_000
+RULES = "rules"
+"""Who decided, where no person did."""
+NAME = Text(
+    words="1 to 64 small letters, digits, hyphens and underscores, first a letter or digit",
+    example="readmissions-2026",
+    admitted=lambda name: isinstance(name, str) and re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", name) is not None,
+)
+_WORDS = Text(
+    words=f"1 to {MOST_WORDS:,} characters that tell the analyst why",
+    example="Ask for larger groups.",
+    admitted=lambda words: isinstance(words, str) and 1 <= len(words.strip()) <= MOST_WORDS and "\x00" not in words,
+)
+
+
+class Status(StrEnum):
+    """What became of a question."""
+
+    ASKED = "asked"
+    """A steward has to decide."""
+    APPROVED = "approved"
+    """It may be answered; it is being answered while a paid attempt is under way."""
+    DECLINED = "declined"
+    ANSWERED = "answered"
+    FAILED = "failed"
+    """Paid for and not answered. Asking again pays again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """One cap and the spent part of it."""
+
+    cap: Amount
+    spent: Amount
+
+    @property
+    def left(self) -> Amount:
+        """What may still be spent."""
+        return self.cap - self.spent
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """For people to read."""
+        return {name: amount.to_dict() for name, amount in (*vars(self).items(), ("remaining", self.left))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    """A key inside a project, and the budgets above it."""
+
+    key_id: str
+    project: str
+    data: str
+    key: Budget
+    whole: Budget
+    """That of the project."""
+    everybody: Budget
+    """That of the data set, over all projects."""
+
+    def remaining(self) -> dict[str, dict[str, float]]:
+        """What is left at each level."""
+        return {
+            "key": self.key.left.to_dict(),
+            "project": self.whole.left.to_dict(),
+            "data": self.everybody.left.to_dict(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A question on its way to the record."""
+
+    question: bytes
+    """Mark of everything that makes two questions the same."""
+    text: str
+    terms: str
+    """Epsilon, delta, level and target as they were asked for, as JSON."""
+    price: Amount
+    synthetic: str
+    """What the release says, as JSON."""
+    status: Status
+    words: str
+    """Why, where a rule has decided."""
+
+
+class UncoveredError(BudgetError):
+    """A cap does not cover an answer; nothing was spent."""
+
+    def __init__(self, member: Membership, asked: Amount) -> None:
+        self.member, self.asked = member, asked
+        super().__init__(
+            f"this would cost {asked.words}; the key has {member.key.left.words} left, its project "
+            f"{member.whole.left.words}, and the data set {member.everybody.left.words} for all projects together. "
+            "Nothing was spent. Ask with a smaller epsilon, or ask the steward for a larger budget."
+        )
+
+
+class NoMemberError(BudgetError):
+    """The key is in no project on this data set, or was revoked a moment ago."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this key is in no project on this data set, and every answer costs some of a project's budget. Nothing "
+            "was spent. Ask the steward to add it (`understudy projects add`)."
+        )
+
+
+class Projects:
+    """Data sets, projects, members, questions and payments."""
+
+    def __init__(self, store: Store, *, abandoned: float = ABANDONED) -> None:
+        self._store = store
+        self._attempts = Attempts(questions, abandoned=abandoned)
+
+    # Budgets
+
+    def check_data_cap(self, data: str, cap: Amount, *, account: str) -> None:
+        """Refuse a cap that :meth:`set_data_cap` would refuse."""
+        NAME.check("data", data)
+        with self._store.reading() as connection:
+            row = connection.execute(select(data_sets).where(data_sets.c.data == data)).one_or_none()
+        if row is not None:
+            _check_account(row, account)
+            _check_spent(row, cap)
+
+    def set_data_cap(self, data: str, cap: Amount, *, account: str) -> None:
+        """The cap over all projects, which ``account`` (its identity) has paid for; not below what is spent."""
+        NAME.check("data", data)
+        row = {"data": data, "account": account, **_purse_values(Amount(epsilon=0))}
+        with self._store.writing() as connection:
+            connection.execute(self._store.insert_if_absent(data_sets), row)
+            kept = connection.execute(select(data_sets).where(data_sets.c.data == data)).one()
+            _check_account(kept, account)
+            self._set(connection, data_sets, (data_sets.c.data == data,), cap, f"data {data}", account=account)
+
+    def create(self, project: str, data: str, cap: Amount) -> None:
+        """A new project on a data set."""
+        NAME.check("project", project)
+        self.budget_of(data)
+        row = {"project": project, "data": data, "created": now(), **_purse_values(Amount(epsilon=0))}
+        with self._store.writing() as connection:
+            made = connection.execute(self._store.insert_if_absent(projects).returning(projects.c.project), [row]).all()
+            if not made:
+                raise ParameterError(
+                    f"there is a project {project!r} already; choose another name, or change its cap with `understudy "
+                    "projects cap`."
+                )
+            self._set(connection, projects, (projects.c.project == project,), cap, f"project {project}")
+
+    def set_cap(self, project: str, cap: Amount) -> None:
+        """The cap of a project; not below what is spent."""
+        self._project(project)
+        with self._store.writing() as connection:
+            self._set(connection, projects, (projects.c.project == project,), cap, f"project {project}")
+
+    def join(self, project: str, key_id: str, cap: Amount) -> None:
+        """Let a key ask for a project, up to a cap of its own; again, to change the cap."""
+        data = self._project(project).data
+        row = {"key_id": key_id, "data": data, "project": project, **_purse_values(Amount(epsilon=0))}
+        here = (members.c.key_id == key_id, members.c.data == data)
+        with self._store.writing() as connection:
+            connection.execute(self._store.insert_if_absent(members), row)
+            kept = connection.execute(select(members.c.project).where(*here)).scalar_one()
+            if kept != project:
+                raise ParameterError(
+                    f"the key {key_id} asks for the project {kept!r} on {data!r} already; a key asks for one project "
+                    "of each data set. Make another key."
+                )
+            self._set(connection, members, here, cap, f"project {project}", key_id=key_id)
+
+    def budget_of(self, data: str) -> Budget:
+        """The budget of a data set over all projects."""
+        with self._store.reading() as connection:
+            row = connection.execute(select(data_sets).where(data_sets.c.data == data)).one_or_none()
+        if row is None:
+            raise ParameterError(
+                f"the data set {data[:80]!r} has no cap over all projects, and there is no default for privacy. Set "
+                "one with `understudy projects cap`, which charges it to the account."
+            )
+        return _budget(row)
+
+    def account_of(self, data: str) -> str | None:
+        """Identity of the account that paid for a data set's cap."""
+        with self._store.reading() as connection:
+            return connection.execute(select(data_sets.c.account).where(data_sets.c.data == data)).scalar_one_or_none()
+
+    def all(self, data: str | None = None) -> list[dict[str, Any]]:
+        """Every project with its budget and its members, as plain data."""
+        with self._store.reading() as connection:
+            found = connection.execute(_only(select(projects), projects, data).order_by(projects.c.project)).all()
+            inside = connection.execute(_only(select(members), members, data).order_by(members.c.key_id)).all()
+        return [
+            {
+                "project": row.project,
+                "data": row.data,
+                "created": row.created,
+                **_budget(row).to_dict(),
+                "members": [
+                    {"key_id": member.key_id, **_budget(member).to_dict()}
+                    for member in inside
+                    if member.project == row.project
+                ],
+            }
+            for row in found
+        ]
+
+    def membership(self, key_id: str, data: str) -> Membership | None:
+        """The project that a key asks for on a data set, with all budgets."""
+        with self._store.reading() as connection:
+            own = connection.execute(
+                select(members).where(members.c.key_id == key_id, members.c.data == data)
+            ).one_or_none()
+            if own is None:
+                return None
+            whole = connection.execute(select(projects).where(projects.c.project == own.project)).one()
+            everybody = connection.execute(select(data_sets).where(data_sets.c.data == data)).one()
+        return Membership(
+            key_id=key_id,
+            project=own.project,
+            data=data,
+            key=_budget(own),
+            whole=_budget(whole),
+            everybody=_budget(everybody),
+        )
+
+    # Questions
+
+    def put(self, member: Membership, asked: Asked) -> Any:
+        """Put a question on record; the same question of the project keeps its first line, which is returned."""
+        row = {
+            "answer_id": secrets.token_hex(10),
+            "project": member.project,
+            "data": member.data,
+            "key_id": member.key_id,
+            "question": asked.question,
+            "text": asked.text,
+            "terms": asked.terms,
+            "price": asked.price.epsilon,
+            "price_delta": asked.price.delta,
+            "status": asked.status.value,
+            "words": asked.words,
+            "synthetic": asked.synthetic,
+            "asked": now(),
+            "decided": None if asked.status is Status.ASKED else now(),
+            "decided_by": None if asked.status is Status.ASKED else RULES,
+            "attempts": 0,
+        }
+        here = (questions.c.project == member.project,)
+        with self._store.reading() as connection:
+            known = self._attempts.lines(connection, here, [asked.question])
+        if not known:
+            with self._store.writing() as connection:
+                self._attempts.begin(connection, self._store.insert_if_absent, [row])
+                known = self._attempts.lines(connection, here, [asked.question])
+        return known[asked.question]
+
+    def find(self, answer_id: str) -> Any | None:
+        """A question by its id."""
+        if "\x00" in answer_id:  # PostgreSQL takes no such text
+            return None
+        with self._store.reading() as connection:
+            return connection.execute(select(questions).where(questions.c.answer_id == answer_id)).one_or_none()
+
+    def charge(self, member: Membership, line: Any) -> int | None:
+        """Pay for the next attempt at an approved question: its number, or None where there is nothing to pay for.
+
+        There is none while another request is at it, when it has been answered, and before it was approved.
+        """
+        price = Amount(epsilon=line.price, delta=line.price_delta)
+        may = questions.c.status.in_((Status.APPROVED, Status.FAILED))
+        try:
+            with self._store.writing() as connection:
+                fresh = connection.execute(
+                    select(questions).where(questions.c.answer_id == line.answer_id, may)
+                ).one_or_none()
+                if fresh is None or not (fresh.status == Status.FAILED or self._attempts.is_payable(fresh)):
+                    return None
+                here = (questions.c.answer_id == line.answer_id, questions.c.status == fresh.status)
+                attempt = self._attempts.next(connection, here, fresh, status=Status.APPROVED.value)
+                if attempt is None:
+                    return None
+                connection.execute(
+                    insert(payments),
+                    {"answer_id": line.answer_id, "attempt": attempt, "key_id": member.key_id, "paid": now()},
+                )
+                take(connection, _purses(member), price, key_id=member.key_id)
+        except NotCovered:
+            raise self._refusal(member, price) from None
+        return attempt
+
+    def settle(self, line: Any, attempt: int, answer: str | None) -> Any:
+        """Store what was drawn before it is sent, or that nothing could be; returns the line as it is stored.
+
+        An attempt that was given up as dead in the meantime does not overwrite the one that replaced it.
+        """
+        status = Status.FAILED if answer is None else Status.ANSWERED
+        here = (questions.c.answer_id == line.answer_id,)
+        with self._store.writing() as connection:
+            change = self._attempts.unanswered(here, line.question, attempt)
+            connection.execute(change.values(answer=answer, status=status.value))
+            return connection.execute(select(questions).where(*here)).one()
+
+    # Review
+
+    def queue(self, data: Sequence[str], status: Status = Status.ASKED, *, most: int = 200) -> list[Any]:
+        """Questions on these data sets that wait (or have another status), oldest first."""
+        picked = (
+            select(questions)
+            .where(questions.c.data.in_(data), questions.c.status == status.value)
+            .order_by(questions.c.asked, questions.c.answer_id)
+            .limit(most)
+        )
+        with self._store.reading() as connection:
+            return list(connection.execute(picked).all())
+
+    def decide(self, answer_id: str, *, approve: bool, words: str = "", by: str) -> Any:
+        """Approve a question, or decline it with words; one that was paid for or answered stays as it is."""
+        if not approve:
+            _WORDS.check("words", words)
+        status = Status.APPROVED if approve else Status.DECLINED
+        open_ones = (Status.ASKED, Status.DECLINED) if approve else (Status.ASKED, Status.APPROVED)
+        with self._store.writing() as connection:
+            done = connection.execute(
+                update(questions)
+                .where(
+                    questions.c.answer_id == answer_id,
+                    questions.c.attempts == 0,
+                    questions.c.status.in_(open_ones),
+                )
+                .values(status=status.value, words=words.strip(), decided=now(), decided_by=by)
+            )
+            line = connection.execute(select(questions).where(questions.c.answer_id == answer_id)).one_or_none()
+        if line is None:
+            raise ParameterError(f"there is no question {answer_id[:40]!r}; `understudy review list` shows the ids.")
+        if done.rowcount != 1:
+            raise ParameterError(
+                f"the question {answer_id} is {line.status}"
+                f"{' and paid for' if line.attempts else ''}; only what waits can be decided."
+            )
+        return line
+
+    def judge_again(self, line: Any, status: Status, words: str) -> Any:
+        """What the rules say now of a question that they decided before and nobody has paid for."""
+        here = (questions.c.answer_id == line.answer_id,)
+        with self._store.writing() as connection:
+            connection.execute(
+                update(questions)
+                .where(*here, questions.c.attempts == 0, questions.c.decided_by == RULES)
+                .values(status=status.value, words=words, decided=now())
+            )
+            return connection.execute(select(questions).where(*here)).one()
+
+    # Books
+
+    def ledger(self, data: str) -> list[dict[str, Any]]:
+        """Every cap that was set for a data set and its projects, and every payment, oldest first."""
+        names = [f"data {data}", *(f"project {line['project']}" for line in self.all(data))]
+        caps = select(cap_changes).where(cap_changes.c.model_id.in_(names)).order_by(cap_changes.c.number)
+        paid = (
+            select(payments, questions.c.project, questions.c.text, questions.c.price, questions.c.price_delta)
+            .add_columns(questions.c.status, questions.c.attempts)
+            .join(questions, questions.c.answer_id == payments.c.answer_id)
+            .where(questions.c.data == data)
+            .order_by(payments.c.paid, payments.c.answer_id, payments.c.attempt)
+        )
+        with self._store.reading() as connection:
+            changes, lines = connection.execute(caps).all(), connection.execute(paid).all()
+        written = [
+            {
+                "when": change.changed,
+                "what": "cap",
+                "of": change.model_id,
+                "key_id": change.key_id,
+                **Amount(epsilon=change.cap, delta=change.delta or 0).to_dict(),
+                "account": change.dataset,
+            }
+            for change in changes
+        ]
+        written += [
+            {
+                "when": line.paid,
+                "what": "answer",
+                "of": f"project {line.project}",
+                "key_id": line.key_id,
+                **Amount(epsilon=line.price, delta=line.price_delta).to_dict(),
+                "answer": line.answer_id,
+                "attempt": line.attempt,
+                "question": line.text,
+                "answered": line.status == Status.ANSWERED and line.attempt == line.attempts,
+            }
+            for line in lines
+        ]
+        return sorted(written, key=lambda entry: entry["when"])
+
+    def faults(self) -> list[str]:
+        """Where spending and payments disagree; empty unless somebody altered the database."""
+        with self._store.reading() as connection:
+            paid = connection.execute(
+                select(
+                    payments.c.key_id.label("payer"),
+                    *(questions.c[name] for name in ("answer_id", "data", "project", "price", "price_delta")),
+                ).join(questions, questions.c.answer_id == payments.c.answer_id)
+            ).all()
+            purses = [
+                *((("key", row.key_id, row.data), row) for row in connection.execute(select(members))),
+                *((("project", row.project), row) for row in connection.execute(select(projects))),
+                *((("data", row.data), row) for row in connection.execute(select(data_sets))),
+            ]
+            counted = connection.execute(select(questions.c.answer_id, questions.c.attempts)).all()
+        attempts = Counter(line.answer_id for line in paid)
+        sums: Counter[tuple[Any, ...]] = Counter()
+        for line in paid:
+            for purse in (("key", line.payer, line.data), ("project", line.project), ("data", line.data)):
+                sums[*purse, "epsilon"] += line.price
+                sums[*purse, "delta"] += line.price_delta
+        faults = [
+            f"{' '.join(purse)}: {row.spent} and {row.spent_delta} spent, the payments say otherwise"
+            for purse, row in purses
+            if (row.spent, row.spent_delta) != (sums[*purse, "epsilon"], sums[*purse, "delta"])
+        ]
+        known = {purse for purse, _ in purses}
+        faults += [f"{' '.join(purse[:-1])}: payments without a budget" for purse in sums if purse[:-1] not in known]
+        faults += [
+            f"question {row.answer_id}: {row.attempts} attempts, {attempts[row.answer_id]} payments"
+            for row in counted
+            if row.attempts != attempts[row.answer_id]
+        ]
+        return faults
+
+    def _project(self, project: str) -> Any:
+        with self._store.reading() as connection:
+            row = connection.execute(select(projects).where(projects.c.project == project)).one_or_none()
+        if row is None:
+            raise ParameterError(f"there is no project {project[:80]!r}; `understudy projects list` shows them.")
+        return row
+
+    def _set(
+        self,
+        connection: Connection,
+        table: Table,
+        here: Iterable[Any],
+        cap: Amount,
+        what: str,
+        *,
+        key_id: str | None = None,
+        account: str | None = None,
+    ) -> None:
+        rows = tuple(here)
+        done = connection.execute(
+            update(table)
+            .where(*rows, table.c.spent <= cap.epsilon, table.c.spent_delta <= cap.delta)
+            .values(cap=cap.epsilon, cap_delta=cap.delta)
+        )
+        if done.rowcount != 1:
+            _check_spent(connection.execute(select(table).where(*rows)).one(), cap)
+        connection.execute(
+            insert(cap_changes),
+            {
+                "changed": now(),
+                "model_id": what,
+                "key_id": key_id,
+                "cap": cap.epsilon,
+                "dataset": account,
+                "delta": cap.delta,
+            },
+        )
+
+    def _refusal(self, member: Membership, price: Amount) -> BudgetError:
+        with self._store.reading() as connection:
+            revoked = connection.execute(select(api_keys.c.revoked).where(api_keys.c.key_id == member.key_id)).scalar()
+        fresh = self.membership(member.key_id, member.data)
+        return NoMemberError() if fresh is None or revoked is not None else UncoveredError(fresh, price)
+
+
+def _only(query: "Select[Any]", table: Table, data: str | None) -> "Select[Any]":
+    return query if data is None else query.where(table.c.data == data)
+
+
+def _purses(member: Membership) -> tuple[Purse, ...]:
+    return (
+        Purse(table=members, row=(members.c.key_id == member.key_id, members.c.data == member.data)),
+        Purse(table=projects, row=(projects.c.project == member.project,)),
+        Purse(table=data_sets, row=(data_sets.c.data == member.data,)),
+    )
+
+
+def _purse_values(cap: Amount) -> dict[str, int]:
+    return {"cap": cap.epsilon, "cap_delta": cap.delta, "spent": 0, "spent_delta": 0}
+
+
+def _budget(row: Any) -> Budget:
+    return Budget(
+        cap=Amount(epsilon=row.cap, delta=row.cap_delta), spent=Amount(epsilon=row.spent, delta=row.spent_delta)
+    )
+
+
+def _check_account(row: Any, account: str) -> None:
+    if row.account != account:
+        raise ParameterError(
+            f"the cap of the data set {row.data!r} was paid for by another account ({row.account[:12]}…); what is "
+            "spent would count in neither. Name that account, or give the data set another name."
+        )
+
+
+def _check_spent(row: Any, cap: Amount) -> None:
+    spent = _budget(row).spent
+    if not cap.covers(spent):
+        raise ParameterError(
+            f"the cap would be {cap.words}, and {spent.words} is spent already; a cap cannot take back what was "
+            f"answered. Name at least {spent.words}."
+        )
